@@ -1,0 +1,1 @@
+//! Users, applications, gateways, rights, tokens; the account site.

@@ -1,0 +1,1 @@
+//! The wire contract: protocol buffers, REST bodies.

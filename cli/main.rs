@@ -1,0 +1,2 @@
+//! The one binary: `airlock serve` and the commands people type.
+fn main() {}

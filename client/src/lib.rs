@@ -1,0 +1,1 @@
+//! What programs use: account, discovery, handler and data clients.

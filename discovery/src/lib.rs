@@ -1,0 +1,1 @@
+//! Which component serves what, and where.

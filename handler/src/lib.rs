@@ -1,0 +1,1 @@
+//! Uplinks in, fields out; downlinks back.

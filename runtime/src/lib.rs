@@ -1,0 +1,1 @@
+//! Runs payload functions inside WebAssembly.

@@ -1,0 +1,1 @@
+//! What every service starts from: config, telemetry, auth, serving, TLS.

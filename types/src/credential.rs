@@ -1,0 +1,155 @@
+//! What somebody shows to prove who they are; none of it prints itself.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// A text that must not appear in logs, errors or debug output.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Zeroize, ZeroizeOnDrop, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a text that is secret from now on.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself: for sending and comparing, never for showing.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Secret(…)")
+    }
+}
+
+/// An access key: `<issuer>.<secret>`, with exactly one dot.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AccessKey {
+    text: Secret,
+    dot: usize,
+}
+
+impl AccessKey {
+    /// Joins the issuer's id and the secret part.
+    pub fn new(issuer: &str, secret: &str) -> Result<Self, CredentialError> {
+        format!("{issuer}.{secret}").parse()
+    }
+
+    /// The account service that issued it.
+    pub fn issuer(&self) -> &str {
+        &self.text.expose()[..self.dot]
+    }
+
+    /// The whole key: for sending and looking up, never for logs.
+    pub fn expose(&self) -> &str {
+        self.text.expose()
+    }
+}
+
+impl fmt::Debug for AccessKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "AccessKey({}.…)", self.issuer())
+    }
+}
+
+impl FromStr for AccessKey {
+    type Err = CredentialError;
+
+    fn from_str(text: &str) -> Result<Self, CredentialError> {
+        let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
+        match text.find('.') {
+            Some(dot) if printable && dot > 0 && dot + 1 < text.len() && text.matches('.').count() == 1 => {
+                Ok(Self { text: Secret::new(text), dot })
+            }
+            _ => Err(CredentialError::AccessKey),
+        }
+    }
+}
+
+impl TryFrom<String> for AccessKey {
+    type Error = CredentialError;
+
+    fn try_from(text: String) -> Result<Self, CredentialError> {
+        text.parse()
+    }
+}
+
+impl From<AccessKey> for String {
+    fn from(key: AccessKey) -> Self {
+        key.expose().to_owned()
+    }
+}
+
+/// The credential of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Credential {
+    /// A signed token.
+    Token(Secret),
+    /// An application's access key.
+    Key(AccessKey),
+}
+
+/// Why a text is no credential.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialError {
+    /// It is no access key.
+    #[error("access key not valid: must look like <issuer>.<secret>, with one dot")]
+    AccessKey,
+    /// The header names no scheme that we know.
+    #[error("authorization not valid: must be `Bearer <token>` or `Key <access key>`")]
+    Scheme,
+}
+
+impl Credential {
+    /// Reads the value of an `Authorization` header; the scheme's case does not matter.
+    pub fn from_header(value: &str) -> Result<Self, CredentialError> {
+        let (scheme, rest) = value.trim().split_once(' ').ok_or(CredentialError::Scheme)?;
+        match rest.trim() {
+            "" => Err(CredentialError::Scheme),
+            token if scheme.eq_ignore_ascii_case("bearer") => Ok(Self::Token(Secret::new(token))),
+            key if scheme.eq_ignore_ascii_case("key") => key.parse().map(Self::Key),
+            _ => Err(CredentialError::Scheme),
+        }
+    }
+
+    /// The value of an `Authorization` header.
+    pub fn to_header(&self) -> String {
+        match self {
+            Self::Token(token) => format!("Bearer {}", token.expose()),
+            Self::Key(key) => format!("Key {}", key.expose()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_reads_in_either_case() {
+        assert_eq!(Credential::from_header("bearer abc"), Ok(Credential::Token(Secret::new("abc"))));
+        let key = Credential::from_header("KEY ttn-account-v2.abc").unwrap();
+        assert_eq!(key.to_header(), "Key ttn-account-v2.abc");
+    }
+
+    #[test]
+    fn refuses_other_schemes_and_keys() {
+        for header in ["", "Bearer", "Bearer ", "Basic YTpi", "Key nodot", "Key a.b.c", "Key .b", "Key a."] {
+            assert!(Credential::from_header(header).is_err(), "{header}");
+        }
+    }
+
+    #[test]
+    fn nothing_secret_prints() {
+        let key: AccessKey = "issuer.hush".parse().unwrap();
+        let shown = format!("{:?} {:?}", Credential::Key(key), Credential::Token(Secret::new("hush")));
+        assert!(!shown.contains("hush"), "{shown}");
+    }
+}

@@ -1,0 +1,179 @@
+//! Names of things: what an id may look like, checked once at the edge.
+
+use std::{borrow::Borrow, fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// The most characters that an id may have.
+const LENGTH_MAX: usize = 36;
+
+/// Why a text is no id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Nothing was given.
+    #[error("{what} not valid: can not be empty")]
+    Empty {
+        /// Which id was meant.
+        what: &'static str,
+    },
+    /// It has other characters than an id may have, or more.
+    #[error(
+        "{what} not valid: has wrong format. IDs can contain lowercase letters, numbers, dashes and underscores \
+         (single ones, between letters or numbers) and should have 2 to {LENGTH_MAX} characters"
+    )]
+    Format {
+        /// Which id was meant.
+        what: &'static str,
+    },
+}
+
+/// Checks `^[0-9a-z](?:[_-]?[0-9a-z]){1,35}$` with at most [`LENGTH_MAX`] characters.
+fn check(what: &'static str, text: &str) -> Result<(), IdError> {
+    if text.is_empty() {
+        return Err(IdError::Empty { what });
+    }
+    let alphanumeric = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
+    let allowed = text.bytes().all(|byte| alphanumeric(byte) || matches!(byte, b'-' | b'_'));
+    let mut words = text.split(['-', '_']);
+    let separated = words.all(|word| !word.is_empty());
+    if allowed && separated && (2..=LENGTH_MAX).contains(&text.len()) { Ok(()) } else { Err(IdError::Format { what }) }
+}
+
+macro_rules! id {
+    ($(#[doc = $doc:literal])+ $name:ident, $what:literal) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id as it is written.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                check($what, text).map(|()| Self(text.to_owned()))
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+
+            fn try_from(text: String) -> Result<Self, IdError> {
+                check($what, &text).map(|()| Self(text))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(&self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// The id of an application, unique in the network.
+    AppId,
+    "AppID"
+);
+id!(
+    /// The id of a device, unique in its application.
+    DevId,
+    "DevID"
+);
+id!(
+    /// The id of a gateway, unique in the network.
+    GatewayId,
+    "GatewayID"
+);
+id!(
+    /// The id of a network component such as a handler.
+    ComponentId,
+    "ComponentID"
+);
+id!(
+    /// The id of an OAuth client.
+    ClientId,
+    "ClientID"
+);
+id!(
+    /// The name with which a user logs in.
+    Username,
+    "Username"
+);
+
+/// The immutable id of a user: 24 hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct UserId(String);
+
+impl UserId {
+    /// Makes an id of 12 random bytes.
+    pub fn from_bytes(bytes: [u8; 12]) -> Self {
+        Self(hex::encode(bytes))
+    }
+
+    /// The id as it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for UserId {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if digits && text.len() == 24 { Ok(Self(text)) } else { Err(IdError::Format { what: "UserID" }) }
+    }
+}
+
+impl From<UserId> for String {
+    fn from(id: UserId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for UserId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_what_clients_accept() {
+        for id in ["a1", "abc", "my-app", "my_app_2", "0-0", &"a".repeat(36)] {
+            assert_eq!(id.parse::<AppId>().map(String::from).as_deref(), Ok(id));
+        }
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        for id in ["a", "-ab", "ab-", "a--b", "a-_b", "Ab", "a b", "ä1", "a/b", "a.b", "a+", "#", &"a".repeat(37)] {
+            assert_eq!(id.parse::<AppId>(), Err(IdError::Format { what: "AppID" }), "{id}");
+        }
+        assert_eq!("".parse::<DevId>(), Err(IdError::Empty { what: "DevID" }));
+    }
+}

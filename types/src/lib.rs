@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod bytes;
+mod claims;
+mod credential;
+mod id;
+mod kind;
+mod message;
+mod random;
+mod right;
+mod scope;
+mod service;
+mod time;
+
+pub use bytes::{AppEui, AppKey, AppSKey, BytesError, DevAddr, DevEui, NwkSKey};
+pub use claims::{Claims, FullName};
+pub use credential::{AccessKey, Credential, CredentialError, Secret};
+pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username};
+pub use kind::Kind;
+pub use message::{ErrorEvent, GatewayMetadata, Metadata, Uplink};
+pub use random::Random;
+pub use right::{ApplicationRight, ComponentRight, GatewayRight, UnknownRight};
+pub use scope::{Scope, ScopeError};
+pub use service::{ServiceName, UnknownService};
+pub use time::{Clock, Timestamp};

@@ -1,0 +1,174 @@
+//! The messages that applications read, in the exact shape of The Things Network v2.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{AppId, DevEui, DevId};
+
+/// An uplink as it is published on `<app_id>/devices/<dev_id>/up`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Uplink {
+    /// The application it belongs to.
+    pub app_id: AppId,
+    /// The device that sent it.
+    pub dev_id: DevId,
+    /// The device's EUI, upper-case hexadecimal.
+    #[serde(default, skip_serializing_if = "DevEui::is_zero")]
+    pub hardware_serial: DevEui,
+    /// The LoRaWAN port.
+    pub port: u8,
+    /// The frame counter.
+    pub counter: u32,
+    /// Whether the device asked for an acknowledgement.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub confirmed: bool,
+    /// Whether the device sent this counter before.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_retry: bool,
+    /// The payload; base64 in JSON, null when there is none.
+    #[serde(with = "base64_or_null")]
+    pub payload_raw: Option<Vec<u8>>,
+    /// What the payload functions made of it: a JSON object, its keys in their order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_fields: Option<Box<RawValue>>,
+    /// When and how it was received.
+    pub metadata: Metadata,
+    /// The device's attributes; only when the payload functions ran.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// When and how a message was received.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// RFC 3339, UTC; empty when unknown.
+    #[serde(default)]
+    pub time: String,
+    /// In MHz.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub frequency: f32,
+    /// `LORA` or `FSK`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub modulation: String,
+    /// For LoRa, such as `SF7BW125`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub data_rate: String,
+    /// For FSK, in bit/s.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bit_rate: u32,
+    /// Time on air in nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub airtime: u64,
+    /// Such as `4/5`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub coding_rate: String,
+    /// The gateways that received it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<GatewayMetadata>,
+    /// Where the device is, in degrees.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub latitude: f32,
+    /// Where the device is, in degrees.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub longitude: f32,
+    /// Where the device is, in metres.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub altitude: i32,
+    /// How it is known where the device is, such as `registry`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub location_source: String,
+}
+
+/// How one gateway received a message.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GatewayMetadata {
+    /// The gateway's id.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub gtw_id: String,
+    /// Whether the gateway proved who it is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub gtw_trusted: bool,
+    /// The concentrator's counter in microseconds, which rolls over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub timestamp: u32,
+    /// RFC 3339, UTC; empty when unknown.
+    #[serde(default)]
+    pub time: String,
+    /// The concentrator's channel.
+    pub channel: u32,
+    /// In dBm.
+    pub rssi: f32,
+    /// In dB.
+    pub snr: f32,
+    /// The concentrator's RF chain.
+    pub rf_chain: u32,
+    /// In degrees.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub latitude: f32,
+    /// In degrees.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub longitude: f32,
+    /// In metres.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub altitude: i32,
+}
+
+/// What `…/events/up/errors` carries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorEvent {
+    /// What went wrong, for people.
+    pub error: String,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+mod base64_or_null {
+    //! Bytes as base64 text, none as null.
+
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
+        match bytes {
+            Some(bytes) => serializer.serialize_str(&STANDARD.encode(bytes)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| STANDARD.decode(text).map_err(serde::de::Error::custom)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_uplink_has_the_keys_of_v2_in_their_order() {
+        let uplink = Uplink {
+            app_id: "my-app".parse().unwrap(),
+            dev_id: "dev-1".parse().unwrap(),
+            hardware_serial: "0102030405060708".parse().unwrap(),
+            port: 1,
+            counter: 0,
+            confirmed: false,
+            is_retry: false,
+            payload_raw: Some(vec![1, 2]),
+            payload_fields: RawValue::from_string(r#"{"b":1,"a":2}"#.into()).ok(),
+            metadata: Metadata { time: "2017-01-17T14:47:09.74Z".into(), ..Metadata::default() },
+            attributes: BTreeMap::new(),
+        };
+        let expected = r#"{"app_id":"my-app","dev_id":"dev-1","hardware_serial":"0102030405060708","port":1,"counter":0,"payload_raw":"AQI=","payload_fields":{"b":1,"a":2},"metadata":{"time":"2017-01-17T14:47:09.74Z"}}"#;
+        assert_eq!(serde_json::to_string(&uplink).unwrap(), expected);
+    }
+}

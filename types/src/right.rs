@@ -1,0 +1,133 @@
+//! What a collaborator, an access key or a token may do to an application, gateway or component.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// A text that names no right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("right `{given}` is unknown; allowed are {allowed}")]
+pub struct UnknownRight {
+    given: String,
+    allowed: String,
+}
+
+macro_rules! rights {
+    ($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $variant_doc:literal])+ $variant:ident = $text:literal,)+ }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "&'static str")]
+        pub enum $name { $($(#[doc = $variant_doc])+ $variant,)+ }
+
+        impl $name {
+            /// Every right of this sort.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The right as the interfaces spell it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+        }
+
+        impl From<$name> for &'static str {
+            fn from(right: $name) -> Self {
+                right.as_str()
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownRight;
+
+            fn from_str(text: &str) -> Result<Self, UnknownRight> {
+                Self::ALL.iter().copied().find(|right| right.as_str() == text).ok_or_else(|| UnknownRight {
+                    given: text.to_owned(),
+                    allowed: [$($text),+].join(", "),
+                })
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = UnknownRight;
+
+            fn try_from(text: String) -> Result<Self, UnknownRight> {
+                text.parse()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+rights! {
+    /// What one may do to an application.
+    ApplicationRight {
+        /// View and edit settings, EUIs and access keys.
+        Settings = "settings",
+        /// Delete and restore it.
+        Delete = "delete",
+        /// Add and remove collaborators.
+        Collaborators = "collaborators",
+        /// Read messages from devices.
+        MessagesUpRead = "messages:up:r",
+        /// Send messages to the application as if from a device.
+        MessagesUpWrite = "messages:up:w",
+        /// Send downlinks.
+        MessagesDownWrite = "messages:down:w",
+        /// List, view and change devices.
+        Devices = "devices",
+    }
+}
+
+rights! {
+    /// What one may do to a gateway.
+    GatewayRight {
+        /// View and edit settings.
+        Settings = "gateway:settings",
+        /// Delete it.
+        Delete = "gateway:delete",
+        /// Add and remove collaborators.
+        Collaborators = "gateway:collaborators",
+        /// View its status.
+        Status = "gateway:status",
+        /// View its accurate location.
+        Location = "gateway:location",
+        /// View its owner.
+        Owner = "gateway:owner",
+        /// Read its messages.
+        Messages = "gateway:messages",
+    }
+}
+
+rights! {
+    /// What one may do to a network component.
+    ComponentRight {
+        /// Read and write settings and the access key.
+        Settings = "component:settings",
+        /// Delete it.
+        Delete = "component:delete",
+        /// Add and remove collaborators.
+        Collaborators = "component:collaborators",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_right_reads_back() {
+        for right in ApplicationRight::ALL {
+            assert_eq!(right.as_str().parse(), Ok(*right));
+        }
+    }
+
+    #[test]
+    fn an_unknown_right_says_what_is_allowed() {
+        let error = "gateway:settings".parse::<ApplicationRight>().unwrap_err();
+        assert!(error.to_string().contains("messages:down:w"), "{error}");
+    }
+}

@@ -1,0 +1,124 @@
+//! What a token may be used for: sorts of things, and single ones.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AppId, ComponentId, GatewayId, IdError};
+
+/// One entry of a token's scope.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Scope {
+    /// View and edit the profile.
+    Profile,
+    /// List and create applications.
+    Apps,
+    /// Everything that needs this application's id.
+    App(AppId),
+    /// List and create gateways.
+    Gateways,
+    /// Everything that needs this gateway's id.
+    Gateway(GatewayId),
+    /// List and create components.
+    Components,
+    /// Everything that needs this component's id.
+    Component(ComponentId),
+    /// Manage OAuth clients.
+    Clients,
+}
+
+impl Scope {
+    /// The general scope that covers asking for this one.
+    pub fn general(&self) -> Self {
+        match self {
+            Self::App(_) => Self::Apps,
+            Self::Gateway(_) => Self::Gateways,
+            Self::Component(_) => Self::Components,
+            other => other.clone(),
+        }
+    }
+}
+
+/// Why a text is no scope.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScopeError {
+    /// No scope has that name.
+    #[error(
+        "scope `{0}` is unknown; allowed are profile, apps, gateways, components, clients, apps:<id>, gateways:<id> \
+         and components:<id>"
+    )]
+    Unknown(String),
+    /// The id after the colon is none.
+    #[error(transparent)]
+    Id(#[from] IdError),
+}
+
+impl FromStr for Scope {
+    type Err = ScopeError;
+
+    fn from_str(text: &str) -> Result<Self, ScopeError> {
+        Ok(match text.split_once(':') {
+            None => match text {
+                "profile" => Self::Profile,
+                "apps" => Self::Apps,
+                "gateways" => Self::Gateways,
+                "components" => Self::Components,
+                "clients" => Self::Clients,
+                _ => return Err(ScopeError::Unknown(text.to_owned())),
+            },
+            Some(("apps", id)) => Self::App(id.parse()?),
+            Some(("gateways", id)) => Self::Gateway(id.parse()?),
+            Some(("components", id)) => Self::Component(id.parse()?),
+            Some(_) => return Err(ScopeError::Unknown(text.to_owned())),
+        })
+    }
+}
+
+impl TryFrom<String> for Scope {
+    type Error = ScopeError;
+
+    fn try_from(text: String) -> Result<Self, ScopeError> {
+        text.parse()
+    }
+}
+
+impl From<Scope> for String {
+    fn from(scope: Scope) -> Self {
+        scope.to_string()
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Profile => out.write_str("profile"),
+            Self::Apps => out.write_str("apps"),
+            Self::App(id) => write!(out, "apps:{id}"),
+            Self::Gateways => out.write_str("gateways"),
+            Self::Gateway(id) => write!(out, "gateways:{id}"),
+            Self::Components => out.write_str("components"),
+            Self::Component(id) => write!(out, "components:{id}"),
+            Self::Clients => out.write_str("clients"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_reads_back() {
+        for text in ["profile", "apps", "apps:my-app", "gateways", "gateways:gw-1", "components:handler", "clients"] {
+            assert_eq!(text.parse::<Scope>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_scope() {
+        for text in ["", "app", "apps:", "apps:NO", "clients:x1", "apps:a1:b1"] {
+            assert!(text.parse::<Scope>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Points in time, and the clock that is given to whoever needs one.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
+
+/// A point in time: nanoseconds since 1970, UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// Nanoseconds since 1970.
+    pub fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// Milliseconds since 1970; the far future at most.
+    pub fn from_millis(millis: i64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// Nanoseconds since 1970.
+    pub fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// Milliseconds since 1970.
+    pub fn as_millis(self) -> i64 {
+        self.0 / 1_000_000
+    }
+
+    /// Seconds since 1970; zero for what was before.
+    pub fn as_secs(self) -> u64 {
+        u64::try_from(self.0 / 1_000_000_000).unwrap_or(0)
+    }
+
+    /// That much later.
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)))
+    }
+
+    /// How long after `earlier` this is; zero when it is before.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// RFC 3339 with nanoseconds, trailing zeros trimmed: `2017-01-17T14:47:09.74Z`.
+    pub fn to_rfc3339(self) -> String {
+        self.date_time().format(&Rfc3339).unwrap_or_default()
+    }
+
+    /// RFC 3339 with exactly three digits of a second: `2017-01-17T14:47:09.740Z`.
+    pub fn to_rfc3339_millis(self) -> String {
+        let shape = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+        self.date_time().format(&shape).unwrap_or_default()
+    }
+
+    fn date_time(self) -> OffsetDateTime {
+        // Every i64 of nanoseconds lies between 1677 and 2262, which the library can show.
+        OffsetDateTime::from_unix_timestamp_nanos(self.0.into()).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = time::error::Parse;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let nanos = OffsetDateTime::parse(text, &Rfc3339)?.unix_timestamp_nanos();
+        Ok(Self(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.to_rfc3339())
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_rfc3339())
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What tells the time.
+pub trait Clock: Send + Sync {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_both_forms_and_reads_back() {
+        let moment = Timestamp::from_millis(1_484_664_429_740);
+        assert_eq!(moment.to_rfc3339(), "2017-01-17T14:47:09.74Z");
+        assert_eq!(moment.to_rfc3339_millis(), "2017-01-17T14:47:09.740Z");
+        assert_eq!(moment.to_rfc3339().parse(), Ok(moment));
+    }
+
+    #[test]
+    fn arithmetic_stays_within_bounds() {
+        let end = Timestamp::from_nanos(i64::MAX);
+        assert_eq!(end.plus(Duration::MAX), end);
+        assert_eq!(Timestamp::default().since(end), Duration::ZERO);
+    }
+}
