@@ -31,6 +31,12 @@ pub enum Kind {
     Internal,
 }
 
+/// An error that knows its sort.
+pub trait Kinded: std::error::Error {
+    /// The sort of this failure.
+    fn kind(&self) -> Kind;
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {

@@ -16,7 +16,7 @@ pub use bytes::{AppEui, AppKey, AppSKey, BytesError, DevAddr, DevEui, NwkSKey};
 pub use claims::{Claims, FullName};
 pub use credential::{AccessKey, Credential, CredentialError, Secret};
 pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username};
-pub use kind::Kind;
+pub use kind::{Kind, Kinded};
 pub use message::{ErrorEvent, GatewayMetadata, Metadata, Uplink};
 pub use random::Random;
 pub use right::{ApplicationRight, ComponentRight, GatewayRight, UnknownRight};
