@@ -1,0 +1,65 @@
+//! `Debug` for the messages that hold keys: it says whether there is one, never which.
+
+use std::fmt;
+
+use crate::{handler, lorawan};
+
+/// Stands for a key that is there.
+struct Hidden(bool);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(if self.0 { "…" } else { "none" })
+    }
+}
+
+impl fmt::Debug for handler::Application {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Application")
+            .field("app_id", &self.app_id)
+            .field("payload_format", &self.payload_format)
+            .field("register_on_join_access_key", &Hidden(!self.register_on_join_access_key.is_empty()))
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for lorawan::Device {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Device")
+            .field("app_id", &self.app_id)
+            .field("dev_id", &self.dev_id)
+            .field("app_eui", &self.app_eui)
+            .field("dev_eui", &self.dev_eui)
+            .field("dev_addr", &self.dev_addr)
+            .field("nwk_s_key", &Hidden(!self.nwk_s_key.is_empty()))
+            .field("app_s_key", &Hidden(!self.app_s_key.is_empty()))
+            .field("app_key", &Hidden(!self.app_key.is_empty()))
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for lorawan::ActivationMetadata {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ActivationMetadata")
+            .field("app_eui", &self.app_eui)
+            .field("dev_eui", &self.dev_eui)
+            .field("dev_addr", &self.dev_addr)
+            .field("nwk_s_key", &Hidden(!self.nwk_s_key.is_empty()))
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_do_not_print() {
+        let device = lorawan::Device { app_key: vec![211; 16], nwk_s_key: vec![211; 16], ..Default::default() };
+        let application =
+            handler::Application { register_on_join_access_key: "issuer.hush".into(), ..Default::default() };
+        let activation = lorawan::ActivationMetadata { nwk_s_key: vec![211; 16], ..Default::default() };
+        let shown = format!("{device:?} {application:?} {activation:?}");
+        assert!(!shown.contains("211") && !shown.contains("hush"), "{shown}");
+    }
+}

@@ -1,0 +1,277 @@
+//! Bodies of the account service.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use types::{AppEui, AppId, ApplicationRight, FullName, Scope, Secret, Timestamp, UserId, Username};
+
+use super::json::{millis, null_is_default};
+
+/// An application, as far as the caller may see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Application {
+    /// Its id.
+    pub id: AppId,
+    /// What people call it.
+    pub name: String,
+    /// The EUIs it is reachable at.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub euis: Vec<AppEui>,
+    /// When it was created.
+    #[serde(with = "millis")]
+    pub created: Timestamp,
+    /// What the caller may do to it.
+    #[serde(default)]
+    pub rights: Vec<ApplicationRight>,
+    /// Who else may do what, for those who may know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collaborators: Option<Vec<Collaborator>>,
+    /// Its access keys, for those who may know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_keys: Option<Vec<AccessKey>>,
+    /// When it was deleted, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::optional")]
+    pub deleted: Option<Timestamp>,
+}
+
+/// What creating an application takes; other members are ignored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewApplication {
+    /// Its id, taken for ever.
+    pub id: AppId,
+    /// What people call it.
+    pub name: String,
+    /// EUIs it has already; without any it is given one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
+    pub euis: Vec<AppEui>,
+    /// Access keys to create with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
+    pub access_keys: Vec<NewAccessKey>,
+}
+
+/// Somebody with rights to an application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collaborator {
+    /// Who.
+    pub username: Username,
+    /// The user's address.
+    pub email: String,
+    /// What they may do.
+    pub rights: Vec<ApplicationRight>,
+}
+
+/// An access key of an application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessKey {
+    /// What people call it, unique in the application.
+    pub name: String,
+    /// The key itself; left out for those with fewer rights than it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<types::AccessKey>,
+    /// Its own id: 24 hexadecimal digits.
+    #[serde(default, rename = "_id", skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What it may do.
+    pub rights: Vec<ApplicationRight>,
+}
+
+/// What creating an access key takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewAccessKey {
+    /// What people will call it.
+    pub name: String,
+    /// What it may do.
+    pub rights: Vec<ApplicationRight>,
+}
+
+/// What registering takes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NewUser {
+    /// The name to log in with.
+    pub username: Username,
+    /// The user's address.
+    pub email: String,
+    /// The password.
+    pub password: Secret,
+}
+
+/// The answer to registering.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    /// The user's address.
+    pub email: String,
+    /// The new user.
+    pub user: User,
+}
+
+/// A user's profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// The name to log in with.
+    pub username: Username,
+    /// The user's address.
+    pub email: String,
+    /// When the user registered.
+    #[serde(with = "millis")]
+    pub created: Timestamp,
+    /// First and last name.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub name: FullName,
+    /// Whether the address is confirmed.
+    #[serde(default)]
+    pub valid: bool,
+    /// The immutable id.
+    #[serde(rename = "_id")]
+    pub id: UserId,
+}
+
+/// A token request, as a form or as JSON; which members count depends on the grant.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TokenRequest {
+    /// `password`, `authorization_code` or `refresh_token`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grant_type: Option<String>,
+    /// The user's name, or the application's id in an exchange.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub username: Option<String>,
+    /// The user's password, or the access key in an exchange.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+    /// The code that the authorization gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<Secret>,
+    /// Where the authorization redirected to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_uri: Option<String>,
+    /// The refresh token of an earlier answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refresh_token: Option<Secret>,
+    /// The client's id, when it does not come as Basic credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The client's secret, when it does not come as Basic credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<Secret>,
+    /// The scopes asked for: in a form separated by spaces, in JSON also a list. They are parsed by whoever grants.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "list_or_words")]
+    pub scope: Option<Vec<String>>,
+}
+
+/// A token; exchanges answer only `access_token` and `expires_in`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TokenAnswer {
+    /// `bearer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_type: Option<String>,
+    /// The token.
+    pub access_token: Secret,
+    /// Seconds until it ends.
+    pub expires_in: u64,
+    /// What the next token is asked with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_token: Option<Secret>,
+}
+
+/// Asks for a token with a narrower scope or other entities.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestrictRequest {
+    /// The scopes of the new token.
+    pub scope: Vec<Scope>,
+}
+
+/// The restricted token, and nothing else.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RestrictAnswer {
+    /// The token.
+    pub access_token: Secret,
+}
+
+/// The public key that verifies tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyDocument {
+    /// The signature algorithm, `ES256`.
+    pub algorithm: String,
+    /// The key as PEM.
+    pub key: String,
+}
+
+/// A failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorBody {
+    /// The HTTP status.
+    pub code: u16,
+    /// What went wrong.
+    pub error: String,
+}
+
+/// A failure of the OAuth endpoints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OAuthErrorBody {
+    /// A word of RFC 6749, such as `invalid_grant`.
+    pub error: String,
+    /// What went wrong.
+    pub error_description: String,
+}
+
+/// Reads `["a", "b"]` and `"a b"`.
+fn list_or_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        List(Vec<String>),
+        Words(String),
+    }
+    Ok(Option::<Written>::deserialize(deserializer)?.map(|written| match written {
+        Written::List(list) => list,
+        Written::Words(words) => words.split_whitespace().map(str::to_owned).collect(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_string, to_value};
+
+    use super::*;
+
+    #[test]
+    fn an_application_reads_and_writes_as_the_old_service_did() {
+        let body = json!({
+            "id": "my-app", "name": "My app", "euis": ["70B3D57ED0000001"], "created": "2017-01-17T14:47:09.740Z",
+            "rights": ["settings", "messages:up:r"],
+            "collaborators": [{"username": "alice", "email": "alice@example.com", "rights": ["devices"]}],
+            "access_keys": [{"name": "default key", "key": "issuer.secret", "_id": "5a", "rights": ["devices"]}],
+        });
+        let application: Application = from_value(body.clone()).unwrap();
+        assert_eq!(to_value(&application).unwrap(), body);
+    }
+
+    #[test]
+    fn null_euis_are_none() {
+        let new: NewApplication = from_value(json!({"id": "my-app", "name": "", "euis": null, "more": 1})).unwrap();
+        assert!(new.euis.is_empty() && new.access_keys.is_empty());
+    }
+
+    #[test]
+    fn a_scope_is_a_list_or_words() {
+        for scope in [json!(["apps", "apps:a1"]), json!("apps  apps:a1")] {
+            let request: TokenRequest = from_value(json!({ "scope": scope })).unwrap();
+            assert_eq!(request.scope.unwrap(), ["apps", "apps:a1"]);
+        }
+        assert_eq!(from_value::<TokenRequest>(json!({"scope": null})).unwrap().scope, None);
+    }
+
+    #[test]
+    fn an_exchange_answers_two_members() {
+        let answer =
+            TokenAnswer { token_type: None, access_token: Secret::new("t"), expires_in: 3600, refresh_token: None };
+        assert_eq!(to_string(&answer).unwrap(), r#"{"access_token":"t","expires_in":3600}"#);
+    }
+
+    #[test]
+    fn nothing_secret_prints() {
+        let request: TokenRequest = from_value(json!({
+            "password": "hush", "code": "hush", "refresh_token": "hush", "client_secret": "hush",
+        }))
+        .unwrap();
+        assert!(!format!("{request:?}").contains("hush"));
+    }
+}

@@ -1,0 +1,363 @@
+//! Bodies of the handler's HTTP API: its messages in the JSON of the old gateway.
+//!
+//! Members come in the order of the messages, defaults are left out, and reading takes camelCase names as well.
+//! Turning a body into its message and back loses nothing, so both interfaces share one parser behind the messages.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use types::{AppEui, AppKey, AppSKey, BytesError, DevAddr, DevEui, NwkSKey};
+
+use super::json::{bytes, float, is_default, null_is_default, number, text_number};
+use crate::{handler, lorawan};
+
+/// An application's payload functions.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Application {
+    /// The application's id.
+    #[serde(alias = "appId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub app_id: String,
+    /// `custom` or `cayennelpp`; kept as it came.
+    #[serde(alias = "payloadFormat", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub payload_format: String,
+    /// Turns bytes into an object.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub decoder: String,
+    /// Changes the values of that object.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub converter: String,
+    /// Decides whether the message is kept.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub validator: String,
+    /// Turns an object into bytes.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub encoder: String,
+    /// The access key with which devices are registered when they join.
+    #[serde(
+        alias = "registerOnJoinAccessKey",
+        skip_serializing_if = "is_default",
+        deserialize_with = "null_is_default"
+    )]
+    pub register_on_join_access_key: String,
+}
+
+/// A device of an application.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Device {
+    /// The application's id.
+    #[serde(alias = "appId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub app_id: String,
+    /// The device's id.
+    #[serde(alias = "devId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub dev_id: String,
+    /// Its LoRaWAN side.
+    #[serde(alias = "lorawanDevice", skip_serializing_if = "Option::is_none")]
+    pub lorawan_device: Option<LorawanDevice>,
+    /// Degrees north.
+    #[serde(skip_serializing_if = "is_default", with = "float")]
+    pub latitude: f32,
+    /// Degrees east.
+    #[serde(skip_serializing_if = "is_default", with = "float")]
+    pub longitude: f32,
+    /// Metres.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    pub altitude: i32,
+    /// What the user says about it.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub attributes: BTreeMap<String, String>,
+    /// What people call it.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub description: String,
+}
+
+/// The LoRaWAN side of a device.
+///
+/// An address or key that is missing or `null` is left alone by a change; an empty one is cleared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LorawanDevice {
+    /// The EUI of the application; written even when it is empty.
+    #[serde(alias = "appEui", deserialize_with = "null_is_default")]
+    pub app_eui: AppEui,
+    /// The EUI of the device; written even when it is empty.
+    #[serde(alias = "devEui", deserialize_with = "null_is_default")]
+    pub dev_eui: DevEui,
+    /// The application's id, as in the device around it.
+    #[serde(alias = "appId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub app_id: String,
+    /// The device's id, as in the device around it.
+    #[serde(alias = "devId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub dev_id: String,
+    /// The address during the session.
+    #[serde(alias = "devAddr", skip_serializing_if = "Option::is_none")]
+    pub dev_addr: Option<DevAddr>,
+    /// The key that authenticates frames.
+    #[serde(alias = "nwkSKey", skip_serializing_if = "Option::is_none")]
+    pub nwk_s_key: Option<NwkSKey>,
+    /// The key that encrypts payloads.
+    #[serde(alias = "appSKey", skip_serializing_if = "Option::is_none")]
+    pub app_s_key: Option<AppSKey>,
+    /// The key with which the device joins.
+    #[serde(alias = "appKey", skip_serializing_if = "Option::is_none")]
+    pub app_key: Option<AppKey>,
+    /// The uplink frame counter.
+    #[serde(alias = "fCntUp", skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    pub f_cnt_up: u32,
+    /// The downlink frame counter.
+    #[serde(alias = "fCntDown", skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    pub f_cnt_down: u32,
+    /// Whether the counter is not checked.
+    #[serde(alias = "disableFCntCheck", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub disable_f_cnt_check: bool,
+    /// Whether the counters have 32 bits.
+    #[serde(alias = "uses32BitFCnt", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub uses32_bit_f_cnt: bool,
+    /// Comma-separated: otaa, abp, world, local, private, testing.
+    #[serde(alias = "activationConstraints", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub activation_constraints: String,
+    /// When it was last heard, in nanoseconds since 1970; written as text.
+    #[serde(alias = "lastSeen", skip_serializing_if = "is_default", with = "text_number")]
+    pub last_seen: i64,
+}
+
+/// Devices of an application.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeviceList {
+    /// The devices; left out when there are none.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub devices: Vec<Device>,
+}
+
+/// An uplink as if from a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SimulatedUplink {
+    /// The application's id.
+    #[serde(alias = "appId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub app_id: String,
+    /// The device's id.
+    #[serde(alias = "devId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub dev_id: String,
+    /// The bytes, as base64.
+    #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    pub payload: Vec<u8>,
+    /// The LoRaWAN port.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    pub port: u32,
+}
+
+/// A failure, as the old gateway wrote it; discovery answers the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GatewayError {
+    /// What went wrong.
+    pub error: String,
+    /// The gRPC code, not the HTTP status.
+    pub code: i32,
+    /// The same as `error`.
+    pub message: String,
+}
+
+impl std::fmt::Debug for Application {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        handler::Application::from(self.clone()).fmt(out)
+    }
+}
+
+impl From<Application> for handler::Application {
+    fn from(body: Application) -> Self {
+        Self {
+            app_id: body.app_id,
+            payload_format: body.payload_format,
+            decoder: body.decoder,
+            converter: body.converter,
+            validator: body.validator,
+            encoder: body.encoder,
+            register_on_join_access_key: body.register_on_join_access_key,
+        }
+    }
+}
+
+impl From<handler::Application> for Application {
+    fn from(message: handler::Application) -> Self {
+        Self {
+            app_id: message.app_id,
+            payload_format: message.payload_format,
+            decoder: message.decoder,
+            converter: message.converter,
+            validator: message.validator,
+            encoder: message.encoder,
+            register_on_join_access_key: message.register_on_join_access_key,
+        }
+    }
+}
+
+impl From<Device> for handler::Device {
+    fn from(body: Device) -> Self {
+        Self {
+            app_id: body.app_id,
+            dev_id: body.dev_id,
+            device: body.lorawan_device.map(|lorawan| handler::device::Device::LorawanDevice(lorawan.into())),
+            latitude: body.latitude,
+            longitude: body.longitude,
+            altitude: body.altitude,
+            attributes: body.attributes,
+            description: body.description,
+        }
+    }
+}
+
+impl TryFrom<handler::Device> for Device {
+    type Error = BytesError;
+
+    fn try_from(message: handler::Device) -> Result<Self, BytesError> {
+        let lorawan_device = match message.device {
+            Some(handler::device::Device::LorawanDevice(lorawan)) => Some(lorawan.try_into()?),
+            None => None,
+        };
+        Ok(Self {
+            app_id: message.app_id,
+            dev_id: message.dev_id,
+            lorawan_device,
+            latitude: message.latitude,
+            longitude: message.longitude,
+            altitude: message.altitude,
+            attributes: message.attributes,
+            description: message.description,
+        })
+    }
+}
+
+impl From<LorawanDevice> for lorawan::Device {
+    fn from(body: LorawanDevice) -> Self {
+        Self {
+            app_eui: body.app_eui.as_bytes().to_vec(),
+            dev_eui: body.dev_eui.as_bytes().to_vec(),
+            app_id: body.app_id,
+            dev_id: body.dev_id,
+            dev_addr: body.dev_addr.map(|dev_addr| dev_addr.as_bytes().to_vec()).unwrap_or_default(),
+            nwk_s_key: body.nwk_s_key.map(|key| key.as_bytes().to_vec()).unwrap_or_default(),
+            app_s_key: body.app_s_key.map(|key| key.as_bytes().to_vec()).unwrap_or_default(),
+            app_key: body.app_key.map(|key| key.as_bytes().to_vec()).unwrap_or_default(),
+            f_cnt_up: body.f_cnt_up,
+            f_cnt_down: body.f_cnt_down,
+            disable_f_cnt_check: body.disable_f_cnt_check,
+            uses32_bit_f_cnt: body.uses32_bit_f_cnt,
+            activation_constraints: body.activation_constraints,
+            used_dev_nonces: Vec::new(),
+            used_app_nonces: Vec::new(),
+            last_seen: body.last_seen,
+        }
+    }
+}
+
+impl TryFrom<lorawan::Device> for LorawanDevice {
+    type Error = BytesError;
+
+    /// Checks the lengths; nonces are not shown.
+    fn try_from(message: lorawan::Device) -> Result<Self, BytesError> {
+        Ok(Self {
+            app_eui: present(&message.app_eui)?.unwrap_or_default(),
+            dev_eui: present(&message.dev_eui)?.unwrap_or_default(),
+            app_id: message.app_id,
+            dev_id: message.dev_id,
+            dev_addr: present(&message.dev_addr)?,
+            nwk_s_key: present(&message.nwk_s_key)?,
+            app_s_key: present(&message.app_s_key)?,
+            app_key: present(&message.app_key)?,
+            f_cnt_up: message.f_cnt_up,
+            f_cnt_down: message.f_cnt_down,
+            disable_f_cnt_check: message.disable_f_cnt_check,
+            uses32_bit_f_cnt: message.uses32_bit_f_cnt,
+            activation_constraints: message.activation_constraints,
+            last_seen: message.last_seen,
+        })
+    }
+}
+
+/// Reads a field of a fixed number of bytes; empty means that it is not there.
+fn present<'a, T>(bytes: &'a [u8]) -> Result<Option<T>, BytesError>
+where
+    T: TryFrom<&'a [u8], Error = BytesError>,
+{
+    if bytes.is_empty() { Ok(None) } else { T::try_from(bytes).map(Some) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_string, to_value};
+
+    use super::*;
+
+    #[test]
+    fn members_come_in_the_order_of_the_message() {
+        let body = concat!(
+            r#"{"app_id":"my-app","dev_id":"dev-1","lorawan_device":{"app_eui":"70B3D57ED0000001","dev_eui":"","#,
+            r#""app_id":"my-app","dev_id":"dev-1","dev_addr":"26012345","nwk_s_key":"","#,
+            r#""app_s_key":"2B7E151628AED2A6ABF7158809CF4F3C","app_key":"","f_cnt_up":4294967295,"f_cnt_down":2,"#,
+            r#""disable_f_cnt_check":true,"uses32_bit_f_cnt":true,"activation_constraints":"local","#,
+            r#""last_seen":"1484664429740000000"},"latitude":52.375,"longitude":4,"altitude":-3,"#,
+            r#""attributes":{"a":"1","b":"2"},"description":"by the door"}"#
+        );
+        let device: Device = serde_json::from_str(body).unwrap();
+        assert_eq!(to_string(&device).unwrap(), body);
+    }
+
+    #[test]
+    fn defaults_are_left_out_except_euis() {
+        let device = Device { lorawan_device: Some(LorawanDevice::default()), ..Device::default() };
+        assert_eq!(to_value(device).unwrap(), json!({"lorawan_device": {"app_eui": "", "dev_eui": ""}}));
+        assert_eq!(to_value(Application::default()).unwrap(), json!({}));
+        assert_eq!(to_value(DeviceList::default()).unwrap(), json!({}));
+    }
+
+    #[test]
+    fn camel_case_numbers_as_text_nulls_and_more_members_read() {
+        let device: Device = from_value(json!({
+            "appId": "my-app", "devId": "dev-1", "altitude": "7", "description": null, "unknown": [1],
+            "lorawanDevice": {
+                "devAddr": "", "nwkSKey": null, "fCntUp": "5", "uses32BitFCnt": true, "lastSeen": 9, "appEui": null,
+            },
+        }))
+        .unwrap();
+        let lorawan = device.lorawan_device.as_ref().unwrap();
+        assert_eq!((device.app_id.as_str(), device.altitude, lorawan.f_cnt_up), ("my-app", 7, 5));
+        assert_eq!((lorawan.dev_addr, &lorawan.nwk_s_key, lorawan.last_seen), (Some(DevAddr::default()), &None, 9));
+    }
+
+    #[test]
+    fn a_device_survives_the_way_through_its_message() {
+        let device: Device = from_value(json!({
+            "app_id": "my-app", "dev_id": "dev-1", "attributes": {"a": "b"}, "latitude": 1.5,
+            "lorawan_device": {"dev_eui": "0000000000000001", "dev_addr": "", "app_key": "00".repeat(15) + "01"},
+        }))
+        .unwrap();
+        let message = handler::Device::from(device.clone());
+        assert_eq!(Device::try_from(message).unwrap(), device);
+    }
+
+    #[test]
+    fn refuses_keys_of_another_length() {
+        for key in ["00", "0000000000000000000000000000000000", "zz000000000000000000000000000000"] {
+            assert!(from_value::<LorawanDevice>(json!({ "app_key": key })).is_err(), "{key}");
+        }
+        let message = lorawan::Device { dev_eui: vec![1; 7], ..Default::default() };
+        assert!(LorawanDevice::try_from(message).is_err());
+    }
+
+    #[test]
+    fn refuses_numbers_out_of_range() {
+        assert!(from_value::<LorawanDevice>(json!({"f_cnt_up": 4_294_967_296_u64})).is_err());
+        assert!(from_value::<LorawanDevice>(json!({"f_cnt_up": -1})).is_err());
+        assert!(from_value::<Device>(json!({"altitude": "high"})).is_err());
+    }
+
+    #[test]
+    fn a_payload_is_base64() {
+        let uplink: SimulatedUplink = from_value(json!({"payload": "AAEC", "port": 1})).unwrap();
+        assert_eq!(uplink.payload, [0, 1, 2]);
+        assert_eq!(to_value(&uplink).unwrap(), json!({"payload": "AAEC", "port": 1}));
+    }
+}

@@ -1,0 +1,133 @@
+//! How the old gateway writes protocol buffers as JSON, where serde would do otherwise.
+
+use serde::{Deserialize, Deserializer};
+
+/// Reads `null` like a member that is not there.
+pub(super) fn null_is_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Whether a member is left out.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Numbers, which may also be written as text.
+pub(super) mod number {
+    use std::{fmt::Display, str::FromStr};
+
+    use serde::{Deserialize, Deserializer, de::Error};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(serde_json::Number),
+        Text(String),
+    }
+
+    /// Reads a number or the text of one; `null` is zero.
+    pub(in crate::rest) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display> + Default,
+        D: Deserializer<'de>,
+    {
+        let text = match Option::<Written>::deserialize(deserializer)? {
+            None => return Ok(T::default()),
+            Some(Written::Number(number)) => number.to_string(),
+            Some(Written::Text(text)) => text,
+        };
+        text.parse().map_err(|error| D::Error::custom(format!("number `{text}` not valid: {error}")))
+    }
+}
+
+/// 64-bit numbers, which are written as text because JavaScript would round them.
+pub(super) mod text_number {
+    use serde::Serializer;
+
+    pub(in crate::rest) use super::number::deserialize;
+
+    /// Writes the number as text.
+    pub(in crate::rest) fn serialize<S: Serializer>(number: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+}
+
+/// Single-precision numbers, which are written without a fraction when they have none.
+pub(super) mod float {
+    use serde::Serializer;
+
+    pub(in crate::rest) use super::number::deserialize;
+
+    /// Up to here every whole number has a float of its own.
+    const WHOLE_MAX: f32 = 16_777_216.0;
+
+    /// Writes the shortest text that reads back as this number.
+    pub(in crate::rest) fn serialize<S: Serializer>(number: &f32, serializer: S) -> Result<S::Ok, S::Error> {
+        if number.fract() == 0.0 && number.abs() <= WHOLE_MAX {
+            serializer.serialize_i32(*number as i32)
+        } else {
+            serializer.serialize_f32(*number)
+        }
+    }
+}
+
+/// Bytes, which are written as base64.
+pub(super) mod bytes {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// Writes standard base64.
+    pub(in crate::rest) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&base64::display::Base64Display::new(bytes, &STANDARD))
+    }
+
+    /// Reads standard base64; `null` is no bytes.
+    pub(in crate::rest) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
+        STANDARD.decode(&text).map_err(|error| D::Error::custom(format!("base64 `{text}` not valid: {error}")))
+    }
+}
+
+/// Points in time, in the account service's form with exactly three digits of a second.
+pub(super) mod millis {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use types::Timestamp;
+
+    /// Writes RFC 3339 with milliseconds.
+    pub(in crate::rest) fn serialize<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&time.to_rfc3339_millis())
+    }
+
+    /// Reads any RFC 3339.
+    pub(in crate::rest) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        Timestamp::deserialize(deserializer)
+    }
+
+    /// The same for a point in time that may be missing.
+    pub(in crate::rest) mod optional {
+        use serde::{Deserialize, Deserializer, Serializer};
+        use types::Timestamp;
+
+        /// Writes RFC 3339 with milliseconds, or `null`.
+        pub(in crate::rest) fn serialize<S: Serializer>(
+            time: &Option<Timestamp>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match time {
+                Some(time) => super::serialize(time, serializer),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        /// Reads any RFC 3339, or `null`.
+        pub(in crate::rest) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Timestamp>, D::Error> {
+            Option::deserialize(deserializer)
+        }
+    }
+}
