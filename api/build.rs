@@ -1,7 +1,5 @@
 //! Generates the messages and services of `proto/`, without needing `protoc`.
 
-#![expect(clippy::print_stdout, reason = "this is how a build script talks to cargo")]
-
 use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
