@@ -103,7 +103,7 @@ macro_rules! address {
 macro_rules! key {
     ($(#[doc = $doc:literal])+ $name:ident, $length:literal) => {
         $(#[doc = $doc])+
-        #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+        #[derive(Clone, Default, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
         pub struct $name([u8; $length]);
 
         fixed_bytes!($name, $length);
