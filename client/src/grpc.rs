@@ -1,0 +1,143 @@
+//! Calls over gRPC: channels with time limits, credentials as metadata, and errors in the other side's own words.
+
+use std::{error::Error as _, time::Duration};
+
+use tonic::{
+    Code, Request, Status, TimeoutExpired,
+    metadata::{AsciiMetadataValue, MetadataMap},
+    transport::{Channel, ClientTlsConfig, Endpoint},
+};
+use types::{Credential, Kind};
+
+use crate::{Error, Result, Trust};
+
+/// How long a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a call may take in all.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The most bytes that are read of an answer.
+pub(crate) const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// What the address of a gRPC API must look like.
+const ADDRESS_FORM: &str = "host:port";
+
+/// A component that is called over gRPC.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) channel: Channel,
+    service: &'static str,
+    address: String,
+}
+
+impl Peer {
+    /// Prepares calls to the first of the addresses; the connection is made by the first call.
+    pub(crate) fn new(service: &'static str, net_address: &str, trust: &Trust) -> Result<Self> {
+        let address = net_address.split(',').next().unwrap_or_default().trim().to_owned();
+        let invalid = || Error::Address { address: address.clone(), expected: ADDRESS_FORM };
+        let verifier = trust.verifier()?;
+        let scheme = if verifier.is_some() { "https" } else { "http" };
+        let mut endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))
+            .map_err(|_| invalid())?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
+            .tcp_nodelay(true);
+        if endpoint.uri().port_u16().is_none() || endpoint.uri().authority().map(|part| part.as_str()) != Some(&address)
+        {
+            return Err(invalid());
+        }
+        if let Some(verifier) = verifier {
+            endpoint = endpoint.tls_config_with_verifier(ClientTlsConfig::new(), verifier).map_err(|_| invalid())?;
+        }
+        Ok(Self { channel: endpoint.connect_lazy(), service, address })
+    }
+
+    /// Our error for what a call ended with.
+    pub(crate) fn failed(&self, status: Status) -> Error {
+        let (service, address) = (self.service, self.address.clone());
+        // What came over the wire has no cause; what has one happened on this side.
+        if status.source().is_none() {
+            return Error::Refused {
+                kind: kind(status.code()),
+                retry_after: retry_after(status.metadata()),
+                message: status.message().to_owned(),
+            };
+        }
+        if timed_out(&status) {
+            Error::Timeout { service, address }
+        } else {
+            Error::Unreachable { service, address, source: status.into() }
+        }
+    }
+}
+
+/// A request that carries a credential.
+pub(crate) fn authorized<T>(message: T, credential: &Credential) -> Result<Request<T>> {
+    let (name, text) = match credential {
+        Credential::Token(token) => ("token", token.expose()),
+        Credential::Key(key) => ("key", key.expose()),
+    };
+    let mut value: AsciiMetadataValue = text.parse().map_err(|_| Error::Credential)?;
+    value.set_sensitive(true);
+    let mut request = Request::new(message);
+    request.metadata_mut().insert(name, value);
+    Ok(request)
+}
+
+fn timed_out(status: &Status) -> bool {
+    let mut cause = status.source();
+    while let Some(error) = cause {
+        if error.is::<TimeoutExpired>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn kind(code: Code) -> Kind {
+    match code {
+        Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => Kind::Invalid,
+        Code::Unauthenticated => Kind::Unauthenticated,
+        Code::PermissionDenied => Kind::Denied,
+        Code::NotFound => Kind::NotFound,
+        Code::AlreadyExists => Kind::AlreadyExists,
+        Code::Aborted => Kind::Conflict,
+        Code::ResourceExhausted => Kind::Exhausted,
+        Code::Unavailable => Kind::Unavailable,
+        Code::DeadlineExceeded | Code::Cancelled => Kind::Timeout,
+        Code::Unimplemented => Kind::Unsupported,
+        Code::Ok | Code::Unknown | Code::Internal | Code::DataLoss => Kind::Internal,
+    }
+}
+
+/// The seconds of the metadata `retry-after`, as in HTTP.
+fn retry_after(metadata: &MetadataMap) -> Option<Duration> {
+    metadata.get("retry-after")?.to_str().ok()?.parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_the_first_address_is_used() {
+        let peer = Peer::new("handler", "localhost:1904, other:1904", &Trust::Plaintext).unwrap();
+        assert_eq!(peer.address, "localhost:1904");
+    }
+
+    #[tokio::test]
+    async fn refuses_what_is_no_address() {
+        for address in ["", "localhost", "http://localhost:1904", "localhost:1904/x", "a b:1", "user@host:1"] {
+            let refused = Peer::new("handler", address, &Trust::Plaintext).map(|peer| peer.address);
+            assert!(matches!(refused, Err(Error::Address { .. })), "{address}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_credential_travels_under_its_own_name_and_does_not_print() {
+        let request = authorized((), &Credential::Key("issuer.hush".parse().unwrap())).unwrap();
+        assert_eq!(request.metadata().get("key").unwrap(), "issuer.hush");
+        assert!(!format!("{request:?}").contains("hush"));
+        let unprintable = Credential::Token(types::Secret::new("a\nb"));
+        assert!(matches!(authorized((), &unprintable), Err(Error::Credential)));
+    }
+}

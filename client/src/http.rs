@@ -1,0 +1,178 @@
+//! Calls with JSON bodies: time limits, bounded answers, and errors in the other side's own words.
+
+use std::time::Duration;
+
+use reqwest::{
+    Method, RequestBuilder, Response, StatusCode, Url,
+    header::{ACCEPT, HeaderMap, HeaderValue, RETRY_AFTER},
+    redirect,
+};
+use serde::de::DeserializeOwned;
+use types::Kind;
+
+use crate::{
+    Error, Result, Trust,
+    retry::{Call, retry},
+};
+
+/// How long a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a call may take in all.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The most bytes that are read of an answer.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+
+/// A service that is called with JSON over HTTP.
+#[derive(Clone, Debug)]
+pub(crate) struct Http {
+    client: reqwest::Client,
+    base: Url,
+    service: &'static str,
+}
+
+impl Http {
+    /// Prepares calls; nothing is connected yet.
+    pub(crate) fn new(service: &'static str, base: Url, trust: &Trust) -> Result<Self> {
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")))
+            .default_headers(HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
+            .tcp_nodelay(true)
+            // Credentials go where they were meant to go.
+            .redirect(redirect::Policy::none())
+            // Settings of our own, because the library's would panic in a program without a default provider.
+            .tls_backend_preconfigured(trust.tls()?)
+            .build()
+            .map_err(|error| Error::Unreachable { service, address: base.to_string(), source: error.into() })?;
+        Ok(Self { client, base, service })
+    }
+
+    /// Begins a call of the path made of these segments, which are escaped.
+    pub(crate) fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        self.client.request(method, url)
+    }
+
+    /// Makes a call, and reads the answer as JSON.
+    pub(crate) async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T> {
+        let body = self.send(request).await?;
+        serde_json::from_slice(&body).map_err(|error| self.unreadable(error))
+    }
+
+    /// Makes a call, again where that is safe, and gives the body of the answer.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>> {
+        // Paths and bodies are made by this crate; only the credential can be what no header holds.
+        let request = request.build().map_err(|_| Error::Credential)?;
+        let call = if request.method() == Method::GET { Call::Read } else { Call::Change };
+        retry(call, || async {
+            // Every body here is bytes in memory, so there is always a clone.
+            let request = request.try_clone().ok_or_else(|| self.unreadable("the body cannot be sent twice"))?;
+            let response = self.client.execute(request).await.map_err(|error| self.failed(error))?;
+            let status = response.status();
+            let retry_after = retry_after(response.headers());
+            let body = self.read(response).await?;
+            if status.is_success() { Ok(body) } else { Err(refused(status, retry_after, &body)) }
+        })
+        .await
+    }
+
+    /// Reads an answer up to the limit.
+    async fn read(&self, mut response: Response) -> Result<Vec<u8>> {
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.failed(error))? {
+            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+                return Err(Error::TooLarge {
+                    service: self.service,
+                    address: self.address(),
+                    bytes_max: ANSWER_BYTES_MAX,
+                });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    fn failed(&self, error: reqwest::Error) -> Error {
+        let (service, address) = (self.service, self.address());
+        // A connection that takes too long was never made: nothing has happened there.
+        if error.is_timeout() && !error.is_connect() {
+            Error::Timeout { service, address }
+        } else {
+            Error::Unreachable { service, address, source: error.without_url().into() }
+        }
+    }
+
+    fn unreadable(&self, source: impl Into<crate::error::Cause>) -> Error {
+        Error::Unreadable { service: self.service, address: self.address(), source: source.into() }
+    }
+
+    fn address(&self) -> String {
+        self.base.as_str().trim_end_matches('/').to_owned()
+    }
+}
+
+/// What the other side said when it said no.
+fn refused(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Error {
+    // OAuth answers keep the text in `error_description`, exchanges in `description`, the others in `error`.
+    let said: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let message = ["error_description", "description", "error"]
+        .into_iter()
+        .find_map(|member| said.as_ref()?.get(member)?.as_str())
+        .map_or_else(|| status.to_string(), str::to_owned);
+    Error::Refused { kind: kind(status), message, retry_after }
+}
+
+fn kind(status: StatusCode) -> Kind {
+    match status {
+        StatusCode::UNAUTHORIZED => Kind::Unauthenticated,
+        StatusCode::FORBIDDEN => Kind::Denied,
+        StatusCode::NOT_FOUND | StatusCode::GONE => Kind::NotFound,
+        StatusCode::CONFLICT => Kind::AlreadyExists,
+        StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
+        StatusCode::TOO_MANY_REQUESTS => Kind::Exhausted,
+        StatusCode::NOT_IMPLEMENTED | StatusCode::METHOD_NOT_ALLOWED => Kind::Unsupported,
+        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => Kind::Unavailable,
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => Kind::Timeout,
+        status if status.is_client_error() => Kind::Invalid,
+        _ => Kind::Internal,
+    }
+}
+
+/// The seconds of a `Retry-After` header; its other form, a date, is not used by our services.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(status: u16, body: &str, expected: (Kind, &str)) {
+        let error = refused(StatusCode::from_u16(status).unwrap(), None, body.as_bytes());
+        let Error::Refused { kind, message, .. } = error else { panic!("{error}") };
+        assert_eq!((kind, message.as_str()), expected, "{body}");
+    }
+
+    #[test]
+    fn the_words_of_the_other_side_are_kept() {
+        check(404, r#"{"code":404,"error":"Application not found"}"#, (Kind::NotFound, "Application not found"));
+        check(
+            400,
+            r#"{"error":"invalid_grant","error_description":"Code not found"}"#,
+            (Kind::Invalid, "Code not found"),
+        );
+        check(401, r#"{"code":401,"description":"Invalid key"}"#, (Kind::Unauthenticated, "Invalid key"));
+        check(409, r#"{"code":409,"error":"ID taken"}"#, (Kind::AlreadyExists, "ID taken"));
+    }
+
+    #[test]
+    fn without_words_the_status_speaks() {
+        check(503, "<html>", (Kind::Unavailable, "503 Service Unavailable"));
+        check(500, r#"{"error":7}"#, (Kind::Internal, "500 Internal Server Error"));
+        check(302, "", (Kind::Internal, "302 Found"));
+    }
+}

@@ -1,0 +1,85 @@
+//! When a call is tried again: only where that cannot do harm, and not for long.
+
+use std::time::Duration;
+
+use types::{Kind, Kinded};
+
+use crate::{Error, Result};
+
+/// How often a call is tried in all.
+const TRIES_MAX: u32 = 3;
+/// The longest that we wait because the other side asks for it.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
+/// How long we wait on our own account before the second try; doubled for each further one.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Whether a call may be made twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// It changes nothing, so it may.
+    Read,
+    /// It changes something, so only when it surely did not get through.
+    Change,
+}
+
+/// Makes a call, and makes it again where that is safe and may help.
+pub(crate) async fn retry<T, F>(call: Call, mut make: impl FnMut() -> F) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    let mut tries = 1;
+    loop {
+        let error = match make().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let Some(pause) = pause(call, &error, tries) else { return Err(error) };
+        tokio::time::sleep(pause).await;
+        tries += 1;
+    }
+}
+
+/// How long to wait before the next try, or nothing when this error is final.
+fn pause(call: Call, error: &Error, tries: u32) -> Option<Duration> {
+    if tries >= TRIES_MAX {
+        return None;
+    }
+    match error {
+        // Who asks to be called later has not done anything yet.
+        Error::Refused { retry_after: Some(wait), kind: Kind::Exhausted | Kind::Unavailable, .. } => {
+            (*wait <= RETRY_AFTER_MAX).then_some(*wait)
+        }
+        _ if call == Call::Read && error.kind() == Kind::Unavailable => Some(PAUSE * 2_u32.pow(tries - 1)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(kind: Kind, retry_after: Option<u64>) -> Error {
+        Error::Refused { kind, message: "no".into(), retry_after: retry_after.map(Duration::from_secs) }
+    }
+
+    #[test]
+    fn a_read_is_tried_again_while_the_other_side_is_away() {
+        let away = refused(Kind::Unavailable, None);
+        assert_eq!(pause(Call::Read, &away, 1), Some(PAUSE));
+        assert_eq!(pause(Call::Read, &away, 2), Some(PAUSE * 2));
+        assert_eq!(pause(Call::Read, &away, 3), None);
+    }
+
+    #[test]
+    fn a_change_is_tried_again_only_when_asked_to() {
+        assert_eq!(pause(Call::Change, &refused(Kind::Unavailable, None), 1), None);
+        assert_eq!(pause(Call::Change, &refused(Kind::Exhausted, Some(2)), 1), Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn nobody_waits_for_an_hour_or_after_a_verdict() {
+        assert_eq!(pause(Call::Read, &refused(Kind::Exhausted, Some(3600)), 1), None);
+        assert_eq!(pause(Call::Read, &refused(Kind::Exhausted, None), 1), None);
+        assert_eq!(pause(Call::Read, &refused(Kind::Denied, Some(1)), 1), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! Whom a connection trusts to be the other side.
+
+use std::sync::Arc;
+
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, aws_lc_rs},
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
+
+use crate::{Error, Result};
+
+/// Whom a connection trusts to be the other side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Anybody: the connection is not encrypted.
+    Plaintext,
+    /// Whoever has this certificate, or one that it signed; PEM, as components announce it.
+    Certificate(String),
+    /// Whomever this machine trusts.
+    System,
+}
+
+impl Trust {
+    /// Trust in what a component announces: an empty certificate says that it speaks plaintext.
+    pub fn announced(certificate: &str) -> Self {
+        if certificate.trim().is_empty() { Self::Plaintext } else { Self::Certificate(certificate.to_owned()) }
+    }
+
+    /// What checks the other side's certificate; nothing where there is none.
+    pub(crate) fn verifier(&self) -> Result<Option<Arc<dyn ServerCertVerifier>>> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        Ok(match self {
+            Self::Plaintext => None,
+            Self::Certificate(pem) => Some(Arc::new(Announced::new(pem, provider)?)),
+            Self::System => Some(Arc::new(rustls_platform_verifier::Verifier::new(provider).map_err(invalid)?)),
+        })
+    }
+
+    /// The TLS settings that check with [`Self::verifier`]; for plaintext, ones that trust nobody.
+    pub(crate) fn tls(&self) -> Result<ClientConfig> {
+        // The provider is named, not taken from the process, so that a program needs no set-up before its first call.
+        let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(invalid)?;
+        Ok(match self.verifier()? {
+            Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth(),
+            None => builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
+        })
+    }
+}
+
+/// Trusts exactly the announced certificate, or what it signed.
+///
+/// Components of this network announce a self-signed certificate with the CA flag and serve with that very
+/// certificate. The usual verifier refuses a CA as the end of a chain, so equality is checked first: whoever holds
+/// the key of the announced certificate is the announced component, whatever the host is called.
+#[derive(Debug)]
+struct Announced {
+    certificates: Vec<CertificateDer<'static>>,
+    signed: Arc<WebPkiServerVerifier>,
+}
+
+impl Announced {
+    fn new(pem: &str, provider: Arc<CryptoProvider>) -> Result<Self> {
+        let certificates: Vec<_> =
+            CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<std::result::Result<_, _>>().map_err(invalid)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots.add(certificate.clone()).map_err(invalid)?;
+        }
+        let signed = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build().map_err(invalid)?;
+        Ok(Self { certificates, signed })
+    }
+}
+
+impl ServerCertVerifier for Announced {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        if self.certificates.contains(end_entity) {
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.signed.supported_verify_schemes()
+    }
+}
+
+fn invalid(source: impl Into<crate::error::Cause>) -> Error {
+    Error::Certificate { source: source.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_certificate_means_plaintext() {
+        assert_eq!(Trust::announced(" \n"), Trust::Plaintext);
+        assert!(Trust::Plaintext.verifier().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_refused() {
+        let nonsense = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for pem in ["hello", "-----BEGIN CERTIFICATE-----\n", nonsense] {
+            assert!(matches!(Trust::announced(pem).verifier(), Err(Error::Certificate { .. })), "{pem}");
+        }
+    }
+}
