@@ -1,0 +1,5 @@
+//! The whole product, from outside: one binary with all integration tests.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod layers;
