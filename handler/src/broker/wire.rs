@@ -1,0 +1,219 @@
+//! MQTT control packets on their way: read whole and bounded, looked into only where it is needed.
+
+use std::io;
+
+use bytes::Bytes;
+use mqtt5::{
+    FixedHeader, MqttError, PacketType, Properties, PropertyId,
+    packet::{
+        MqttPacket, connack::ConnAckPacket, connect::ConnectPacket, disconnect::DisconnectPacket,
+        subscribe::SubscribePacket, unsubscribe::UnsubscribePacket,
+    },
+    types::ReasonCode,
+};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// What is set aside for a packet before its bytes have arrived.
+const BODY_BYTES_AHEAD: usize = 4 * 1024;
+
+/// A control packet: the first byte, and all that follows the length.
+#[derive(Clone, Debug)]
+pub(super) struct ControlPacket {
+    header: u8,
+    body: Bytes,
+}
+
+/// Why no packet could be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReadError {
+    #[error("the packet is larger than is accepted")]
+    TooLarge,
+    #[error("the packet is malformed")]
+    Malformed(#[from] MqttError),
+    #[error("the connection broke")]
+    Io(#[from] io::Error),
+}
+
+impl ReadError {
+    /// What MQTT 5 calls it.
+    pub(super) fn reason(&self) -> ReasonCode {
+        match self {
+            Self::TooLarge => ReasonCode::PacketTooLarge,
+            Self::Malformed(_) => ReasonCode::MalformedPacket,
+            Self::Io(_) => ReasonCode::UnspecifiedError,
+        }
+    }
+}
+
+impl ControlPacket {
+    /// Reads one packet with a body of at most `bytes_max`; none at the end of the stream.
+    ///
+    /// Memory is taken as bytes arrive, so that a length alone costs nothing.
+    pub(super) async fn read(
+        reader: &mut (impl AsyncRead + Unpin),
+        bytes_max: usize,
+    ) -> Result<Option<Self>, ReadError> {
+        let header = match reader.read_u8().await {
+            Ok(header) => header,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let length = read_length(reader).await?;
+        if length > bytes_max {
+            return Err(ReadError::TooLarge);
+        }
+        let mut body = Vec::with_capacity(length.min(BODY_BYTES_AHEAD));
+        reader.take(length as u64).read_to_end(&mut body).await?;
+        if body.len() < length {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        Ok(Some(Self { header, body: body.into() }))
+    }
+
+    /// Writes the packet; the writer is not flushed.
+    pub(super) async fn write(&self, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        let mut start = [self.header, 0, 0, 0, 0];
+        let mut length = self.body.len();
+        let mut end = 1;
+        for byte in &mut start[1..] {
+            // Seven bits at a time; the top bit says that more follow.
+            *byte = (length & 0x7f) as u8 | if length > 0x7f { 0x80 } else { 0 };
+            length >>= 7;
+            end += 1;
+            if length == 0 {
+                break;
+            }
+        }
+        writer.write_all(&start[..end]).await?;
+        writer.write_all(&self.body).await
+    }
+
+    /// Which sort of packet it is; none when there is no such sort.
+    pub(super) fn sort(&self) -> Option<PacketType> {
+        PacketType::from_u8(self.header >> 4)
+    }
+
+    /// Whether a PUBLISH asks to be retained.
+    pub(super) fn retains(&self) -> bool {
+        self.header & 1 != 0
+    }
+
+    /// The same PUBLISH without asking to be retained.
+    pub(super) fn without_retain(mut self) -> Self {
+        self.header &= !1;
+        self
+    }
+
+    /// Reads it as a CONNECT.
+    pub(super) fn connect(&self) -> Result<ConnectPacket, MqttError> {
+        ConnectPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::Connect))
+    }
+
+    /// Reads it as the answer to an MQTT 5 CONNECT.
+    pub(super) fn connack(&self) -> Result<ConnAckPacket, MqttError> {
+        ConnAckPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::ConnAck))
+    }
+
+    /// Reads it as a SUBSCRIBE.
+    pub(super) fn subscribe(&self, version: u8) -> Result<SubscribePacket, MqttError> {
+        let header = self.fixed_header(PacketType::Subscribe);
+        SubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version)
+    }
+
+    /// Reads it as an UNSUBSCRIBE.
+    pub(super) fn unsubscribe(&self, version: u8) -> Result<UnsubscribePacket, MqttError> {
+        let header = self.fixed_header(PacketType::Unsubscribe);
+        UnsubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version)
+    }
+
+    /// Writes a packet out.
+    pub(super) fn encode(packet: &impl MqttPacket) -> Result<Self, MqttError> {
+        let mut body = Vec::new();
+        packet.encode_body(&mut body)?;
+        Ok(Self { header: (u8::from(packet.packet_type()) << 4) | packet.flags(), body: body.into() })
+    }
+
+    /// The refusal of a CONNECT, in words of the client's version.
+    pub(super) fn refusal(version: u8, reason: ReasonCode) -> Result<Self, MqttError> {
+        Self::encode(&if version < 5 {
+            ConnAckPacket::new_v311(false, reason)
+        } else {
+            ConnAckPacket::new(false, reason)
+        })
+    }
+
+    /// The end of an MQTT 5 connection, as the server puts it.
+    pub(super) fn goodbye(reason: ReasonCode) -> Result<Self, MqttError> {
+        Self::encode(&DisconnectPacket::new(reason))
+    }
+
+    /// A client's DISCONNECT: its will is not published; with MQTT 5 its session ends, too.
+    pub(super) fn client_leaves(version: u8) -> Result<Self, MqttError> {
+        if version < 5 {
+            return Ok(Self { header: u8::from(PacketType::Disconnect) << 4, body: Bytes::new() });
+        }
+        let mut packet = DisconnectPacket::new(ReasonCode::Success);
+        packet.properties.set_session_expiry_interval(0);
+        Self::encode(&packet)
+    }
+
+    fn fixed_header(&self, packet_type: PacketType) -> FixedHeader {
+        FixedHeader::new(packet_type, self.header & 0x0f, u32::try_from(self.body.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// The same properties without one.
+pub(super) fn without(properties: &Properties, id: PropertyId) -> Result<Properties, MqttError> {
+    let mut kept = Properties::new();
+    for (other, value) in properties.iter().filter(|(other, _)| *other != id) {
+        kept.add(other, value.clone())?;
+    }
+    Ok(kept)
+}
+
+/// Reads a length of one to four bytes, seven bits each.
+async fn read_length(reader: &mut (impl AsyncRead + Unpin)) -> Result<usize, ReadError> {
+    let mut length = 0;
+    for shift in [0, 7, 14, 21] {
+        let byte = reader.read_u8().await?;
+        length |= usize::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(length);
+        }
+    }
+    Err(MqttError::MalformedPacket("the length has more than four bytes".to_owned()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(bytes: &[u8]) -> Result<Option<ControlPacket>, ReadError> {
+        ControlPacket::read(&mut &bytes[..], 300).await
+    }
+
+    #[tokio::test]
+    async fn a_packet_reads_back_at_every_length_of_the_length() {
+        for length in [0, 1, 127, 128, 300] {
+            let packet = ControlPacket { header: 0x30, body: vec![7; length].into() };
+            let mut bytes = Vec::new();
+            packet.write(&mut bytes).await.unwrap();
+            let again = read(&bytes).await.unwrap().unwrap();
+            assert_eq!((again.header, again.body), (packet.header, packet.body));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_too_large_endless_or_cut_off_is_refused() {
+        assert!(matches!(read(&[0x30, 0xad, 0x02]).await, Err(ReadError::TooLarge)));
+        assert!(matches!(read(&[0x30, 0xff, 0xff, 0xff, 0xff, 0x01]).await, Err(ReadError::Malformed(_))));
+        assert!(matches!(read(&[0x30, 0x02, 0x00]).await, Err(ReadError::Io(_))));
+        assert!(matches!(read(&[]).await, Ok(None)));
+    }
+
+    #[test]
+    fn a_refusal_speaks_the_version_of_the_client() {
+        let code = |version| ControlPacket::refusal(version, ReasonCode::BadUsernameOrPassword).unwrap().body[1];
+        assert_eq!((code(4), code(5)), (4, 0x86));
+    }
+}

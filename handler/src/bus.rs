@@ -1,0 +1,205 @@
+//! The handler's own connection to the MQTT broker, embedded or not: kept up, and never waited for.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use rumqttc::{AsyncClient, ConnectionError, Event, EventLoop, MqttOptions, Outgoing, Packet, QoS, Request};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
+use tokio_util::task::AbortOnDropHandle;
+use types::{Random, Secret};
+
+use crate::{Error, broker::PACKET_BYTES_MAX, metrics};
+
+/// Room for what MQTT puts before a topic and a body.
+const HEADER_BYTES_MAX: usize = 16;
+
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// The wait after the first failure; each further one doubles it, up to the longest.
+const RETRY_WAIT: Duration = Duration::from_millis(100);
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Where a broker is, and who connects to it.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// Host and port.
+    pub address: String,
+    /// The user name.
+    pub username: String,
+    /// The password.
+    pub password: Secret,
+}
+
+/// A connection to a broker that comes back by itself.
+///
+/// What is published while the broker is away waits in a bounded queue and goes out in order once it is back.
+pub struct Bus {
+    client: AsyncClient,
+    dropped: Arc<Dropped>,
+    connected: watch::Receiver<bool>,
+    task: AbortOnDropHandle<()>,
+}
+
+/// Messages that were given up and not yet reported.
+#[derive(Default)]
+struct Dropped(AtomicU64);
+
+impl Dropped {
+    /// Counts messages; says so at once only for the first, because many follow.
+    fn add(&self, messages: u64) {
+        metrics::output_dropped(messages);
+        if messages > 0 && self.0.fetch_add(messages, Ordering::Relaxed) == 0 {
+            tracing::warn!("messages are dropped: more wait for the MQTT broker than may");
+        }
+    }
+
+    /// Says how many there were since the last time.
+    fn report(&self) {
+        let messages = self.0.swap(0, Ordering::Relaxed);
+        if messages > 0 {
+            tracing::warn!(messages, "messages were dropped while the MQTT broker was away or too slow");
+        }
+    }
+}
+
+impl Bus {
+    /// Connects in the background; `queue_max` messages may wait.
+    pub fn connect(endpoint: &Endpoint, queue_max: usize, random: Arc<dyn Random>) -> Result<Self, Error> {
+        let (client, events) = AsyncClient::new(options(endpoint, random.as_ref())?, queue_max);
+        let dropped = Arc::new(Dropped::default());
+        let (connected_now, connected) = watch::channel(false);
+        let line = Line {
+            events,
+            waiting: VecDeque::new(),
+            queue_max,
+            dropped: Arc::clone(&dropped),
+            connected: connected_now,
+            random,
+        };
+        Ok(Self { client, dropped, connected, task: AbortOnDropHandle::new(tokio::spawn(line.keep())) })
+    }
+
+    /// Puts a message into the queue, or drops it when that is full or the message is too large.
+    pub fn publish(&self, topic: String, body: Bytes) {
+        let fits = topic.len() + body.len() + HEADER_BYTES_MAX <= PACKET_BYTES_MAX;
+        if !fits || self.client.try_publish(topic, QoS::AtMostOnce, false, body).is_err() {
+            self.dropped.add(1);
+        }
+    }
+
+    /// Whether the broker is there now.
+    pub fn is_connected(&self) -> bool {
+        *self.connected.borrow()
+    }
+
+    /// Returns once the broker is there.
+    pub async fn connected(&self) {
+        // The sender lives as long as the task, and a task that ended has nobody to wait for.
+        _ = self.connected.clone().wait_for(|connected| *connected).await;
+    }
+
+    /// Publishes what waits, then leaves; gives up after `wait`.
+    pub async fn close(self, wait: Duration) {
+        let leave = async {
+            if self.client.disconnect().await.is_ok() {
+                _ = self.task.await;
+            }
+        };
+        if timeout(wait, leave).await.is_err() {
+            tracing::warn!("the MQTT broker did not take the last messages in time");
+        }
+        self.dropped.report();
+    }
+}
+
+/// Reads `host:port` and puts everything else down that a connection needs.
+fn options(endpoint: &Endpoint, random: &dyn Random) -> Result<MqttOptions, Error> {
+    let parts = endpoint.address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let (host, port) = parts.ok_or_else(|| {
+        Error::invalid("MQTT broker address", format!("must be <host>:<port>, but is `{}`", endpoint.address))
+    })?;
+    let mut id = [0; 8];
+    random.fill(&mut id);
+    let mut options = MqttOptions::new(format!("handler-{:016x}", u64::from_be_bytes(id)), host, port);
+    options
+        .set_keep_alive(KEEP_ALIVE)
+        .set_clean_session(true)
+        .set_credentials(endpoint.username.as_str(), endpoint.password.expose())
+        .set_max_packet_size(PACKET_BYTES_MAX, PACKET_BYTES_MAX);
+    Ok(options)
+}
+
+/// The part of a bus that runs by itself.
+struct Line {
+    events: EventLoop,
+    /// What was in the queue when the connection broke; the library would forget it.
+    waiting: VecDeque<Request>,
+    queue_max: usize,
+    dropped: Arc<Dropped>,
+    connected: watch::Sender<bool>,
+    random: Arc<dyn Random>,
+}
+
+impl Line {
+    /// Keeps the connection up until it is told to leave.
+    async fn keep(mut self) {
+        let mut network = self.events.network_options();
+        network.set_tcp_nodelay(true);
+        self.events.set_network_options(network);
+        let mut failures = 0;
+        loop {
+            match self.events.poll().await {
+                Ok(Event::Incoming(Packet::ConnAck(_))) => {
+                    failures = 0;
+                    self.up();
+                }
+                Ok(Event::Outgoing(Outgoing::Disconnect)) => return,
+                Ok(Event::Outgoing(Outgoing::PingReq)) => self.dropped.report(),
+                Ok(_) => {}
+                Err(error) => {
+                    self.down(&error, failures);
+                    sleep(self.retry_wait(failures)).await;
+                    failures += 1;
+                }
+            }
+        }
+    }
+
+    fn up(&mut self) {
+        self.events.pending.append(&mut self.waiting);
+        self.dropped.report();
+        self.connected.send_replace(true);
+        tracing::info!("connected to the MQTT broker");
+    }
+
+    fn down(&mut self, error: &ConnectionError, failures: u32) {
+        self.connected.send_replace(false);
+        self.waiting.append(&mut self.events.pending);
+        let over = self.waiting.len().saturating_sub(self.queue_max);
+        self.waiting.truncate(self.queue_max);
+        self.dropped.add(over as u64);
+        if failures == 0 {
+            tracing::warn!(%error, "no connection to the MQTT broker: messages wait until it is back");
+        } else {
+            tracing::debug!(%error, failures, "still no connection to the MQTT broker");
+        }
+    }
+
+    /// Between half and all of what doubles with every failure, so that many clients do not come back at once.
+    fn retry_wait(&self, failures: u32) -> Duration {
+        let longest = RETRY_WAIT.saturating_mul(1 << failures.min(16)).min(RETRY_WAIT_MAX);
+        let mut random = [0];
+        self.random.fill(&mut random);
+        longest / 2 + longest / 2 * u32::from(random[0]) / 255
+    }
+}
