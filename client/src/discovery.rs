@@ -4,18 +4,18 @@ use api::discovery::{
     Announcement, GetByAppIdRequest, GetRequest, GetServiceRequest, Metadata, MetadataRequest,
     discovery_client::DiscoveryClient as Stub, metadata,
 };
-use tonic::transport::Channel;
+use tonic::{Request, Response, Status, transport::Channel};
 use types::{AppId, ComponentId, Credential, Secret, ServiceName};
 
 use crate::{
     Result, Trust,
     grpc::{ANSWER_BYTES_MAX, Peer, authorized},
-    retry::{Call, retry},
+    retry::Call,
 };
 
 /// A client of a discovery service.
 ///
-/// Calls that change nothing are tried three times while the service is away. A connection may take 2 s, an answer
+/// Calls are tried three times while the service is away. A connection may take 2 s, an answer
 /// 10 s and 4 MiB.
 #[derive(Clone, Debug)]
 pub struct DiscoveryClient {
@@ -33,52 +33,33 @@ impl DiscoveryClient {
     /// One component.
     pub async fn get(&self, service: ServiceName, id: &ComponentId) -> Result<Announcement> {
         let message = GetRequest { id: id.to_string(), service_name: service.to_string() };
-        retry(Call::Read, || async {
-            let answer = self.stub().get(message.clone()).await;
-            answer.map(tonic::Response::into_inner).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(message, None, |mut stub, request| async move { stub.get(request).await }).await
     }
 
     /// Every component of a service.
     pub async fn get_all(&self, service: ServiceName) -> Result<Vec<Announcement>> {
         let message = GetServiceRequest { service_name: service.to_string() };
-        retry(Call::Read, || async {
-            let answer = self.stub().get_all(message.clone()).await;
-            answer.map(|answer| answer.into_inner().services).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        let answer = self.call(message, None, |mut stub, request| async move { stub.get_all(request).await }).await?;
+        Ok(answer.services)
     }
 
     /// The handler that serves an application; its metadata is left out.
     pub async fn get_by_app_id(&self, app_id: &AppId) -> Result<Announcement> {
         let message = GetByAppIdRequest { app_id: app_id.to_string() };
-        retry(Call::Read, || async {
-            let answer = self.stub().get_by_app_id(message.clone()).await;
-            answer.map(tonic::Response::into_inner).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(message, None, |mut stub, request| async move { stub.get_by_app_id(request).await }).await
     }
 
     /// Says who and where a component is, with its own token; its metadata is kept.
     pub async fn announce(&self, token: &Secret, announcement: Announcement) -> Result<()> {
         let credential = Credential::Token(token.clone());
-        // Announcing twice is announcing once, so it is as safe to repeat as a read.
-        retry(Call::Read, || async {
-            let request = authorized(announcement.clone(), &credential)?;
-            self.stub().announce(request).await.map(drop).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(announcement, Some(&credential), |mut stub, request| async move { stub.announce(request).await })
+            .await
     }
 
     /// Says that a handler serves an application; it is moved from whoever served it before.
     pub async fn add_application(&self, credential: &Credential, handler: &ComponentId, app_id: &AppId) -> Result<()> {
         let message = serves(handler, app_id);
-        retry(Call::Read, || async {
-            let request = authorized(message.clone(), credential)?;
-            self.stub().add_metadata(request).await.map(drop).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(message, Some(credential), |mut stub, request| async move { stub.add_metadata(request).await }).await
     }
 
     /// Says that a handler no longer serves an application.
@@ -89,15 +70,27 @@ impl DiscoveryClient {
         app_id: &AppId,
     ) -> Result<()> {
         let message = serves(handler, app_id);
-        retry(Call::Change, || async {
-            let request = authorized(message.clone(), credential)?;
-            self.stub().delete_metadata(request).await.map(drop).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(message, Some(credential), |mut stub, request| async move { stub.delete_metadata(request).await })
+            .await
     }
 
-    fn stub(&self) -> Stub<Channel> {
-        Stub::new(self.peer.channel.clone()).max_decoding_message_size(ANSWER_BYTES_MAX)
+    /// Makes a call, which here may always be made twice: saying the same again changes nothing.
+    async fn call<M, T, F>(
+        &self,
+        message: M,
+        credential: Option<&Credential>,
+        send: impl Fn(Stub<Channel>, Request<M>) -> F,
+    ) -> Result<T>
+    where
+        M: Clone,
+        F: Future<Output = std::result::Result<Response<T>, Status>>,
+    {
+        let request = || match credential {
+            Some(credential) => authorized(message.clone(), credential),
+            None => Ok(Request::new(message.clone())),
+        };
+        let stub = |channel| Stub::new(channel).max_decoding_message_size(ANSWER_BYTES_MAX);
+        self.peer.call(Call::Repeatable, request, |channel, request| send(stub(channel), request)).await
     }
 }
 

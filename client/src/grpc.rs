@@ -3,13 +3,16 @@
 use std::{error::Error as _, time::Duration};
 
 use tonic::{
-    Code, Request, Status, TimeoutExpired,
+    Code, Request, Response, Status, TimeoutExpired,
     metadata::{AsciiMetadataValue, MetadataMap},
     transport::{Channel, ClientTlsConfig, Endpoint},
 };
 use types::{Credential, Kind};
 
-use crate::{Error, Result, Trust};
+use crate::{
+    Error, Result, Trust,
+    retry::{Call, retry},
+};
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -23,7 +26,7 @@ const ADDRESS_FORM: &str = "host:port";
 /// A component that is called over gRPC.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    pub(crate) channel: Channel,
+    channel: Channel,
     service: &'static str,
     address: String,
 }
@@ -40,8 +43,9 @@ impl Peer {
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)
             .tcp_nodelay(true);
-        if endpoint.uri().port_u16().is_none() || endpoint.uri().authority().map(|part| part.as_str()) != Some(&address)
-        {
+        let uri = endpoint.uri();
+        let whole = uri.authority().is_some_and(|authority| authority.as_str() == address) && !address.contains('@');
+        if !whole || uri.port_u16().is_none() {
             return Err(invalid());
         }
         if let Some(verifier) = verifier {
@@ -50,8 +54,25 @@ impl Peer {
         Ok(Self { channel: endpoint.connect_lazy(), service, address })
     }
 
+    /// Makes a call, again where that is safe, and gives the message of the answer.
+    pub(crate) async fn call<M, T, F>(
+        &self,
+        call: Call,
+        request: impl Fn() -> Result<Request<M>>,
+        send: impl Fn(Channel, Request<M>) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = std::result::Result<Response<T>, Status>>,
+    {
+        retry(call, || async {
+            let answer = send(self.channel.clone(), request()?).await;
+            answer.map(Response::into_inner).map_err(|status| self.failed(status))
+        })
+        .await
+    }
+
     /// Our error for what a call ended with.
-    pub(crate) fn failed(&self, status: Status) -> Error {
+    fn failed(&self, status: Status) -> Error {
         let (service, address) = (self.service, self.address.clone());
         // What came over the wire has no cause; what has one happened on this side.
         if status.source().is_none() {

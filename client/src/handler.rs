@@ -3,17 +3,17 @@
 use api::{
     discovery::Announcement,
     handler::{
-        Application, ApplicationIdentifier, Device, DeviceIdentifier, SimulatedUplinkMessage,
+        Application, ApplicationIdentifier, Device, DeviceIdentifier, DeviceList, SimulatedUplinkMessage,
         application_manager_client::ApplicationManagerClient as Stub,
     },
 };
-use tonic::{Request, transport::Channel};
+use tonic::{Request, Response, Status, transport::Channel};
 use types::{AppId, Credential, DevId};
 
 use crate::{
     Result, Trust,
     grpc::{ANSWER_BYTES_MAX, Peer, authorized},
-    retry::{Call, retry},
+    retry::Call,
 };
 
 /// Which part of a list is asked for.
@@ -53,103 +53,83 @@ impl HandlerClient {
     /// Registers an application with the handler.
     pub async fn register_application(&self, app_id: &AppId) -> Result<()> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
-        retry(Call::Change, || async {
-            let answer = self.stub().register_application(self.request(message.clone())?).await;
-            answer.map(drop).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(Call::Once, message, |mut stub, request| async move { stub.register_application(request).await })
+            .await
     }
 
     /// An application with its payload functions.
     pub async fn get_application(&self, app_id: &AppId) -> Result<Application> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
-        retry(Call::Read, || async {
-            let answer = self.stub().get_application(self.request(message.clone())?).await;
-            answer.map(tonic::Response::into_inner).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(Call::Repeatable, message, |mut stub, request| async move { stub.get_application(request).await })
+            .await
     }
 
     /// Replaces an application's payload functions.
     pub async fn set_application(&self, application: Application) -> Result<()> {
-        retry(Call::Change, || async {
-            let answer = self.stub().set_application(self.request(application.clone())?).await;
-            answer.map(drop).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(Call::Once, application, |mut stub, request| async move { stub.set_application(request).await }).await
     }
 
     /// Removes an application from the handler, with its devices.
     pub async fn delete_application(&self, app_id: &AppId) -> Result<()> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
-        retry(Call::Change, || async {
-            let answer = self.stub().delete_application(self.request(message.clone())?).await;
-            answer.map(drop).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(Call::Once, message, |mut stub, request| async move { stub.delete_application(request).await }).await
     }
 
     /// A device, with its counters.
     pub async fn get_device(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device> {
         let message = device(app_id, dev_id);
-        retry(Call::Read, || async {
-            let answer = self.stub().get_device(self.request(message.clone())?).await;
-            answer.map(tonic::Response::into_inner).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(Call::Repeatable, message, |mut stub, request| async move { stub.get_device(request).await }).await
     }
 
     /// Creates or changes a device.
     pub async fn set_device(&self, device: Device) -> Result<()> {
-        retry(Call::Change, || async {
-            let answer = self.stub().set_device(self.request(device.clone())?).await;
-            answer.map(drop).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(Call::Once, device, |mut stub, request| async move { stub.set_device(request).await }).await
     }
 
     /// Removes a device.
     pub async fn delete_device(&self, app_id: &AppId, dev_id: &DevId) -> Result<()> {
         let message = device(app_id, dev_id);
-        retry(Call::Change, || async {
-            let answer = self.stub().delete_device(self.request(message.clone())?).await;
-            answer.map(drop).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(Call::Once, message, |mut stub, request| async move { stub.delete_device(request).await }).await
     }
 
     /// Devices of an application, without their counters.
     pub async fn list_devices(&self, app_id: &AppId, page: Page) -> Result<Vec<Device>> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
-        retry(Call::Read, || async {
-            let mut request = self.request(message.clone())?;
+        let request = || {
+            let mut request = authorized(message.clone(), &self.credential)?;
             for (name, number) in [("limit", page.limit), ("offset", page.offset)] {
                 if number > 0 {
                     request.metadata_mut().insert(name, number.into());
                 }
             }
-            let answer = self.stub().get_devices_for_application(request).await;
-            answer.map(|answer| answer.into_inner().devices).map_err(|status| self.peer.failed(status))
-        })
-        .await
+            Ok(request)
+        };
+        let list: DeviceList = self
+            .peer
+            .call(Call::Repeatable, request, |channel, request| async move {
+                stub(channel).get_devices_for_application(request).await
+            })
+            .await?;
+        Ok(list.devices)
     }
 
     /// Has an uplink treated as if a device had sent it.
     pub async fn simulate_uplink(&self, uplink: SimulatedUplinkMessage) -> Result<()> {
-        retry(Call::Change, || async {
-            let answer = self.stub().simulate_uplink(self.request(uplink.clone())?).await;
-            answer.map(drop).map_err(|status| self.peer.failed(status))
-        })
-        .await
+        self.call(Call::Once, uplink, |mut stub, request| async move { stub.simulate_uplink(request).await }).await
     }
 
-    fn request<T>(&self, message: T) -> Result<Request<T>> {
-        authorized(message, &self.credential)
+    async fn call<M, T, F>(&self, call: Call, message: M, send: impl Fn(Stub<Channel>, Request<M>) -> F) -> Result<T>
+    where
+        M: Clone,
+        F: Future<Output = std::result::Result<Response<T>, Status>>,
+    {
+        let request = || authorized(message.clone(), &self.credential);
+        self.peer.call(call, request, |channel, request| send(stub(channel), request)).await
     }
+}
 
-    fn stub(&self) -> Stub<Channel> {
-        Stub::new(self.peer.channel.clone()).max_decoding_message_size(ANSWER_BYTES_MAX)
-    }
+fn stub(channel: Channel) -> Stub<Channel> {
+    Stub::new(channel).max_decoding_message_size(ANSWER_BYTES_MAX)
 }
 
 fn device(app_id: &AppId, dev_id: &DevId) -> DeviceIdentifier {

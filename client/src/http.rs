@@ -67,7 +67,7 @@ impl Http {
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>> {
         // Paths and bodies are made by this crate; only the credential can be what no header holds.
         let request = request.build().map_err(|_| Error::Credential)?;
-        let call = if request.method() == Method::GET { Call::Read } else { Call::Change };
+        let call = if request.method() == Method::GET { Call::Repeatable } else { Call::Once };
         retry(call, || async {
             // Every body here is bytes in memory, so there is always a clone.
             let request = request.try_clone().ok_or_else(|| self.unreadable("the body cannot be sent twice"))?;

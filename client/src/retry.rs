@@ -16,10 +16,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Whether a call may be made twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// It changes nothing, so it may.
-    Read,
-    /// It changes something, so only when it surely did not get through.
-    Change,
+    /// It changes nothing, or twice the same, so it may.
+    Repeatable,
+    /// Only when the first one surely did nothing.
+    Once,
 }
 
 /// Makes a call, and makes it again where that is safe and may help.
@@ -49,7 +49,7 @@ fn pause(call: Call, error: &Error, tries: u32) -> Option<Duration> {
         Error::Refused { retry_after: Some(wait), kind: Kind::Exhausted | Kind::Unavailable, .. } => {
             (*wait <= RETRY_AFTER_MAX).then_some(*wait)
         }
-        _ if call == Call::Read && error.kind() == Kind::Unavailable => Some(PAUSE * 2_u32.pow(tries - 1)),
+        _ if call == Call::Repeatable && error.kind() == Kind::Unavailable => Some(PAUSE * 2_u32.pow(tries - 1)),
         _ => None,
     }
 }
@@ -65,21 +65,21 @@ mod tests {
     #[test]
     fn a_read_is_tried_again_while_the_other_side_is_away() {
         let away = refused(Kind::Unavailable, None);
-        assert_eq!(pause(Call::Read, &away, 1), Some(PAUSE));
-        assert_eq!(pause(Call::Read, &away, 2), Some(PAUSE * 2));
-        assert_eq!(pause(Call::Read, &away, 3), None);
+        assert_eq!(pause(Call::Repeatable, &away, 1), Some(PAUSE));
+        assert_eq!(pause(Call::Repeatable, &away, 2), Some(PAUSE * 2));
+        assert_eq!(pause(Call::Repeatable, &away, 3), None);
     }
 
     #[test]
     fn a_change_is_tried_again_only_when_asked_to() {
-        assert_eq!(pause(Call::Change, &refused(Kind::Unavailable, None), 1), None);
-        assert_eq!(pause(Call::Change, &refused(Kind::Exhausted, Some(2)), 1), Some(Duration::from_secs(2)));
+        assert_eq!(pause(Call::Once, &refused(Kind::Unavailable, None), 1), None);
+        assert_eq!(pause(Call::Once, &refused(Kind::Exhausted, Some(2)), 1), Some(Duration::from_secs(2)));
     }
 
     #[test]
     fn nobody_waits_for_an_hour_or_after_a_verdict() {
-        assert_eq!(pause(Call::Read, &refused(Kind::Exhausted, Some(3600)), 1), None);
-        assert_eq!(pause(Call::Read, &refused(Kind::Exhausted, None), 1), None);
-        assert_eq!(pause(Call::Read, &refused(Kind::Denied, Some(1)), 1), None);
+        assert_eq!(pause(Call::Repeatable, &refused(Kind::Exhausted, Some(3600)), 1), None);
+        assert_eq!(pause(Call::Repeatable, &refused(Kind::Exhausted, None), 1), None);
+        assert_eq!(pause(Call::Repeatable, &refused(Kind::Denied, Some(1)), 1), None);
     }
 }
