@@ -1,1 +1,13 @@
-//! What every service starts from: config, telemetry, auth, serving, TLS.
+#![doc = include_str!("../README.md")]
+
+pub mod auth;
+mod error;
+pub mod grpc;
+pub mod reply;
+pub mod settings;
+pub mod shutdown;
+pub mod status;
+pub mod system;
+pub mod telemetry;
+
+pub use error::Error;

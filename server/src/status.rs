@@ -1,0 +1,74 @@
+//! The one table that turns the kind of an error into HTTP and gRPC.
+
+use std::{error::Error, fmt};
+
+use axum::http::StatusCode;
+use tonic::{Code, Status};
+use types::{Kind, Kinded};
+
+/// What strangers read when the mistake is ours.
+pub(crate) const INTERNAL: &str = "internal error";
+
+/// The HTTP status for this kind of error.
+pub fn http(kind: Kind) -> StatusCode {
+    table(kind).0
+}
+
+/// The gRPC code for this kind of error.
+pub fn grpc(kind: Kind) -> Code {
+    table(kind).1
+}
+
+/// The gRPC answer for this error.
+///
+/// Its message is the error's own text, except that the insides of an internal error go to the log only.
+pub fn to_status(error: &impl Kinded) -> Status {
+    Status::new(grpc(error.kind()), public_text(error))
+}
+
+/// An error with everything that led to it, for logs: `cannot open the store: permission denied`.
+pub struct Causes<'a>(pub &'a dyn Error);
+
+impl fmt::Display for Causes<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.0)?;
+        let mut next = self.0.source();
+        while let Some(cause) = next {
+            write!(out, ": {cause}")?;
+            next = cause.source();
+        }
+        Ok(())
+    }
+}
+
+/// What the caller may read about this error; logs it when it is not the caller's own mistake.
+pub(crate) fn public_text(error: &impl Kinded) -> String {
+    match error.kind() {
+        Kind::Internal => {
+            tracing::error!(error = %Causes(error), "a request failed through a mistake of ours");
+            INTERNAL.to_owned()
+        }
+        Kind::Unavailable | Kind::Timeout => {
+            tracing::warn!(error = %Causes(error), "a request failed because something it needs is away");
+            error.to_string()
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn table(kind: Kind) -> (StatusCode, Code) {
+    match kind {
+        Kind::Invalid => (StatusCode::BAD_REQUEST, Code::InvalidArgument),
+        Kind::Unauthenticated => (StatusCode::UNAUTHORIZED, Code::Unauthenticated),
+        Kind::Denied => (StatusCode::FORBIDDEN, Code::PermissionDenied),
+        Kind::NotFound => (StatusCode::NOT_FOUND, Code::NotFound),
+        Kind::AlreadyExists => (StatusCode::CONFLICT, Code::AlreadyExists),
+        Kind::Conflict => (StatusCode::CONFLICT, Code::Aborted),
+        Kind::Exhausted => (StatusCode::TOO_MANY_REQUESTS, Code::ResourceExhausted),
+        Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, Code::OutOfRange),
+        Kind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
+        Kind::Timeout => (StatusCode::GATEWAY_TIMEOUT, Code::DeadlineExceeded),
+        Kind::Unsupported => (StatusCode::NOT_IMPLEMENTED, Code::Unimplemented),
+        Kind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, Code::Internal),
+    }
+}
