@@ -1,0 +1,75 @@
+//! Turns the credential of a call into claims, asking the account service that issued it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use client::account::AccountClient;
+use types::{AccessKey, AppId, Claims, Clock, Credential};
+
+use super::{AuthError, TokenError, exchanges::Exchanges, issuer::Issuer, verifier::Origin};
+
+/// Knows who is calling.
+///
+/// Tokens are checked here, with keys that are read from their issuer now and then. Access keys are exchanged at their
+/// issuer; the answer counts for 5 seconds.
+pub struct Authenticator {
+    issuers: BTreeMap<String, Issuer>,
+    exchanges: Exchanges,
+    clock: Arc<dyn Clock>,
+}
+
+impl Authenticator {
+    /// Trusts these account services, each under the id that its tokens and access keys carry.
+    pub fn new(issuers: BTreeMap<String, Arc<AccountClient>>, clock: Arc<dyn Clock>) -> Self {
+        let trusted = issuers.into_iter().map(|(id, client)| {
+            let issuer = Issuer::new(&id, client, Arc::clone(&clock));
+            (id, issuer)
+        });
+        Self { issuers: trusted.collect(), exchanges: Exchanges::default(), clock }
+    }
+
+    /// The claims of a caller that shows a token.
+    ///
+    /// An access key is refused: it is worth something only to the application that it names.
+    pub async fn authenticate(&self, credential: Option<Credential>) -> Result<Claims, AuthError> {
+        match credential.ok_or(AuthError::Missing)? {
+            Credential::Token(token) => self.verify(token.expose()).await,
+            Credential::Key(_) => Err(AuthError::KeyWithoutApplication),
+        }
+    }
+
+    /// The claims of a caller that shows a token, or an access key of this application.
+    ///
+    /// Valid claims are not yet a right: ask [`Claims::allows`].
+    pub async fn authenticate_for(&self, app_id: &AppId, credential: Option<Credential>) -> Result<Claims, AuthError> {
+        match credential.ok_or(AuthError::Missing)? {
+            Credential::Token(token) => self.verify(token.expose()).await,
+            Credential::Key(key) => self.exchange(app_id, &key).await,
+        }
+    }
+
+    async fn verify(&self, token: &str) -> Result<Claims, AuthError> {
+        let origin = Origin::of(token)?;
+        let issuer = self.issuers.get(&origin.issuer).ok_or(TokenError::Issuer)?;
+        let verifier = issuer.verifier(&origin.key_id).await?;
+        Ok(verifier.verify(token, self.clock.now())?)
+    }
+
+    async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Claims, AuthError> {
+        let issuer = self.issuers.get(key.issuer()).ok_or(AuthError::KeyIssuer)?;
+        let answer = self.exchanges.answer(app_id, key, self.clock.now());
+        let claims = answer.get_or_try_init(|| async {
+            match issuer.exchange(app_id, key).await? {
+                Some(token) => self.verify(token.expose()).await.map(Some),
+                None => Ok(None),
+            }
+        });
+        claims.await?.clone().ok_or_else(|| AuthError::Key { app_id: app_id.clone() })
+    }
+}
+
+impl std::fmt::Debug for Authenticator {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let issuers: Vec<_> = self.issuers.keys().collect();
+        out.debug_struct("Authenticator").field("issuers", &issuers).finish_non_exhaustive()
+    }
+}
