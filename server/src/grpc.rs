@@ -1,0 +1,44 @@
+//! What every gRPC listener answers beside its own services: health and reflection.
+
+use futures::stream::Empty;
+use tonic::{
+    Request, Response, Status,
+    service::{Routes, RoutesBuilder},
+};
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus, health_server};
+use tonic_reflection::server::Builder;
+
+use crate::{Error, telemetry::Health};
+
+/// Routes with health and reflection (v1 and v1alpha); add the services, then call `routes().into_axum_router()`.
+pub fn routes(health: &Health) -> Result<RoutesBuilder, Error> {
+    let mut routes = Routes::builder();
+    routes.add_service(health_server::HealthServer::new(Checks(health.clone())));
+    routes.add_service(reflection().build_v1()?);
+    routes.add_service(reflection().build_v1alpha()?);
+    Ok(routes)
+}
+
+fn reflection() -> Builder<'static> {
+    Builder::configure()
+        .register_encoded_file_descriptor_set(api::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}
+
+/// The checks behind `/readyz`, asked over gRPC. They are of the process: every service of it has the same answer.
+struct Checks(Health);
+
+#[tonic::async_trait]
+impl health_server::Health for Checks {
+    type WatchStream = Empty<Result<HealthCheckResponse, Status>>;
+
+    async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
+        let ready = self.0.report().await.is_ready();
+        let status = if ready { ServingStatus::Serving } else { ServingStatus::NotServing };
+        Ok(Response::new(HealthCheckResponse { status: status.into() }))
+    }
+
+    async fn watch(&self, _: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        Err(Status::unimplemented("watching is not supported: call Check now and then"))
+    }
+}

@@ -1,0 +1,54 @@
+//! How a process shows what it does: logs, metrics, and whether it is ready.
+
+mod health;
+mod logs;
+mod metrics;
+
+use std::sync::Arc;
+
+use axum::{Router, extract::State, http::header, response::IntoResponse, routing::get};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::health::{Health, Report};
+pub use self::logs::{LogFormat, start_logs};
+pub use self::metrics::Metrics;
+
+/// Logs, metrics and health.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// What is logged: error, warn, info, debug or trace, for all or per part, such as `info,airlock_handler=debug`.
+    pub level: String,
+    /// How logs are written: auto (text on a terminal, JSON otherwise), text or json.
+    pub format: LogFormat,
+    /// Where metrics and health are served, over plain HTTP and without credentials: keep it private.
+    pub listen: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { level: "info".to_owned(), format: LogFormat::Auto, listen: "127.0.0.1:9100".to_owned() }
+    }
+}
+
+/// `/metrics`, `/livez`, `/healthz` and `/readyz`.
+///
+/// The first three depend on nothing but the process; `/readyz` asks every check and answers 503 when one fails.
+pub fn router(metrics: Metrics, health: Health) -> Router {
+    Router::new()
+        .route("/livez", get(async || "ok\n"))
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .with_state(health)
+        .route("/metrics", get(render))
+        .with_state(Arc::new(metrics))
+}
+
+async fn ready(State(health): State<Health>) -> Report {
+    health.report().await
+}
+
+async fn render(State(metrics): State<Arc<Metrics>>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())
+}
