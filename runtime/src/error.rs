@@ -1,0 +1,30 @@
+//! Why an engine or its workers cannot start.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why functions cannot be run at all. A function that fails is a [`crate::Failure`], not one of these.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The built-in guest is not what this host was made for.
+    #[error("the built-in guest cannot be used: {0}; rebuild it with runtime/guest/build.sh")]
+    Guest(String),
+    /// Wasmtime refused its configuration or the guest.
+    #[error("failed to compile the built-in guest for this processor")]
+    Compile(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The system gave no room for sandboxes.
+    #[error("failed to map memory for a sandbox; check the limits on virtual memory (`ulimit -v`) and open files")]
+    Memory(#[source] io::Error),
+    /// The system gave no threads.
+    #[error("failed to start a thread for sandboxes; check the limit on processes (`ulimit -u`)")]
+    Thread(#[source] io::Error),
+    /// The folder for the compiled guest cannot be written.
+    #[error("failed to keep the compiled guest in {}; check the folder's owner and free space", path.display())]
+    Cache {
+        /// The file that could not be written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}

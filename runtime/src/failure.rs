@@ -1,0 +1,114 @@
+//! How a function fails: a value that names the function, the kind and the place.
+
+use std::fmt;
+
+use crate::wire::{Dialect, Kind, Slot};
+
+/// Why a function gave no result. Its text is one sentence for the function's author.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The function that failed.
+    pub slot: Slot,
+    /// What went wrong with it.
+    pub kind: Kind,
+    /// The line of the function's own text, from 1, when known.
+    pub line: Option<u32>,
+    /// The column in that line, from 1, when known.
+    pub column: Option<u32>,
+    /// What happened, in the engine's or the function's own words.
+    pub message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(slot: Slot, kind: Kind, message: impl Into<String>) -> Self {
+        Self { slot, kind, line: None, column: None, message: message.into() }
+    }
+
+    pub(crate) fn broken(slot: Slot, message: impl Into<String>) -> Self {
+        Self::new(slot, Kind::Broken, message)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the {} {}", self.slot.name(), self.kind.verb())?;
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => write!(f, " at line {line}, column {column}")?,
+            (Some(line), None) => write!(f, " at line {line}")?,
+            _ => {}
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Slot {
+    /// All four, in the order in which a message meets them.
+    pub const ALL: [Self; 4] = [Self::Decoder, Self::Converter, Self::Validator, Self::Encoder];
+
+    /// The word for it in settings, logs and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Decoder => "decoder",
+            Self::Converter => "converter",
+            Self::Validator => "validator",
+            Self::Encoder => "encoder",
+        }
+    }
+}
+
+impl Dialect {
+    /// The word for it in settings, logs and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V2 => "v2",
+            Self::Ts013 => "ts013",
+            Self::ChirpStack3 => "chirpstack3",
+        }
+    }
+
+    /// The JavaScript function that it looks for in `slot`; none where it has no such step.
+    pub const fn function_name(self, slot: Slot) -> Option<&'static str> {
+        match (self, slot) {
+            (Self::V2, Slot::Decoder) => Some("Decoder"),
+            (Self::V2, Slot::Converter) => Some("Converter"),
+            (Self::V2, Slot::Validator) => Some("Validator"),
+            (Self::V2, Slot::Encoder) => Some("Encoder"),
+            (Self::Ts013, Slot::Decoder) => Some("decodeUplink"),
+            (Self::Ts013, Slot::Encoder) => Some("encodeDownlink"),
+            (Self::ChirpStack3, Slot::Decoder) => Some("Decode"),
+            (Self::ChirpStack3, Slot::Encoder) => Some("Encode"),
+            (Self::Ts013 | Self::ChirpStack3, Slot::Converter | Slot::Validator) => None,
+        }
+    }
+}
+
+impl Kind {
+    /// The word for it in events, metrics and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::Thrown => "thrown",
+            Self::Fuel => "fuel",
+            Self::Memory => "memory",
+            Self::Stack => "stack",
+            Self::Time => "time",
+            Self::Output => "output",
+            Self::Broken => "broken",
+        }
+    }
+
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Syntax => "cannot be used",
+            Self::Thrown => "failed",
+            Self::Fuel => "used up its fuel",
+            Self::Memory => "ran out of memory",
+            Self::Stack => "called itself too deeply",
+            Self::Time => "took too long",
+            Self::Output => "returned something unusable",
+            Self::Broken => "broke its sandbox",
+        }
+    }
+}

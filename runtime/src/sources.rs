@@ -1,0 +1,69 @@
+//! The texts of one application's functions, as they are saved.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use crate::wire::{Dialect, Slot};
+
+/// The function texts of one application; an empty text is a step left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// Turns payload bytes into fields.
+    pub decoder: String,
+    /// Turns the decoder's fields into other fields.
+    pub converter: String,
+    /// Says whether fields are worth publishing.
+    pub validator: String,
+    /// Turns fields into payload bytes.
+    pub encoder: String,
+    /// Whose calling convention to follow; found from the texts when absent.
+    pub dialect: Option<Dialect>,
+}
+
+impl Sources {
+    /// The text in `slot`.
+    pub fn text(&self, slot: Slot) -> &str {
+        match slot {
+            Slot::Decoder => &self.decoder,
+            Slot::Converter => &self.converter,
+            Slot::Validator => &self.validator,
+            Slot::Encoder => &self.encoder,
+        }
+    }
+
+    /// Names these texts: equal texts have equal hashes, others have not.
+    pub fn hash(&self) -> SourcesHash {
+        let mut hasher = Sha256::new();
+        hasher.update([self.dialect.map_or(0, |dialect| dialect as u8)]);
+        for slot in Slot::ALL {
+            let text = self.text(slot);
+            hasher.update((text.len() as u64).to_le_bytes());
+            hasher.update(text);
+        }
+        SourcesHash(hasher.finalize().into())
+    }
+}
+
+/// The SHA-256 of [`Sources`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SourcesHash([u8; 32]);
+
+impl SourcesHash {
+    /// Its 32 bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// A number that spreads hashes evenly, to choose a worker by.
+    pub(crate) const fn spread(&self) -> usize {
+        let [a, b, c, d, ..] = self.0;
+        u32::from_le_bytes([a, b, c, d]) as usize
+    }
+}
+
+impl fmt::Debug for SourcesHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
