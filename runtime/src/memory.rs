@@ -1,0 +1,239 @@
+//! Linear memory: address space that an image is laid over, put back after each message, and closed by the watchdog.
+#![allow(unsafe_code, reason = "maps, protects and copies back the memory of instances")]
+
+use std::io;
+use std::ops::Range;
+use std::ptr::{self, NonNull};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+
+use crate::image::Image;
+use crate::pages::Scanner;
+use crate::reset::Reset;
+
+/// What compiled code may address without a check: 32 bits of index and as many of offset fault in here.
+pub(crate) const RESERVED_BYTES: usize = 4 << 30;
+/// What lies before and after that, never accessible.
+pub(crate) const GUARD_BYTES: usize = 32 << 20;
+const MAPPED_BYTES: usize = GUARD_BYTES + RESERVED_BYTES + GUARD_BYTES;
+/// Changed pages that stay in memory between messages; beyond it they go back to the system.
+const RESIDENT_BYTES_MAX: usize = 1 << 20;
+
+/// The address space of one linear memory.
+///
+/// Only the thread that runs the instance touches its bytes; the watchdog may close it, and only while a call is armed.
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    access: Mutex<Access>,
+}
+
+/// Who may touch a mapping just now.
+#[derive(Default)]
+struct Access {
+    /// Bytes from the base that can be read and written.
+    open_bytes: usize,
+    /// When the running call has had its time; `None` between calls.
+    deadline: Option<Instant>,
+    /// Whether a call was armed since the watchdog last looked.
+    used: bool,
+    /// Whether the watchdog closed it.
+    closed: bool,
+}
+
+// SAFETY: the address space belongs to the value; who may touch its bytes is said above and kept by `Instance`.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; everything else is behind the lock.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Reserves address space, all of it inaccessible.
+    pub(crate) fn reserve() -> io::Result<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), MAPPED_BYTES, ProtFlags::empty(), flags) }?;
+        // SAFETY: inside the mapping that was just made.
+        let base = NonNull::new(unsafe { start.cast::<u8>().add(GUARD_BYTES) }).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { base, access: Mutex::default() })
+    }
+
+    /// Makes the memory exactly `image`, whatever it was before, and everything behind it inaccessible.
+    pub(crate) fn lay(&self, image: &Image) -> io::Result<()> {
+        let mut access = self.lock();
+        self.hide(image.len()..access.open_bytes.max(image.len()))?;
+        // In this order, so that a failure leaves nothing open that is not the image.
+        access.open_bytes = 0;
+        let (flags, open) = (MapFlags::PRIVATE | MapFlags::FIXED, ProtFlags::READ | ProtFlags::WRITE);
+        let base = self.base.as_ptr().cast();
+        match image.file() {
+            // SAFETY: replaces pages of our own address space, which no one else touches (see `Mapping`).
+            Some(file) => unsafe { rustix::mm::mmap(base, image.len(), open, flags, file, 0) }?,
+            None => {
+                // SAFETY: as above; the copy goes to fresh pages of exactly that length.
+                unsafe {
+                    let fresh = rustix::mm::mmap_anonymous(base, image.len(), open, flags)?;
+                    ptr::copy_nonoverlapping(image.as_ptr(), fresh.cast::<u8>(), image.len());
+                    fresh
+                }
+            }
+        };
+        access.open_bytes = image.len();
+        access.closed = false;
+        Ok(())
+    }
+
+    /// Puts back what a message changed. `image` is what was laid before.
+    pub(crate) fn restore(&self, image: &Image, reset: Reset, scanner: Option<&Scanner>) -> io::Result<()> {
+        self.shrink(image.len())?;
+        match (reset, scanner) {
+            (Reset::PageScan, Some(scanner)) => self.copy_back(image, scanner),
+            (Reset::PageScan | Reset::Remap, _) if image.file().is_some() => self.drop_changed(image),
+            _ => self.lay(image),
+        }
+    }
+
+    /// Lets a call run until `deadline`; from here on the watchdog may close the memory.
+    pub(crate) fn arm(&self, deadline: Instant) {
+        let mut access = self.lock();
+        access.deadline = Some(deadline);
+        access.used = true;
+    }
+
+    /// Ends a call; true when the watchdog had closed the memory, which is open again now.
+    pub(crate) fn disarm(&self) -> io::Result<bool> {
+        let mut access = self.lock();
+        access.deadline = None;
+        if std::mem::take(&mut access.closed) {
+            self.protect(0..access.open_bytes, MprotectFlags::READ | MprotectFlags::WRITE)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Closes the memory if its call is overdue; says whether it was used since the last look.
+    pub(crate) fn close_if_overdue(&self, now: Instant) -> io::Result<bool> {
+        let mut access = self.lock();
+        if access.deadline.is_some_and(|deadline| deadline <= now) && !access.closed {
+            access.closed = true;
+            self.protect(0..access.open_bytes, MprotectFlags::empty())?;
+        }
+        Ok(std::mem::take(&mut access.used) || access.deadline.is_some())
+    }
+
+    /// The bytes in pages that are not those of the image.
+    pub(crate) fn changed_bytes(&self, scanner: &Scanner) -> io::Result<usize> {
+        let base = self.base.as_ptr() as usize;
+        let mut bytes = 0;
+        scanner.changed(base..base + self.lock().open_bytes, |changed| bytes += changed.len())?;
+        Ok(bytes)
+    }
+
+    /// Writes one byte as a guest would. Not for use while a guest runs on it.
+    pub(crate) fn write(&self, offset: usize, value: u8) -> io::Result<()> {
+        let access = self.lock();
+        if offset >= access.open_bytes {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: below `open_bytes`, hence accessible, and no guest runs.
+        unsafe { self.base.as_ptr().add(offset).write_volatile(value) };
+        Ok(())
+    }
+
+    /// A copy of what is accessible. Not for use while a guest runs on it.
+    pub(crate) fn snapshot(&self) -> Vec<u8> {
+        let access = self.lock();
+        // SAFETY: accessible up to `open_bytes`, and no guest runs.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), access.open_bytes) }.to_vec()
+    }
+
+    /// Where the memory begins.
+    pub(crate) const fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Access> {
+        // Every change of `Access` is complete in itself, so a panic elsewhere leaves nothing half done.
+        self.access.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the first `bytes` accessible, unless the watchdog has closed the memory.
+    pub(crate) fn open_to(&self, bytes: usize) -> io::Result<()> {
+        let mut access = self.lock();
+        if access.closed {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if bytes > access.open_bytes {
+            self.protect(access.open_bytes..bytes, MprotectFlags::READ | MprotectFlags::WRITE)?;
+            access.open_bytes = bytes;
+        }
+        Ok(())
+    }
+
+    fn shrink(&self, bytes: usize) -> io::Result<()> {
+        let mut access = self.lock();
+        if access.open_bytes > bytes {
+            self.hide(bytes..access.open_bytes)?;
+            access.open_bytes = bytes;
+        }
+        Ok(())
+    }
+
+    /// Drops the pages of `range` and makes it inaccessible.
+    fn hide(&self, range: Range<usize>) -> io::Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+        let start = self.at(range.start)?;
+        // SAFETY: replaces pages of our own address space, which no one else touches (see `Mapping`).
+        unsafe { rustix::mm::mmap_anonymous(start.cast(), range.len(), ProtFlags::empty(), flags) }?;
+        Ok(())
+    }
+
+    fn protect(&self, range: Range<usize>, flags: MprotectFlags) -> io::Result<()> {
+        let start = self.at(range.start)?;
+        if range.end > RESERVED_BYTES {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: our own address space. Whoever faults on it is compiled code, and that fault is a trap.
+        unsafe { rustix::mm::mprotect(start.cast(), range.len(), flags) }?;
+        Ok(())
+    }
+
+    fn copy_back(&self, image: &Image, scanner: &Scanner) -> io::Result<()> {
+        let base = self.base.as_ptr() as usize;
+        let mut copied_bytes = 0;
+        scanner.changed(base..base + image.len(), |changed| {
+            let offset = changed.start - base;
+            copied_bytes += changed.len();
+            // SAFETY: the kernel names only pages of the range asked for, which is as long as the image.
+            unsafe {
+                ptr::copy_nonoverlapping(image.as_ptr().add(offset), self.base.as_ptr().add(offset), changed.len());
+            };
+        })?;
+        if copied_bytes > RESIDENT_BYTES_MAX { self.drop_changed(image) } else { Ok(()) }
+    }
+
+    fn drop_changed(&self, image: &Image) -> io::Result<()> {
+        // SAFETY: our own address space; private pages of a file come back as the file has them.
+        unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), image.len(), Advice::LinuxDontNeed) }?;
+        Ok(())
+    }
+
+    fn at(&self, offset: usize) -> io::Result<*mut u8> {
+        if offset > RESERVED_BYTES {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: inside the address space that `reserve` made.
+        Ok(unsafe { self.base.as_ptr().add(offset) })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `reserve` made; whoever holds an instance over it holds the mapping too.
+        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().sub(GUARD_BYTES).cast(), MAPPED_BYTES) };
+        debug_assert!(unmapped.is_ok());
+    }
+}

@@ -1,0 +1,116 @@
+//! The wall-clock backstop: takes the memory away from a call that overstays.
+//!
+//! Fuel ends a call long before; this is for what fuel does not see, such as a machine that stands still. A call pays
+//! for it with two uncontended locks. The guest has no bulk memory instructions, so it always is guest code that then
+//! touches closed memory, and that is a trap like any other.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::memory::Mapping;
+
+/// Watches over the calls of one engine; its thread ends with it.
+pub(crate) struct Watchdog {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// True while the thread waits for a call to be armed.
+    asleep: AtomicBool,
+    watched: Mutex<Watched>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Watched {
+    mappings: Vec<Weak<Mapping>>,
+    ending: bool,
+}
+
+impl Watchdog {
+    /// Starts the thread, which looks every `tick`.
+    pub(crate) fn start(tick: Duration) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let watching = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("sandbox-watchdog".into()).spawn(move || watching.run(tick))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Watches over the calls in `mapping` from now on.
+    pub(crate) fn watch(&self, mapping: &Arc<Mapping>) {
+        let mut watched = self.shared.lock();
+        watched.mappings.retain(|mapping| mapping.strong_count() > 0);
+        watched.mappings.push(Arc::downgrade(mapping));
+    }
+
+    /// Lets a call in `mapping` run until `deadline`.
+    pub(crate) fn arm(&self, mapping: &Mapping, deadline: Instant) {
+        mapping.arm(deadline);
+        // Either the thread sees the armed call before it sleeps, or we see that it sleeps.
+        fence(Ordering::SeqCst);
+        if self.shared.asleep.load(Ordering::Relaxed) {
+            let _watched = self.shared.lock();
+            self.shared.asleep.store(false, Ordering::Relaxed);
+            self.shared.wake.notify_one();
+        }
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.shared.lock().ending = true;
+        self.shared.wake.notify_one();
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the watchdog of the sandboxes had panicked");
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self, tick: Duration) {
+        let mut watched = self.lock();
+        while !watched.ending {
+            if self.look(&watched) || !self.may_sleep(&watched) {
+                watched =
+                    self.wake.wait_timeout(watched, tick).map_or_else(|e| e.into_inner().0, |(watched, _)| watched);
+            } else {
+                watched = self.wake.wait(watched).unwrap_or_else(PoisonError::into_inner);
+                self.asleep.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Says that the thread is about to sleep, unless a call was armed in between.
+    fn may_sleep(&self, watched: &Watched) -> bool {
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let used = self.look(watched);
+        if used {
+            self.asleep.store(false, Ordering::Relaxed);
+        }
+        !used
+    }
+
+    /// Closes what is overdue; true when any call was armed since the last look.
+    fn look(&self, watched: &Watched) -> bool {
+        let now = Instant::now();
+        let mut used = false;
+        for mapping in watched.mappings.iter().filter_map(Weak::upgrade) {
+            match mapping.close_if_overdue(now) {
+                Ok(armed) => used |= armed,
+                Err(error) => tracing::error!(%error, "failed to stop a function that overstays"),
+            }
+        }
+        used
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        // Nothing that runs under this lock leaves it half changed.
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
