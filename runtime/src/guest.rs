@@ -1,0 +1,165 @@
+//! The built-in guest module, taken apart: its code, its first memory, and proof that it hides no other state.
+//!
+//! The data goes into an image that is mapped rather than copied, so what is compiled is the module without it. Resetting
+//! an instance by its memory and two globals is sound only because [`Guest::parse`] refuses a module with anything else
+//! that could change: further mutable globals, tables written at run time, passive segments, imports, a start function.
+//! (The engine's configuration refuses bulk memory and reference types, the instructions that could write a table.)
+
+use std::ops::Range;
+
+use wasmparser::{
+    BinaryReaderError, ConstExpr, Data, DataKind, Export, ExternalKind, Global, MemoryType, Operator, Parser, Payload,
+};
+
+use crate::error::Error;
+
+/// The bytes of one Wasm page, the step in which linear memory grows.
+pub(crate) const WASM_PAGE_BYTES: usize = 65_536;
+
+/// The guest as the engine needs it.
+pub(crate) struct Guest {
+    /// The module without its data.
+    pub(crate) code: Vec<u8>,
+    /// The linear memory that the module starts with; whole Wasm pages.
+    pub(crate) memory: Box<[u8]>,
+    /// Where in that memory the slot now running is noted.
+    pub(crate) stage: usize,
+    /// Where the shadow stack starts; it grows downwards, to address 0.
+    pub(crate) stack_pointer: i32,
+}
+
+impl Guest {
+    /// Takes `wasm` apart; an error says what about it cannot be used.
+    pub(crate) fn parse(wasm: &[u8]) -> Result<Self, Error> {
+        let sections = Sections::read(wasm).map_err(|error| Error::Guest(error.to_string()))?.map_err(refuse)?;
+        let stage = sections.exported("stage", false)?;
+        let stack_pointer = sections.exported("stack_pointer", true)?;
+        sections.exported("fuel", true)?;
+        if sections.globals.iter().filter(|global| global.mutable).count() != 2 {
+            return Err(refuse("it has mutable globals besides `fuel` and `stack_pointer`"));
+        }
+        let memory = sections.memory()?;
+        let stage = usize::try_from(stage).ok().filter(|address| *address < memory.len());
+        Ok(Self {
+            code: without(wasm, &sections.data_ranges),
+            memory,
+            stage: stage.ok_or_else(|| refuse("`stage` points outside of its memory"))?,
+            stack_pointer: i32::try_from(stack_pointer)
+                .map_err(|_| refuse("its stack starts outside of its memory"))?,
+        })
+    }
+}
+
+fn refuse(reason: impl Into<String>) -> Error {
+    Error::Guest(reason.into())
+}
+
+/// A global with its starting value, if that is a plain number.
+struct Cell {
+    mutable: bool,
+    start: Option<i64>,
+}
+
+/// What matters of each section.
+#[derive(Default)]
+struct Sections<'a> {
+    globals: Vec<Cell>,
+    exported_globals: Vec<(&'a str, u32)>,
+    memories: Vec<MemoryType>,
+    data: Vec<(i64, &'a [u8])>,
+    /// Where in the file the data and its count are, section headers included.
+    data_ranges: Vec<Range<usize>>,
+}
+
+impl<'a> Sections<'a> {
+    /// The outer error is a module that is none, the inner one a module that cannot be used.
+    fn read(wasm: &'a [u8]) -> Result<Result<Self, &'static str>, BinaryReaderError> {
+        let mut sections = Self::default();
+        let mut end = 0;
+        for payload in Parser::new(0).parse_all(wasm) {
+            let payload = payload?;
+            let start = end;
+            if let Some((_, range)) = payload.as_section() {
+                end = range.end;
+            }
+            match payload {
+                Payload::Version { range, .. } => end = range.end,
+                Payload::ImportSection(imports) if imports.count() > 0 => return Ok(Err("it imports something")),
+                Payload::StartSection { .. } => return Ok(Err("it has a start function")),
+                Payload::MemorySection(memories) => {
+                    sections.memories = memories.into_iter().collect::<Result<_, _>>()?;
+                }
+
+                Payload::GlobalSection(globals) => {
+                    sections.globals = globals.into_iter().map(|global| cell(&global?)).collect::<Result<_, _>>()?;
+                }
+                Payload::ExportSection(exports) => {
+                    let exports = exports.into_iter().collect::<Result<Vec<Export<'_>>, _>>()?;
+                    let globals = exports.into_iter().filter(|export| export.kind == ExternalKind::Global);
+                    sections.exported_globals = globals.map(|export| (export.name, export.index)).collect();
+                }
+                Payload::DataCountSection { .. } => sections.data_ranges.push(start..end),
+                Payload::DataSection(data) => {
+                    sections.data_ranges.push(start..end);
+                    for data in data {
+                        let Some(placed) = placed(&data?)? else { return Ok(Err("it has a passive data segment")) };
+                        sections.data.push(placed);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Ok(sections))
+    }
+
+    /// The starting value of an exported global.
+    fn exported(&self, name: &str, mutable: bool) -> Result<i64, Error> {
+        let index = self.exported_globals.iter().find(|(exported, _)| *exported == name).map(|(_, index)| *index);
+        let cell = index.and_then(|index| self.globals.get(index as usize)).filter(|cell| cell.mutable == mutable);
+        cell.and_then(|cell| cell.start).ok_or_else(|| refuse(format!("it does not export the global `{name}`")))
+    }
+
+    /// The memory that the data makes, before anything has run.
+    fn memory(&self) -> Result<Box<[u8]>, Error> {
+        let [memory] = self.memories.as_slice() else { return Err(refuse("it has not exactly one memory")) };
+        let pages = usize::try_from(memory.initial).ok().filter(|pages| *pages <= 1024);
+        let pages = pages.ok_or_else(|| refuse("its memory starts larger than 64 MiB"))?;
+        let mut bytes = vec![0; pages * WASM_PAGE_BYTES].into_boxed_slice();
+        for (offset, data) in &self.data {
+            let place = usize::try_from(*offset).ok().and_then(|start| bytes.get_mut(start..start + data.len()));
+            place.ok_or_else(|| refuse("it has data outside of its memory"))?.copy_from_slice(data);
+        }
+        Ok(bytes)
+    }
+}
+
+fn cell(global: &Global<'_>) -> Result<Cell, BinaryReaderError> {
+    Ok(Cell { mutable: global.ty.mutable, start: number(&global.init_expr)? })
+}
+
+/// Where an active segment goes and what it holds; `None` for a passive one.
+fn placed<'a>(data: &Data<'a>) -> Result<Option<(i64, &'a [u8])>, BinaryReaderError> {
+    let DataKind::Active { memory_index: 0, offset_expr } = &data.kind else { return Ok(None) };
+    Ok(number(offset_expr)?.map(|offset| (offset, data.data)))
+}
+
+/// The value of an expression that is nothing but a number.
+fn number(expression: &ConstExpr<'_>) -> Result<Option<i64>, BinaryReaderError> {
+    Ok(match expression.get_operators_reader().read()? {
+        Operator::I32Const { value } => Some(i64::from(value)),
+        Operator::I64Const { value } => Some(value),
+        _ => None,
+    })
+}
+
+/// `bytes` without `ranges`, which come in rising order.
+fn without(bytes: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(bytes.len());
+    let mut next = 0;
+    for range in ranges {
+        kept.extend_from_slice(&bytes[next..range.start]);
+        next = range.end;
+    }
+    kept.extend_from_slice(&bytes[next..]);
+    kept
+}
