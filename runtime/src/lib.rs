@@ -1,1 +1,36 @@
-//! Runs payload functions inside WebAssembly.
+#![doc = include_str!("../README.md")]
+
+mod artefact;
+mod call;
+mod creator;
+mod engine;
+mod error;
+mod failure;
+mod functions;
+mod guest;
+mod heap;
+mod image;
+mod instance;
+mod memory;
+mod pages;
+mod pool;
+mod reply;
+mod reset;
+mod sandbox;
+mod settings;
+mod sources;
+mod watchdog;
+#[allow(dead_code, reason = "compiled into the guest too, and each side reads what the other writes")]
+mod wire;
+
+pub use call::{Call, LogEntry, Report, Value};
+pub use engine::Engine;
+pub use error::Error;
+pub use failure::Failure;
+pub use functions::Functions;
+pub use pool::{Busy, Pool};
+pub use reset::Reset;
+pub use sandbox::Sandbox;
+pub use settings::{Limits, Settings};
+pub use sources::{Sources, SourcesHash};
+pub use wire::{Dialect, Entry, Kind, Level, Slot};

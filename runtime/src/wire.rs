@@ -103,81 +103,81 @@ from_byte!(Level: Debug, Info, Warn, Error);
 
 /// Appends values to a message.
 #[derive(Default)]
-pub struct Writer {
+pub(crate) struct Writer {
     bytes: Vec<u8>,
 }
 
 impl Writer {
     /// Appends one byte.
-    pub fn byte(&mut self, value: u8) -> &mut Self {
+    pub(crate) fn byte(&mut self, value: u8) -> &mut Self {
         self.bytes.push(value);
         self
     }
 
     /// Appends a number of 32 bits.
-    pub fn number(&mut self, value: u32) -> &mut Self {
+    pub(crate) fn number(&mut self, value: u32) -> &mut Self {
         self.bytes.extend_from_slice(&value.to_le_bytes());
         self
     }
 
     /// Appends a number of 64 bits; signed ones by their bit pattern.
-    pub fn long(&mut self, value: u64) -> &mut Self {
+    pub(crate) fn long(&mut self, value: u64) -> &mut Self {
         self.bytes.extend_from_slice(&value.to_le_bytes());
         self
     }
 
     /// Appends a length and that many bytes.
-    pub fn text(&mut self, value: &[u8]) -> &mut Self {
+    pub(crate) fn text(&mut self, value: &[u8]) -> &mut Self {
         self.number(value.len() as u32);
         self.bytes.extend_from_slice(value);
         self
     }
 
     /// The message so far.
-    pub fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Forgets the message and keeps the room it took.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
     }
 }
 
 /// Takes values off a message; `None` from the first one that does not fit.
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
     /// Reads `message` from its start.
-    pub fn new(message: &'a [u8]) -> Self {
+    pub(crate) fn new(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
     /// Takes one byte.
-    pub fn byte(&mut self) -> Option<u8> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
         self.take(1).map(|bytes| bytes[0])
     }
 
     /// Takes a number of 32 bits.
-    pub fn number(&mut self) -> Option<u32> {
+    pub(crate) fn number(&mut self) -> Option<u32> {
         self.take(4)?.try_into().ok().map(u32::from_le_bytes)
     }
 
     /// Takes a number of 64 bits.
-    pub fn long(&mut self) -> Option<u64> {
+    pub(crate) fn long(&mut self) -> Option<u64> {
         self.take(8)?.try_into().ok().map(u64::from_le_bytes)
     }
 
     /// Takes a length and that many bytes.
-    pub fn text(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.number()? as usize;
         self.take(length)
     }
 
     /// Whether nothing is left.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 

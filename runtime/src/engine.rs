@@ -1,0 +1,190 @@
+//! The engine: one compiled guest, and everything that its sandboxes share.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wasmtime::{Config, InstancePre, Linker, OptLevel, Strategy, WasmFeatures};
+
+use crate::artefact;
+use crate::creator::Creator;
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::functions::Functions;
+use crate::guest::Guest;
+use crate::heap::Heap;
+use crate::image::Image;
+use crate::instance::{Errand, Growth, Instance, Task};
+use crate::memory::{GUARD_BYTES, Mapping, RESERVED_BYTES};
+use crate::pages::Scanner;
+use crate::reply;
+use crate::reset::Reset;
+use crate::sandbox::Sandbox;
+use crate::settings::{Limits, Settings};
+use crate::sources::Sources;
+use crate::watchdog::Watchdog;
+use crate::wire::{Kind, Slot, Writer};
+
+/// The guest as it is built by `runtime/guest/build.sh`.
+const GUEST: &[u8] = include_bytes!("../guest.wasm");
+/// Native stack of compiled code. A thread that runs functions should have 2 MiB, the default.
+const STACK_BYTES_MAX: usize = 512 * 1024;
+/// All of Wasm that the guest may use, on top of the first version: nothing that could write a table or move memory in
+/// bulk, no threads, no 64-bit memory.
+const FEATURES: WasmFeatures = WasmFeatures::FLOATS
+    .union(WasmFeatures::MUTABLE_GLOBAL)
+    .union(WasmFeatures::SATURATING_FLOAT_TO_INT)
+    .union(WasmFeatures::SIGN_EXTENSION)
+    .union(WasmFeatures::MULTI_VALUE)
+    .union(WasmFeatures::SIMD);
+/// Longest time limit that is honoured; keeps deadlines representable.
+const TIME_MS_MAX: u64 = 3_600_000;
+
+/// Loads function sets and makes sandboxes for them. One per process is enough.
+pub struct Engine {
+    pub(crate) pre: InstancePre<Growth>,
+    pub(crate) guest: Guest,
+    pub(crate) creator: Arc<Creator>,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) scanner: Option<Scanner>,
+    reset: Reset,
+    /// The guest's first memory, from which function sets are loaded.
+    first: Image,
+    settings: Settings,
+}
+
+impl Engine {
+    /// Compiles the guest, or takes it from the cache, and finds out what the kernel can do.
+    pub fn new(settings: &Settings) -> Result<Self, Error> {
+        Self::with_reset(settings, Reset::probe())
+    }
+
+    /// An engine that resets in a given way, which the system must be able to do.
+    #[doc(hidden)]
+    pub fn with_reset(settings: &Settings, reset: Reset) -> Result<Self, Error> {
+        let guest = Guest::parse(GUEST)?;
+        let creator = Arc::new(Creator::default());
+        let engine = wasmtime::Engine::new(&config(&creator)).map_err(|error| Error::Compile(error.into()))?;
+        let module = artefact::compiled(&engine, &guest.code, settings.cache_dir.as_deref())?;
+        let pre = Linker::new(&engine).instantiate_pre(&module).map_err(|error| Error::Guest(error.to_string()))?;
+        let tick = Duration::from_millis((settings.limits.time_ms_max / 10).clamp(1, 25));
+        tracing::info!(reset = reset.name(), "sandboxes are ready");
+        Ok(Self {
+            pre,
+            creator,
+            watchdog: Watchdog::start(tick).map_err(Error::Thread)?,
+            scanner: reset.scanner().map_err(Error::Memory)?,
+            reset,
+            first: reset.image(guest.memory.to_vec()).map_err(Error::Memory)?,
+            guest,
+            settings: settings.clone(),
+        })
+    }
+
+    /// How memories are put back after each message.
+    pub fn reset(&self) -> Reset {
+        self.reset
+    }
+
+    /// The settings that the engine was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Instances for one thread. They take memory only once they are used.
+    pub fn sandbox(self: &Arc<Self>) -> Sandbox {
+        Sandbox::new(Arc::clone(self))
+    }
+
+    /// Parses and evaluates the texts once, in a sandbox of their own.
+    ///
+    /// Takes as long as [`Limits::load_time_ms_max`] on the calling thread, which needs 2 MiB of stack.
+    pub fn load(&self, sources: &Sources) -> Result<Functions, Failure> {
+        self.check_lengths(sources)?;
+        let mut instance = self.first_instance().map_err(|error| no_room(Slot::Decoder, &error))?;
+        let request = load_request(sources, self.limits().heap_bytes_max);
+        let deadline = deadline(Instant::now(), self.limits().load_time_ms_max);
+        let fuel = self.limits().load_fuel;
+        let run = instance.run(self, &Task { errand: Errand::Load, request: request.as_bytes(), fuel, deadline });
+        let dialects = reply::load(&run.reply?).ok_or_else(|| nonsense(Slot::Decoder))??;
+        let heap = Heap::between(&self.guest.memory, instance.memory());
+        Ok(Functions::new(sources.hash(), dialects, run.fuel, heap))
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
+    /// The image of `functions`, shared with every other sandbox that has it mapped.
+    pub(crate) fn image(&self, functions: &Functions) -> io::Result<Arc<Image>> {
+        functions.image(&self.guest.memory, |memory| self.reset.image(memory))
+    }
+
+    /// Address space that the watchdog watches, laid with `image`.
+    pub(crate) fn mapping(&self, image: &Image) -> io::Result<Arc<Mapping>> {
+        let mapping = Arc::new(Mapping::reserve()?);
+        mapping.lay(image)?;
+        self.watchdog.watch(&mapping);
+        Ok(mapping)
+    }
+
+    fn first_instance(&self) -> Result<Instance, Error> {
+        let mapping = self.mapping(&self.first).map_err(Error::Memory)?;
+        Instance::start(self, &mapping, self.first.len())
+    }
+
+    fn check_lengths(&self, sources: &Sources) -> Result<(), Failure> {
+        let bytes_max = self.limits().source_bytes_max;
+        let too_long = Slot::ALL.into_iter().find(|slot| sources.text(*slot).len() > bytes_max);
+        too_long.map_or(Ok(()), |slot| {
+            let bytes = sources.text(slot).len();
+            Err(Failure::new(slot, Kind::Syntax, format!("it is {bytes} bytes long, {bytes_max} are allowed")))
+        })
+    }
+}
+
+/// What `Mapping` and `Guest` rely on, and nothing that costs without need.
+fn config(creator: &Arc<Creator>) -> Config {
+    let mut config = Config::new();
+    config
+        .strategy(Strategy::Cranelift)
+        .cranelift_opt_level(OptLevel::Speed)
+        .cranelift_nan_canonicalization(true)
+        .wasm_features(WasmFeatures::all(), false)
+        .wasm_features(FEATURES, true)
+        .max_wasm_stack(STACK_BYTES_MAX)
+        .memory_reservation(RESERVED_BYTES as u64)
+        .memory_reservation_for_growth(0)
+        .memory_guard_size(GUARD_BYTES as u64)
+        .memory_may_move(false)
+        .memory_init_cow(false)
+        .wasm_backtrace_max_frames(None)
+        .generate_address_map(false)
+        .with_host_memory(Arc::clone(creator) as _);
+    config
+}
+
+fn load_request(sources: &Sources, heap_bytes_max: u32) -> Writer {
+    let mut request = Writer::default();
+    request.number(heap_bytes_max);
+    for slot in Slot::ALL {
+        request.byte(slot as u8).byte(sources.dialect.map_or(0, |dialect| dialect as u8));
+        request.text(sources.text(slot).as_bytes());
+    }
+    request
+}
+
+/// When a call that starts now has had its time.
+pub(crate) fn deadline(start: Instant, time_ms_max: u64) -> Instant {
+    start + Duration::from_millis(time_ms_max.min(TIME_MS_MAX))
+}
+
+/// The system gave no room for a sandbox: nobody's function is to blame, so it is logged here.
+pub(crate) fn no_room(slot: Slot, error: &(dyn std::error::Error + 'static)) -> Failure {
+    tracing::error!(error, "failed to make a sandbox");
+    Failure::broken(slot, "there was no room for a sandbox; try again later")
+}
+
+pub(crate) fn nonsense(slot: Slot) -> Failure {
+    Failure::broken(slot, "its reply made no sense")
+}

@@ -1,0 +1,211 @@
+//! One running guest over one mapping: puts a request in, lets it run within its limits, takes the reply out.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use wasmtime::{Global, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::guest::WASM_PAGE_BYTES;
+use crate::memory::Mapping;
+use crate::reply::REPLY_BYTES_MAX;
+use crate::wire::{Kind, Slot};
+
+/// Fuel for making room for a request, which runs no tenant code.
+const ALLOC_FUEL: i64 = 1_000_000;
+/// Elements of the guest's one table: its functions that are called by pointer.
+const TABLE_ELEMENTS_MAX: usize = 10_000;
+
+/// What a guest is asked for, and what it may use.
+pub(crate) struct Task<'a> {
+    pub(crate) errand: Errand,
+    pub(crate) request: &'a [u8],
+    pub(crate) fuel: u64,
+    pub(crate) deadline: Instant,
+}
+
+/// Which of its functions the guest runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Errand {
+    /// Evaluate function texts.
+    Load,
+    /// Run a message; a trap before any function is blamed on the slot.
+    Call(Slot),
+}
+
+/// What became of it.
+pub(crate) struct Run {
+    pub(crate) reply: Result<Vec<u8>, Failure>,
+    pub(crate) fuel: u64,
+}
+
+/// An instance. Its whole state is the mapping, two globals, and the size of its memory.
+pub(crate) struct Instance {
+    store: Store<Growth>,
+    memory: Memory,
+    alloc: TypedFunc<i32, i32>,
+    load: TypedFunc<(i32, i32), i64>,
+    call: TypedFunc<(i32, i32), i64>,
+    fuel: Global,
+    stack_pointer: Global,
+    mapping: Arc<Mapping>,
+    trapped: bool,
+}
+
+impl Instance {
+    /// An instance whose memory is what lies in the first `bytes` of `mapping`.
+    pub(crate) fn start(engine: &Engine, mapping: &Arc<Mapping>, bytes: usize) -> Result<Self, Error> {
+        Self::try_start(engine, mapping, bytes).map_err(|error| Error::Guest(format!("{error:#}")))
+    }
+
+    fn try_start(engine: &Engine, mapping: &Arc<Mapping>, bytes: usize) -> wasmtime::Result<Self> {
+        let growth = Growth { bytes_max: engine.limits().memory_bytes_max, refused: false };
+        let mut store = Store::new(engine.pre.module().engine(), growth);
+        store.limiter(|growth| growth);
+        let instance = engine.creator.with(mapping, || engine.pre.instantiate(&mut store))?;
+        let missing = || wasmtime::format_err!("an export is missing");
+        let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;
+        let grown = bytes.saturating_sub(memory.data_size(&store)) / WASM_PAGE_BYTES;
+        memory.grow(&mut store, grown as u64)?;
+        Ok(Self {
+            memory,
+            alloc: instance.get_typed_func(&mut store, "alloc")?,
+            load: instance.get_typed_func(&mut store, "load")?,
+            call: instance.get_typed_func(&mut store, "call")?,
+            fuel: instance.get_global(&mut store, "fuel").ok_or_else(missing)?,
+            stack_pointer: instance.get_global(&mut store, "stack_pointer").ok_or_else(missing)?,
+            mapping: Arc::clone(mapping),
+            store,
+            trapped: false,
+        })
+    }
+
+    /// Runs one task. The mapping has to be put back afterwards.
+    pub(crate) fn run(&mut self, engine: &Engine, task: &Task<'_>) -> Run {
+        let fuel = i64::try_from(task.fuel).unwrap_or(i64::MAX);
+        let reply = self.hand_in(engine, task.request).and_then(|place| {
+            self.set(self.fuel, Val::I64(fuel))?;
+            engine.watchdog.arm(&self.mapping, task.deadline);
+            let reply = match task.errand {
+                Errand::Load => self.load.call(&mut self.store, place),
+                Errand::Call(_) => self.call.call(&mut self.store, place),
+            };
+            // Before anything else: until here the watchdog may close the memory under whoever reads it.
+            if self.mapping.disarm()? { Err(Overdue.into()) } else { self.hand_out(reply?) }
+        });
+        let reply = reply.map_err(|error| {
+            self.trapped = true;
+            self.failure(engine, task.errand, &error)
+        });
+        Run { reply, fuel: (fuel - self.fuel_left().clamp(0, fuel)).unsigned_abs() }
+    }
+
+    /// The linear memory as the guest sees it.
+    pub(crate) fn memory(&self) -> &[u8] {
+        self.memory.data(&self.store)
+    }
+
+    /// Whether it can take another message once the mapping is put back as an image of `bytes`.
+    pub(crate) fn is_reusable(&self, bytes: usize) -> bool {
+        !self.trapped && self.memory.data_size(&self.store) == bytes
+    }
+
+    /// Whether its last call ended in a trap, or with a reply that cannot be read.
+    pub(crate) fn has_trapped(&self) -> bool {
+        self.trapped
+    }
+
+    /// Lets the guest make room for `request` and puts it there.
+    fn hand_in(&mut self, engine: &Engine, request: &[u8]) -> wasmtime::Result<(i32, i32)> {
+        self.set(self.stack_pointer, Val::I32(engine.guest.stack_pointer))?;
+        self.set(self.fuel, Val::I64(ALLOC_FUEL))?;
+        let len = i32::try_from(request.len())?;
+        let start = self.alloc.call(&mut self.store, len)?;
+        let room = place(start.cast_unsigned(), request.len());
+        let room = room.and_then(|range| self.memory.data_mut(&mut self.store).get_mut(range));
+        room.ok_or(OutsideOfMemory)?.copy_from_slice(request);
+        Ok((start, len))
+    }
+
+    /// Copies out the reply that the guest points at, in its upper half, with the length in the lower.
+    fn hand_out(&self, reply: i64) -> wasmtime::Result<Vec<u8>> {
+        let (start, len) = ((reply.cast_unsigned() >> 32) as u32, reply.cast_unsigned() as u32 as usize);
+        let reply = place(start, len).filter(|_| len <= REPLY_BYTES_MAX);
+        Ok(reply.and_then(|range| self.memory().get(range)).ok_or(OutsideOfMemory)?.to_vec())
+    }
+
+    /// What a trap means to the author of the function that was running.
+    fn failure(&mut self, engine: &Engine, errand: Errand, error: &wasmtime::Error) -> Failure {
+        let stage = self.memory().get(engine.guest.stage).copied().and_then(Slot::from_byte);
+        let slot = stage.unwrap_or(match errand {
+            Errand::Load => Slot::Decoder,
+            Errand::Call(slot) => slot,
+        });
+        let trap = error.downcast_ref::<Trap>();
+        if error.is::<Overdue>() {
+            Failure::new(slot, Kind::Time, "it was stopped by the clock, before its fuel had run out")
+        } else if trap == Some(&Trap::StackOverflow) || (trap.is_some() && self.is_stack_used_up(engine)) {
+            Failure::new(slot, Kind::Stack, "there is no room for another call")
+        } else if trap.is_some() && self.fuel_left() < 0 {
+            Failure::new(slot, Kind::Fuel, "it did not come to an end")
+        } else if trap.is_some() && self.store.data().refused {
+            let bytes = engine.limits().memory_bytes_max;
+            Failure::new(slot, Kind::Memory, format!("it needs more than the {bytes} bytes that it may have"))
+        } else {
+            Failure::broken(slot, error.root_cause().to_string())
+        }
+    }
+
+    /// Whether the shadow stack has reached its end, which is the start of the memory.
+    fn is_stack_used_up(&mut self, engine: &Engine) -> bool {
+        // A function that calls no other does not write its frame back, so "nearly" counts.
+        const NEARLY: u32 = 4096;
+        let Val::I32(pointer) = self.stack_pointer.get(&mut self.store) else { return false };
+        !(NEARLY..=engine.guest.stack_pointer.cast_unsigned()).contains(&pointer.cast_unsigned())
+    }
+
+    fn fuel_left(&mut self) -> i64 {
+        self.fuel.get(&mut self.store).i64().unwrap_or(0)
+    }
+
+    fn set(&mut self, global: Global, value: Val) -> wasmtime::Result<()> {
+        global.set(&mut self.store, value)
+    }
+}
+
+/// The bytes from `start`, as far as that can be said without a memory.
+fn place(start: u32, len: usize) -> Option<Range<usize>> {
+    let start = start as usize;
+    Some(start..start.checked_add(len)?)
+}
+
+/// The watchdog closed the memory.
+#[derive(Debug, thiserror::Error)]
+#[error("the call took too long")]
+struct Overdue;
+
+/// The guest named a place that it does not have, or more than a reply may be.
+#[derive(Debug, thiserror::Error)]
+#[error("it points outside of its memory")]
+struct OutsideOfMemory;
+
+/// Bounds the memory of one instance and remembers whether the guest met the bound.
+pub(crate) struct Growth {
+    bytes_max: usize,
+    refused: bool,
+}
+
+impl ResourceLimiter for Growth {
+    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let allowed = desired <= self.bytes_max;
+        self.refused |= !allowed;
+        Ok(allowed)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= TABLE_ELEMENTS_MAX)
+    }
+}

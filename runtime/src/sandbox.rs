@@ -1,0 +1,143 @@
+//! One thread's sandboxes: a fresh one for every message, at the price of putting back what the last one changed.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::call::{Call, Report};
+use crate::engine::{Engine, deadline, no_room, nonsense};
+use crate::error::Error;
+use crate::functions::Functions;
+use crate::image::Image;
+use crate::instance::{Errand, Instance, Run, Task};
+use crate::memory::Mapping;
+use crate::reply;
+use crate::sources::SourcesHash;
+use crate::wire::{Entry, Slot, Writer};
+
+/// The instances of one thread. Every call meets exactly the memory that loading its functions left.
+pub struct Sandbox {
+    engine: Arc<Engine>,
+    /// At most `hot_max` function sets that were used last.
+    hot: Vec<Hot>,
+    /// Counts calls, to tell which function set was used last.
+    calls: u64,
+    request: Writer,
+}
+
+/// A function set with memory of its own.
+struct Hot {
+    hash: SourcesHash,
+    image: Arc<Image>,
+    mapping: Arc<Mapping>,
+    /// Absent when the last message grew its memory or trapped: neither can be undone inside an instance.
+    instance: Option<Instance>,
+    last_call: u64,
+}
+
+impl Sandbox {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Self { engine, hot: Vec::new(), calls: 0, request: Writer::default() }
+    }
+
+    /// Runs one message through `functions`, within the engine's limits.
+    ///
+    /// The thread needs 2 MiB of stack and is busy for up to `Limits::time_ms_max`.
+    pub fn call(&mut self, functions: &Functions, call: &Call) -> Report {
+        let start = Instant::now();
+        let first = match call.entry {
+            Entry::Uplink => Slot::Decoder,
+            Entry::EncodeDownlink | Entry::DecodeDownlink => Slot::Encoder,
+        };
+        write_request(&mut self.request, call);
+        let mut report = match self.run(functions, first, start) {
+            Ok(run) => report(run, first),
+            Err(error) => Report::of(Err(no_room(first, &error))),
+        };
+        report.elapsed = start.elapsed();
+        report
+    }
+
+    /// Throws away all instances, whatever state they are in.
+    pub(crate) fn forget(&mut self) {
+        self.hot.clear();
+    }
+
+    /// What the next message of `functions` would find in its memory.
+    #[doc(hidden)]
+    pub fn next_memory(&mut self, functions: &Functions) -> Option<Vec<u8>> {
+        self.hot.iter().find(|hot| hot.hash == functions.hash()).map(|hot| hot.mapping.snapshot())
+    }
+
+    fn run(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
+        let index = self.hot(functions).map_err(Error::Memory)?;
+        let hot = &mut self.hot[index];
+        let mut instance = match hot.instance.take() {
+            Some(instance) => instance,
+            None => Instance::start(&self.engine, &hot.mapping, hot.image.len())?,
+        };
+        let limits = self.engine.limits();
+        let deadline = deadline(start, limits.time_ms_max);
+        let (errand, request) = (Errand::Call(first), self.request.as_bytes());
+        let run = instance.run(&self.engine, &Task { errand, request, fuel: limits.fuel, deadline });
+        if let Err(error) = hot.put_back(instance, &self.engine) {
+            // Nothing of it may meet another message.
+            self.hot.swap_remove(index);
+            tracing::error!(%error, "failed to put back the memory of a sandbox, made a new one");
+        }
+        Ok(run)
+    }
+
+    /// The place of `functions` among the hot ones, mapped now if they were not.
+    fn hot(&mut self, functions: &Functions) -> io::Result<usize> {
+        self.calls += 1;
+        let hash = functions.hash();
+        let index = match self.hot.iter().position(|hot| hot.hash == hash) {
+            Some(index) => index,
+            None => self.map(functions)?,
+        };
+        self.hot[index].last_call = self.calls;
+        Ok(index)
+    }
+
+    fn map(&mut self, functions: &Functions) -> io::Result<usize> {
+        let coldest = (0..self.hot.len()).min_by_key(|index| self.hot[*index].last_call);
+        if let Some(coldest) = coldest.filter(|_| self.hot.len() >= self.engine.settings().hot_max.max(1)) {
+            self.hot.swap_remove(coldest);
+        }
+        let image = self.engine.image(functions)?;
+        let mapping = self.engine.mapping(&image)?;
+        self.hot.push(Hot { hash: functions.hash(), image, mapping, instance: None, last_call: 0 });
+        Ok(self.hot.len() - 1)
+    }
+}
+
+impl Hot {
+    /// Makes the memory what it was before the message, and keeps the instance if nothing else of it changed.
+    fn put_back(&mut self, instance: Instance, engine: &Engine) -> io::Result<()> {
+        if instance.is_reusable(self.image.len()) {
+            self.mapping.restore(&self.image, engine.reset(), engine.scanner.as_ref())?;
+            self.instance = Some(instance);
+        } else if instance.has_trapped() {
+            drop(instance);
+            self.mapping.lay(&self.image)?;
+        } else {
+            drop(instance);
+            self.mapping.restore(&self.image, engine.reset(), engine.scanner.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+fn write_request(request: &mut Writer, call: &Call) {
+    request.clear();
+    request.byte(call.entry as u8).byte(call.port).long(call.time_ms.cast_unsigned()).long(call.seed);
+    request.text(&call.payload);
+}
+
+fn report(run: Run, first: Slot) -> Report {
+    match run.reply.and_then(|bytes| reply::call(&bytes).ok_or_else(|| nonsense(first))) {
+        Ok(report) => Report { fuel: run.fuel, ..report },
+        Err(failure) => Report { fuel: run.fuel, ..Report::of(Err(failure)) },
+    }
+}
