@@ -1,0 +1,189 @@
+//! A realm: one global object with its own set of built-ins.
+
+use super::value::{Thrown, Value};
+use super::{Atom, Runtime};
+use javy::quickjs::qjs;
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::NonNull;
+
+/// The longest array that [`Realm::byte_array`] makes.
+const BYTES_MAX: usize = 255;
+
+/// A JavaScript world of its own; functions of one do not see the globals of another.
+#[derive(Clone, Copy)]
+pub(crate) struct Realm(NonNull<qjs::JSContext>);
+
+/// A function of ours that scripts can call; gets the arguments and the number it was made with.
+pub(crate) type Native = fn(Realm, &[Value], i32) -> Value;
+
+/// How far a script text got.
+pub(crate) enum Evaluation {
+    /// It ran to its end.
+    Done,
+    /// It is no script.
+    Unreadable(Thrown),
+    /// It threw while it ran.
+    Threw(Thrown),
+}
+
+impl Realm {
+    /// Makes a realm with all of ECMAScript and nothing else.
+    pub(crate) fn new(runtime: Runtime) -> Option<Self> {
+        // SAFETY: the runtime lives for ever; a context that lacks intrinsics is never used.
+        unsafe {
+            let context = NonNull::new(qjs::JS_NewContextRaw(runtime.0.as_ptr()))?;
+            let raw = context.as_ptr();
+            qjs::JS_AddIntrinsicRegExpCompiler(raw);
+            let failures = [
+                qjs::JS_AddIntrinsicBaseObjects(raw),
+                qjs::JS_AddIntrinsicDate(raw),
+                qjs::JS_AddIntrinsicEval(raw),
+                qjs::JS_AddIntrinsicRegExp(raw),
+                qjs::JS_AddIntrinsicJSON(raw),
+                qjs::JS_AddIntrinsicProxy(raw),
+                qjs::JS_AddIntrinsicMapSet(raw),
+                qjs::JS_AddIntrinsicTypedArrays(raw),
+                qjs::JS_AddIntrinsicPromise(raw),
+                qjs::JS_AddIntrinsicWeakRef(raw),
+            ];
+            failures.iter().all(|failure| *failure == 0).then_some(Self(context))
+        }
+    }
+
+    pub(super) fn raw(self) -> *mut qjs::JSContext {
+        self.0.as_ptr()
+    }
+
+    /// Takes over one reference to `raw`.
+    pub(super) fn own(self, raw: qjs::JSValue) -> Value {
+        Value::from_raw(self, raw)
+    }
+
+    /// Takes over what QuickJS returned: a value, or the mark that something was thrown.
+    pub(super) fn result(self, raw: qjs::JSValue) -> Result<Value, Thrown> {
+        if raw == qjs::JS_EXCEPTION { Err(self.thrown()) } else { Ok(self.own(raw)) }
+    }
+
+    /// Takes what was thrown last.
+    pub(super) fn thrown(self) -> Thrown {
+        // SAFETY: the context lives for ever.
+        Thrown(self.own(unsafe { qjs::JS_GetException(self.raw()) }))
+    }
+
+    /// Runs `text` as a sloppy-mode script; `text` must end in a zero byte.
+    pub(crate) fn run(self, text: &CStr, file: &CStr) -> Evaluation {
+        let compiled = match self.eval(text, file, qjs::JS_EVAL_FLAG_COMPILE_ONLY) {
+            Ok(compiled) => compiled,
+            Err(thrown) => return Evaluation::Unreadable(thrown),
+        };
+        // SAFETY: `compiled` is a script of this context, and the call takes over its reference.
+        match self.result(unsafe { qjs::JS_EvalFunction(self.raw(), compiled.into_raw()) }) {
+            Ok(_) => Evaluation::Done,
+            Err(thrown) => Evaluation::Threw(thrown),
+        }
+    }
+
+    /// The value of an expression of ours.
+    pub(crate) fn value_of(self, expression: &CStr) -> Result<Value, Thrown> {
+        self.eval(expression, c"airlock", 0)
+    }
+
+    fn eval(self, text: &CStr, file: &CStr, flags: u32) -> Result<Value, Thrown> {
+        let length = text.to_bytes().len() as qjs::size_t;
+        let flags = (qjs::JS_EVAL_TYPE_GLOBAL | flags) as c_int;
+        // SAFETY: both texts end in a zero byte.
+        self.result(unsafe { qjs::JS_Eval(self.raw(), text.as_ptr(), length, file.as_ptr(), flags) })
+    }
+
+    /// The global object.
+    pub(crate) fn global(self) -> Value {
+        // SAFETY: the context lives for ever.
+        self.own(unsafe { qjs::JS_GetGlobalObject(self.raw()) })
+    }
+
+    /// The value `undefined`.
+    pub(crate) fn undefined(self) -> Value {
+        self.own(qjs::JS_UNDEFINED)
+    }
+
+    /// A number.
+    pub(crate) fn number(self, value: f64) -> Value {
+        self.own(qjs::JS_NewFloat64(value))
+    }
+
+    /// True or false.
+    pub(crate) fn boolean(self, value: bool) -> Value {
+        self.own(if value { qjs::JS_TRUE } else { qjs::JS_FALSE })
+    }
+
+    /// A string.
+    pub(crate) fn string(self, text: &str) -> Result<Value, Thrown> {
+        // SAFETY: the pointer and length are those of `text`.
+        self.result(unsafe { qjs::JS_NewStringLen(self.raw(), text.as_ptr().cast::<c_char>(), text.len() as _) })
+    }
+
+    /// An object without properties.
+    pub(crate) fn object(self) -> Result<Value, Thrown> {
+        // SAFETY: the context lives for ever.
+        self.result(unsafe { qjs::JS_NewObject(self.raw()) })
+    }
+
+    /// A date.
+    pub(crate) fn date(self, time_ms: i64) -> Result<Value, Thrown> {
+        // SAFETY: the context lives for ever.
+        self.result(unsafe { qjs::JS_NewDate(self.raw(), time_ms as f64) })
+    }
+
+    /// A true array of the numbers in `bytes`, of which only the first 255 are taken.
+    pub(crate) fn byte_array(self, bytes: &[u8]) -> Result<Value, Thrown> {
+        let mut values = [qjs::JS_UNDEFINED; BYTES_MAX];
+        let count = bytes.len().min(BYTES_MAX);
+        for (value, byte) in values.iter_mut().zip(bytes) {
+            *value = qjs::JS_MKVAL(qjs::JS_TAG_INT, i32::from(*byte));
+        }
+        // SAFETY: the first `count` values are numbers, which hold no references.
+        self.result(unsafe { qjs::JS_NewArrayFrom(self.raw(), count as c_int, values.as_ptr()) })
+    }
+
+    /// What the JSON `text` stands for.
+    pub(crate) fn parse_json(self, text: &CStr) -> Result<Value, Thrown> {
+        let length = text.to_bytes().len() as qjs::size_t;
+        // SAFETY: the text ends in a zero byte.
+        self.result(unsafe { qjs::JS_ParseJSON(self.raw(), text.as_ptr(), length, c"input".as_ptr()) })
+    }
+
+    /// A function that calls `native` with `number`.
+    pub(crate) fn function(self, name: &CStr, native: Native, number: i32) -> Result<Value, Thrown> {
+        let mut target = qjs::JS_MKVAL(qjs::JS_TAG_INT, native as usize as i32);
+        // SAFETY: `target` is a number, copied by the call; scripts cannot reach it.
+        self.result(unsafe {
+            qjs::JS_NewCFunctionData2(self.raw(), Some(call_native), name.as_ptr(), 0, number, 1, &raw mut target)
+        })
+    }
+
+    /// The name `text`, kept for ever.
+    pub(crate) fn atom(self, text: &str) -> Atom {
+        // SAFETY: the pointer and length are those of `text`.
+        Atom(unsafe { qjs::JS_NewAtomLen(self.raw(), text.as_ptr().cast::<c_char>(), text.len() as _) })
+    }
+}
+
+unsafe extern "C" fn call_native(
+    context: *mut qjs::JSContext,
+    _: qjs::JSValue,
+    count: c_int,
+    arguments: *mut qjs::JSValue,
+    number: c_int,
+    target: *mut qjs::JSValue,
+) -> qjs::JSValue {
+    let Some(context) = NonNull::new(context) else { return qjs::JS_UNDEFINED };
+    let realm = Realm(context);
+    // SAFETY: QuickJS passes `count` live arguments; each is given a reference of its own. The target is the number
+    // that `Realm::function` made from a `Native`.
+    let (native, arguments) = unsafe {
+        let native = std::mem::transmute::<usize, Native>(qjs::JS_VALUE_GET_INT(*target) as usize);
+        let raw = std::slice::from_raw_parts(arguments, if arguments.is_null() { 0 } else { count as usize });
+        (native, raw.iter().map(|value| realm.own(qjs::JS_DupValue(context.as_ptr(), *value))).collect::<Vec<_>>())
+    };
+    native(realm, &arguments, number).into_raw()
+}

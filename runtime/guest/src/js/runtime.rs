@@ -1,0 +1,47 @@
+//! The one QuickJS runtime: its limits, its garbage collector, and the way to interrupt it.
+
+use javy::quickjs::qjs;
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+
+/// Part of the C stack that scripts may use; the rest is for built-ins that do not check.
+const STACK_BYTES_MAX: usize = 208 * 1024;
+
+/// The engine that all realms share.
+#[derive(Clone, Copy)]
+pub(crate) struct Runtime(pub(super) NonNull<qjs::JSRuntime>);
+
+impl Runtime {
+    /// Makes the runtime; `interrupt` is asked now and then whether the script must end.
+    pub(crate) fn new(interrupt: fn() -> bool) -> Option<Self> {
+        // SAFETY: the opaque pointer is the function itself, which lives for ever.
+        unsafe {
+            let runtime = NonNull::new(qjs::JS_NewRuntime())?;
+            qjs::JS_SetMaxStackSize(runtime.as_ptr(), STACK_BYTES_MAX as qjs::size_t);
+            qjs::JS_SetInterruptHandler(runtime.as_ptr(), Some(ask), interrupt as *mut c_void);
+            qjs::JS_SetGCThreshold(runtime.as_ptr(), qjs::size_t::MAX);
+            Some(Self(runtime))
+        }
+    }
+
+    /// Bounds what scripts may hold, and how much they may add before garbage is collected.
+    pub(crate) fn set_limits(self, heap_bytes_max: u32, garbage_bytes: u32) {
+        // SAFETY: the runtime lives for ever.
+        unsafe {
+            qjs::JS_SetMemoryLimit(self.0.as_ptr(), heap_bytes_max as qjs::size_t);
+            qjs::JS_SetGCThreshold(self.0.as_ptr(), garbage_bytes as qjs::size_t);
+        }
+    }
+
+    /// Collects garbage now.
+    pub(crate) fn collect(self) {
+        // SAFETY: the runtime lives for ever, and no script is running.
+        unsafe { qjs::JS_RunGC(self.0.as_ptr()) };
+    }
+}
+
+unsafe extern "C" fn ask(_: *mut qjs::JSRuntime, opaque: *mut c_void) -> c_int {
+    // SAFETY: `Runtime::new` set the pointer from a function of this type.
+    let interrupt = unsafe { std::mem::transmute::<*mut c_void, fn() -> bool>(opaque) };
+    c_int::from(interrupt())
+}

@@ -1,0 +1,323 @@
+//! Values, their properties, and what was thrown.
+
+use super::Realm;
+use javy::quickjs::qjs;
+use std::ffi::{c_char, c_int};
+use std::ops::Deref;
+use std::ptr;
+
+/// A reference to a JavaScript value.
+pub(crate) struct Value {
+    realm: Realm,
+    raw: qjs::JSValue,
+}
+
+/// A property name made once and kept for ever.
+#[derive(Clone, Copy)]
+pub(crate) struct Atom(pub(super) qjs::JSAtom);
+
+/// What a script threw.
+pub(crate) struct Thrown(pub(crate) Value);
+
+/// What a value is, with its content where that fits in a register.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Primitive {
+    Undefined,
+    Null,
+    Bool(bool),
+    Int(i32),
+    Float(f64),
+    Text,
+    Symbol,
+    BigInt,
+    Object,
+}
+
+impl Value {
+    pub(super) fn from_raw(realm: Realm, raw: qjs::JSValue) -> Self {
+        Self { realm, raw }
+    }
+
+    pub(super) fn into_raw(self) -> qjs::JSValue {
+        let raw = self.raw;
+        std::mem::forget(self);
+        raw
+    }
+
+    /// The realm that the value was made or read in.
+    pub(crate) fn realm(&self) -> Realm {
+        self.realm
+    }
+
+    /// The same value, for use by code of `realm`.
+    pub(crate) fn share(&self, realm: Realm) -> Self {
+        // SAFETY: adds the reference that the new value owns; all realms share one runtime.
+        realm.own(unsafe { qjs::JS_DupValue(realm.raw(), self.raw) })
+    }
+
+    /// What the value is.
+    pub(crate) fn primitive(&self) -> Primitive {
+        // SAFETY: these only look at the bits of the value.
+        unsafe {
+            match qjs::JS_VALUE_GET_NORM_TAG(self.raw) {
+                qjs::JS_TAG_OBJECT => Primitive::Object,
+                qjs::JS_TAG_INT => Primitive::Int(qjs::JS_VALUE_GET_INT(self.raw)),
+                qjs::JS_TAG_FLOAT64 => Primitive::Float(qjs::JS_VALUE_GET_FLOAT64(self.raw)),
+                qjs::JS_TAG_STRING | qjs::JS_TAG_STRING_ROPE => Primitive::Text,
+                qjs::JS_TAG_BOOL => Primitive::Bool(qjs::JS_VALUE_GET_BOOL(self.raw)),
+                qjs::JS_TAG_NULL => Primitive::Null,
+                qjs::JS_TAG_SYMBOL => Primitive::Symbol,
+                qjs::JS_TAG_BIG_INT | qjs::JS_TAG_SHORT_BIG_INT => Primitive::BigInt,
+                _ => Primitive::Undefined,
+            }
+        }
+    }
+
+    /// Whether QuickJS had nothing to give: it ran out of memory while it made the value.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.raw == qjs::JS_UNINITIALIZED
+    }
+
+    /// A number that no other living object has.
+    pub(crate) fn identity(&self) -> u64 {
+        self.raw
+    }
+
+    /// Whether it can be called.
+    pub(crate) fn is_function(&self) -> bool {
+        // SAFETY: the value is live.
+        unsafe { qjs::JS_IsFunction(self.realm.raw(), self.raw) }
+    }
+
+    /// Whether it is an array, or a proxy of one.
+    pub(crate) fn is_array(&self) -> bool {
+        // SAFETY: the value is live, and a proxy keeps its target alive.
+        unsafe {
+            let mut raw = self.raw;
+            while qjs::JS_IsProxy(raw) {
+                let target = qjs::JS_GetProxyTarget(self.realm.raw(), raw);
+                qjs::JS_FreeValue(self.realm.raw(), target);
+                raw = target;
+            }
+            qjs::JS_IsArray(raw)
+        }
+    }
+
+    /// Whether it is a typed array.
+    pub(crate) fn is_typed_array(&self) -> bool {
+        // SAFETY: the value is live.
+        unsafe { qjs::JS_GetTypedArrayType(self.raw) >= 0 }
+    }
+
+    /// Whether it is a promise.
+    pub(crate) fn is_promise(&self) -> bool {
+        // SAFETY: the value is live.
+        unsafe { qjs::JS_IsPromise(self.raw) }
+    }
+
+    /// Whether it is an error object.
+    pub(crate) fn is_error(&self) -> bool {
+        // SAFETY: the value is live.
+        unsafe { qjs::JS_IsError(self.raw) }
+    }
+
+    /// The number of its internal class; 0 for what is no object.
+    pub(crate) fn class(&self) -> u32 {
+        // SAFETY: the value is live.
+        unsafe { qjs::JS_GetClassID(self.raw) }
+    }
+
+    /// The property `name`, by way of getters, proxies and prototypes.
+    pub(crate) fn get(&self, name: Atom) -> Result<Value, Thrown> {
+        // SAFETY: the value is live.
+        self.realm.result(unsafe { qjs::JS_GetProperty(self.realm.raw(), self.raw, name.0) })
+    }
+
+    /// The element at `index`.
+    pub(crate) fn at(&self, index: u32) -> Result<Value, Thrown> {
+        // SAFETY: the value is live.
+        self.realm.result(unsafe { qjs::JS_GetPropertyUint32(self.realm.raw(), self.raw, index) })
+    }
+
+    /// The property `name` if the object itself holds it as plain data; runs no script.
+    pub(crate) fn own_plain(&self, name: Atom) -> Option<Value> {
+        if self.primitive() != Primitive::Object || self.is_proxy() {
+            return None;
+        }
+        let undefined = qjs::JS_UNDEFINED;
+        let mut found = qjs::JSPropertyDescriptor { flags: 0, value: undefined, getter: undefined, setter: undefined };
+        // SAFETY: the value is live; the three values of the descriptor are ours if something was found.
+        let present = unsafe { qjs::JS_GetOwnProperty(self.realm.raw(), &raw mut found, self.raw, name.0) };
+        if present <= 0 {
+            return None;
+        }
+        drop((self.realm.own(found.getter), self.realm.own(found.setter)));
+        Some(self.realm.own(found.value))
+    }
+
+    fn is_proxy(&self) -> bool {
+        // SAFETY: the value is live.
+        unsafe { qjs::JS_IsProxy(self.raw) }
+    }
+
+    /// Sets the property `name`.
+    pub(crate) fn set(&self, name: Atom, value: Value) -> Result<(), Thrown> {
+        // SAFETY: the value is live; the call takes over the reference of the other.
+        let status = unsafe { qjs::JS_SetProperty(self.realm.raw(), self.raw, name.0, value.into_raw()) };
+        if status < 0 { Err(self.realm.thrown()) } else { Ok(()) }
+    }
+
+    /// Adds the property `name`: writable, configurable, not listed.
+    pub(crate) fn define(&self, name: Atom, value: Value) -> Result<(), Thrown> {
+        let flags = (qjs::JS_PROP_CONFIGURABLE | qjs::JS_PROP_WRITABLE) as c_int;
+        // SAFETY: the value is live; the call takes over the reference of the other.
+        let status =
+            unsafe { qjs::JS_DefinePropertyValue(self.realm.raw(), self.raw, name.0, value.into_raw(), flags) };
+        if status < 0 { Err(self.realm.thrown()) } else { Ok(()) }
+    }
+
+    /// Removes the property `name`.
+    pub(crate) fn delete(&self, name: Atom) -> Result<(), Thrown> {
+        // SAFETY: the value is live.
+        let status = unsafe { qjs::JS_DeleteProperty(self.realm.raw(), self.raw, name.0, 0) };
+        if status < 0 { Err(self.realm.thrown()) } else { Ok(()) }
+    }
+
+    /// The `length` of an array or array-like.
+    pub(crate) fn length(&self) -> Result<i64, Thrown> {
+        let mut length = 0;
+        // SAFETY: the value is live.
+        let status = unsafe { qjs::JS_GetLength(self.realm.raw(), self.raw, &raw mut length) };
+        if status < 0 { Err(self.realm.thrown()) } else { Ok(length) }
+    }
+
+    /// Calls the function.
+    pub(crate) fn call<const N: usize>(&self, this: &Value, arguments: [&Value; N]) -> Result<Value, Thrown> {
+        let mut raw = arguments.map(|argument| argument.raw);
+        // SAFETY: function, receiver and arguments are live until the call is over.
+        let returned =
+            unsafe { qjs::JS_Call(self.realm.raw(), self.raw, this.raw, N as c_int, raw.as_mut_ptr()) };
+        self.realm.result(returned)
+    }
+
+    /// The names of the properties that JSON shows, in their order.
+    pub(crate) fn keys(&self) -> Result<Keys, Thrown> {
+        let mut keys = Keys { realm: self.realm, table: ptr::null_mut(), length: 0 };
+        let flags = (qjs::JS_GPN_STRING_MASK | qjs::JS_GPN_ENUM_ONLY) as c_int;
+        // SAFETY: the value is live; the table is ours once the call has succeeded.
+        let status = unsafe {
+            qjs::JS_GetOwnPropertyNames(
+                self.realm.raw(), &raw mut keys.table, &raw mut keys.length, self.raw, flags
+            )
+        };
+        if status < 0 { Err(self.realm.thrown()) } else { Ok(keys) }
+    }
+
+    /// The value as a string; objects are asked, which runs script.
+    pub(crate) fn text(&self) -> Result<Text, Thrown> {
+        let mut length = 0;
+        // SAFETY: the value is live.
+        let start = unsafe { qjs::JS_ToCStringLen2(self.realm.raw(), &raw mut length, self.raw, false) };
+        Text::new(self.realm, start, length as usize)
+    }
+
+    /// The value as a number; objects are asked, which runs script.
+    pub(crate) fn to_number(&self) -> Result<Value, Thrown> {
+        // SAFETY: the value is live.
+        self.realm.result(unsafe { qjs::JS_ToNumber(self.realm.raw(), self.raw) })
+    }
+
+    /// The value as a string value; objects are asked, which runs script.
+    pub(crate) fn to_text(&self) -> Result<Value, Thrown> {
+        // SAFETY: the value is live.
+        self.realm.result(unsafe { qjs::JS_ToString(self.realm.raw(), self.raw) })
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        // SAFETY: gives up the one reference that the value owns.
+        unsafe { qjs::JS_FreeValue(self.realm.raw(), self.raw) };
+    }
+}
+
+impl Thrown {
+    /// Whether it is the interruption of a script that used up its fuel.
+    pub(crate) fn is_interruption(&self) -> bool {
+        // SAFETY: the value is live.
+        unsafe { qjs::JS_IsUncatchableError(self.0.raw) }
+    }
+}
+
+/// The property names of an object.
+pub(crate) struct Keys {
+    realm: Realm,
+    table: *mut qjs::JSPropertyEnum,
+    length: u32,
+}
+
+impl Keys {
+    /// The names, valid as long as the list.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Atom> + '_ {
+        let length = if self.table.is_null() { 0 } else { self.length as usize };
+        // SAFETY: QuickJS filled the table with `length` entries.
+        (0..length).map(|index| Atom(unsafe { (*self.table.add(index)).atom }))
+    }
+
+    /// The text of one of the names.
+    pub(crate) fn text(&self, name: Atom) -> Result<Text, Thrown> {
+        name.text(self.realm)
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        // SAFETY: the table is ours.
+        unsafe { qjs::JS_FreePropertyEnum(self.realm.raw(), self.table, self.length) };
+    }
+}
+
+impl Atom {
+    /// The name as text.
+    pub(crate) fn text(self, realm: Realm) -> Result<Text, Thrown> {
+        let mut length = 0;
+        // SAFETY: whoever holds an atom keeps it alive.
+        let start = unsafe { qjs::JS_AtomToCStringLen(realm.raw(), &raw mut length, self.0) };
+        Text::new(realm, start, length as usize)
+    }
+
+    /// The name as a string value.
+    pub(crate) fn value(self, realm: Realm) -> Result<Value, Thrown> {
+        // SAFETY: whoever holds an atom keeps it alive.
+        realm.result(unsafe { qjs::JS_AtomToString(realm.raw(), self.0) })
+    }
+}
+
+/// The bytes of a string: UTF-8, in which a lone surrogate stands as three bytes of its own.
+pub(crate) struct Text {
+    realm: Realm,
+    start: *const c_char,
+    length: usize,
+}
+
+impl Text {
+    fn new(realm: Realm, start: *const c_char, length: usize) -> Result<Self, Thrown> {
+        if start.is_null() { Err(realm.thrown()) } else { Ok(Self { realm, start, length }) }
+    }
+}
+
+impl Deref for Text {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: QuickJS keeps `length` bytes there until they are freed.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), self.length) }
+    }
+}
+
+impl Drop for Text {
+    fn drop(&mut self) {
+        // SAFETY: the bytes are ours to free.
+        unsafe { qjs::JS_FreeCString(self.realm.raw(), self.start) };
+    }
+}

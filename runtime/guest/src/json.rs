@@ -1,0 +1,287 @@
+//! Writes a JavaScript value as JSON, as `JSON.stringify` would, within limits.
+//!
+//! Differs from it on purpose: what is too deep, too large or circular is refused with a reason of its own, `NaN` and
+//! the infinities leave a note where they stood, and a lone surrogate becomes U+FFFD, because many readers of JSON
+//! refuse the escape that `JSON.stringify` writes.
+
+use crate::guest::Guest;
+use crate::js::{Atom, Primitive, Thrown, Value};
+
+/// How deep objects and arrays may lie in each other.
+pub(crate) const DEPTH_MAX: usize = 32;
+/// How many keys all objects together may have.
+const KEYS_MAX: usize = 1024;
+/// How many notes about lost numbers are kept.
+const NOTES_MAX: usize = 16;
+
+/// Why a value has no JSON.
+pub(crate) enum Refusal {
+    /// A getter, a proxy or `toJSON` threw.
+    Threw(Thrown),
+    /// An object contains itself.
+    Circular,
+    /// Objects lie deeper in each other than they may.
+    TooDeep,
+    /// There are more keys than there may be.
+    TooManyKeys,
+    /// The text would be longer than it may be.
+    TooLong,
+    /// JSON has no such numbers.
+    BigInt,
+}
+
+impl From<Thrown> for Refusal {
+    fn from(thrown: Thrown) -> Self {
+        Self::Threw(thrown)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Root,
+    Key(Atom),
+    Index(u32),
+}
+
+/// Writes one value.
+pub(crate) struct Writer<'a> {
+    guest: &'a Guest,
+    out: Vec<u8>,
+    bytes_max: usize,
+    keys_left: usize,
+    /// The way from the outermost object to the value being written.
+    path: Vec<Step>,
+    /// The objects on that way.
+    parents: Vec<u64>,
+    notes: Vec<String>,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of at most `bytes_max` bytes.
+    pub(crate) fn new(guest: &'a Guest, bytes_max: usize) -> Self {
+        Self {
+            guest,
+            out: Vec::with_capacity(512),
+            bytes_max,
+            keys_left: KEYS_MAX,
+            path: Vec::with_capacity(8),
+            parents: Vec::with_capacity(8),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Writes `value`; false if JSON leaves such a value out.
+    pub(crate) fn write(&mut self, value: Value) -> Result<bool, Refusal> {
+        self.member(value, Step::Root)
+    }
+
+    /// What was written, and notes about numbers that JSON does not have.
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Vec<String>) {
+        (self.out, self.notes)
+    }
+
+    fn member(&mut self, value: Value, step: Step) -> Result<bool, Refusal> {
+        let value = if value.primitive() == Primitive::Object { self.resolve(value, step)? } else { value };
+        match value.primitive() {
+            Primitive::Object if value.is_function() => return Ok(false),
+            Primitive::Undefined | Primitive::Symbol => return Ok(false),
+            Primitive::Object => self.container(&value)?,
+            Primitive::Text => self.string(&value.text()?)?,
+            Primitive::Int(number) => self.integer(number),
+            Primitive::Float(number) if number.is_finite() => self.float(number),
+            Primitive::Float(number) => {
+                self.note(number);
+                self.out.extend_from_slice(b"null");
+            }
+            Primitive::Bool(true) => self.out.extend_from_slice(b"true"),
+            Primitive::Bool(false) => self.out.extend_from_slice(b"false"),
+            Primitive::Null => self.out.extend_from_slice(b"null"),
+            Primitive::BigInt => return Err(Refusal::BigInt),
+        }
+        if self.out.len() > self.bytes_max { Err(Refusal::TooLong) } else { Ok(true) }
+    }
+
+    /// Asks an object for what it wants to be in JSON, and takes boxed values out of their box.
+    fn resolve(&self, value: Value, step: Step) -> Result<Value, Refusal> {
+        let convert = value.get(self.guest.names.to_json)?;
+        let value = if convert.is_function() {
+            let realm = value.realm();
+            let key = match step {
+                Step::Root => realm.string("")?,
+                Step::Key(key) => key.value(realm)?,
+                Step::Index(index) => realm.number(f64::from(index)).to_text()?,
+            };
+            convert.call(&value, [&key])?
+        } else {
+            value
+        };
+        let class = value.class();
+        if class == self.guest.boxes.number {
+            return Ok(value.to_number()?);
+        }
+        if class == self.guest.boxes.text {
+            return Ok(value.to_text()?);
+        }
+        if class == self.guest.boxes.boolean {
+            let is_true = value.to_number()?.primitive() == Primitive::Int(1);
+            return Ok(value.realm().boolean(is_true));
+        }
+        Ok(value)
+    }
+
+    fn container(&mut self, value: &Value) -> Result<(), Refusal> {
+        let identity = value.identity();
+        if self.parents.contains(&identity) {
+            return Err(Refusal::Circular);
+        }
+        if self.parents.len() == DEPTH_MAX {
+            return Err(Refusal::TooDeep);
+        }
+        self.parents.push(identity);
+        if value.is_array() { self.array(value)? } else { self.object(value)? }
+        self.parents.pop();
+        Ok(())
+    }
+
+    fn array(&mut self, value: &Value) -> Result<(), Refusal> {
+        self.out.push(b'[');
+        for index in 0..value.length()?.min(i64::from(u32::MAX)) as u32 {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            self.path.push(Step::Index(index));
+            if !self.member(value.at(index)?, Step::Index(index))? {
+                self.out.extend_from_slice(b"null");
+            }
+            self.path.pop();
+        }
+        self.out.push(b']');
+        Ok(())
+    }
+
+    fn object(&mut self, value: &Value) -> Result<(), Refusal> {
+        self.out.push(b'{');
+        let start = self.out.len();
+        let keys = value.keys()?;
+        for key in keys.iter() {
+            self.keys_left = self.keys_left.checked_sub(1).ok_or(Refusal::TooManyKeys)?;
+            let member = value.get(key)?;
+            let before = self.out.len();
+            if before > start {
+                self.out.push(b',');
+            }
+            self.string(&keys.text(key)?)?;
+            self.out.push(b':');
+            self.path.push(Step::Key(key));
+            if !self.member(member, Step::Key(key))? {
+                self.out.truncate(before);
+            }
+            self.path.pop();
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn string(&mut self, text: &[u8]) -> Result<(), Refusal> {
+        let room = self.bytes_max.saturating_sub(self.out.len());
+        let fits = text.len() <= room;
+        let text = if fits { text } else { &text[..room] };
+        self.out.push(b'"');
+        let mut plain = 0;
+        for (index, byte) in text.iter().enumerate() {
+            if is_plain(*byte) {
+                continue;
+            }
+            self.out.extend_from_slice(&text[plain..index]);
+            plain = index + self.special(text, index);
+        }
+        self.out.extend_from_slice(&text[plain.min(text.len())..]);
+        self.out.push(b'"');
+        if fits { Ok(()) } else { Err(Refusal::TooLong) }
+    }
+
+    /// Writes the byte at `index`, which may not stand in JSON as it is; says how many bytes that took.
+    fn special(&mut self, text: &[u8], index: usize) -> usize {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let byte = text[index];
+        let short = match byte {
+            b'"' | b'\\' => byte,
+            0x08 => b'b',
+            0x0c => b'f',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            // U+D800 to U+DFFF, which UTF-8 does not have.
+            0xed if text.get(index + 1).is_some_and(|next| *next >= 0xa0) => {
+                self.out.extend_from_slice("\u{fffd}".as_bytes());
+                return 3;
+            }
+            0xed => {
+                self.out.push(byte);
+                return 1;
+            }
+            _ => {
+                let digits = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
+                self.out.extend_from_slice(b"\\u00");
+                self.out.extend_from_slice(&digits);
+                return 1;
+            }
+        };
+        self.out.extend_from_slice(&[b'\\', short]);
+        1
+    }
+
+    fn integer(&mut self, number: i32) {
+        let mut digits = [0; 10];
+        let mut start = digits.len();
+        let mut rest = number.unsigned_abs();
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        if number < 0 {
+            self.out.push(b'-');
+        }
+        self.out.extend_from_slice(&digits[start..]);
+    }
+
+    fn float(&mut self, number: f64) {
+        self.out.extend_from_slice(ryu_js::Buffer::new().format_finite(number).as_bytes());
+    }
+
+    fn note(&mut self, number: f64) {
+        if self.notes.len() < NOTES_MAX {
+            let mut digits = ryu_js::Buffer::new();
+            let number = digits.format(number);
+            self.notes.push(format!("`{}` is {number}, which JSON writes as null", self.path_text()));
+        }
+    }
+
+    fn path_text(&self) -> String {
+        let mut text = String::new();
+        for step in &self.path {
+            match step {
+                Step::Root => {}
+                Step::Index(index) => text.push_str(&format!("[{index}]")),
+                Step::Key(key) => {
+                    if !text.is_empty() {
+                        text.push('.');
+                    }
+                    if let Ok(key) = key.text(self.guest.realms[0]) {
+                        text.push_str(&String::from_utf8_lossy(&key));
+                    }
+                }
+            }
+        }
+        text
+    }
+}
+
+/// Whether a byte of a string may stand in JSON as it is.
+fn is_plain(byte: u8) -> bool {
+    byte >= 0x20 && !matches!(byte, b'"' | b'\\' | 0xed)
+}

@@ -1,0 +1,54 @@
+//! What is looked up once, when the guest is built: property names and the classes of boxed values.
+
+use crate::js::{Atom, Realm};
+
+/// Property names that a call needs.
+pub(crate) struct Names {
+    pub(crate) bytes: Atom,
+    pub(crate) data: Atom,
+    pub(crate) errors: Atom,
+    pub(crate) f_port: Atom,
+    pub(crate) fields: Atom,
+    pub(crate) message: Atom,
+    pub(crate) name: Atom,
+    pub(crate) payload: Atom,
+    pub(crate) port: Atom,
+    pub(crate) recv_time: Atom,
+    pub(crate) stack: Atom,
+    pub(crate) to_json: Atom,
+    pub(crate) warnings: Atom,
+}
+
+impl Names {
+    pub(crate) fn new(realm: Realm) -> Self {
+        Self {
+            bytes: realm.atom("bytes"),
+            data: realm.atom("data"),
+            errors: realm.atom("errors"),
+            f_port: realm.atom("fPort"),
+            fields: realm.atom("fields"),
+            message: realm.atom("message"),
+            name: realm.atom("name"),
+            payload: realm.atom("payload"),
+            port: realm.atom("port"),
+            recv_time: realm.atom("recvTime"),
+            stack: realm.atom("stack"),
+            to_json: realm.atom("toJSON"),
+            warnings: realm.atom("warnings"),
+        }
+    }
+}
+
+/// The internal classes of `new Number(1)` and its like, which JSON shows as what they hold.
+pub(crate) struct Boxes {
+    pub(crate) number: u32,
+    pub(crate) text: u32,
+    pub(crate) boolean: u32,
+}
+
+impl Boxes {
+    pub(crate) fn new(realm: Realm) -> Option<Self> {
+        let class = |expression| realm.value_of(expression).ok().map(|value| value.class());
+        Some(Self { number: class(c"Object(0)")?, text: class(c"Object('')")?, boolean: class(c"Object(false)")? })
+    }
+}

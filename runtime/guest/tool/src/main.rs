@@ -1,0 +1,38 @@
+//! Turns the guest as compiled into the guest as run; `build.sh` calls the steps one after the other.
+
+mod charge;
+mod check;
+mod close;
+mod graph;
+mod meter;
+mod snapshot;
+
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::{env, fs};
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["close", input, output] => step(input, output, close::run),
+        ["snapshot", input, output] => step(input, output, snapshot::run),
+        ["meter", input, output] => step(input, output, meter::run),
+        ["check", input] => {
+            let report = check::run(&read(input)?).with_context(|| format!("{input} is not fit to be run"))?;
+            println!("{report}");
+            Ok(())
+        }
+        _ => bail!("expected `close|snapshot|meter INPUT OUTPUT` or `check INPUT`"),
+    }
+}
+
+fn step(input: &str, output: &str, run: fn(&[u8]) -> Result<Vec<u8>>) -> Result<()> {
+    let module = run(&read(input)?)?;
+    fs::write(output, module).with_context(|| format!("failed to write {output}"))
+}
+
+fn read(path: impl AsRef<Path>) -> Result<Vec<u8>> {
+    let path = path.as_ref();
+    fs::read(path).with_context(|| format!("failed to read {}", path.display()))
+}

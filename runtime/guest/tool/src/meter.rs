@@ -1,0 +1,93 @@
+//! Makes the guest pay: a counter goes down at every loop header and at the entry of enough functions.
+//!
+//! Every cycle of control flow passes a loop header, and every cycle of calls an entry that pays: all functions in the
+//! table pay, so that indirect calls do, and of the rest as many as it takes.
+
+use crate::charge::Charges;
+use crate::close;
+use crate::graph::{self, Calls};
+use anyhow::{Result, bail};
+use std::collections::{BTreeMap, BTreeSet};
+use walrus::ir::{BinaryOp, Binop, Const, GlobalGet, GlobalSet, IfElse, Instr, InstrSeqId, InstrSeqType, LocalGet, LocalTee};
+use walrus::ir::{Unreachable, Value};
+use walrus::{ExportItem, FunctionId, FunctionKind, GlobalId, LocalFunction, LocalId, Module, ValType};
+
+/// The exported counter.
+pub(crate) const FUEL: &str = "fuel";
+/// The other exported global that can change.
+pub(crate) const STACK_POINTER: &str = "stack_pointer";
+
+/// The module with payments put in.
+pub(crate) fn run(wasm: &[u8]) -> Result<Vec<u8>> {
+    let mut module = close::parse(wasm)?;
+    let fuel = fuel_global(&module)?;
+    let calls = Calls::of(&module);
+    let paying = calls.break_cycles(graph::in_tables(&module));
+    for (function, charges) in charges(&module, &calls, &paying)? {
+        let left = module.locals.add(ValType::I64);
+        let pays = paying.contains(&function);
+        if let FunctionKind::Local(local) = &mut module.funcs.get_mut(function).kind {
+            put_in(local, &charges, pays, fuel, left);
+        }
+    }
+    Ok(module.emit_wasm())
+}
+
+/// The global exported as the counter.
+pub(crate) fn fuel_global(module: &Module) -> Result<GlobalId> {
+    let export = module.exports.iter().find(|export| export.name == FUEL);
+    match export.map(|export| export.item) {
+        Some(ExportItem::Global(fuel)) => Ok(fuel),
+        _ => bail!("the module exports no global `{FUEL}`"),
+    }
+}
+
+/// The charges of all functions. One that does not pay is paid for by its callers.
+fn charges(module: &Module, calls: &Calls, paying: &BTreeSet<FunctionId>) -> Result<Vec<(FunctionId, Charges)>> {
+    let Ok(order) = calls.order(paying) else { bail!("a cycle of calls would not pay") };
+    let mut costs = BTreeMap::new();
+    let mut all = Vec::new();
+    for id in order.into_iter().chain(paying.iter().copied()) {
+        let FunctionKind::Local(function) = &module.funcs.get(id).kind else { continue };
+        let charges = Charges::of(function, &costs);
+        if !paying.contains(&id) {
+            costs.insert(id, charges.entry);
+        }
+        all.push((id, charges));
+    }
+    Ok(all)
+}
+
+fn put_in(function: &mut LocalFunction, charges: &Charges, pays: bool, fuel: GlobalId, left: LocalId) {
+    for (header, units) in &charges.loops {
+        prepend(function, *header, *units, fuel, left);
+    }
+    if pays {
+        prepend(function, function.entry_block(), charges.entry, fuel, left);
+    }
+}
+
+/// Puts `fuel -= units; if fuel < 0 { unreachable }` before what `label` holds.
+fn prepend(function: &mut LocalFunction, label: InstrSeqId, units: i64, fuel: GlobalId, left: LocalId) {
+    let builder = function.builder_mut();
+    let mut arm = |instructions: &[Instr]| {
+        let mut arm = builder.dangling_instr_seq(InstrSeqType::Simple(None));
+        instructions.iter().for_each(|instruction| _ = arm.instr(instruction.clone()));
+        arm.id()
+    };
+    let consequent = arm(&[Instr::Unreachable(Unreachable {})]);
+    let alternative = arm(&[]);
+    let payment = [
+        Instr::GlobalGet(GlobalGet { global: fuel }),
+        Instr::Const(Const { value: Value::I64(units) }),
+        Instr::Binop(Binop { op: BinaryOp::I64Sub }),
+        Instr::LocalTee(LocalTee { local: left }),
+        Instr::GlobalSet(GlobalSet { global: fuel }),
+        Instr::LocalGet(LocalGet { local: left }),
+        Instr::Const(Const { value: Value::I64(0) }),
+        Instr::Binop(Binop { op: BinaryOp::I64LtS }),
+        Instr::IfElse(IfElse { consequent, alternative }),
+    ];
+    let instructions = &mut function.block_mut(label).instrs;
+    instructions.splice(0..0, payment.map(|instruction| (instruction, Default::default())));
+}
