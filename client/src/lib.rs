@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod account;
+pub mod data;
 pub mod discovery;
 mod error;
 mod grpc;
