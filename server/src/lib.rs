@@ -11,3 +11,5 @@ pub mod system;
 pub mod telemetry;
 
 pub use error::Error;
+pub mod serve;
+pub mod tls;

@@ -13,6 +13,7 @@ pub struct SystemClock;
 pub struct OsRandom;
 
 impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that everyone else is given")]
     fn now(&self) -> Timestamp {
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_nanos(i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX))

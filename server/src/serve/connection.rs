@@ -1,0 +1,183 @@
+//! One connection: an optional TLS handshake, then HTTP/1.1 or HTTP/2 as the client begins.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use axum::Router;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto::Builder, graceful::Watcher},
+    service::TowerToHyperService,
+};
+use rustls::ServerConfig;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Sleep, sleep, timeout},
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::Settings;
+
+/// How long a TLS handshake may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most bytes that the head of a request may have: a token of 16 KiB and much besides. Beyond is 431.
+const HEAD_BYTES_MAX: u32 = 32 * 1024;
+/// The most requests at once on one HTTP/2 connection.
+const STREAMS_MAX: u32 = 200;
+/// How often a quiet HTTP/2 client is asked whether it is still there, and how long it may take to say so.
+const PING_PAUSE: Duration = Duration::from_secs(20);
+/// What every HTTP/2 client sends first.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The bounds of connections.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    connections_max: usize,
+    head_timeout: Duration,
+}
+
+/// How the connections of one service are served.
+#[derive(Clone)]
+pub(super) struct Connection {
+    http: Builder<TokioExecutor>,
+    router: Router,
+    permits: Arc<Semaphore>,
+    head_timeout: Duration,
+}
+
+impl Limits {
+    pub(super) fn of(settings: &Settings) -> Self {
+        Self {
+            connections_max: settings.connections_max.clamp(1, Semaphore::MAX_PERMITS),
+            head_timeout: Duration::from_millis(settings.head_timeout_ms),
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn new(router: Router, limits: Limits) -> Self {
+        let mut http = Builder::new(TokioExecutor::new());
+        http.http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head_timeout)
+            .max_buf_size(HEAD_BYTES_MAX as usize);
+        http.http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(STREAMS_MAX)
+            .max_header_list_size(HEAD_BYTES_MAX)
+            .keep_alive_interval(PING_PAUSE)
+            .keep_alive_timeout(PING_PAUSE);
+        let permits = Arc::new(Semaphore::new(limits.connections_max));
+        Self { http, router, permits, head_timeout: limits.head_timeout }
+    }
+
+    /// Waits until there may be one more connection.
+    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.permits).acquire_owned().await.ok()
+    }
+
+    /// Serves one connection to its end.
+    pub(super) async fn serve(
+        self,
+        stream: TcpStream,
+        tls: Option<Arc<ServerConfig>>,
+        watcher: Watcher,
+        stop: CancellationToken,
+    ) {
+        // Small frames of gRPC would wait for each other otherwise; a socket that refuses is about to fail anyway.
+        let _ = stream.set_nodelay(true);
+        let Some(config) = tls else { return self.serve_http(stream, watcher).await };
+        let handshake = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(config).accept(stream));
+        match stop.run_until_cancelled(handshake).await {
+            Some(Ok(Ok(stream))) => self.serve_http(stream, watcher).await,
+            Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
+            Some(Err(_)) => tracing::debug!("a TLS handshake took too long"),
+            None => {}
+        }
+    }
+
+    async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S, watcher: Watcher) {
+        let stream = TokioIo::new(FirstBytes::new(stream, self.head_timeout));
+        let service = TowerToHyperService::new(self.router);
+        let connection = self.http.serve_connection(stream, service).into_owned();
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(error, "a connection ended early");
+        }
+    }
+}
+
+/// A stream whose client must show within a time whether it speaks HTTP/1.1 or HTTP/2.
+///
+/// hyper waits for that without a limit; from then on its own limits hold, and this passes everything on.
+struct FirstBytes<S> {
+    stream: S,
+    seen: usize,
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> FirstBytes<S> {
+    fn new(stream: S, limit: Duration) -> Self {
+        Self { stream, seen: 0, deadline: Some(Box::pin(sleep(limit))) }
+    }
+
+    /// Drops the deadline once the bytes are either the whole preface or something else.
+    fn look_at(&mut self, bytes: &[u8]) {
+        let expected = &PREFACE[self.seen..];
+        let looked_at = bytes.len().min(expected.len());
+        self.seen += looked_at;
+        if self.seen == PREFACE.len() || bytes[..looked_at] != expected[..looked_at] {
+            self.deadline = None;
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for FirstBytes<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let filled = buffer.filled().len();
+        let Some(deadline) = &mut self.deadline else { return Pin::new(&mut self.stream).poll_read(context, buffer) };
+        if deadline.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        self.look_at(&buffer.filled()[filled..]);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for FirstBytes<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
