@@ -1,0 +1,97 @@
+#!/bin/sh
+# Builds the guest: `build.sh` writes runtime/guest.wasm, `build.sh --check` says whether it would be the same bytes.
+#
+# Two toolchains do. Debian's packages: rustc-web cargo-web rust-web-src clang-19 lld-19 llvm-19 wasi-libc
+# libclang-rt-19-dev-wasm32 binaryen. Or rustup with rust-src, and WASI_SDK naming a wasi-sdk folder, and binaryen.
+# The committed bytes are those of the Debian one; another toolchain gives another guest that does the same.
+set -eu
+
+guest=$(cd "$(dirname "$0")" && pwd)
+target=${CARGO_TARGET_DIR:-$guest/target}
+work=$target/guest
+triple=wasm32-wasip1
+c_stack_bytes=262144
+
+fail() {
+    echo "build.sh: $1" >&2
+    exit 1
+}
+
+need() {
+    command -v "$1" >/dev/null 2>&1 || fail "$1 is missing; $2"
+}
+
+# Sets cargo, rustc, clang, ar, linker, include and lib for one of the two toolchains.
+choose_toolchain() {
+    need wasm-opt "install binaryen"
+    if [ -n "${WASI_SDK:-}" ]; then
+        need rustup "install it, or unset WASI_SDK to use Debian's packages"
+        cargo=$(rustup which cargo) rustc=$(rustup which rustc)
+        clang=$WASI_SDK/bin/clang ar=$WASI_SDK/bin/llvm-ar linker=$WASI_SDK/bin/wasm-ld
+        sysroot=$WASI_SDK/share/wasi-sysroot
+        include=$sysroot/include/$triple lib=$sysroot/lib/$triple
+        sources="run: rustup component add rust-src"
+    else
+        cargo=/usr/bin/cargo rustc=/usr/bin/rustc clang=clang-19 ar=llvm-ar-19 linker=wasm-ld-19
+        include=/usr/include/wasm32-wasi lib=/usr/lib/wasm32-wasi
+        sources="install rust-web-src, or set WASI_SDK to use rustup"
+    fi
+    need "$cargo" "install cargo-web"
+    need "$rustc" "install rustc-web"
+    need "$clang" "install clang-19"
+    need "$ar" "install llvm-19"
+    need "$linker" "install lld-19"
+    [ -e "$include/stdio.h" ] && [ -e "$lib/libc.a" ] || fail "the C library for WASI is missing; install wasi-libc"
+    [ -e "$("$rustc" --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" ] ||
+        fail "the sources of Rust's standard library are missing; $sources"
+}
+
+compile() {
+    # Debian keeps the C library under the triple's old name.
+    mkdir -p "$work/sysroot/include" "$work/sysroot/lib"
+    ln -sfn "$include" "$work/sysroot/include/$triple"
+    ln -sfn "$lib" "$work/sysroot/lib/$triple"
+    # WebAssembly 1.0 and little more. Above all no bulk memory: the host ends a call that overstays by making its
+    # memory inaccessible, which has to fault in the guest's own instructions.
+    c_flags="--sysroot=$work/sysroot -include $guest/stack_guard.h -O3 -ffile-prefix-map=$target=. -ffile-prefix-map=$guest=."
+    c_flags="$c_flags -mcpu=mvp -mmutable-globals -msign-ext -mnontrapping-fptoint"
+    rust_flags="-Ctarget-cpu=mvp -Ctarget-feature=+mutable-globals,+sign-ext,+nontrapping-fptoint"
+    rust_flags="$rust_flags -Zunstable-options -Clinker-flavor=wasm-lld -Clink-self-contained=no -L$lib"
+    rust_flags="$rust_flags -Clink-arg=-zstack-size=$c_stack_bytes -Clink-arg=--stack-first"
+    rust_flags="$rust_flags -Clink-arg=--export=__stack_pointer"
+    rust_flags="$rust_flags --remap-path-prefix=$guest=. --remap-path-prefix=$target=. --remap-path-prefix=$HOME=."
+    (
+        cd "$guest"
+        export RUSTC="$rustc" RUSTC_BOOTSTRAP=1 RQUICKJS_SYS_NO_WASI_SDK=1 CARGO_TARGET_DIR="$target"
+        export CC_wasm32_wasip1="$clang" AR_wasm32_wasip1="$ar" CFLAGS_wasm32_wasip1="$c_flags"
+        export BINDGEN_EXTRA_CLANG_ARGS_wasm32_wasip1="--sysroot=$work/sysroot"
+        export CARGO_TARGET_WASM32_WASIP1_LINKER="$linker" CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS="$rust_flags"
+        unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS
+        "$cargo" build --quiet --release --locked --target "$triple" -Zbuild-std=std,panic_abort
+    )
+}
+
+# The tool runs on this machine, with whichever cargo is first on the path.
+finish() {
+    tool_target=${GUEST_TOOL_TARGET_DIR:-$target/tool}
+    (cd "$guest/tool" && CARGO_TARGET_DIR="$tool_target" cargo build --quiet --locked)
+    tool=$tool_target/debug/airlock-guest-tool
+    "$tool" close "$target/$triple/release/airlock_guest.wasm" "$work/closed.wasm"
+    "$tool" snapshot "$work/closed.wasm" "$work/snapshot.wasm"
+    wasm-opt -O3 -mvp --enable-mutable-globals --enable-sign-ext --enable-nontrapping-float-to-int \
+        --strip-debug --strip-producers "$work/snapshot.wasm" -o "$work/optimised.wasm"
+    "$tool" meter "$work/optimised.wasm" "$work/guest.wasm"
+    "$tool" check "$work/guest.wasm"
+}
+
+choose_toolchain
+compile
+finish
+case "${1:-}" in
+--check)
+    cmp "$work/guest.wasm" "$guest/../guest.wasm" || fail "guest.wasm is not what its sources give; run build.sh and commit"
+    echo "guest.wasm is what its sources give"
+    ;;
+"") cp "$work/guest.wasm" "$guest/../guest.wasm" ;;
+*) fail "unknown argument $1; expected --check or nothing" ;;
+esac
