@@ -1,0 +1,155 @@
+//! The store in this process: one redb file, or memory.
+//!
+//! Point reads are made where they are asked for: a snapshot never waits for the writer, and a few pages come from the
+//! cache. Lists may touch many pages and go to a thread that may block. Everything that writes goes to one thread.
+
+mod bucket;
+mod open;
+mod queue;
+mod tables;
+mod writer;
+
+use std::{ops::Bound, path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use redb::{Database, ReadableDatabase};
+
+use self::{bucket::Buckets, writer::Writer};
+use crate::{
+    Batch, Clock, Commit, Entry, Error, Hint, Key, LEASES_MAX, LIST_MAX, Lease, Rate, Store, Token, Watch, check_after,
+    check_count,
+    hint::{Hub, check_channel},
+    queue::check_consumer,
+    record::Record,
+};
+
+/// A store of this process alone.
+pub struct Embedded {
+    database: Arc<Database>,
+    writer: Writer,
+    buckets: Buckets,
+    hub: Hub,
+    clock: Clock,
+}
+
+impl Embedded {
+    /// Opens the store in the file at `path`, which is created with its folder when it is missing.
+    ///
+    /// [`Error::Locked`] when another process has it open, [`Error::Newer`] when a later version wrote it,
+    /// [`Error::Unwritable`] when the file or its folder cannot be written.
+    pub fn open(path: &Path, clock: Clock) -> Result<Self, Error> {
+        Self::start(open::file(path)?, clock)
+    }
+
+    /// A store that is gone when it is dropped.
+    pub fn in_memory(clock: Clock) -> Result<Self, Error> {
+        Self::start(open::backend(redb::backends::InMemoryBackend::new())?, clock)
+    }
+
+    fn start(database: Database, clock: Clock) -> Result<Self, Error> {
+        open::check_format(&database)?;
+        let database = Arc::new(database);
+        let writer = Writer::start(Arc::clone(&database), clock.clone())?;
+        Ok(Self { database, writer, buckets: Buckets::default(), hub: Hub::default(), clock })
+    }
+}
+
+#[async_trait]
+impl Store for Embedded {
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
+        check_count(keys)?;
+        get(&self.database, keys, self.clock.now_ms())
+    }
+
+    async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
+        check_after(prefix, after)?;
+        let (prefix, after, now) = (prefix.clone(), after.cloned(), self.clock.now_ms());
+        let database = Arc::clone(&self.database);
+        let read = move || list(&database, &prefix, after.as_ref(), limit.min(LIST_MAX), now);
+        tokio::task::spawn_blocking(read).await.map_err(|error| Error::unavailable("list entries", error))?
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        if batch.check()?.is_none() {
+            return Ok(Commit::Done);
+        }
+        self.writer.write("commit a batch", move |tables| tables.commit(&batch)).await
+    }
+
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+        Ok(self.buckets.take(key, rate, self.clock.now_ms()))
+    }
+
+    async fn reserve(
+        &self,
+        queue: &Key,
+        consumer: &str,
+        count: usize,
+        visible_after: Duration,
+    ) -> Result<Vec<Lease>, Error> {
+        check_consumer(consumer)?;
+        let (queue, consumer) = (queue.clone(), consumer.to_owned());
+        let count = count.min(LEASES_MAX);
+        let step = move |tables: &mut tables::Tables<'_>| tables.reserve(&queue, &consumer, count, visible_after);
+        self.writer.write("reserve messages", step).await
+    }
+
+    async fn ack(&self, queue: &Key, lease: &Lease) -> Result<bool, Error> {
+        let (queue, lease) = (queue.clone(), lease.clone());
+        self.writer.write("acknowledge a message", move |tables| tables.ack(&queue, &lease)).await
+    }
+
+    async fn notify(&self, channel: &str, message: Bytes) -> Result<(), Error> {
+        check_channel(channel)?;
+        self.hub.tell(channel, Hint::Message(message));
+        Ok(())
+    }
+
+    fn watch(&self, channel: &str) -> Result<Watch, Error> {
+        check_channel(channel)?;
+        let watch = self.hub.watch(channel);
+        self.hub.tell(channel, Hint::Missed);
+        Ok(watch)
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.writer.write("check", |_| Ok(())).await
+    }
+}
+
+fn get(database: &Database, keys: &[Key], now: u64) -> Result<Vec<Option<Entry>>, Error> {
+    let read = || -> Result<Vec<Option<Bytes>>, redb::Error> {
+        let entries = database.begin_read()?.open_table(tables::ENTRIES)?;
+        let find = |key: &Key| Ok(entries.get(key.as_str())?.map(|found| Bytes::copy_from_slice(found.value())));
+        keys.iter().map(find).collect()
+    };
+    let found = read().map_err(|error| Error::unavailable("get entries", error))?;
+    keys.iter().zip(found).map(|(key, bytes)| decode(key, bytes, now)).collect()
+}
+
+fn decode(key: &Key, bytes: Option<Bytes>, now: u64) -> Result<Option<Entry>, Error> {
+    let Some(bytes) = bytes else { return Ok(None) };
+    Ok(Record::decode(bytes, key.as_str())?.entry(key.clone(), now))
+}
+
+fn list(database: &Database, prefix: &Key, after: Option<&Key>, limit: usize, now: u64) -> Result<Vec<Entry>, Error> {
+    let unavailable = |error: redb::Error| Error::unavailable("list entries", error);
+    let open = || -> Result<_, redb::Error> { Ok(database.begin_read()?.open_table(tables::ENTRIES)?) };
+    let entries = open().map_err(unavailable)?;
+    let from = match after {
+        Some(after) if after >= prefix => Bound::Excluded(after.as_str()),
+        _ => Bound::Included(prefix.as_str()),
+    };
+    let mut listed = Vec::new();
+    for found in entries.range::<&str>((from, Bound::Unbounded)).map_err(|error| unavailable(error.into()))? {
+        let (text, bytes) = found.map_err(|error| unavailable(error.into()))?;
+        let Some(path) = text.value().strip_prefix(prefix.tag()) else { break };
+        if listed.len() == limit || !path.starts_with(prefix.path()) {
+            break;
+        }
+        let key = prefix.sibling(path);
+        listed.extend(decode(&key, Some(Bytes::copy_from_slice(bytes.value())), now)?);
+    }
+    Ok(listed)
+}

@@ -1,0 +1,82 @@
+//! Opens the database, and says plainly why when it cannot.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    path::Path,
+};
+
+use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageError, backends::FileBackend};
+
+use super::tables;
+use crate::Error;
+
+/// The format that this version writes, and the last one that it reads.
+pub(super) const FORMAT: u64 = 1;
+/// How much of the file is kept in memory.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// Opens the database in a file that nobody else has open.
+pub(super) fn file(path: &Path) -> Result<Database, Error> {
+    let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
+    let file = create(path).map_err(unwritable)?;
+    let failed = |error: DatabaseError| match error {
+        DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => {
+            Error::Locked { path: path.to_owned() }
+        }
+        DatabaseError::Storage(StorageError::Io(source)) if source.kind() == io::ErrorKind::InvalidData => {
+            Error::Corrupt { what: format!("the file {}", path.display()), source: Some(source.into()) }
+        }
+        DatabaseError::Storage(StorageError::Io(source)) => unwritable(source),
+        other => Error::Corrupt { what: format!("the file {}", path.display()), source: Some(other.into()) },
+    };
+    let backend = FileBackend::new(file).map_err(|error| failed(error))?;
+    Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend).map_err(failed)
+}
+
+/// Opens the database on whatever keeps its bytes.
+pub(super) fn backend(backend: impl StorageBackend) -> Result<Database, Error> {
+    Database::builder()
+        .set_cache_size(CACHE_BYTES)
+        .create_with_backend(backend)
+        .map_err(|error| Error::unavailable("open the store", error))
+}
+
+/// Marks a new database with our format, and refuses one of a later format.
+pub(super) fn check_format(database: &Database) -> Result<(), Error> {
+    let unavailable = |error| Error::unavailable("open the store", error);
+    let found = match read_format(database).map_err(unavailable)? {
+        Some(found) => found,
+        None => write_format(database).map_err(unavailable)?,
+    };
+    if found > FORMAT { Err(Error::Newer { found, supported: FORMAT }) } else { Ok(()) }
+}
+
+/// The secrets in the store are for its owner alone, so nobody else may read the file.
+fn create(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn read_format(database: &Database) -> Result<Option<u64>, redb::Error> {
+    match database.begin_read()?.open_table(tables::META) {
+        Ok(meta) => Ok(meta.get(tables::FORMAT_KEY)?.map(|found| found.value())),
+        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Creates every table, so that readers find them.
+fn write_format(database: &Database) -> Result<u64, redb::Error> {
+    let transaction = database.begin_write()?;
+    drop(tables::Tables::open(&transaction, 0)?);
+    transaction.open_table(tables::META)?.insert(tables::FORMAT_KEY, FORMAT)?;
+    transaction.commit()?;
+    Ok(FORMAT)
+}

@@ -1,0 +1,116 @@
+//! Keys: where things lie, and which of them lie together.
+
+use std::{fmt, sync::Arc};
+
+use crate::Error;
+
+/// The most bytes of the id in a tag.
+pub const ID_BYTES_MAX: usize = 128;
+/// The most bytes of the path of a key.
+pub const PATH_BYTES_MAX: usize = 512;
+/// The most bytes of the kind in a tag.
+const KIND_BYTES_MAX: usize = 8;
+
+/// The aggregate that a key belongs to: what has one tag can be committed at once.
+///
+/// It is the hash tag of a Redis Cluster, which keeps everything of one tag on one node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(Arc<str>);
+
+/// A tag, and a path under it.
+///
+/// The path is up to [`PATH_BYTES_MAX`] bytes of visible ASCII; an empty one is the prefix of everything under a tag.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    text: Arc<str>,
+    path_at: usize,
+}
+
+impl Tag {
+    /// What belongs to an application: `{a:x}`.
+    pub fn application(app_id: &str) -> Result<Self, Error> {
+        Self::named("a", app_id)
+    }
+
+    /// What belongs to a gateway: `{g:x}`.
+    pub fn gateway(gateway_id: &str) -> Result<Self, Error> {
+        Self::named("g", gateway_id)
+    }
+
+    /// What belongs to a user: `{u:x}`.
+    pub fn user(username: &str) -> Result<Self, Error> {
+        Self::named("u", username)
+    }
+
+    /// What belongs to a service: `{d:x}`.
+    pub fn service(name: &str) -> Result<Self, Error> {
+        Self::named("d", name)
+    }
+
+    /// What belongs to something of another kind: `{kind:id}`.
+    ///
+    /// A kind is up to 8 small letters, an id 1 to [`ID_BYTES_MAX`] letters, digits and `-_.:@+`.
+    pub fn named(kind: &str, id: &str) -> Result<Self, Error> {
+        if !(1..=KIND_BYTES_MAX).contains(&kind.len()) || !kind.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return Err(Error::invalid("kind of tag", kind, "1 to 8 small letters are allowed"));
+        }
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:@+".contains(&byte);
+        if !(1..=ID_BYTES_MAX).contains(&id.len()) || !id.bytes().all(allowed) {
+            return Err(Error::invalid("id of tag", id, "1 to 128 letters, digits and -_.:@+ are allowed"));
+        }
+        Ok(Self(format!("{{{kind}:{id}}}").into()))
+    }
+
+    /// The tag with its braces.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Key {
+    /// The key at `path` under `tag`.
+    pub fn new(tag: &Tag, path: &str) -> Result<Self, Error> {
+        if path.len() > PATH_BYTES_MAX || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Error::invalid("path of key", path, "up to 512 visible ASCII characters are allowed"));
+        }
+        Ok(Self { text: format!("{tag}{path}").into(), path_at: tag.0.len() })
+    }
+
+    /// The tag and the path: `{a:x}device/dev-1`.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The tag with its braces: `{a:x}`.
+    pub fn tag(&self) -> &str {
+        &self.text[..self.path_at]
+    }
+
+    /// What comes after the tag: `device/dev-1`.
+    pub fn path(&self) -> &str {
+        &self.text[self.path_at..]
+    }
+
+    /// The key of what a back end found under the tag of this one.
+    pub(crate) fn sibling(&self, path: &str) -> Self {
+        Self { text: format!("{}{path}", self.tag()).into(), path_at: self.path_at }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({})", self.text)
+    }
+}

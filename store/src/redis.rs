@@ -1,0 +1,1 @@
+//! The store that several processes share: one Redis, or a Redis Cluster.
