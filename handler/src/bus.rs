@@ -108,6 +108,11 @@ impl Bus {
         _ = self.connected.clone().wait_for(|connected| *connected).await;
     }
 
+    /// Returns once the broker is away.
+    pub async fn disconnected(&self) {
+        _ = self.connected.clone().wait_for(|connected| !*connected).await;
+    }
+
     /// Publishes what waits, then leaves; gives up after `wait`.
     pub async fn close(self, wait: Duration) {
         let leave = async {

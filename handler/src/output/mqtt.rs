@@ -53,6 +53,11 @@ impl MqttOutput {
         self.bus.connected().await;
     }
 
+    /// Returns once the broker is away.
+    pub async fn disconnected(&self) {
+        self.bus.disconnected().await;
+    }
+
     /// Publishes what waits, then leaves; gives up after `wait`.
     pub async fn close(self, wait: Duration) {
         self.bus.close(wait).await;

@@ -1,0 +1,212 @@
+//! A client that speaks MQTT packet by packet, so that tests see every code, and may break every rule.
+
+use std::{collections::VecDeque, net::SocketAddr};
+
+use mqtt5::{
+    QoS, WillMessage,
+    packet::{
+        MqttPacket, connect::ConnectPacket, publish::PublishPacket, subscribe::SubscribePacket,
+        unsubscribe::UnsubscribePacket,
+    },
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, BufReader},
+    net::TcpStream,
+};
+
+use crate::stage::soon;
+
+/// What a client says about itself.
+#[derive(Clone)]
+pub struct Login {
+    pub version: u8,
+    pub user: Option<&'static str>,
+    pub password: Option<&'static str>,
+    pub client_id: &'static str,
+    pub clean: bool,
+    pub will: Option<(&'static str, bool)>,
+}
+
+impl Login {
+    pub fn new(version: u8, user: &'static str, password: &'static str) -> Self {
+        Self { version, user: Some(user), password: Some(password), client_id: "", clean: true, will: None }
+    }
+
+    pub fn named(self, client_id: &'static str) -> Self {
+        Self { client_id, ..self }
+    }
+
+    /// Keeps its session when it leaves.
+    pub fn lasting(self) -> Self {
+        Self { clean: false, ..self }
+    }
+
+    pub fn with_will(self, topic: &'static str) -> Self {
+        Self { will: Some((topic, false)), ..self }
+    }
+
+    fn packet(&self) -> ConnectPacket {
+        let mut options = mqtt5::ConnectOptions::new(self.client_id).protocol_options;
+        options.clean_start = self.clean;
+        options.username = self.user.map(str::to_owned);
+        options.password = self.password.map(|password| password.as_bytes().to_vec());
+        options.will = self.will.map(|(topic, retain)| WillMessage { retain, ..WillMessage::new(topic, "will") });
+        if !self.clean && self.version == 5 {
+            options.properties.session_expiry_interval = Some(600);
+        }
+        let mut packet = ConnectPacket::new(options);
+        packet.protocol_version = self.version;
+        packet
+    }
+}
+
+/// A packet as it arrived: its first byte, and what follows the length.
+type Arrived = (u8, Vec<u8>);
+
+/// One connection.
+pub struct Peer {
+    stream: BufReader<TcpStream>,
+    version: u8,
+    packet_id: u16,
+    early: VecDeque<Arrived>,
+}
+
+impl Peer {
+    pub async fn open(address: SocketAddr, version: u8) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream: BufReader::new(stream), version, packet_id: 0, early: VecDeque::new() }
+    }
+
+    /// Sends a CONNECT; gives the code of the answer, and whether there was a session already.
+    pub async fn greet(address: SocketAddr, login: &Login) -> (Self, u8, bool) {
+        let mut peer = Self::open(address, login.version).await;
+        peer.send_packet(&login.packet()).await;
+        let (header, body) = soon("the answer to CONNECT", peer.read()).await.expect("an answer to CONNECT");
+        assert_eq!(header, 0x20);
+        (peer, body[1], body[0] == 1)
+    }
+
+    pub async fn connect(address: SocketAddr, login: &Login) -> Self {
+        let (peer, code, _) = Self::greet(address, login).await;
+        assert_eq!(code, 0, "the client was refused");
+        peer
+    }
+
+    /// Subscribes at the highest quality of service; gives the code of the answer.
+    pub async fn subscribe(&mut self, filter: &str) -> u8 {
+        self.packet_id += 1;
+        let mut packet = SubscribePacket::new(self.packet_id).add_filter(filter, QoS::ExactlyOnce);
+        packet.protocol_version = self.version;
+        self.send_packet(&packet).await;
+        *self.wait_for(0x90).await.last().unwrap()
+    }
+
+    pub async fn unsubscribe(&mut self, filter: &str) {
+        self.packet_id += 1;
+        let mut packet = UnsubscribePacket::new(self.packet_id).add_filter(filter);
+        packet.protocol_version = self.version;
+        self.send_packet(&packet).await;
+        self.wait_for(0xb0).await;
+    }
+
+    /// Publishes at least once, and returns when that is acknowledged.
+    pub async fn publish(&mut self, topic: &str, body: &str) {
+        self.send_publish(topic, body, QoS::AtLeastOnce, false).await;
+        self.wait_for(0x40).await;
+    }
+
+    /// Publishes exactly once, and returns when that is settled.
+    pub async fn publish_once(&mut self, topic: &str, body: &str) {
+        self.send_publish(topic, body, QoS::ExactlyOnce, false).await;
+        self.wait_for(0x50).await;
+        let [high, low] = self.packet_id.to_be_bytes();
+        self.send(&[0x62, 2, high, low]).await;
+        self.wait_for(0x70).await;
+    }
+
+    pub async fn send_publish(&mut self, topic: &str, body: &str, qos: QoS, retain: bool) {
+        self.packet_id += 1;
+        let mut packet = PublishPacket::new(topic.to_owned(), body.as_bytes().to_vec(), qos);
+        packet.packet_id = (qos != QoS::AtMostOnce).then_some(self.packet_id);
+        packet.retain = retain;
+        packet.protocol_version = self.version;
+        self.send_packet(&packet).await;
+    }
+
+    /// The next message: topic and body.
+    pub async fn next(&mut self) -> (String, String) {
+        let (header, body) = soon("a message", self.arrived(|header| header >> 4 == 3)).await.expect("a message");
+        let length = usize::from(u16::from_be_bytes([body[0], body[1]]));
+        let (topic, rest) = body[2..].split_at(length);
+        let rest = if header & 0x06 == 0 { rest } else { &rest[2..] };
+        // MQTT 5 says more here; all of it is short.
+        let rest = if self.version == 5 { &rest[1 + usize::from(rest[0])..] } else { rest };
+        (String::from_utf8(topic.to_vec()).unwrap(), String::from_utf8(rest.to_vec()).unwrap())
+    }
+
+    /// Waits until the broker closes; gives the reason, if it said one.
+    pub async fn ended(&mut self) -> Option<u8> {
+        let disconnect = soon("the end of the connection", self.arrived(|header| header == 0xe0)).await;
+        let body = disconnect?.1;
+        assert!(soon("the end of the connection", self.read()).await.is_none());
+        Some(body[0])
+    }
+
+    /// Whether the connection still works.
+    pub async fn answers(&mut self) {
+        self.send(&[0xc0, 0]).await;
+        self.wait_for(0xd0).await;
+    }
+
+    /// Leaves as one should.
+    pub async fn leave(mut self) {
+        self.send(&[0xe0, 0]).await;
+        while self.read().await.is_some() {}
+    }
+
+    pub async fn send_packet(&mut self, packet: &impl MqttPacket) {
+        let mut bytes = Vec::new();
+        packet.encode(&mut bytes).unwrap();
+        self.send(&bytes).await;
+    }
+
+    /// Sends bytes; whether anybody still reads them shows in what comes back.
+    pub async fn send(&mut self, bytes: &[u8]) {
+        _ = self.stream.get_mut().write_all(bytes).await;
+    }
+
+    async fn wait_for(&mut self, header: u8) -> Vec<u8> {
+        soon("an answer", self.arrived(|other| other == header)).await.expect("an answer").1
+    }
+
+    /// The first packet of a sort; others are kept for later.
+    async fn arrived(&mut self, sort: impl Fn(u8) -> bool) -> Option<Arrived> {
+        if let Some(at) = self.early.iter().position(|(header, _)| sort(*header)) {
+            return self.early.remove(at);
+        }
+        loop {
+            let packet = self.read().await?;
+            if sort(packet.0) {
+                return Some(packet);
+            }
+            self.early.push_back(packet);
+        }
+    }
+
+    async fn read(&mut self) -> Option<Arrived> {
+        let header = self.stream.read_u8().await.ok()?;
+        let (mut length, mut shift) = (0, 0);
+        loop {
+            let byte = self.stream.read_u8().await.ok()?;
+            length |= usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).await.ok()?;
+        Some((header, body))
+    }
+}
