@@ -25,6 +25,7 @@ pub use self::{
     key::{ID_BYTES_MAX, Key, PATH_BYTES_MAX, Tag},
     queue::{LEASES_MAX, Lease, QUEUE_LENGTH_MAX},
     rate::{Rate, Token},
+    redis::{Redis, RedisSettings},
 };
 
 /// The most keys that one `get` looks up.

@@ -1,0 +1,101 @@
+//! Connections to one Redis or to a cluster, behind one type.
+
+use std::time::Duration;
+
+use redis::{
+    Client, Cmd, ConnectionInfo, IntoConnectionInfo, Pipeline, RedisError, RedisFuture, RedisResult, Value,
+    aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig},
+    cluster::ClusterClient,
+    cluster_async::ClusterConnection,
+    io::tcp::TcpSettings,
+};
+
+use super::settings::{RedisSettings, without_password};
+use crate::Error;
+
+/// How often a connection is tried again before a call fails.
+const RETRIES: usize = 3;
+/// The shortest and the longest pause between two tries.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// A connection that many calls share, and that repairs itself.
+#[derive(Clone)]
+pub(super) enum Connection {
+    Single(ConnectionManager),
+    Cluster(ClusterConnection),
+}
+
+impl Connection {
+    /// Connects, or says that nobody answers.
+    pub(super) async fn open(settings: &RedisSettings) -> Result<Self, Error> {
+        let failed = |error: RedisError| Error::unavailable("connect to Redis", error);
+        let nodes = nodes(settings)?;
+        if settings.cluster { cluster(settings, nodes).await } else { single(settings, nodes).await }.map_err(failed)
+    }
+}
+
+impl ConnectionLike for Connection {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        match self {
+            Self::Single(connection) => connection.req_packed_command(command),
+            Self::Cluster(connection) => connection.req_packed_command(command),
+        }
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        match self {
+            Self::Single(connection) => connection.req_packed_commands(pipeline, offset, count),
+            Self::Cluster(connection) => connection.req_packed_commands(pipeline, offset, count),
+        }
+    }
+
+    fn get_db(&self) -> i64 {
+        match self {
+            Self::Single(connection) => connection.get_db(),
+            Self::Cluster(connection) => connection.get_db(),
+        }
+    }
+}
+
+/// The addresses of the settings, with small messages sent at once.
+pub(super) fn nodes(settings: &RedisSettings) -> Result<Vec<ConnectionInfo>, Error> {
+    let parse = |url: &String| {
+        let info = url.as_str().into_connection_info();
+        let rule = "an address looks like redis://host:6379";
+        let info = info.map_err(|_| Error::invalid("Redis address", &without_password(url), rule))?;
+        Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)))
+    };
+    settings.urls.iter().map(parse).collect()
+}
+
+async fn single(settings: &RedisSettings, nodes: Vec<ConnectionInfo>) -> RedisResult<Connection> {
+    let config = ConnectionManagerConfig::new()
+        .set_connection_timeout(Some(Duration::from_millis(settings.connect_timeout_ms)))
+        .set_response_timeout(Some(Duration::from_millis(settings.response_timeout_ms)))
+        .set_number_of_retries(RETRIES)
+        .set_min_delay(BACKOFF.0)
+        .set_max_delay(BACKOFF.1);
+    let Some(node) = nodes.into_iter().next() else {
+        return Err((redis::ErrorKind::InvalidClientConfig, "no address").into());
+    };
+    Ok(Connection::Single(ConnectionManager::new_with_config(Client::open(node)?, config).await?))
+}
+
+async fn cluster(settings: &RedisSettings, nodes: Vec<ConnectionInfo>) -> RedisResult<Connection> {
+    let response = Duration::from_millis(settings.response_timeout_ms);
+    let client = ClusterClient::builder(nodes)
+        .connection_timeout(Duration::from_millis(settings.connect_timeout_ms))
+        .response_timeout(response)
+        .overall_response_timeout(Some(2 * response))
+        .retries(RETRIES as u32)
+        .min_retry_wait(BACKOFF.0.as_millis() as u64)
+        .max_retry_wait(BACKOFF.1.as_millis() as u64)
+        .tcp_settings(TcpSettings::default().set_nodelay(true))
+        .build()?;
+    Ok(Connection::Cluster(client.get_async_connection().await?))
+}

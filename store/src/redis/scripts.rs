@@ -1,0 +1,141 @@
+//! The scripts that run inside Redis, and how their arguments are laid out.
+
+use std::time::Duration;
+
+use redis::{Script, ScriptInvocation};
+
+use super::names::Names;
+use crate::{
+    Batch, Key, Lease, QUEUE_LENGTH_MAX, UnixMillis,
+    batch::Change,
+    record::{self, NEVER},
+};
+
+/// How many expired entries a commit removes beyond twice what it changes.
+const SWEEP_SPARE: usize = 64;
+
+/// The scripts with their hashes.
+pub(super) struct Scripts {
+    commit: Script,
+    list: Script,
+    pub(super) take_token: Script,
+    reserve: Script,
+    ack: Script,
+}
+
+impl Scripts {
+    /// Hashes the scripts; they are loaded where they are first missed.
+    pub(super) fn new() -> Self {
+        Self {
+            commit: Script::new(include_str!("commit.lua")),
+            list: Script::new(include_str!("list.lua")),
+            take_token: Script::new(include_str!("take_token.lua")),
+            reserve: Script::new(include_str!("reserve.lua")),
+            ack: Script::new(include_str!("ack.lua")),
+        }
+    }
+
+    /// One commit; `key` is any of the batch, `queues` those that it pushes to.
+    pub(super) fn commit(
+        &self,
+        names: &Names,
+        key: &Key,
+        batch: &Batch,
+        queues: &[&Key],
+        now: UnixMillis,
+    ) -> ScriptInvocation<'_> {
+        let mut call = self.commit.prepare_invoke();
+        for name in names.tag(key).into_iter().chain(queues.iter().flat_map(|queue| names.queue(queue))) {
+            call.key(name);
+        }
+        call.arg(now).arg(SWEEP_SPARE + 2 * batch.changes.len()).arg(QUEUE_LENGTH_MAX);
+        call.arg(batch.checks.len());
+        for check in &batch.checks {
+            call.arg(check.key.path()).arg(check.version.map_or_else(String::new, |version| version.0.to_string()));
+        }
+        call.arg(queues.len());
+        for queue in queues {
+            call.arg(pushes(batch).filter(|other| other == queue).count());
+        }
+        for change in &batch.changes {
+            add_change(&mut call, change, queues);
+        }
+        call
+    }
+
+    /// One page of a list.
+    pub(super) fn list(
+        &self,
+        names: &Names,
+        prefix: &Key,
+        after: Option<&Key>,
+        limit: usize,
+        now: UnixMillis,
+    ) -> ScriptInvocation<'_> {
+        let [entries, index, ..] = names.tag(prefix);
+        let from = match after {
+            Some(after) if after >= prefix => format!("({}", after.path()),
+            _ => format!("[{}", prefix.path()),
+        };
+        // No path has a byte above 0x7e, so this is after everything that starts with the prefix.
+        let to = format!("[{}\x7f", prefix.path());
+        let mut call = self.list.prepare_invoke();
+        call.key(entries).key(index).arg(now).arg(from).arg(to).arg(limit);
+        call
+    }
+
+    /// A reservation.
+    pub(super) fn reserve(
+        &self,
+        names: &Names,
+        queue: &Key,
+        consumer: &str,
+        count: usize,
+        (now, lease): (UnixMillis, Duration),
+    ) -> ScriptInvocation<'_> {
+        let [messages, due] = names.queue(queue);
+        let lease_ms = u64::try_from(lease.as_millis()).unwrap_or(1 << 53).clamp(1, 1 << 53);
+        let mut call = self.reserve.prepare_invoke();
+        call.key(messages).key(due).arg(now).arg(now + lease_ms).arg(consumer).arg(count);
+        call
+    }
+
+    /// An acknowledgement.
+    pub(super) fn ack(&self, names: &Names, queue: &Key, lease: &Lease) -> ScriptInvocation<'_> {
+        let [messages, due] = names.queue(queue);
+        let mut call = self.ack.prepare_invoke();
+        call.key(messages).key(due).arg(format!("{:020}", lease.id)).arg(lease.deliveries).arg(&lease.consumer);
+        call
+    }
+}
+
+/// The queues that a batch pushes to, each once.
+pub(super) fn queues(batch: &Batch) -> Vec<&Key> {
+    let mut queues: Vec<&Key> = pushes(batch).collect();
+    queues.sort_unstable();
+    queues.dedup();
+    queues
+}
+
+fn pushes(batch: &Batch) -> impl Iterator<Item = &Key> {
+    batch.changes.iter().filter_map(|change| match change {
+        Change::Push { queue, .. } => Some(queue),
+        _ => None,
+    })
+}
+
+fn add_change(call: &mut ScriptInvocation<'_>, change: &Change, queues: &[&Key]) {
+    match change {
+        Change::Put { key, value, expires } => {
+            let expires = expires.map_or(NEVER, |expires| record::kept_expiry(Some(expires)));
+            call.arg("put").arg(key.path()).arg(expires).arg(&value[..]);
+        }
+        Change::Delete { key } => {
+            call.arg("delete").arg(key.path());
+        }
+        Change::Push { queue, value } => {
+            let number = queues.iter().position(|other| *other == queue).map_or(0, |at| at + 1);
+            call.arg("push").arg(number).arg(&value[..]);
+        }
+    }
+}

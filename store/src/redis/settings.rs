@@ -1,0 +1,83 @@
+//! Where Redis is, and how long to wait for it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::Error;
+
+/// The most bytes of the prefix of every key.
+const PREFIX_BYTES_MAX: usize = 32;
+
+/// How to reach Redis.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RedisSettings {
+    /// Addresses such as `redis://user:password@host:6379`; one for a single server, any nodes of a cluster.
+    #[serde(serialize_with = "without_passwords")]
+    pub urls: Vec<String>,
+    /// Whether it is a Redis Cluster.
+    pub cluster: bool,
+    /// What every key starts with, so that several installations can share one Redis.
+    pub prefix: String,
+    /// How long a connection may take, in milliseconds.
+    pub connect_timeout_ms: u64,
+    /// How long an answer may take, in milliseconds.
+    pub response_timeout_ms: u64,
+}
+
+impl Default for RedisSettings {
+    fn default() -> Self {
+        Self {
+            urls: vec!["redis://127.0.0.1:6379".to_owned()],
+            cluster: false,
+            prefix: "airlock:".to_owned(),
+            connect_timeout_ms: 2000,
+            response_timeout_ms: 5000,
+        }
+    }
+}
+
+impl fmt::Debug for RedisSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisSettings")
+            .field("urls", &self.printable_urls())
+            .field("cluster", &self.cluster)
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RedisSettings {
+    /// Refuses settings that cannot work, before anything is connected.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+        if self.prefix.len() > PREFIX_BYTES_MAX || !self.prefix.bytes().all(allowed) {
+            let rule = "up to 32 letters, digits and -_.: are allowed";
+            return Err(Error::invalid("prefix of Redis keys", &self.prefix, rule));
+        }
+        let count = self.urls.len();
+        if count == 0 || (count > 1 && !self.cluster) {
+            let rule = "one is needed, several are allowed for a cluster";
+            return Err(Error::invalid("list of Redis addresses", &self.printable_urls().join(" "), rule));
+        }
+        Ok(())
+    }
+
+    fn printable_urls(&self) -> Vec<String> {
+        self.urls.iter().map(|url| without_password(url)).collect()
+    }
+}
+
+fn without_passwords<S: Serializer>(urls: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(urls.iter().map(|url| without_password(url)))
+}
+
+/// The address with whatever stands before its last `@` hidden.
+pub(super) fn without_password(url: &str) -> String {
+    match (url.find("://"), url.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme + 3 <= at => format!("{}***{}", &url[..scheme + 3], &url[at..]),
+        _ => url.to_owned(),
+    }
+}

@@ -1,0 +1,15 @@
+-- Takes one token from a bucket (GCRA): the bucket is kept as the moment when it is full.
+--
+-- KEYS: bucket
+-- ARGV: now, time per token, time to fill an empty bucket; all in microseconds
+-- Returns 1 and the time until it is full, or 0 and the time to wait.
+local now, per, fill = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + per
+local wait = full_at - now - fill
+if wait > 0 then
+  return { 0, wait }
+end
+-- A full bucket is as good as none; the minute is for clocks that do not run like the server's.
+local keep = math.ceil((full_at - now) / 1000) + 60000
+redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', string.format('%.0f', keep))
+return { 1, full_at - now }

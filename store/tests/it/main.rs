@@ -1,0 +1,1 @@
+//! One story, told on every back end.
