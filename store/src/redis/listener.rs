@@ -68,11 +68,13 @@ impl Listener {
 
 impl Task {
     async fn run(mut self) {
-        let Some(first) = self.wanted.recv().await else { return };
-        let mut waiting = vec![first];
+        // The hub knows every channel that is watched, this first one among them.
+        if self.wanted.recv().await.is_none() {
+            return;
+        }
         let mut pause = BACKOFF.0;
         for node in 0.. {
-            match self.listen(node, std::mem::take(&mut waiting), &mut pause).await {
+            match self.listen(node, &mut pause).await {
                 Ok(never) => match never {},
                 Err(End::Closed) => return,
                 Err(End::Lost(error)) => {
@@ -85,15 +87,10 @@ impl Task {
     }
 
     /// Listens on one of the nodes; a cluster passes every hint to all of them.
-    async fn listen(
-        &mut self,
-        node: usize,
-        waiting: Vec<String>,
-        pause: &mut Duration,
-    ) -> Result<std::convert::Infallible, End> {
+    async fn listen(&mut self, node: usize, pause: &mut Duration) -> Result<std::convert::Infallible, End> {
         let (mut sink, mut stream) = self.connect(node).await?;
         *pause = BACKOFF.0;
-        for channel in self.hub.watched().into_iter().chain(waiting) {
+        for channel in self.hub.watched() {
             self.subscribe(&mut sink, &channel).await?;
         }
         let mut ping = time::interval(PING_EVERY);

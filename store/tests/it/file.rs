@@ -1,0 +1,147 @@
+//! What is special about the file: it survives, and says plainly why when it cannot be opened.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use airlock_store::{Batch, Commit, Embedded, Error, Key, Kind, Redis, Store, Tag};
+
+use crate::back_end::{Server, Time};
+
+/// Where the child of the kill test finds its file.
+const CHILD_PATH: &str = "STORE_TEST_CHILD_PATH";
+/// How many commits are acknowledged before the child is killed.
+const ACKNOWLEDGED: usize = 40;
+
+fn key(path: &str) -> Key {
+    Key::new(&Tag::application("file").unwrap(), path).unwrap()
+}
+
+fn open(path: &Path) -> Result<Embedded, Error> {
+    Embedded::open(path, Time::new().clock())
+}
+
+async fn put(store: &dyn Store, path: &str) {
+    assert_eq!(store.commit(Batch::new().put(key(path), path.to_owned())).await.unwrap(), Commit::Done);
+}
+
+#[tokio::test]
+async fn a_file_that_is_opened_again_has_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/folder/store.redb");
+    let first = open(&path).unwrap();
+    put(&first, "a").await;
+    let before = first.get(&[key("a")]).await.unwrap();
+    drop(first);
+
+    let second = open(&path).unwrap();
+    assert_eq!(second.get(&[key("a")]).await.unwrap(), before);
+    put(&second, "a").await;
+    assert!(second.get(&[key("a")]).await.unwrap()[0].as_ref().unwrap().version > before[0].as_ref().unwrap().version);
+}
+
+#[tokio::test]
+async fn a_file_that_is_open_is_locked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let first = open(&path).unwrap();
+    let error = open(&path).err().unwrap();
+    assert!(matches!(error, Error::Locked { .. }), "{error}");
+    assert!(error.to_string().starts_with("already running"), "{error}");
+    put(&first, "still-works").await;
+}
+
+#[test]
+fn a_file_of_a_later_version_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    drop(open(&path).unwrap());
+    let later = redb::Database::open(&path).unwrap();
+    let transaction = later.begin_write().unwrap();
+    let meta: redb::TableDefinition<'_, &str, u64> = redb::TableDefinition::new("meta");
+    transaction.open_table(meta).unwrap().insert("format", 2).unwrap();
+    transaction.commit().unwrap();
+    drop(later);
+    let error = open(&path).err().unwrap();
+    assert!(matches!(error, Error::Newer { found: 2, supported: 1 }), "{error}");
+}
+
+#[tokio::test]
+async fn a_redis_of_a_later_version_is_refused() {
+    let Some(server) = Server::start(false).await else { return };
+    let mut connection = redis::Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    redis::cmd("SET").arg("airlock:{d:store}#format").arg(2).exec_async(&mut connection).await.unwrap();
+    let error = Redis::connect(&server.settings(false), Time::new().clock()).await.err().unwrap();
+    assert!(matches!(error, Error::Newer { found: 2, supported: 1 }), "{error}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "not a folder").unwrap();
+    let error = open(&file.join("store.redb")).err().unwrap();
+    assert!(matches!(error, Error::Unwritable { .. }), "{error}");
+    assert!(error.to_string().contains("store.redb"), "{error}");
+}
+
+#[test]
+fn a_file_of_something_else_is_damaged_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let text = "a letter to somebody".repeat(1000);
+    std::fs::write(&path, &text).unwrap();
+    let error = open(&path).err().unwrap();
+    assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[tokio::test]
+async fn a_killed_process_loses_nothing_that_was_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "file::commits_until_killed", "--ignored", "--nocapture"])
+        .env(CHILD_PATH, &path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut lines = lines.filter_map(|line| line.strip_prefix("committed ").map(str::to_owned));
+    let mut acknowledged: Vec<String> = lines.by_ref().take(ACKNOWLEDGED).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    acknowledged.extend(lines);
+    assert!(acknowledged.len() >= ACKNOWLEDGED);
+
+    let store = open(&path).unwrap();
+    for path in &acknowledged {
+        let found = store.get(&[key(path)]).await.unwrap().remove(0);
+        assert_eq!(found.expect("acknowledged, and lost").value, *path);
+    }
+    put(&store, "after").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the process that the test above kills"]
+async fn commits_until_killed() {
+    let Some(path) = std::env::var_os(CHILD_PATH).map(PathBuf::from) else { return };
+    let store = std::sync::Arc::new(open(&path).unwrap());
+    let committers: Vec<_> = (0..4)
+        .map(|committer| {
+            let store = std::sync::Arc::clone(&store);
+            tokio::spawn(async move {
+                for number in 0..1_000_000 {
+                    let path = format!("{committer}/{number}");
+                    put(&*store, &path).await;
+                    println!("committed {path}");
+                }
+            })
+        })
+        .collect();
+    for committer in committers {
+        committer.await.unwrap();
+    }
+}

@@ -1,0 +1,182 @@
+//! Random histories on a back end and on a plain map, which must agree after every step.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use airlock_store::{Batch, Commit, Key, Store, Tag, Version};
+use proptest::{
+    prelude::*,
+    test_runner::{Config, TestRunner},
+};
+
+use crate::back_end::{BackEnd, Time};
+
+const CASES: u32 = 48;
+const PATHS: [&str; 6] = ["a", "a/1", "a/2", "b", "b/~", "c"];
+
+/// One thing that is done to a few keys.
+#[derive(Clone, Debug)]
+enum Step {
+    Commit { checks: Vec<(usize, Expected)>, changes: Vec<(usize, Change)> },
+    List { prefix: usize, after: Option<usize>, limit: usize },
+    Pass { ms: u64 },
+}
+
+#[derive(Clone, Debug)]
+enum Expected {
+    /// What is there now, be it nothing.
+    Current,
+    Absent,
+    /// A version of long ago.
+    Stale,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Put(u8),
+    PutFor(u8, u64),
+    Delete,
+}
+
+/// The plain map, and what was learnt from the store.
+#[derive(Default)]
+struct Model {
+    entries: BTreeMap<&'static str, (Vec<u8>, Option<u64>)>,
+    versions: BTreeMap<&'static str, Version>,
+    given: BTreeSet<Version>,
+}
+
+pub(crate) async fn compare(back_end: &BackEnd) {
+    let (store, time) = (Arc::clone(&back_end.store), back_end.time.clone());
+    let handle = tokio::runtime::Handle::current();
+    let run = move || {
+        let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+        let mut case = 0;
+        let mut case = || {
+            case += 1;
+            case
+        };
+        let next = std::cell::RefCell::new(&mut case);
+        TestRunner::new(config).run(&prop::collection::vec(step(), 1..30), |steps| {
+            let tag = Tag::named("model", &format!("case-{}", (next.borrow_mut())())).unwrap();
+            handle.block_on(replay(&*store, &time, &tag, &steps));
+            Ok(())
+        })
+    };
+    tokio::task::spawn_blocking(run).await.unwrap().unwrap();
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let path = || 0..PATHS.len();
+    let expected = prop_oneof![4 => Just(Expected::Current), 1 => Just(Expected::Absent), 1 => Just(Expected::Stale)];
+    let change = prop_oneof![
+        3 => any::<u8>().prop_map(Change::Put),
+        2 => (any::<u8>(), 0..50_u64).prop_map(|(value, ms)| Change::PutFor(value, ms)),
+        1 => Just(Change::Delete),
+    ];
+    let checks = prop::collection::vec((path(), expected), 0..3);
+    let changes = prop::collection::vec((path(), change), 0..4);
+    prop_oneof![
+        4 => (checks, changes).prop_map(|(checks, changes)| Step::Commit { checks, changes }),
+        2 => (path(), prop::option::of(path()), 0..8_usize)
+            .prop_map(|(prefix, after, limit)| Step::List { prefix, after, limit }),
+        1 => (0..40_u64).prop_map(|ms| Step::Pass { ms }),
+    ]
+}
+
+async fn replay(store: &dyn Store, time: &Time, tag: &Tag, steps: &[Step]) {
+    let mut model = Model::default();
+    for step in steps {
+        match step {
+            Step::Commit { checks, changes } => model.commit(store, time.now(), tag, (checks, changes)).await,
+            Step::List { prefix, after, limit } => model.list(store, tag, (*prefix, *after, *limit)).await,
+            Step::Pass { ms } => time.pass(Duration::from_millis(*ms)),
+        }
+        model.forget(time.now());
+        model.read_all(store, tag).await;
+    }
+}
+
+impl Model {
+    async fn commit(
+        &mut self,
+        store: &dyn Store,
+        now: u64,
+        tag: &Tag,
+        (checks, changes): (&[(usize, Expected)], &[(usize, Change)]),
+    ) {
+        let mut batch = Batch::new();
+        let mut holds = true;
+        for (path, expected) in checks {
+            let (path, stale) = (PATHS[*path], self.given.first().copied());
+            let (current, key) = (self.versions.get(path).copied(), key(tag, path));
+            let wanted = match expected {
+                Expected::Current => current,
+                Expected::Absent => None,
+                Expected::Stale => stale,
+            };
+            holds &= wanted == current;
+            batch = match wanted {
+                Some(version) => batch.expect(key, version),
+                None => batch.expect_absent(key),
+            };
+        }
+        for (path, change) in changes {
+            let key = key(tag, PATHS[*path]);
+            batch = match change {
+                Change::Put(value) => batch.put(key, vec![*value]),
+                Change::PutFor(value, ms) => batch.put_until(key, vec![*value], now + ms),
+                Change::Delete => batch.delete(key),
+            };
+        }
+        let expected = if holds { Commit::Done } else { Commit::Conflict };
+        assert_eq!(store.commit(batch).await.unwrap(), expected);
+        if holds {
+            changes.iter().for_each(|(path, change)| self.apply(PATHS[*path], change, now));
+        }
+    }
+
+    fn apply(&mut self, path: &'static str, change: &Change, now: u64) {
+        self.versions.remove(path);
+        match change {
+            Change::Put(value) => drop(self.entries.insert(path, (vec![*value], None))),
+            Change::PutFor(value, ms) => drop(self.entries.insert(path, (vec![*value], Some(now + ms)))),
+            Change::Delete => drop(self.entries.remove(path)),
+        }
+    }
+
+    async fn list(&self, store: &dyn Store, tag: &Tag, (prefix, after, limit): (usize, Option<usize>, usize)) {
+        let (prefix, after) = (PATHS[prefix], after.map(|after| PATHS[after]));
+        let under = |path: &&str| path.starts_with(prefix) && after.is_none_or(|after| *path > after);
+        let expected: Vec<&str> = self.entries.keys().copied().filter(under).take(limit).collect();
+        let after = after.map(|after| key(tag, after));
+        let listed = store.list(&key(tag, prefix), after.as_ref(), limit).await.unwrap();
+        assert_eq!(listed.iter().map(|entry| entry.key.path()).collect::<Vec<_>>(), expected);
+    }
+
+    fn forget(&mut self, now: u64) {
+        self.entries.retain(|_, (_, expires)| expires.is_none_or(|expires| expires > now));
+        self.versions.retain(|path, _| self.entries.contains_key(path));
+    }
+
+    /// Reads every key: values agree, versions stay while nothing is written, and new ones were never given before.
+    async fn read_all(&mut self, store: &dyn Store, tag: &Tag) {
+        let found = store.get(&PATHS.map(|path| key(tag, path))).await.unwrap();
+        for (path, entry) in PATHS.into_iter().zip(found) {
+            let expected = self.entries.get(path).map(|(value, _)| &value[..]);
+            assert_eq!(entry.as_ref().map(|entry| &entry.value[..]), expected, "at {path}");
+            let Some(entry) = entry else { continue };
+            match self.versions.insert(path, entry.version) {
+                Some(known) => assert_eq!(known, entry.version, "at {path}"),
+                None => assert!(self.given.insert(entry.version), "at {path}"),
+            }
+        }
+    }
+}
+
+fn key(tag: &Tag, path: &str) -> Key {
+    Key::new(tag, path).unwrap()
+}
