@@ -1,6 +1,5 @@
 //! Settings in layers: defaults, then a file, then environment variables, then flags.
 
-mod environment;
 mod print;
 
 use std::path::Path;
@@ -9,16 +8,18 @@ use figment::{
     Figment, Metadata, Source,
     error::Kind,
     providers::{Format, Serialized, Toml},
+    value::Value,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::Error;
 
-use self::environment::Environment;
 pub use self::print::print;
 
 /// What environment variables of ours begin with.
 pub const ENVIRONMENT_PREFIX: &str = "AIRLOCK_";
+/// What stands between a table and its key in a variable, since one underscore is part of names.
+const SEPARATOR: &str = "__";
 
 /// The layers that settings come from; a later one wins, value by value.
 ///
@@ -40,14 +41,23 @@ impl Layers {
     }
 
     /// Adds variables such as `AIRLOCK_HANDLER__HTTP_LISTEN` for `handler.http_listen`; ignores those of others.
-    pub fn environment(self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self { figment: self.figment.merge(Environment::new(variables)) }
+    ///
+    /// An empty one counts as absent, since not every caller can unset one. Numbers, booleans and `[arrays]` are
+    /// recognised; a text that looks like one of them needs quotes of its own.
+    pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        for (name, text) in variables {
+            if let (Some(key), false) = (name.strip_prefix(ENVIRONMENT_PREFIX), text.is_empty()) {
+                let key = key.to_ascii_lowercase().replace(SEPARATOR, ".");
+                let value: Value = text.parse().unwrap_or_else(|never| match never {});
+                self = self.one(format!("variable `{name}`"), &key, value);
+            }
+        }
+        self
     }
 
     /// Adds one value, such as `handler.http_listen`, that was given with a flag of this name.
     pub fn flag(self, flag: &str, key: &str, value: impl Serialize) -> Self {
-        let value = Named { name: format!("flag `{flag}`"), value: Serialized::default(key, value) };
-        Self { figment: self.figment.merge(value) }
+        self.one(format!("flag `{flag}`"), key, value)
     }
 
     /// The settings; an error names the key, what is wrong with it, and where it was set.
@@ -56,6 +66,10 @@ impl Layers {
             let lines: Vec<_> = error.into_iter().map(|error| self.explain(&error)).collect();
             Error::Setting(lines.join("\n"))
         })
+    }
+
+    fn one(self, source: String, key: &str, value: impl Serialize) -> Self {
+        Self { figment: self.figment.merge(Named { name: source, value: Serialized::default(key, value) }) }
     }
 
     fn explain(&self, error: &figment::Error) -> String {
@@ -68,7 +82,7 @@ impl Layers {
         }
         let key = path.join(".");
         let found = self.figment.find_metadata(&key).or(error.metadata.as_ref());
-        let place = found.map(|metadata| place(metadata, &path)).unwrap_or_default();
+        let place = found.map(place).unwrap_or_default();
         match &error.kind {
             Kind::UnknownField(_, known) => {
                 format!("setting `{key}`{place} is unknown; known here are {}", known.join(", "))
@@ -80,10 +94,9 @@ impl Layers {
     }
 }
 
-fn place(metadata: &Metadata, path: &[String]) -> String {
+fn place(metadata: &Metadata) -> String {
     match &metadata.source {
         Some(Source::File(file)) => format!(" in `{}`", file.display()),
-        _ if metadata.name == environment::NAME => format!(" from the variable `{}`", environment::variable(path)),
         _ => format!(" from the {}", metadata.name),
     }
 }
