@@ -1,0 +1,234 @@
+//! Tokens and access keys against an account service that counts how often it is asked.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use client::account::AccountClient;
+use futures::future::join_all;
+use serde_json::{Value, json};
+use server::auth::{AuthError, Authenticator};
+use types::{AppId, Credential, Kind, Kinded, Secret};
+
+use crate::{
+    signer::{Signer, claims},
+    stage::{HandClock, Stage},
+};
+
+/// As much of an account service as an authenticator sees.
+struct Account {
+    signer: Mutex<Signer>,
+    clock: Arc<HandClock>,
+    away: AtomicBool,
+    keys_read: AtomicUsize,
+    exchanges: AtomicUsize,
+}
+
+impl Account {
+    fn sign(&self, claims: &Value) -> Credential {
+        Credential::Token(Secret::new(self.signer.lock().unwrap().token(claims)))
+    }
+
+    fn good_token(&self) -> Credential {
+        self.sign(&claims(self.clock.secs()))
+    }
+
+    fn asked(&self) -> (usize, usize) {
+        (self.keys_read.load(Ordering::SeqCst), self.exchanges.load(Ordering::SeqCst))
+    }
+}
+
+async fn keys(State(account): State<Arc<Account>>) -> Response {
+    account.keys_read.fetch_add(1, Ordering::SeqCst);
+    if account.away.load(Ordering::SeqCst) {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    }
+    Json(account.signer.lock().unwrap().key_set()).into_response()
+}
+
+/// Knows one key of one application.
+async fn exchange(State(account): State<Arc<Account>>, Json(body): Json<Value>) -> Response {
+    account.exchanges.fetch_add(1, Ordering::SeqCst);
+    if account.away.load(Ordering::SeqCst) {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    }
+    if (&body["username"], &body["password"]) != (&json!("my-app"), &json!("account.good")) {
+        return (StatusCode::UNAUTHORIZED, Json(json!({ "code": 401, "error": "no" }))).into_response();
+    }
+    let token = account.signer.lock().unwrap().token(&claims(account.clock.secs()));
+    Json(json!({ "access_token": token, "expires_in": 3600 })).into_response()
+}
+
+struct Scene {
+    account: Arc<Account>,
+    clock: Arc<HandClock>,
+    authenticator: Authenticator,
+    _stage: Stage,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let clock = HandClock::new();
+        let account = Arc::new(Account {
+            signer: Mutex::new(Signer::new("k1")),
+            clock: Arc::clone(&clock),
+            away: AtomicBool::new(false),
+            keys_read: AtomicUsize::new(0),
+            exchanges: AtomicUsize::new(0),
+        });
+        let router = Router::new()
+            .route("/.well-known/jwks.json", get(keys))
+            .route("/api/v2/applications/token", post(exchange))
+            .with_state(Arc::clone(&account));
+        let stage = Stage::plain(router).await;
+        let client = Arc::new(AccountClient::new(&stage.url("")).unwrap());
+        let issuers = BTreeMap::from([("account".to_owned(), client)]);
+        let authenticator = Authenticator::new(issuers, Arc::<HandClock>::clone(&clock));
+        Self { account, clock, authenticator, _stage: stage }
+    }
+
+    async fn with_token(&self, token: Credential) -> Result<(), AuthError> {
+        self.authenticator.authenticate(Some(token)).await.map(|_| ())
+    }
+
+    async fn with_key(&self, key: &str) -> Result<(), AuthError> {
+        let key = Credential::Key(key.parse().unwrap());
+        self.authenticator.authenticate_for(&app_id(), Some(key)).await.map(|_| ())
+    }
+}
+
+fn app_id() -> AppId {
+    "my-app".parse().unwrap()
+}
+
+#[tokio::test]
+async fn keys_are_read_once_and_again_after_a_minute() {
+    let scene = Scene::new().await;
+    for _ in 0..3 {
+        scene.with_token(scene.account.good_token()).await.unwrap();
+    }
+    assert_eq!(scene.account.asked(), (1, 0));
+    scene.clock.advance(Duration::from_secs(60));
+    scene.with_token(scene.account.good_token()).await.unwrap();
+    assert_eq!(scene.account.asked(), (2, 0));
+}
+
+#[tokio::test]
+async fn an_unknown_key_is_looked_for_at_most_every_ten_seconds() {
+    let scene = Scene::new().await;
+    scene.with_token(scene.account.good_token()).await.unwrap();
+    let stranger = Signer::new("k2");
+    let token = || Credential::Token(Secret::new(stranger.token(&claims(scene.clock.secs()))));
+    for _ in 0..3 {
+        assert_eq!(scene.with_token(token()).await.unwrap_err().kind(), Kind::Unauthenticated);
+    }
+    assert_eq!(scene.account.asked(), (1, 0));
+    scene.clock.advance(Duration::from_secs(10));
+    assert_eq!(scene.with_token(token()).await.unwrap_err().kind(), Kind::Unauthenticated);
+    assert_eq!(scene.account.asked(), (2, 0));
+}
+
+#[tokio::test]
+async fn a_new_key_counts_when_it_is_found_and_a_removed_one_no_longer() {
+    let scene = Scene::new().await;
+    let old = scene.account.good_token();
+    scene.with_token(old.clone()).await.unwrap();
+    *scene.account.signer.lock().unwrap() = Signer::new("k2");
+    scene.clock.advance(Duration::from_secs(10));
+    scene.with_token(old.clone()).await.unwrap();
+    scene.with_token(scene.account.good_token()).await.unwrap();
+    assert_eq!(scene.with_token(old).await.unwrap_err().kind(), Kind::Unauthenticated);
+}
+
+#[tokio::test]
+async fn known_keys_go_on_counting_while_the_account_service_is_away() {
+    let scene = Scene::new().await;
+    scene.with_token(scene.account.good_token()).await.unwrap();
+    scene.account.away.store(true, Ordering::SeqCst);
+    scene.clock.advance(Duration::from_secs(3_000));
+    scene.with_token(scene.account.good_token()).await.unwrap();
+    assert_eq!(scene.with_key("account.good").await.unwrap_err().kind(), Kind::Unavailable);
+}
+
+#[tokio::test]
+async fn without_keys_an_account_service_that_is_away_is_unavailable_and_tried_again_soon() {
+    let scene = Scene::new().await;
+    scene.account.away.store(true, Ordering::SeqCst);
+    for _ in 0..2 {
+        let error = scene.with_token(scene.account.good_token()).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Unavailable);
+    }
+    assert_eq!(scene.account.asked(), (1, 0));
+    scene.account.away.store(false, Ordering::SeqCst);
+    scene.clock.advance(Duration::from_secs(1));
+    scene.with_token(scene.account.good_token()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_exchange_counts_for_five_seconds() {
+    let scene = Scene::new().await;
+    for _ in 0..3 {
+        scene.with_key("account.good").await.unwrap();
+        assert!(matches!(scene.with_key("account.bad").await, Err(AuthError::Key { .. })));
+    }
+    assert_eq!(scene.account.asked(), (1, 2));
+    scene.clock.advance(Duration::from_secs(5));
+    scene.with_key("account.good").await.unwrap();
+    assert!(matches!(scene.with_key("account.bad").await, Err(AuthError::Key { .. })));
+    assert_eq!(scene.account.asked(), (1, 4));
+}
+
+#[tokio::test]
+async fn many_callers_with_one_key_wait_for_one_exchange() {
+    let scene = Scene::new().await;
+    let results = join_all((0..50).map(|_| scene.with_key("account.good"))).await;
+    assert!(results.into_iter().all(|result| result.is_ok()));
+    assert_eq!(scene.account.asked(), (1, 1));
+}
+
+#[tokio::test]
+async fn that_the_account_service_is_away_is_not_remembered() {
+    let scene = Scene::new().await;
+    scene.account.away.store(true, Ordering::SeqCst);
+    assert_eq!(scene.with_key("account.good").await.unwrap_err().kind(), Kind::Unavailable);
+    scene.account.away.store(false, Ordering::SeqCst);
+    scene.with_key("account.good").await.unwrap();
+}
+
+#[tokio::test]
+async fn who_is_not_known_never_reaches_the_account_service() {
+    let scene = Scene::new().await;
+    let none = scene.authenticator.authenticate(None).await.unwrap_err();
+    assert!(matches!(none, AuthError::Missing));
+    let key = Credential::Key("account.good".parse().unwrap());
+    let error = scene.authenticator.authenticate(Some(key)).await.unwrap_err();
+    assert!(matches!(error, AuthError::KeyWithoutApplication));
+    assert!(matches!(scene.with_key("elsewhere.good").await, Err(AuthError::KeyIssuer)));
+    let mut foreign = claims(scene.clock.secs());
+    foreign["iss"] = json!("elsewhere");
+    assert_eq!(scene.with_token(scene.account.sign(&foreign)).await.unwrap_err().kind(), Kind::Unauthenticated);
+    assert_eq!(scene.account.asked(), (0, 0));
+}
+
+#[tokio::test]
+async fn no_error_shows_the_credential() {
+    let scene = Scene::new().await;
+    for key in ["account.hush", "elsewhere.hush"] {
+        let error = scene.with_key(key).await.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hush"));
+    }
+    let error = scene.with_token(Credential::Token(Secret::new("hush"))).await.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("hush"));
+}

@@ -1,0 +1,145 @@
+//! Connections that are idle, slow, too many, or open when the process is asked to stop.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use axum::{Router, http::StatusCode, routing::get};
+use futures::future::join_all;
+use server::{
+    serve::{Listeners, Settings},
+    tls::Tls,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    sync::Notify,
+};
+use types::Kinded;
+
+use crate::stage::{Stage, http_client};
+
+fn hello() -> Router {
+    Router::new().route("/hello", get(async || "hello"))
+}
+
+/// A service with one route that answers when it is told to, and says when somebody waits for it.
+fn gated() -> (Router, Arc<Notify>, Arc<Notify>) {
+    let (entered, open) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (enter, gate) = (Arc::clone(&entered), Arc::clone(&open));
+    let wait = async move || {
+        enter.notify_one();
+        gate.notified().await;
+        "done"
+    };
+    (hello().route("/wait", get(wait)), entered, open)
+}
+
+/// Reads until the service closes.
+async fn closed(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    // A reset ends it as well.
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test]
+async fn an_idle_tls_connection_does_not_stop_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let tls = Tls::self_signed(folder.path(), &[], &server::system::SystemClock).unwrap();
+    let stage = Stage::both(hello(), &tls).await;
+    let address = stage.serving.addresses()[1];
+    let _idle = join_all((0..10).map(|_| TcpStream::connect(address))).await;
+    let url = format!("https://localhost:{}/hello", address.port());
+    let response = http_client(Some(tls.certificate_pem())).get(url).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_client_that_sends_nothing_or_too_slowly_is_cut() {
+    let stage = Stage::bounded(hello(), Settings { head_timeout_ms: 50, ..Settings::default() }).await;
+    for beginning in ["", "P", "PRI * HTTP/2.0\r\n", "GET /hello HTTP/1.1\r\nhost:"] {
+        let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        assert!(!closed(&mut stream).await.contains("200"), "{beginning}");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_not_cut_by_the_limit_on_heads() {
+    let (router, entered, open) = gated();
+    let stage = Stage::bounded(router, Settings { head_timeout_ms: 20, ..Settings::default() }).await;
+    let mut slow = TcpStream::connect(stage.address()).await.unwrap();
+    slow.write_all(b"GET /wait HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    entered.notified().await;
+    // That an idle connection was cut shows that the limit has passed for the other one as well.
+    assert_eq!(closed(&mut TcpStream::connect(stage.address()).await.unwrap()).await, "");
+    open.notify_one();
+    assert!(closed(&mut slow).await.ends_with("done"));
+}
+
+#[tokio::test]
+async fn no_more_connections_are_served_at_once_than_may() {
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, peak) = (Arc::clone(&running), Arc::clone(&most));
+    let count = async move || {
+        peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        now.fetch_sub(1, Ordering::SeqCst);
+        "done"
+    };
+    let router = Router::new().route("/", get(count));
+    let stage = Stage::bounded(router, Settings { connections_max: 2, ..Settings::default() }).await;
+    let answers = join_all((0..16).map(async |_| {
+        let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+        closed(&mut stream).await
+    }));
+    assert!(answers.await.iter().all(|answer| answer.ends_with("done")));
+    assert_eq!(most.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_stop_finishes_what_runs_and_refuses_what_is_new() {
+    let (router, entered, open) = gated();
+    let stage = Stage::plain(router).await;
+    let address = stage.address();
+    let mut idle = TcpStream::connect(address).await.unwrap();
+    let running = tokio::spawn(http_client(None).get(stage.url("/wait")).send());
+    entered.notified().await;
+    stage.stop.cancel();
+    // An idle connection is closed at once, and from some moment on nobody listens.
+    assert_eq!(closed(&mut idle).await, "");
+    while TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    open.notify_one();
+    assert_eq!(running.await.unwrap().unwrap().text().await.unwrap(), "done");
+    stage.serving.finished().await;
+}
+
+#[tokio::test]
+async fn a_request_that_never_ends_is_cut_at_the_end_of_the_drain() {
+    let (router, entered, _open) = gated();
+    let stage = Stage::bounded(router, Settings { drain_timeout_ms: 20, ..Settings::default() }).await;
+    let running = tokio::spawn(http_client(None).get(stage.url("/wait")).send());
+    entered.notified().await;
+    stage.stop.cancel();
+    stage.serving.finished().await;
+    assert!(running.await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_had_is_named_with_what_to_do() {
+    let taken = Listeners::new().plain("127.0.0.1:0").await.unwrap();
+    let address = taken.addresses()[0].to_string();
+    for (address, hint) in [(address.as_str(), "another program"), ("nonsense", "a host and a port")] {
+        let error = Listeners::new().plain(address).await.err().unwrap();
+        assert_eq!(error.kind(), types::Kind::Unavailable);
+        let text = error.to_string();
+        assert!(text.contains(address) && text.contains(hint), "{text}");
+    }
+}

@@ -1,0 +1,65 @@
+//! Where a credential may stand, and what is not one.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use server::auth::{AuthError, credential_of};
+use types::{Credential, Kind, Kinded, Secret};
+
+fn read(headers: &[(&'static str, &'static str)]) -> Result<Option<Credential>, AuthError> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        map.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
+    }
+    credential_of(&map)
+}
+
+fn token(text: &str) -> Option<Credential> {
+    Some(Credential::Token(Secret::new(text)))
+}
+
+fn key(text: &str) -> Option<Credential> {
+    Some(Credential::Key(text.parse().unwrap()))
+}
+
+#[test]
+fn a_credential_is_found_wherever_clients_put_it() {
+    assert_eq!(read(&[]).unwrap(), None);
+    let places = [
+        ([("authorization", "Bearer t")].as_slice(), token("t")),
+        (&[("authorization", "bearer t")], token("t")),
+        (&[("authorization", "KEY i.k")], key("i.k")),
+        (&[("token", "t")], token("t")),
+        (&[("key", "i.k")], key("i.k")),
+        (&[("grpc-metadata-token", "t")], token("t")),
+        (&[("grpc-metadata-key", "i.k")], key("i.k")),
+        (&[("token", "t"), ("key", "i.k")], token("t")),
+        (&[("token", ""), ("key", "i.k")], key("i.k")),
+        (&[("cookie", "token=t; session=s")], None),
+    ];
+    for (headers, expected) in places {
+        assert_eq!(read(headers).unwrap(), expected, "{headers:?}");
+    }
+}
+
+#[test]
+fn what_is_no_credential_is_unauthenticated() {
+    let headers = [
+        ("authorization", "t"),
+        ("authorization", "Basic YTpi"),
+        ("authorization", "Key nodot"),
+        ("authorization", "Bearer "),
+        ("key", "a.b.c"),
+    ];
+    for header in headers {
+        assert_eq!(read(&[header]).unwrap_err().kind(), Kind::Unauthenticated, "{header:?}");
+    }
+}
+
+#[test]
+fn two_credentials_in_one_place_are_invalid() {
+    for (name, value) in [("authorization", "Bearer t"), ("token", "t"), ("grpc-metadata-key", "i.k")] {
+        let error = read(&[(name, value), (name, value)]).unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid);
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    assert_eq!(read(&[("authorization", "Bearer \u{fc}")]).unwrap_err().kind(), Kind::Invalid);
+}

@@ -1,0 +1,17 @@
+//! The chassis as services use it: over real sockets on port 0, with a clock that the test sets.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+extern crate airlock_server as server;
+
+mod authenticator;
+mod connections;
+mod credentials;
+mod health;
+mod reply;
+mod requests;
+mod settings;
+mod shutdown;
+mod signer;
+mod stage;
+mod tls;
+mod verifier;

@@ -1,0 +1,216 @@
+//! Requests over REST and gRPC on one listener, plain and over TLS, and what happens to those that cannot be served.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    body::Body,
+    http::StatusCode,
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+use server::{grpc, serve::Settings, telemetry::Health, tls::Tls};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig};
+use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
+
+use crate::stage::{HandClock, Stage, http_client};
+
+/// A service with a REST route of every temper, and gRPC health.
+fn router() -> Router {
+    let health = Health::default();
+    Router::new()
+        .route("/hello", get(async || "hello"))
+        .route("/length", post(async |body: String| body.len().to_string()))
+        .route("/panic", get(async || -> &'static str { panic!("a mistake that nobody outside should read") }))
+        .route("/never", get(std::future::pending::<String>))
+        .merge(grpc::routes(&health).unwrap().routes().into_axum_router())
+}
+
+async fn json_of(response: reqwest::Response) -> (u16, Value) {
+    (response.status().as_u16(), serde_json::from_str(&response.text().await.unwrap()).unwrap())
+}
+
+async fn grpc_health(channel: Channel) -> i32 {
+    let request = HealthCheckRequest { service: String::new() };
+    HealthClient::new(channel).check(request).await.unwrap().into_inner().status
+}
+
+#[tokio::test]
+async fn rest_and_grpc_answer_on_one_listener() {
+    let stage = Stage::plain(router()).await;
+    let response = http_client(None).get(stage.url("/hello")).send().await.unwrap();
+    assert_eq!(response.text().await.unwrap(), "hello");
+    let channel = Channel::from_shared(stage.url("")).unwrap().connect().await.unwrap();
+    assert_eq!(grpc_health(channel).await, ServingStatus::Serving as i32);
+}
+
+#[tokio::test]
+async fn rest_and_grpc_answer_over_tls_to_whoever_trusts_the_announced_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let tls = Tls::self_signed(folder.path(), &[], &server::system::SystemClock).unwrap();
+    let stage = Stage::both(router(), &tls).await;
+    let port = stage.serving.addresses()[1].port();
+    let trusting = http_client(Some(tls.certificate_pem()));
+    for host in ["localhost", "127.0.0.1"] {
+        let response = trusting.get(format!("https://{host}:{port}/hello")).send().await.unwrap();
+        assert_eq!(response.text().await.unwrap(), "hello");
+    }
+    assert!(http_client(None).get(format!("https://localhost:{port}/hello")).send().await.is_err());
+
+    let trust = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(tls.certificate_pem()));
+    let endpoint = Channel::from_shared(format!("https://localhost:{port}")).unwrap().tls_config(trust).unwrap();
+    assert_eq!(grpc_health(endpoint.connect().await.unwrap()).await, ServingStatus::Serving as i32);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_in_the_words_of_the_caller() {
+    let stage = Stage::plain(router()).await;
+    let client = http_client(None);
+    let answer = json_of(client.get(stage.url("/nothing")).send().await.unwrap()).await;
+    let message = "there is no such path here";
+    assert_eq!(answer, (404, json!({ "error": message, "code": 5, "message": message })));
+    let answer = json_of(client.delete(stage.url("/hello")).send().await.unwrap()).await;
+    assert_eq!((answer.0, &answer.1["code"]), (405, &json!(12)));
+    for path in ["/handler.Nothing/Get", "/grpc.health.v1.Health/Nothing"] {
+        let call = client.post(stage.url(path)).header("content-type", "application/grpc").send().await.unwrap();
+        assert_eq!((call.status(), &call.headers()["grpc-status"]), (StatusCode::OK, &"12".parse().unwrap()));
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_an_internal_error_and_the_service_goes_on() {
+    let stage = Stage::plain(router()).await;
+    let client = http_client(None);
+    let answer = json_of(client.get(stage.url("/panic")).send().await.unwrap()).await;
+    assert_eq!(answer, (500, json!({ "error": "internal error", "code": 13, "message": "internal error" })));
+    assert_eq!(client.get(stage.url("/hello")).send().await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn every_answer_names_its_request() {
+    let stage = Stage::plain(router()).await;
+    let client = http_client(None);
+    let mut ids = Vec::new();
+    for path in ["/hello", "/nothing", "/panic"] {
+        let response = client.get(stage.url(path)).header("x-request-id", "forged").send().await.unwrap();
+        ids.push(response.headers()["x-request-id"].to_str().unwrap().to_owned());
+    }
+    assert_eq!(ids, ["0000000000000000", "0000000000000001", "0000000000000002"]);
+}
+
+#[tokio::test]
+async fn a_body_within_the_limit_is_read_and_a_larger_one_is_413() {
+    let settings = Settings { body_bytes_max: 1000, ..Settings::default() };
+    let stage = Stage::bounded(router(), settings).await;
+    let client = http_client(None);
+    let sent = async |bytes| client.post(stage.url("/length")).body(vec![b'x'; bytes]).send().await.unwrap();
+    assert_eq!(sent(1000).await.text().await.unwrap(), "1000");
+    let (status, body) = json_of(sent(1001).await).await;
+    assert_eq!((status, body["error"].as_str()), (413, Some("body not valid: must have 1000 bytes at most")));
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
+    let stage = Stage::plain(router()).await;
+    let head = "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\n";
+    assert!(raw(&stage, head.as_bytes()).await.starts_with("HTTP/1.1 413"));
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_say_its_length_ends_at_the_limit() {
+    let settings = Settings { body_bytes_max: 1000, ..Settings::default() };
+    let stage = Stage::bounded(router(), settings).await;
+    let chunk = format!("258\r\n{}\r\n", "x".repeat(600));
+    let head = "POST /length HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    assert!(raw(&stage, format!("{head}{chunk}{chunk}0\r\n\r\n").as_bytes()).await.starts_with("HTTP/1.1 413"));
+    let small = format!("{head}{chunk}0\r\n\r\n");
+    assert!(raw(&stage, small.as_bytes()).await.ends_with("600"));
+}
+
+#[tokio::test]
+async fn malformed_and_oversized_heads_are_refused() {
+    let stage = Stage::plain(router()).await;
+    let long = "x".repeat(64 * 1024);
+    let many: String = (0..200).map(|number| format!("x-{number}: y\r\n")).collect();
+    let heads = [
+        (format!("GET /hello HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {long}\r\n\r\n"), "431"),
+        (format!("GET /hello HTTP/1.1\r\nhost: x\r\n{many}\r\n"), "431"),
+        ("POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab".to_owned(), "400"),
+        ("GET /hello HTTP/1.1\r\nhost: x\r\nfolded: a\r\n b\r\n\r\n".to_owned(), "400"),
+        ("nonsense\r\n\r\n".to_owned(), "400"),
+    ];
+    for (head, status) in heads {
+        let answer = raw(&stage, head.as_bytes()).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {answer}");
+    }
+    let answer = http_client(None).get(stage.url("/hello")).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_answer_that_takes_too_long_is_given_up() {
+    let settings = Settings { request_timeout_ms: 20, ..Settings::default() };
+    let stage = Stage::bounded(router(), settings).await;
+    let answer = json_of(http_client(None).get(stage.url("/never")).send().await.unwrap()).await;
+    assert_eq!((answer.0, &answer.1["code"]), (504, &json!(4)));
+}
+
+#[tokio::test]
+async fn a_stream_over_grpc_is_not_cut_by_the_limits_of_rest() {
+    let settings = Settings { request_timeout_ms: 20, body_bytes_max: 10, ..Settings::default() };
+    let router = Router::new().route(
+        "/slow.Service/Call",
+        post(async |body: Body| {
+            tokio::time::timeout(Duration::from_millis(40), std::future::pending::<()>()).await.unwrap_err();
+            body
+        }),
+    );
+    let stage = Stage::bounded(router, settings).await;
+    let call = http_client(None).post(stage.url("/slow.Service/Call")).header("content-type", "application/grpc");
+    assert_eq!(call.body(vec![0; 100]).send().await.unwrap().bytes().await.unwrap().len(), 100);
+}
+
+#[tokio::test]
+async fn reflection_describes_the_services() {
+    use tonic_reflection::pb::v1::{
+        ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+        server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+    };
+    let stage = Stage::plain(router()).await;
+    let channel = Channel::from_shared(stage.url("")).unwrap().connect().await.unwrap();
+    let message_request = Some(MessageRequest::FileContainingSymbol("handler.ApplicationManager".to_owned()));
+    let request = ServerReflectionRequest { host: String::new(), message_request };
+    let requests = tokio_stream::iter([request]);
+    let mut answers = ServerReflectionClient::new(channel).server_reflection_info(requests).await.unwrap().into_inner();
+    let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
+    assert!(matches!(answer, MessageResponse::FileDescriptorResponse(_)), "{answer:?}");
+}
+
+/// What the service answers to these bytes until it closes, or until it has answered and we have closed our side.
+async fn raw(stage: &Stage, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+    // The service may close before it has read everything: that is an answer too.
+    let _ = stream.write_all(bytes).await;
+    let _ = stream.shutdown().await;
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        answer.extend_from_slice(&buffer[..count]);
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test]
+async fn a_certificate_of_the_wrong_time_is_not_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = HandClock::new();
+    clock.advance(Duration::from_secs(20 * 365 * 24 * 60 * 60));
+    let tls = Tls::self_signed(folder.path(), &[], &*clock).unwrap();
+    let stage = Stage::both(router(), &tls).await;
+    let url = format!("https://localhost:{}/hello", stage.serving.addresses()[1].port());
+    assert!(http_client(Some(tls.certificate_pem())).get(url).send().await.is_err());
+}

@@ -1,0 +1,91 @@
+//! Certificates: made once, kept, replaced when they must be, and read from files.
+
+use std::{fs, path::Path, time::Duration};
+
+use server::{system::SystemClock, tls::Tls};
+
+use crate::stage::HandClock;
+
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_certificate_is_made_once_and_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, again) = (
+        Tls::self_signed(folder.path(), &names(&["b.example", "a.example"]), &SystemClock).unwrap(),
+        Tls::self_signed(folder.path(), &names(&["a.example", "b.example"]), &SystemClock).unwrap(),
+    );
+    assert_eq!(first.certificate_pem(), again.certificate_pem());
+    assert_eq!(first.certificate_pem().matches("BEGIN CERTIFICATE").count(), 1);
+    assert!(!first.certificate_pem().contains("PRIVATE"));
+}
+
+#[test]
+fn other_names_or_the_end_of_its_life_give_a_new_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = HandClock::new();
+    let made = |host: &str| Tls::self_signed(folder.path(), &names(&[host]), &*clock).unwrap();
+    let first = made("a.example").certificate_pem().to_owned();
+    let other = made("b.example").certificate_pem().to_owned();
+    assert_ne!(first, other);
+    clock.advance(9 * YEAR);
+    assert_eq!(other, made("b.example").certificate_pem());
+    clock.advance(YEAR);
+    assert_ne!(other, made("b.example").certificate_pem());
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_owner_may_read_the_file_with_the_key() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    Tls::self_signed(folder.path(), &[], &SystemClock).unwrap();
+    let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_certificate_comes_from_files_with_the_chain_as_announced() {
+    let folder = tempfile::tempdir().unwrap();
+    Tls::self_signed(folder.path(), &[], &SystemClock).unwrap();
+    let file = folder.path().join("tls.pem");
+    let tls = Tls::from_files(&file, &file).unwrap();
+    assert_eq!(tls.certificate_pem().matches("BEGIN CERTIFICATE").count(), 2);
+    assert!(!tls.certificate_pem().contains("PRIVATE"));
+}
+
+#[test]
+fn what_is_no_certificate_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let nonsense = folder.path().join("nonsense.pem");
+    fs::write(&nonsense, "nonsense").unwrap();
+    let missing = folder.path().join("missing.pem");
+    let other = tempfile::tempdir().unwrap();
+    for folder in [folder.path(), other.path()] {
+        Tls::self_signed(folder, &[], &SystemClock).unwrap();
+    }
+    let (own, foreign) = (folder.path().join("tls.pem"), other.path().join("tls.pem"));
+    let only_certificate = folder.path().join("certificate.pem");
+    let chain = Tls::from_files(&own, &own).unwrap().certificate_pem().to_owned();
+    fs::write(&only_certificate, chain).unwrap();
+    assert!(Tls::from_files(&only_certificate, &own).is_ok());
+    let pairs = [(&nonsense, &own), (&missing, &own), (&only_certificate, &foreign), (&only_certificate, &nonsense)];
+    for (certificate, key) in pairs {
+        let text = Tls::from_files(certificate, key).unwrap_err().to_string();
+        assert!(text.contains(&certificate.display().to_string()), "{text}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there_or_a_name_that_is_none_is_refused() {
+    let error = Tls::self_signed(Path::new("/nowhere/at/all"), &[], &SystemClock).unwrap_err();
+    assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let error = Tls::self_signed(folder.path(), &names(&["n\u{f6}"]), &SystemClock).unwrap_err();
+    assert!(error.to_string().contains("n\u{f6}"), "{error}");
+}

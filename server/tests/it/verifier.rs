@@ -1,0 +1,193 @@
+//! Which tokens count: every way in which one can be bad, beside the good one that it differs from.
+
+use jsonwebtoken::{Algorithm, EncodingKey, crypto};
+use serde_json::{Value, json};
+use server::auth::{AuthError, TokenError, Verifier};
+use types::{Claims, Clock, Kind, Kinded};
+
+use crate::{
+    signer::{Signer, claims, unsigned},
+    stage::HandClock,
+};
+
+/// Verifies at a fixed time with the keys of `signer`.
+fn verify(signer: &Signer, token: &str) -> Result<Claims, TokenError> {
+    Verifier::new("account", &signer.key_set()).verify(token, HandClock::new().now())
+}
+
+/// Claims that are good at that time, changed by one member; null removes it.
+fn changed(member: &str, value: Value) -> Value {
+    let mut claims = claims(HandClock::new().secs());
+    match value {
+        Value::Null => claims.as_object_mut().unwrap().remove(member),
+        value => claims.as_object_mut().unwrap().insert(member.to_owned(), value),
+    };
+    claims
+}
+
+/// Fails unless the token is refused, as a caller without a credential is.
+#[track_caller]
+fn refused(signer: &Signer, what: &str, token: &str) {
+    match verify(signer, token) {
+        Ok(_) => panic!("accepted: {what}"),
+        Err(error) => assert_eq!(AuthError::from(error).kind(), Kind::Unauthenticated, "{what}"),
+    }
+}
+
+#[test]
+fn a_good_token_gives_its_claims() {
+    let signer = Signer::new("k1");
+    let claims = verify(&signer, &signer.token(&changed("jti", json!("t1")))).unwrap();
+    assert_eq!(claims.sub, "5c0ffee5c0ffee5c0ffee5c0");
+    assert!(claims.allows(&"my-app".parse().unwrap(), types::ApplicationRight::Settings));
+    assert!(!claims.allows(&"my-app".parse().unwrap(), types::ApplicationRight::Delete));
+}
+
+#[test]
+fn a_header_that_names_no_algorithm_or_another_is_refused() {
+    let signer = Signer::new("k1");
+    for alg in ["none", "None", "NONE", "HS256", "RS256", "PS256", "ES384", "EdDSA", "es256", ""] {
+        let header = json!({ "typ": "JWT", "alg": alg, "kid": "k1" });
+        assert_eq!(
+            verify(&signer, &signer.sign(&header, &changed("jti", json!("t1")))),
+            Err(TokenError::Algorithm),
+            "{alg}"
+        );
+    }
+    for alg in [json!(256), json!(["ES256"]), json!({}), Value::Null] {
+        let header = json!({ "typ": "JWT", "alg": alg, "kid": "k1" });
+        refused(&signer, "an algorithm that is no text", &signer.sign(&header, &changed("jti", json!("t1"))));
+    }
+    let header = json!({ "typ": "JWT", "alg": "none", "kid": "k1" });
+    refused(&signer, "no signature", &format!("{}.", unsigned(&header, &changed("jti", json!("t1")))));
+    refused(&signer, "no algorithm", &signer.sign(&json!({ "kid": "k1" }), &changed("jti", json!("t1"))));
+}
+
+#[test]
+fn the_public_key_is_no_shared_secret() {
+    let signer = Signer::new("k1");
+    let header = json!({ "typ": "JWT", "alg": "HS256", "kid": "k1" });
+    let pem = signer.public_pem.as_str();
+    let der = rustls_pki_types::pem::PemObject::from_pem_slice(pem.as_bytes());
+    let der: rustls_pki_types::SubjectPublicKeyInfoDer<'_> = der.unwrap();
+    let point = &der[der.len() - 65..];
+    for secret in [pem.as_bytes(), pem.trim_end().as_bytes(), &der[..], point] {
+        let message = unsigned(&header, &changed("jti", json!("t1")));
+        let signature = crypto::sign(message.as_bytes(), &EncodingKey::from_secret(secret), Algorithm::HS256);
+        refused(&signer, "HS256 with the public key", &format!("{message}.{}", signature.unwrap()));
+    }
+}
+
+#[test]
+fn only_a_key_of_the_issuer_counts_under_its_own_id() {
+    let (signer, stranger) = (Signer::new("k1"), Signer::new("k1"));
+    refused(&signer, "another key of the same id", &stranger.token(&changed("jti", json!("t1"))));
+    let long = "k".repeat(64 * 1024);
+    for key_id in ["k2", "", "../k1", "http://example.com/k1", "k1' or '1'='1", "k*", "k1\0", long.as_str()] {
+        let header = json!({ "typ": "JWT", "alg": "ES256", "kid": key_id });
+        refused(&signer, key_id, &signer.sign(&header, &changed("jti", json!("t1"))));
+    }
+    let header = json!({ "typ": "JWT", "alg": "ES256" });
+    refused(&signer, "no key id", &signer.sign(&header, &changed("jti", json!("t1"))));
+}
+
+#[test]
+fn a_header_cannot_bring_its_own_key_or_rules() {
+    let (signer, stranger) = (Signer::new("k1"), Signer::new("k1"));
+    let members = [
+        ("jwk", serde_json::to_value(&stranger.key_set().keys[0]).unwrap()),
+        ("jku", json!("http://127.0.0.1:1/keys")),
+        ("x5u", json!("http://127.0.0.1:1/chain")),
+        ("x5c", json!(["AAAA"])),
+        ("crit", json!(["exp"])),
+        ("b64", json!(false)),
+        ("zip", json!("DEF")),
+    ];
+    for (member, value) in members {
+        let mut header = signer.header();
+        header.as_object_mut().unwrap().insert(member.to_owned(), value);
+        refused(&signer, member, &signer.sign(&header, &changed("jti", json!("t1"))));
+        refused(&signer, member, &stranger.sign(&header, &changed("jti", json!("t1"))));
+    }
+}
+
+#[test]
+fn a_changed_or_malformed_token_is_refused() {
+    let signer = Signer::new("k1");
+    let good = signer.token(&changed("jti", json!("t1")));
+    assert!(verify(&signer, &good).is_ok());
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let richer = unsigned(&signer.header(), &changed("apps", json!({ "my-app": ["settings", "delete"] })));
+    refused(&signer, "other claims", &format!("{richer}.{signature}"));
+    refused(&signer, "a shorter signature", &good[..good.len() - 4]);
+    refused(&signer, "no signature", &format!("{message}."));
+    refused(&signer, "a missing segment", message);
+    refused(&signer, "a segment too many", &format!("{good}.e30"));
+    refused(&signer, "five segments, as encrypted tokens have", &format!("{good}.e30.e30"));
+    refused(&signer, "padding", &format!("{good}="));
+    refused(&signer, "spaces", &format!(" {good}"));
+    for text in ["", ".", "..", "...", "e30.e30.e30", "%%%.%%%.%%%", "null"] {
+        refused(&signer, text, text);
+    }
+    let long = signer.token(&changed("name", json!({ "first": "x".repeat(16 * 1024) })));
+    assert_eq!(verify(&signer, &long), Err(TokenError::TooLong));
+}
+
+#[test]
+fn times_count_with_30_seconds_of_leeway() {
+    let (signer, now) = (Signer::new("k1"), HandClock::new().secs());
+    let checks = [
+        ("exp", now - 29, Ok(())),
+        ("exp", now - 30, Err(TokenError::Expired)),
+        ("exp", 0, Err(TokenError::Expired)),
+        ("iat", now + 30, Ok(())),
+        ("iat", now + 31, Err(TokenError::Early)),
+        ("nbf", now + 30, Ok(())),
+        ("nbf", now + 31, Err(TokenError::Early)),
+        ("nbf", 0, Ok(())),
+        ("exp", u64::MAX, Ok(())),
+    ];
+    for (member, value, expected) in checks {
+        let verdict = verify(&signer, &signer.token(&changed(member, json!(value)))).map(|_| ());
+        assert_eq!(verdict, expected, "{member} {value}, now {now}");
+    }
+}
+
+#[test]
+fn claims_have_exactly_their_types() {
+    let (signer, now) = (Signer::new("k1"), HandClock::new().secs());
+    let values = [
+        ("exp", json!((now + 3600).to_string())),
+        ("exp", json!(now as f64 + 3600.5)),
+        ("exp", json!(-1)),
+        ("exp", Value::Null),
+        ("iat", json!((now - 60).to_string())),
+        ("iat", Value::Null),
+        ("nbf", json!((now - 60).to_string())),
+        ("sub", json!(1)),
+        ("sub", Value::Null),
+        ("jti", json!(1)),
+        ("type", json!(["user"])),
+        ("scope", json!("apps:my-app")),
+        ("scope", json!(["everything"])),
+        ("apps", json!({ "my-app": "settings" })),
+        ("apps", json!({ "my-app": ["everything"] })),
+        ("apps", json!({ "Not An Id": ["settings"] })),
+        ("name", json!("Ada")),
+        ("interchangeable", json!("yes")),
+    ];
+    for (member, value) in values {
+        refused(&signer, &format!("{member} {value}"), &signer.token(&changed(member, value)));
+    }
+}
+
+#[test]
+fn another_issuer_or_audience_is_refused() {
+    let signer = Signer::new("k1");
+    for issuer in [json!("other"), json!("Account"), json!(["account"]), json!(""), Value::Null] {
+        refused(&signer, &format!("issuer {issuer}"), &signer.token(&changed("iss", issuer)));
+    }
+    for audience in [json!("somebody"), json!(["account"]), json!("")] {
+        refused(&signer, &format!("audience {audience}"), &signer.token(&changed("aud", audience)));
+    }
+}
