@@ -1,0 +1,60 @@
+//! The service itself: what it is given, and what its nouns share.
+
+use std::sync::Arc;
+
+use store::Store;
+use types::{Clock, Random};
+
+use crate::{Keys, Result, Settings, document::Documents, password::Passwords, signing::Signer};
+
+/// The account service; cheap to clone.
+///
+/// What it does is written beside its nouns: users, applications, EUIs, access keys, collaborators, tokens.
+#[derive(Clone)]
+pub struct Account {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) documents: Documents,
+    pub(crate) passwords: Passwords,
+    pub(crate) signer: Signer,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+}
+
+impl Account {
+    /// Opens the service on a store; makes the signing key and the first OAuth clients when they are not there.
+    ///
+    /// Fails when a setting is not valid, the store is away, or `keys` are not those that the store was sealed with.
+    pub async fn open(
+        settings: Settings,
+        keys: Keys,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+    ) -> Result<Self> {
+        settings.check()?;
+        let documents = Documents::new(store);
+        let signer = Signer::open(&settings.issuer, &documents, &keys, random.as_ref(), clock.now()).await?;
+        let passwords = Passwords::new(settings.password_checks_max, Arc::clone(&random))?;
+        let account =
+            Self { settings: Arc::new(settings), keys: Arc::new(keys), documents, passwords, signer, clock, random };
+        account.create_first_clients().await?;
+        Ok(account)
+    }
+
+    /// The id that tokens and access keys name as their issuer.
+    pub fn issuer(&self) -> &str {
+        &self.settings.issuer
+    }
+
+    /// Whether the service can do its work, for readiness.
+    pub async fn check(&self) -> Result<()> {
+        self.documents.check().await
+    }
+
+    pub(crate) fn random_bytes<const COUNT: usize>(&self) -> [u8; COUNT] {
+        let mut bytes = [0; COUNT];
+        self.random.fill(&mut bytes);
+        bytes
+    }
+}

@@ -1,0 +1,85 @@
+//! The settings of the account service and their defaults.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use types::{ClientId, Scope, Secret};
+
+use crate::{Error, Result, eui::EuiBlock};
+
+/// The settings of the account service.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where the HTTP API listens.
+    pub http_listen: String,
+    /// The id that tokens and access keys name as their issuer; changing it makes all of them worthless.
+    pub issuer: String,
+    /// The block from which applications are given EUIs: the first EUI of it and how many bits are fixed.
+    ///
+    /// The default is locally administered. Set it to the block that the IEEE assigned to you if you have one.
+    #[schemars(with = "String")]
+    pub eui_block: EuiBlock,
+    /// Whether clients of the first party may log in with a user's name and password.
+    pub password_grant: bool,
+    /// How many passwords are checked at once; each takes 19 MiB. Zero is one for each core.
+    pub password_checks_max: usize,
+    /// OAuth clients to create when they do not exist yet; afterwards the store has the say.
+    ///
+    /// By default `airlock`, which is public, and `ttnctl` with the secret `ttnctl`, which TTN v2's command line has
+    /// built in. Both belong to the first party and may ask for every scope.
+    #[schemars(with = "BTreeMap<String, ClientSettings>", extend("writeOnly" = true))]
+    pub clients: BTreeMap<ClientId, ClientSettings>,
+}
+
+/// An OAuth client to create on the first start.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClientSettings {
+    /// Its secret; a client without one is public.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub secret: Option<Secret>,
+    /// Whether it belongs to the operator, so that users may trust it with their password.
+    #[serde(default)]
+    pub first_party: bool,
+    /// The general scopes that it may ask for.
+    #[schemars(with = "Vec<String>")]
+    pub scope: Vec<Scope>,
+}
+
+impl Settings {
+    /// Refuses what no service can run with.
+    pub(crate) fn check(&self) -> Result<()> {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if self.issuer.is_empty() || self.issuer.len() > 36 || !self.issuer.bytes().all(plain) {
+            let must = "must have 1 to 36 lowercase letters, digits and dashes";
+            return Err(Error::Setting { name: "account.issuer", must });
+        }
+        if self.clients.values().flat_map(|client| &client.scope).any(|scope| *scope != scope.general()) {
+            let must = "must be general: profile, apps, gateways, components or clients";
+            return Err(Error::Setting { name: "account.clients.<id>.scope", must });
+        }
+        Ok(())
+    }
+}
+
+impl Default for Settings {
+    /// Our own command line as a public client, and the one that TTN v2's command line has built in.
+    fn default() -> Self {
+        let scope = [Scope::Profile, Scope::Apps, Scope::Gateways, Scope::Components, Scope::Clients].to_vec();
+        let client = |id: &str, secret: Option<&str>| {
+            let secret = secret.map(Secret::new);
+            Some((id.parse().ok()?, ClientSettings { secret, first_party: true, scope: scope.clone() }))
+        };
+        Self {
+            http_listen: "127.0.0.1:8000".to_owned(),
+            issuer: "airlock-account".to_owned(),
+            eui_block: EuiBlock::default(),
+            password_grant: true,
+            password_checks_max: 0,
+            clients: [client("airlock", None), client("ttnctl", Some("ttnctl"))].into_iter().flatten().collect(),
+        }
+    }
+}

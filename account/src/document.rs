@@ -1,0 +1,125 @@
+//! JSON documents in the store, each read and replaced as a whole.
+//!
+//! A document is one aggregate: a rule that spans its parts is checked on what was read and holds because the store
+//! refuses the replacement when somebody else changed the document in between.
+
+use std::sync::Arc;
+
+use serde::{Serialize, de::DeserializeOwned};
+use store::{Batch, Commit, Entry, Key, Store, Version};
+use types::Timestamp;
+
+use crate::{Error, Result};
+
+/// How many documents are asked for at once.
+const READ_MAX: usize = 100;
+
+/// The documents of this service.
+#[derive(Clone)]
+pub(crate) struct Documents {
+    store: Arc<dyn Store>,
+}
+
+/// A document as it was read.
+#[derive(Debug)]
+pub(crate) struct Stored<T> {
+    /// What it says.
+    pub(crate) value: T,
+    key: Key,
+    version: Version,
+}
+
+impl Documents {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+
+    /// Reads one document.
+    pub(crate) async fn read<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Stored<T>>> {
+        let found = self.store.get(std::slice::from_ref(key)).await?;
+        found.into_iter().next().flatten().map(Stored::parse).transpose()
+    }
+
+    /// Reads several documents, in the order asked for.
+    pub(crate) async fn read_all<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<Stored<T>>>> {
+        let mut all = Vec::with_capacity(keys.len());
+        for some in keys.chunks(READ_MAX) {
+            for entry in self.store.get(some).await? {
+                all.push(entry.map(Stored::parse).transpose()?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The keys below a prefix, in order, `limit` at most.
+    pub(crate) async fn keys(&self, prefix: &Key, limit: usize) -> Result<Vec<Key>> {
+        Ok(self.store.list(prefix, None, limit).await?.into_iter().map(|entry| entry.key).collect())
+    }
+
+    /// Writes a new document; says `false` when there is one already.
+    pub(crate) async fn create<T: Serialize>(&self, key: &Key, value: &T) -> Result<bool> {
+        self.commit(Batch::new().expect_absent(key.clone()).put(key.clone(), json(key, value)?)).await
+    }
+
+    /// Writes a document whatever was there.
+    pub(crate) async fn put<T: Serialize>(&self, key: &Key, value: &T) -> Result<()> {
+        self.commit(Batch::new().put(key.clone(), json(key, value)?)).await.map(drop)
+    }
+
+    /// Writes a new document that vanishes at `expires`; says `false` when there is one already.
+    pub(crate) async fn create_until<T: Serialize>(&self, key: &Key, value: &T, expires: Timestamp) -> Result<bool> {
+        let bytes = json(key, value)?;
+        self.commit(Batch::new().expect_absent(key.clone()).put_until(key.clone(), bytes, unix_ms(expires))).await
+    }
+
+    /// Writes back what was read and changed; says `false` when somebody else changed it in between.
+    pub(crate) async fn replace<T: Serialize>(&self, stored: &Stored<T>) -> Result<bool> {
+        let bytes = json(&stored.key, &stored.value)?;
+        self.commit(stored.unchanged().put(stored.key.clone(), bytes)).await
+    }
+
+    /// Like [`Documents::replace`], for a document that vanishes at `expires`.
+    pub(crate) async fn replace_until<T: Serialize>(&self, stored: &Stored<T>, expires: Timestamp) -> Result<bool> {
+        let bytes = json(&stored.key, &stored.value)?;
+        self.commit(stored.unchanged().put_until(stored.key.clone(), bytes, unix_ms(expires))).await
+    }
+
+    /// Deletes what was read; says `false` when somebody else changed it in between.
+    pub(crate) async fn delete<T>(&self, stored: &Stored<T>) -> Result<bool> {
+        self.commit(stored.unchanged().delete(stored.key.clone())).await
+    }
+
+    /// Whether the store answers.
+    pub(crate) async fn check(&self) -> Result<()> {
+        Ok(self.store.check().await?)
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<bool> {
+        Ok(matches!(self.store.commit(batch).await?, Commit::Done))
+    }
+}
+
+impl<T> Stored<T> {
+    /// The beginning of a change that must find the document as it was read.
+    fn unchanged(&self) -> Batch {
+        Batch::new().expect(self.key.clone(), self.version)
+    }
+}
+
+impl<T: DeserializeOwned> Stored<T> {
+    fn parse(entry: Entry) -> Result<Self> {
+        let Entry { key, value, version } = entry;
+        match serde_json::from_slice(&value) {
+            Ok(value) => Ok(Self { value, key, version }),
+            Err(source) => Err(Error::Record { key: key.to_string(), source }),
+        }
+    }
+}
+
+fn json<T: Serialize>(key: &Key, value: &T) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|source| Error::Record { key: key.to_string(), source })
+}
+
+fn unix_ms(time: Timestamp) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(0)
+}

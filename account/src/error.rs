@@ -1,0 +1,202 @@
+//! Why the account service refuses a call or cannot answer it.
+
+use std::convert::Infallible;
+
+use types::{AppEui, AppId, ApplicationRight, IdError, Kind, Kinded, Scope, ScopeError, UnknownRight};
+
+use crate::oauth::Refusal;
+
+/// What a call gives.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call is refused, or why it cannot be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something in the request is not as it must be.
+    #[error("{what} not valid: {must}")]
+    Invalid {
+        /// What was given.
+        what: &'static str,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// An id is none.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// A right is none.
+    #[error(transparent)]
+    Right(#[from] UnknownRight),
+    /// A scope is none.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// The body cannot be read.
+    #[error("body not valid: {0}")]
+    Body(String),
+    /// The body comes in a form that this endpoint does not take.
+    #[error("content type not supported: send {0}")]
+    ContentType(&'static str),
+    /// The body is larger than any that makes sense.
+    #[error("body not valid: must have at most {bytes_max} bytes")]
+    BodySize {
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// There is no valid credential.
+    #[error(transparent)]
+    Credential(#[from] server::auth::AuthError),
+    /// The access key opens nothing here; an unknown application and a wrong key look alike.
+    #[error("access key not valid for this application: it may be mistyped, deleted, or of another application")]
+    Key,
+    /// The token does not cover this.
+    #[error("token lacks the scope `{0}`: exchange it at /users/restrict-token, or log in with that scope")]
+    MissingScope(Scope),
+    /// The caller lacks a right.
+    #[error("missing right `{right}` on application `{app_id}`: ask one of its collaborators")]
+    MissingRight {
+        /// The application.
+        app_id: AppId,
+        /// What is missing.
+        right: ApplicationRight,
+    },
+    /// The caller wants to hand out what they do not have.
+    #[error("right `{0}` cannot be granted by somebody who does not have it")]
+    Escalation(ApplicationRight),
+    /// Only people may do this.
+    #[error("a {0} cannot do this: log in and send a user's token")]
+    NotUser(&'static str),
+    /// Only components may do this.
+    #[error("only a component's token can do this: send client credentials as Basic, or nothing")]
+    NotComponent,
+    /// The token was not made for exchanging.
+    #[error("token cannot be exchanged: use the one that the login gave")]
+    NotInterchangeable,
+    /// The user has no rights there, or it does not exist.
+    #[error("no rights to `{0}`, or it does not exist")]
+    NoRights(Scope),
+    /// It would leave nobody who can add collaborators.
+    #[error("the last collaborator with the right `collaborators` must keep it: give it to somebody else first")]
+    LastCollaborator,
+    /// There is none, or none that the caller may see.
+    #[error("{what} `{id}` not found")]
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+        /// Its id or name.
+        id: String,
+    },
+    /// The id or name is taken.
+    #[error("{what} `{id}` is taken: choose another")]
+    Taken {
+        /// What was to be created.
+        what: &'static str,
+        /// Its id or name.
+        id: String,
+    },
+    /// Another application has this EUI.
+    #[error("EUI {0} belongs to another application")]
+    EuiTaken(AppEui),
+    /// There are as many as there may be.
+    #[error("{what} not added: there are {count_max} already, which is the limit; delete one first")]
+    Full {
+        /// What was to be added.
+        what: &'static str,
+        /// The limit.
+        count_max: usize,
+    },
+    /// Every EUI that was drawn is taken.
+    #[error("EUI not added: the block of this network is full, ask its operator for a larger one")]
+    BlockFull,
+    /// Others changed the same thing all the time.
+    #[error("{what} is being changed by others: try again")]
+    Contended {
+        /// What was to be changed.
+        what: &'static str,
+    },
+    /// Too many passwords are being checked at once.
+    #[error("too many logins at once: try again in a second")]
+    Busy,
+    /// A token request is refused, in the words of OAuth 2.0.
+    #[error("{reason}")]
+    OAuth {
+        /// The word that programs read.
+        refusal: Refusal,
+        /// What people read.
+        reason: String,
+    },
+    /// A setting is not as it must be.
+    #[error("setting `{name}` not valid: {must}")]
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// The file with the key that opens the store's secrets cannot be used.
+    #[error("cannot use the key file {path}: {must}")]
+    KeyFile {
+        /// Where it is.
+        path: String,
+        /// What it must be.
+        must: &'static str,
+        /// What the system says.
+        source: Option<std::io::Error>,
+    },
+    /// A secret in the store does not open with our key.
+    #[error("cannot open the {0} in the store: the key file is not the one that it was sealed with, restore that one")]
+    Sealed(&'static str),
+    /// What the store holds is not what this version writes.
+    #[error("cannot read `{key}` in the store: it was written by another version, or damaged")]
+    Record {
+        /// Which entry.
+        key: String,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// Cryptography failed where it should not.
+    #[error("cannot {0}")]
+    Crypto(&'static str),
+    /// The store does not answer.
+    #[error("cannot use the store")]
+    Store(#[from] store::Error),
+}
+
+impl Error {
+    /// No such application, or none that the caller may see.
+    pub(crate) fn no_application(app_id: &AppId) -> Self {
+        Self::NotFound { what: "application", id: app_id.to_string() }
+    }
+
+    /// A refused token request.
+    pub(crate) fn oauth(refusal: Refusal, reason: impl Into<String>) -> Self {
+        Self::OAuth { refusal, reason: reason.into() }
+    }
+}
+
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl Kinded for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Invalid { .. } | Self::Id(_) | Self::Right(_) | Self::Scope(_) => Kind::Invalid,
+            Self::Body(_) | Self::ContentType(_) | Self::Setting { .. } => Kind::Invalid,
+            Self::BodySize { .. } => Kind::TooLarge,
+            Self::Credential(error) => error.kind(),
+            Self::Key => Kind::Unauthenticated,
+            Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
+            Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable | Self::NoRights(_) => Kind::Denied,
+            Self::LastCollaborator | Self::Full { .. } | Self::BlockFull => Kind::Denied,
+            Self::NotFound { .. } => Kind::NotFound,
+            Self::Taken { .. } | Self::EuiTaken(_) => Kind::AlreadyExists,
+            Self::Contended { .. } => Kind::Conflict,
+            Self::Busy => Kind::Exhausted,
+            Self::OAuth { refusal: Refusal::Client, .. } => Kind::Unauthenticated,
+            Self::OAuth { .. } => Kind::Invalid,
+            Self::KeyFile { .. } | Self::Sealed(_) | Self::Record { .. } | Self::Crypto(_) => Kind::Internal,
+            Self::Store(_) => Kind::Unavailable,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Passwords: what they must be, and how they are kept and checked.
+
+use std::sync::Arc;
+
+use argon2::{
+    Algorithm, Argon2, Params,
+    password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use types::{Random, Secret};
+
+use crate::{Error, Result};
+
+/// The fewest characters of a password.
+const CHARACTERS_MIN: usize = 8;
+/// The most characters of a password.
+const CHARACTERS_MAX: usize = 128;
+/// The memory of one check: 19 MiB, as OWASP advises.
+const MEMORY_KIB: u32 = 19 * 1024;
+/// How often the memory is gone through.
+const PASSES: u32 = 2;
+/// How many checks may wait for each that runs.
+const WAITING_PER_CHECK: usize = 32;
+
+/// Hashes and checks passwords, few at a time.
+///
+/// Checks beyond those that run wait; beyond those that may wait they are refused, so that a flood of logins neither
+/// takes the memory nor holds up anything else.
+#[derive(Clone)]
+pub(crate) struct Passwords {
+    running: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+    nobody: Arc<str>,
+    random: Arc<dyn Random>,
+}
+
+/// What of a password is kept: a PHC string.
+pub(crate) type PasswordRecord = String;
+
+/// Refuses passwords that are too short, or too long to be typed.
+pub(crate) fn check(password: &Secret) -> Result<()> {
+    let characters = password.expose().chars().count();
+    if (CHARACTERS_MIN..=CHARACTERS_MAX).contains(&characters) {
+        Ok(())
+    } else {
+        Err(Error::Invalid { what: "password", must: "must have 8 to 128 characters" })
+    }
+}
+
+impl Passwords {
+    /// Makes room for this many checks at once; zero is one for each core.
+    pub(crate) fn new(checks_max: usize, random: Arc<dyn Random>) -> Result<Self> {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let checks = if checks_max == 0 { cores() } else { checks_max };
+        let nobody = hash("a password that no user has", &salt(random.as_ref()))?.into();
+        Ok(Self {
+            running: Arc::new(Semaphore::new(checks)),
+            waiting: Arc::new(Semaphore::new(checks.saturating_mul(WAITING_PER_CHECK + 1).min(Semaphore::MAX_PERMITS))),
+            nobody,
+            random,
+        })
+    }
+
+    /// What to keep of a new password.
+    pub(crate) async fn record(&self, password: Secret) -> Result<PasswordRecord> {
+        check(&password)?;
+        let salt = salt(self.random.as_ref());
+        self.run(move || hash(password.expose(), &salt)).await?
+    }
+
+    /// Whether the password fits the record; without one the same work is done in vain.
+    pub(crate) async fn fits(&self, password: Secret, record: Option<PasswordRecord>) -> Result<bool> {
+        let known = record.is_some();
+        let record = record.unwrap_or_else(|| self.nobody.to_string());
+        // No record has a password this long: hashing megabytes would only be work.
+        if password.expose().len() > CHARACTERS_MAX * char::MAX.len_utf8() {
+            return Ok(false);
+        }
+        let fits = self.run(move || fits(password.expose(), &record)).await??;
+        Ok(fits && known)
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let place = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Error::Busy)?;
+        let turn = Arc::clone(&self.running).acquire_owned().await.map_err(|_| Error::Busy)?;
+        // The permits go along, because the work goes on when the caller does not wait for it.
+        let held: [OwnedSemaphorePermit; 2] = [place, turn];
+        let task = move || {
+            let done = work();
+            drop(held);
+            done
+        };
+        tokio::task::spawn_blocking(task).await.map_err(|_| Error::Crypto("check a password"))
+    }
+}
+
+fn argon2() -> Result<Argon2<'static>> {
+    let params = Params::new(MEMORY_KIB, PASSES, 1, None).map_err(|_| Error::Crypto("set up Argon2"))?;
+    Ok(Argon2::new(Algorithm::Argon2id, argon2::Version::V0x13, params))
+}
+
+fn salt(random: &dyn Random) -> [u8; 16] {
+    let mut salt = [0; 16];
+    random.fill(&mut salt);
+    salt
+}
+
+fn hash(password: &str, salt: &[u8]) -> Result<PasswordRecord> {
+    let record: PasswordHash =
+        argon2()?.hash_password_with_salt(password.as_bytes(), salt).map_err(|_| Error::Crypto("hash a password"))?;
+    Ok(record.to_string())
+}
+
+fn fits(password: &str, record: &str) -> Result<bool> {
+    let record = PasswordHash::new(record).map_err(|_| Error::Crypto("read a password's record"))?;
+    Ok(argon2()?.verify_password(password.as_bytes(), &record).is_ok())
+}

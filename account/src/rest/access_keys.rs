@@ -1,0 +1,64 @@
+//! `/applications/{app_id}/access-keys`: the access keys of an application.
+
+use api::rest::account::{AccessKey, NewAccessKey};
+use axum::{
+    Json,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use types::ApplicationRight;
+
+use super::{
+    body::JsonBody,
+    caller::{AppPath, AppPathAnd, WantsJson},
+    reply::Reply,
+};
+use crate::{
+    Account,
+    access::{Caller, State as Which},
+};
+
+pub(super) async fn list(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPath(app_id): AppPath,
+) -> Result<Json<Vec<AccessKey>>, Reply> {
+    let access = account.access(&caller, &app_id, Which::Active).await?;
+    access.require(ApplicationRight::Settings)?;
+    Ok(Json(account.show_keys(&access.application.value, &access.rights)?))
+}
+
+/// Creates a key. The specification answers nothing; clients that understand JSON get the key.
+pub(super) async fn create(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPath(app_id): AppPath,
+    WantsJson(wants_json): WantsJson,
+    JsonBody(new): JsonBody<NewAccessKey>,
+) -> Result<Response, Reply> {
+    let key = account.create_key(&caller, &app_id, &new).await?;
+    Ok(match wants_json {
+        true => (StatusCode::CREATED, Json(key)).into_response(),
+        false => StatusCode::NO_CONTENT.into_response(),
+    })
+}
+
+pub(super) async fn get(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPathAnd(app_id, name): AppPathAnd<String>,
+) -> Result<Json<AccessKey>, Reply> {
+    let access = account.access(&caller, &app_id, Which::Active).await?;
+    access.require(ApplicationRight::Settings)?;
+    Ok(Json(account.show_key_named(&access.application.value, &access.rights, &name)?))
+}
+
+pub(super) async fn delete(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPathAnd(app_id, name): AppPathAnd<String>,
+) -> Result<StatusCode, Reply> {
+    account.delete_key(&caller, &app_id, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

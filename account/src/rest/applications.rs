@@ -1,0 +1,134 @@
+//! `/applications`: the applications themselves.
+
+use api::rest::account::{Application as Body, NewApplication};
+use axum::{
+    Json,
+    extract::{Query, State, rejection::QueryRejection},
+    http::StatusCode,
+};
+use serde::Deserialize;
+use types::{ApplicationRight, Scope};
+
+use super::{body::JsonBody, caller::AppPath, reply::Reply};
+use crate::{
+    Account, Error,
+    access::{Access, Caller, State as Which},
+    application::{Application, Rights},
+};
+
+/// What a list may be asked for.
+#[derive(Deserialize)]
+pub(super) struct ListQuery {
+    #[serde(default)]
+    deleted: Option<String>,
+}
+
+/// What can be changed of an application; other members are ignored, as clients send back what they read.
+#[derive(Deserialize)]
+pub(super) struct Update {
+    name: Option<String>,
+}
+
+pub(super) async fn list(
+    State(account): State<Account>,
+    caller: Caller,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> Result<Json<Vec<Body>>, Reply> {
+    let user_id = caller.user_with(&Scope::Apps)?;
+    let Query(query) = query.map_err(|error| Error::Body(error.body_text()))?;
+    let deleted_too = query.deleted.as_deref() == Some("1");
+    let mut all = account.applications_of(&user_id).await?;
+    all.retain(|application| deleted_too || application.deleted.is_none());
+    let mut bodies = Vec::with_capacity(all.len());
+    for application in all {
+        let rights = application.collaborators.get(&user_id).cloned().unwrap_or_default();
+        bodies.push(account.show(&application, &rights).await?);
+    }
+    Ok(Json(bodies))
+}
+
+pub(super) async fn create(
+    State(account): State<Account>,
+    caller: Caller,
+    JsonBody(new): JsonBody<NewApplication>,
+) -> Result<(StatusCode, Json<Body>), Reply> {
+    let user_id = caller.user_with(&Scope::Apps)?;
+    let application = account.create_application(&user_id, new).await?;
+    let rights = ApplicationRight::ALL.iter().copied().collect();
+    Ok((StatusCode::CREATED, Json(account.show(&application, &rights).await?)))
+}
+
+pub(super) async fn get(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPath(app_id): AppPath,
+) -> Result<Json<Body>, Reply> {
+    let mut access = account.access_to_read(&caller, &app_id, Which::Active).await?;
+    account.settle(&mut access.application.value).await?;
+    if let Ok(user_id) = caller.user() {
+        account.repair_index(&user_id, &app_id).await?;
+    }
+    let Access { application, rights } = access;
+    Ok(Json(account.show(&application.value, &rights).await?))
+}
+
+pub(super) async fn update(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPath(app_id): AppPath,
+    JsonBody(update): JsonBody<Update>,
+) -> Result<StatusCode, Reply> {
+    let missing = || Error::Invalid { what: "body", must: "must have a name" };
+    account.rename_application(&caller, &app_id, &update.name.ok_or_else(missing)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn delete(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPath(app_id): AppPath,
+) -> Result<StatusCode, Reply> {
+    account.delete_application(&caller, &app_id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn restore(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPath(app_id): AppPath,
+) -> Result<StatusCode, Reply> {
+    account.restore_application(&caller, &app_id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn rights(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPath(app_id): AppPath,
+) -> Result<Json<Rights>, Reply> {
+    Ok(Json(account.access_to_read(&caller, &app_id, Which::Active).await?.rights))
+}
+
+impl Account {
+    /// An application as somebody with these rights may see it.
+    async fn show(&self, application: &Application, rights: &Rights) -> Result<Body, Error> {
+        let collaborators = match rights.contains(&ApplicationRight::Collaborators) {
+            true => Some(self.collaborators(application).await?),
+            false => None,
+        };
+        let access_keys = match rights.contains(&ApplicationRight::Settings) {
+            true => Some(self.show_keys(application, rights)?),
+            false => None,
+        };
+        Ok(Body {
+            id: application.id.clone(),
+            name: application.name.clone(),
+            euis: application.euis.clone(),
+            created: application.created,
+            rights: rights.iter().copied().collect(),
+            collaborators,
+            access_keys,
+            deleted: application.deleted,
+        })
+    }
+}

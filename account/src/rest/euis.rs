@@ -1,0 +1,60 @@
+//! `/applications/{app_id}/euis`: the EUIs of an application.
+
+use axum::{
+    Json,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde_json::json;
+use types::AppEui;
+
+use super::{
+    caller::{AppPath, AppPathAnd, WantsJson},
+    reply::Reply,
+};
+use crate::{
+    Account,
+    access::{Caller, State as Which},
+    eui,
+};
+
+pub(super) async fn list(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPath(app_id): AppPath,
+) -> Result<Json<Vec<AppEui>>, Reply> {
+    let mut access = account.access_to_read(&caller, &app_id, Which::Active).await?;
+    account.settle(&mut access.application.value).await?;
+    Ok(Json(access.application.value.euis))
+}
+
+/// Adds one of the network's block. The specification has a bare string; SDKs of v2 read an object.
+pub(super) async fn create(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPath(app_id): AppPath,
+    WantsJson(wants_json): WantsJson,
+) -> Result<Response, Reply> {
+    let eui = account.add_drawn_eui(&caller, &app_id).await?;
+    let body = if wants_json { Json(json!({ "eui": eui })).into_response() } else { Json(eui).into_response() };
+    Ok((StatusCode::CREATED, body).into_response())
+}
+
+pub(super) async fn add(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPathAnd(app_id, eui): AppPathAnd<String>,
+) -> Result<StatusCode, Reply> {
+    account.add_eui(&caller, &app_id, eui::parse(&eui)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn delete(
+    State(account): State<Account>,
+    caller: Caller,
+    AppPathAnd(app_id, eui): AppPathAnd<String>,
+) -> Result<StatusCode, Reply> {
+    account.remove_eui(&caller, &app_id, eui::parse(&eui)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

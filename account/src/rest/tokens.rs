@@ -1,0 +1,106 @@
+//! Tokens: `/users/token`, the exchanges, and the keys that verify them.
+
+use api::rest::account::{KeyDocument, RestrictAnswer, RestrictRequest, TokenAnswer, TokenRequest};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderName, header},
+};
+use jsonwebtoken::jwk::JwkSet;
+use types::{AccessKey, AppId, Secret};
+
+use super::{
+    body::{AnyBody, JsonBody},
+    caller::{AppPath, Asker},
+    reply::{ExchangeReply, Reply},
+};
+use crate::{Account, Error, Refusal, access::Caller, metrics, token::TOKEN_SECONDS};
+
+/// Tokens do not belong into caches.
+type NoStore = [(HeaderName, &'static str); 1];
+const NO_STORE: NoStore = [(header::CACHE_CONTROL, "no-store")];
+
+pub(super) async fn token(
+    State(account): State<Account>,
+    asker: Asker,
+    AnyBody(request): AnyBody<TokenRequest>,
+) -> Result<(NoStore, Json<TokenAnswer>), Reply> {
+    let basic = match asker {
+        Asker::Client(basic) => Some(basic),
+        Asker::Nobody => None,
+        Asker::Bearer(_) => return Err(Error::oauth(Refusal::Request, "a token cannot ask for a token here").into()),
+    };
+    Ok((NO_STORE, Json(account.token(basic, request).await?)))
+}
+
+pub(super) async fn restrict(
+    State(account): State<Account>,
+    caller: Caller,
+    JsonBody(request): JsonBody<RestrictRequest>,
+) -> Result<(NoStore, Json<RestrictAnswer>), Reply> {
+    let access_token = account.restrict_token(&caller, &request.scope).await?;
+    metrics::issued("restrict");
+    Ok((NO_STORE, Json(RestrictAnswer { access_token })))
+}
+
+pub(super) async fn exchange(
+    State(account): State<Account>,
+    asker: Asker,
+    AnyBody(request): AnyBody<TokenRequest>,
+) -> Result<(NoStore, Json<TokenAnswer>), ExchangeReply> {
+    let missing = || Error::Invalid { what: "body", must: "must have username and password: application id and key" };
+    let app_id = request.username.as_deref().ok_or_else(missing)?;
+    let key = request.password.ok_or_else(missing)?;
+    exchanged(&account, asker, app_id, &key).await
+}
+
+pub(super) async fn exchange_for(
+    State(account): State<Account>,
+    asker: Asker,
+    AppPath(app_id): AppPath,
+    AnyBody(request): AnyBody<TokenRequest>,
+) -> Result<(NoStore, Json<TokenAnswer>), ExchangeReply> {
+    if request.username.is_some_and(|username| username != app_id.as_str()) {
+        return Err(
+            Error::Invalid { what: "username", must: "must be the application in the path, or left out" }.into()
+        );
+    }
+    let missing = || Error::Invalid { what: "body", must: "must have password: an access key" };
+    let key = request.password.ok_or_else(missing)?;
+    exchanged(&account, asker, app_id.as_str(), &key).await
+}
+
+pub(super) async fn key(State(account): State<Account>) -> Json<KeyDocument> {
+    Json(KeyDocument { algorithm: "ES256".to_owned(), key: account.signer.published().pem.clone() })
+}
+
+pub(super) async fn jwks(State(account): State<Account>) -> Json<JwkSet> {
+    Json(account.signer.published().jwks.clone())
+}
+
+/// Exchanges a key, which proves itself: who asks need not be known, but what they say of themselves must be true.
+async fn exchanged(
+    account: &Account,
+    asker: Asker,
+    app_id: &str,
+    key: &Secret,
+) -> Result<(NoStore, Json<TokenAnswer>), ExchangeReply> {
+    match asker {
+        Asker::Nobody => {}
+        Asker::Client(basic) => account.check_client(basic).await?,
+        Asker::Bearer(caller) => caller.component()?,
+    }
+    // What is no id or no key at all opens as little as a wrong one, and is told the same.
+    let (Ok(app_id), Ok(key)) = (app_id.parse::<AppId>(), key.expose().parse::<AccessKey>()) else {
+        metrics::refused("access_key");
+        return Err(Error::Key.into());
+    };
+    let exchanged = account.exchange_key(&app_id, &key).await;
+    match &exchanged {
+        Ok(_) => metrics::issued("access_key"),
+        Err(_) => metrics::refused("access_key"),
+    }
+    let answer =
+        TokenAnswer { token_type: None, access_token: exchanged?, expires_in: TOKEN_SECONDS, refresh_token: None };
+    Ok((NO_STORE, Json(answer)))
+}
