@@ -89,7 +89,10 @@ fn bytes(call: &Call<'_>, function: &Function, returned: &Value) -> Result<Vec<u
     }
     let length = call.made(function, returned.length())?;
     if length > BYTES_MAX {
-        return Err(Failure::output(function.slot, format!("returned {length} bytes; at most {BYTES_MAX} can be sent")));
+        return Err(Failure::output(
+            function.slot,
+            format!("returned {length} bytes; at most {BYTES_MAX} can be sent"),
+        ));
     }
     let mut bytes = Vec::with_capacity(length as usize);
     for index in 0..length as u32 {

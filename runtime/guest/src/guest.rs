@@ -102,6 +102,11 @@ fn prepare(realm: Realm) -> Result<(), Thrown> {
     log::install(realm)?;
     let math = realm.value_of(c"Math")?;
     math.define(realm.atom("random"), realm.function(c"random", random, 0)?)?;
+    let module = realm.object()?;
+    let exports = realm.object()?;
+    module.set(realm.atom("exports"), exports.share(realm))?;
+    realm.global().define(realm.atom("module"), module)?;
+    realm.global().define(realm.atom("exports"), exports)?;
     realm.value_of(WARM)?;
     Ok(())
 }

@@ -138,7 +138,11 @@ impl<'a> Writer<'a> {
             return Err(Refusal::TooDeep);
         }
         self.parents.push(identity);
-        if value.is_array() { self.array(value)? } else { self.object(value)? }
+        if value.is_array() {
+            self.array(value)?
+        } else {
+            self.object(value)?
+        }
         self.parents.pop();
         Ok(())
     }

@@ -15,5 +15,5 @@ mod memory;
 mod names;
 mod uplink;
 #[path = "../../src/wire.rs"]
-#[allow(dead_code, reason = "the host uses the rest")]
+#[allow(dead_code, unreachable_pub, reason = "compiled into the host as well, which uses the rest")]
 mod wire;

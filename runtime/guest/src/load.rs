@@ -69,6 +69,8 @@ fn load_text(guest: &Guest, slot: Slot, dialect: Option<Dialect>, text: &[u8]) -
         .map_err(fail(Kind::Thrown))?
         .ok_or_else(|| Failure::new(slot, Kind::Syntax, Function::expected(slot, dialect)))?;
     function.globals = globals.settle(guest, slot, function.dialect).map_err(fail(Kind::Thrown))?;
+    // Kept for ever: freeing them when a call sets the globals would dirty half a dozen pages.
+    std::mem::forget(globals);
     if function.dialect == Dialect::Ts013
         && let Some(decode) = Function::find_decode_downlink(guest, slot).map_err(fail(Kind::Thrown))?
     {

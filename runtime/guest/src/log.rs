@@ -115,9 +115,10 @@ fn field(guest: &Guest, argument: &Value) -> String {
         Err(Refusal::Circular) => r#""[circular]""#,
         Err(Refusal::TooDeep | Refusal::TooManyKeys) => r#""[too large]""#,
         Err(Refusal::BigInt) if argument.primitive() == Primitive::BigInt => {
-            return argument.text().map_or_else(|_| r#""[bigint]""#.to_owned(), |text| {
-                format!(r#""{}n""#, String::from_utf8_lossy(&text))
-            });
+            return argument.text().map_or_else(
+                |_| r#""[bigint]""#.to_owned(),
+                |text| format!(r#""{}n""#, String::from_utf8_lossy(&text)),
+            );
         }
         Err(Refusal::BigInt) => r#""[contains a bigint]""#,
         Err(Refusal::Threw(_)) => r#""[threw while it was shown]""#,

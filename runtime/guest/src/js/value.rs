@@ -195,8 +195,7 @@ impl Value {
     pub(crate) fn call<const N: usize>(&self, this: &Value, arguments: [&Value; N]) -> Result<Value, Thrown> {
         let mut raw = arguments.map(|argument| argument.raw);
         // SAFETY: function, receiver and arguments are live until the call is over.
-        let returned =
-            unsafe { qjs::JS_Call(self.realm.raw(), self.raw, this.raw, N as c_int, raw.as_mut_ptr()) };
+        let returned = unsafe { qjs::JS_Call(self.realm.raw(), self.raw, this.raw, N as c_int, raw.as_mut_ptr()) };
         self.realm.result(returned)
     }
 
@@ -206,9 +205,7 @@ impl Value {
         let flags = (qjs::JS_GPN_STRING_MASK | qjs::JS_GPN_ENUM_ONLY) as c_int;
         // SAFETY: the value is live; the table is ours once the call has succeeded.
         let status = unsafe {
-            qjs::JS_GetOwnPropertyNames(
-                self.realm.raw(), &raw mut keys.table, &raw mut keys.length, self.raw, flags
-            )
+            qjs::JS_GetOwnPropertyNames(self.realm.raw(), &raw mut keys.table, &raw mut keys.length, self.raw, flags)
         };
         if status < 0 { Err(self.realm.thrown()) } else { Ok(keys) }
     }

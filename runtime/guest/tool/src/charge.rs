@@ -1,81 +1,91 @@
-//! What a stretch of code costs: about as many units as instructions run from one payment to the next.
+//! What a stretch of code costs: as many units as the shortest way through it has instructions.
+//!
+//! So fuel is never more than the instructions that were run, on whichever way. Measured on scripts of very different
+//! kinds it stays within a small factor of time; charging the mean of all ways was worse by far, because an
+//! interpreter's loop is a choice between a few hundred ways of which the usual ones are the short ones.
 
 use std::collections::BTreeMap;
 use walrus::ir::{Instr, InstrSeqId};
 use walrus::{FunctionId, LocalFunction};
 
+/// What a way costs that ends in a trap, or leaves where it should come round.
+const NEVER: u64 = u64::MAX;
+
 /// Charges of one function: its entry, and each loop header.
 pub(crate) struct Charges {
-    pub(crate) entry: i64,
-    pub(crate) loops: Vec<(InstrSeqId, i64)>,
+    pub(crate) entry: u64,
+    pub(crate) loops: BTreeMap<InstrSeqId, u64>,
 }
 
 impl Charges {
     /// Works out the charges of `function`, given what calls of functions that do not pay themselves cost.
-    pub(crate) fn of(function: &LocalFunction, calls: &BTreeMap<FunctionId, i64>) -> Self {
-        let mut walk = Walk { function, calls, after: BTreeMap::new(), loops: Vec::new() };
-        let entry = walk.sequence(function.entry_block(), 0.0);
+    pub(crate) fn of(function: &LocalFunction, calls: &BTreeMap<FunctionId, u64>) -> Self {
+        let mut walk = Walk { function, calls, after: BTreeMap::new(), loops: BTreeMap::new() };
+        // A branch to the outermost label returns.
+        walk.after.insert(function.entry_block(), 0);
+        let entry = walk.sequence(function.entry_block(), 0);
         Self { entry: units(entry), loops: walk.loops }
     }
 }
 
-fn units(cost: f64) -> i64 {
-    cost.ceil().max(1.0) as i64
+/// A payment is never nothing, else a cycle could be free.
+fn units(cost: u64) -> u64 {
+    if cost == NEVER { 1 } else { cost.max(1) }
 }
 
 struct Walk<'a> {
     function: &'a LocalFunction,
-    calls: &'a BTreeMap<FunctionId, i64>,
-    /// What is still to come at the target of a branch to this label.
-    after: BTreeMap<InstrSeqId, f64>,
-    loops: Vec<(InstrSeqId, i64)>,
+    calls: &'a BTreeMap<FunctionId, u64>,
+    /// The cost that is still to come when one branches to this label.
+    after: BTreeMap<InstrSeqId, u64>,
+    loops: BTreeMap<InstrSeqId, u64>,
 }
 
 impl Walk<'_> {
-    /// The cost from the start of `label` on, when `rest` comes after its end and both ways of a branch are taken
-    /// equally often. A loop pays for its body itself, each time round.
-    fn sequence(&mut self, label: InstrSeqId, rest: f64) -> f64 {
-        let mut cost = rest;
-        for (instruction, _) in self.function.block(label).instrs.iter().rev() {
-            cost = self.instruction(instruction, cost);
-        }
-        cost
+    /// The cost from the start of `label` on, when `rest` comes after its end.
+    fn sequence(&mut self, label: InstrSeqId, rest: u64) -> u64 {
+        let instructions = &self.function.block(label).instrs;
+        instructions.iter().rev().fold(rest, |rest, (instruction, _)| self.instruction(instruction, rest))
     }
 
-    fn instruction(&mut self, instruction: &Instr, rest: f64) -> f64 {
-        match instruction {
+    fn instruction(&mut self, instruction: &Instr, rest: u64) -> u64 {
+        let others = match instruction {
             Instr::Block(block) => {
                 self.after.insert(block.seq, rest);
-                self.sequence(block.seq, rest)
+                return self.sequence(block.seq, rest);
             }
-            Instr::Loop(body) => {
-                let outer = std::mem::take(&mut self.after);
-                let cost = self.sequence(body.seq, 0.0);
-                self.after = outer;
-                self.loops.push((body.seq, units(cost)));
-                rest
-            }
+            Instr::Loop(body) => return self.repeat(body.seq, rest),
             Instr::IfElse(branch) => {
                 self.after.insert(branch.consequent, rest);
                 self.after.insert(branch.alternative, rest);
-                let consequent = self.sequence(branch.consequent, rest);
-                let alternative = self.sequence(branch.alternative, rest);
-                1.0 + (consequent + alternative) / 2.0
+                self.sequence(branch.consequent, rest).min(self.sequence(branch.alternative, rest))
             }
-            Instr::Br(branch) => 1.0 + self.target(branch.block),
-            Instr::BrIf(branch) => 1.0 + (self.target(branch.block) + rest) / 2.0,
+            Instr::Br(branch) => self.target(branch.block),
+            Instr::BrIf(branch) => self.target(branch.block).min(rest),
             Instr::BrTable(table) => {
-                let targets = table.blocks.iter().chain([&table.default]).map(|label| self.target(*label));
-                1.0 + targets.sum::<f64>() / (table.blocks.len() + 1) as f64
+                let targets = table.blocks.iter().chain([&table.default]);
+                targets.map(|label| self.target(*label)).min().unwrap_or(NEVER)
             }
-            Instr::Return(_) | Instr::Unreachable(_) => 1.0,
-            Instr::Call(call) => 1.0 + rest + self.calls.get(&call.func).copied().unwrap_or(0) as f64,
-            _ => 1.0 + rest,
-        }
+            Instr::Return(_) => 0,
+            Instr::Unreachable(_) => return NEVER,
+            Instr::Call(call) => rest.saturating_add(self.calls.get(&call.func).copied().unwrap_or(0)),
+            _ => rest,
+        };
+        others.saturating_add(1)
     }
 
-    /// Branches back to a loop, or out of the one being looked at, cost nothing more here.
-    fn target(&self, label: InstrSeqId) -> f64 {
-        self.after.get(&label).copied().unwrap_or(0.0)
+    /// A loop pays for itself, each time round; what is left to those before it is the way out.
+    fn repeat(&mut self, body: InstrSeqId, rest: u64) -> u64 {
+        let outside = std::mem::take(&mut self.after);
+        self.after.insert(body, 0);
+        let round = self.sequence(body, NEVER);
+        self.after = outside;
+        self.loops.insert(body, units(round));
+        self.after.insert(body, NEVER);
+        self.sequence(body, rest)
+    }
+
+    fn target(&self, label: InstrSeqId) -> u64 {
+        self.after.get(&label).copied().unwrap_or(NEVER)
     }
 }

@@ -49,7 +49,10 @@ fn check_state(module: &Module) -> Result<()> {
         _ => bail!("exports no global `{name}`"),
     };
     let allowed = [exported(FUEL)?, exported(STACK_POINTER)?];
-    ensure!(module.globals.iter().all(|global| !global.mutable || allowed.contains(&global.id())), "a third global can change");
+    ensure!(
+        module.globals.iter().all(|global| !global.mutable || allowed.contains(&global.id())),
+        "a third global can change"
+    );
     ensure!(module.memories.iter().count() == 1 && module.tables.iter().count() <= 1, "more than one memory or table");
     ensure!(module.data.iter().all(|data| matches!(data.kind, DataKind::Active { .. })), "a data segment is passive");
     ensure!(
@@ -132,14 +135,25 @@ impl<'a> Visitor<'a> for Loops<'a> {
 
 /// Whether what `label` holds starts with a payment that traps below zero.
 fn pays(function: &LocalFunction, label: InstrSeqId, fuel: GlobalId) -> bool {
-    let instructions: Vec<&Instr> = function.block(label).instrs.iter().take(9).map(|(instruction, _)| instruction).collect();
-    let [Instr::GlobalGet(read), Instr::Const(Const { value: Value::I64(units) }), Instr::Binop(_), Instr::LocalTee(kept), rest @ ..] =
-        &instructions[..]
+    let instructions: Vec<&Instr> =
+        function.block(label).instrs.iter().take(9).map(|(instruction, _)| instruction).collect();
+    let [
+        Instr::GlobalGet(read),
+        Instr::Const(Const { value: Value::I64(units) }),
+        Instr::Binop(_),
+        Instr::LocalTee(kept),
+        rest @ ..,
+    ] = &instructions[..]
     else {
         return false;
     };
-    let [Instr::GlobalSet(written), Instr::LocalGet(tested), Instr::Const(Const { value: Value::I64(0) }), Instr::Binop(_), Instr::IfElse(trap)] =
-        rest
+    let [
+        Instr::GlobalSet(written),
+        Instr::LocalGet(tested),
+        Instr::Const(Const { value: Value::I64(0) }),
+        Instr::Binop(_),
+        Instr::IfElse(trap),
+    ] = rest
     else {
         return false;
     };

@@ -8,8 +8,16 @@ use walrus::{ConstExpr, ExportItem, FunctionId, GlobalId, ImportKind, InstrSeqBu
 const ENOSYS: i32 = 52;
 
 /// What the module shall export once it is closed; the last is used by the next step and goes with it.
-const EXPORTS: [&str; 8] =
-    ["memory", "alloc", "load", "call", "stage", crate::meter::FUEL, crate::meter::STACK_POINTER, crate::snapshot::INITIALIZE];
+const EXPORTS: [&str; 8] = [
+    "memory",
+    "alloc",
+    "load",
+    "call",
+    "stage",
+    crate::meter::FUEL,
+    crate::meter::STACK_POINTER,
+    crate::snapshot::INITIALIZE,
+];
 
 /// Gives every imported function a body, and adds the fuel counter.
 pub(crate) fn run(wasm: &[u8]) -> Result<Vec<u8>> {
@@ -22,8 +30,12 @@ pub(crate) fn run(wasm: &[u8]) -> Result<Vec<u8>> {
         stub(&mut module, &name, function, fuel)?;
     }
     rename_export(&mut module, "__stack_pointer", crate::meter::STACK_POINTER)?;
-    let surplus: Vec<_> =
-        module.exports.iter().filter(|export| !EXPORTS.contains(&export.name.as_str())).map(|export| export.id()).collect();
+    let surplus: Vec<_> = module
+        .exports
+        .iter()
+        .filter(|export| !EXPORTS.contains(&export.name.as_str()))
+        .map(walrus::Export::id)
+        .collect();
     surplus.into_iter().for_each(|export| module.exports.delete(export));
     walrus::passes::gc::run(&mut module);
     Ok(module.emit_wasm())
@@ -49,7 +61,9 @@ fn stub(module: &mut Module, name: &str, function: FunctionId, fuel: GlobalId) -
     if results.len() > 1 || results.iter().any(|result| name != "fuel_left" && *result != ValType::I32) {
         bail!("the import `{name}` returns something unforeseen");
     }
-    module.replace_imported_func(function, |(builder, _)| body(builder)).with_context(|| format!("failed to stub `{name}`"))?;
+    module
+        .replace_imported_func(function, |(builder, _)| body(builder))
+        .with_context(|| format!("failed to stub `{name}`"))?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Who calls whom, and which functions must pay so that no cycle of calls is free.
 
 use std::collections::{BTreeMap, BTreeSet};
-use walrus::ir::{Call, Instr, Visitor, dfs_in_order};
+use walrus::ir::{Call, Visitor, dfs_in_order};
 use walrus::{ElementItems, FunctionId, FunctionKind, LocalFunction, Module};
 
 /// Direct calls of each function that has a body.
@@ -23,7 +23,8 @@ impl Calls {
         let mut done: BTreeSet<FunctionId> = paying.clone();
         let mut left: BTreeSet<FunctionId> = self.callees.keys().copied().filter(|id| !paying.contains(id)).collect();
         loop {
-            let is_free = |id: &FunctionId| self.callees[id].iter().all(|callee| done.contains(callee) || !left.contains(callee));
+            let is_free =
+                |id: &FunctionId| self.callees[id].iter().all(|callee| done.contains(callee) || !left.contains(callee));
             let next: Vec<FunctionId> = left.iter().copied().filter(is_free).collect();
             if next.is_empty() {
                 return if left.is_empty() { Ok(order) } else { Err(left) };
@@ -81,10 +82,4 @@ fn callees(function: &LocalFunction) -> BTreeSet<FunctionId> {
     let mut collect = Collect::default();
     dfs_in_order(&mut collect, function, function.entry_block());
     collect.0
-}
-
-/// Whether the instruction calls.
-#[allow(dead_code)]
-pub(crate) fn is_call(instruction: &Instr) -> bool {
-    matches!(instruction, Instr::Call(_) | Instr::CallIndirect(_))
 }

@@ -8,7 +8,9 @@ use crate::close;
 use crate::graph::{self, Calls};
 use anyhow::{Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
-use walrus::ir::{BinaryOp, Binop, Const, GlobalGet, GlobalSet, IfElse, Instr, InstrSeqId, InstrSeqType, LocalGet, LocalTee};
+use walrus::ir::{
+    BinaryOp, Binop, Const, GlobalGet, GlobalSet, IfElse, Instr, InstrSeqId, InstrSeqType, LocalGet, LocalTee,
+};
 use walrus::ir::{Unreachable, Value};
 use walrus::{ExportItem, FunctionId, FunctionKind, GlobalId, LocalFunction, LocalId, Module, ValType};
 
@@ -68,7 +70,7 @@ fn put_in(function: &mut LocalFunction, charges: &Charges, pays: bool, fuel: Glo
 }
 
 /// Puts `fuel -= units; if fuel < 0 { unreachable }` before what `label` holds.
-fn prepend(function: &mut LocalFunction, label: InstrSeqId, units: i64, fuel: GlobalId, left: LocalId) {
+fn prepend(function: &mut LocalFunction, label: InstrSeqId, units: u64, fuel: GlobalId, left: LocalId) {
     let builder = function.builder_mut();
     let mut arm = |instructions: &[Instr]| {
         let mut arm = builder.dangling_instr_seq(InstrSeqType::Simple(None));
@@ -79,7 +81,7 @@ fn prepend(function: &mut LocalFunction, label: InstrSeqId, units: i64, fuel: Gl
     let alternative = arm(&[]);
     let payment = [
         Instr::GlobalGet(GlobalGet { global: fuel }),
-        Instr::Const(Const { value: Value::I64(units) }),
+        Instr::Const(Const { value: Value::I64(units as i64) }),
         Instr::Binop(Binop { op: BinaryOp::I64Sub }),
         Instr::LocalTee(LocalTee { local: left }),
         Instr::GlobalSet(GlobalSet { global: fuel }),

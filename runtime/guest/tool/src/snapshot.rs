@@ -31,7 +31,7 @@ pub(crate) fn run(wasm: &[u8]) -> Result<Vec<u8>> {
 /// The module without the empty passive segments that stand for data already in place: they are not of WebAssembly 1.0.
 fn without_passive_data(wasm: &[u8]) -> Result<Vec<u8>> {
     let mut module = close::parse(wasm)?;
-    let passive: Vec<_> = module.data.iter().filter(|data| data.is_passive()).map(|data| data.id()).collect();
+    let passive: Vec<_> = module.data.iter().filter(|data| data.is_passive()).map(walrus::Data::id).collect();
     passive.into_iter().for_each(|data| module.data.delete(data));
     Ok(module.emit_wasm())
 }
