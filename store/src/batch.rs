@@ -93,6 +93,14 @@ impl Batch {
         self.checks.is_empty() && self.changes.is_empty()
     }
 
+    /// The queues that messages are pushed to, once for each message.
+    pub(crate) fn pushes(&self) -> impl Iterator<Item = &Key> + Clone {
+        self.changes.iter().filter_map(|change| match change {
+            Change::Push { queue, .. } => Some(queue),
+            _ => None,
+        })
+    }
+
     /// Refuses what a cluster could not do at once, and what is too large.
     ///
     /// The key is one of the batch, and names its tag; there is none when the batch is empty.

@@ -7,6 +7,8 @@ mod bucket;
 mod open;
 mod queue;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::{ops::Bound, path::Path, sync::Arc, time::Duration};

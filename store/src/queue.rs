@@ -1,8 +1,10 @@
 //! Queues: messages that stay until somebody acknowledges them.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
-use crate::{Error, Key};
+use crate::{Error, Key, UnixMillis};
 
 /// The most messages that one call leases.
 pub const LEASES_MAX: usize = 256;
@@ -28,6 +30,12 @@ pub(crate) fn check_consumer(consumer: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::invalid("name of consumer", consumer, "1 to 128 visible ASCII characters are allowed"))
+}
+
+/// The moment from which a message that is leased now is delivered again; at least a millisecond later.
+pub(crate) fn lease_end(now: UnixMillis, visible_after: Duration) -> UnixMillis {
+    let lease_ms = u64::try_from(visible_after.as_millis()).unwrap_or(UnixMillis::MAX);
+    now.saturating_add(lease_ms.max(1)).min(1 << 53)
 }
 
 /// The error of a queue that holds [`QUEUE_LENGTH_MAX`] messages.

@@ -49,7 +49,7 @@ impl Redis {
         let connection = Connection::open(settings).await?;
         let timeout = Duration::from_millis(settings.response_timeout_ms);
         let listener = Listener::start(connection::nodes(settings)?, names.channels(), timeout);
-        let store = Self { connection, listener, scripts: Scripts::new(), names, clock };
+        let store = Self { connection, listener, scripts: Scripts::new(Names(settings.prefix.clone())), names, clock };
         store.check_format().await?;
         Ok(store)
     }
@@ -113,7 +113,7 @@ impl Store for Redis {
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
         check_after(prefix, after)?;
         let now = self.clock.now_ms();
-        let call = self.scripts.list(&self.names, prefix, after, limit.min(LIST_MAX), now);
+        let call = self.scripts.list(prefix, after, limit.min(LIST_MAX), now);
         let found: Vec<(String, Bytes)> = self.run("list entries", call).await?;
         let mut listed = Vec::with_capacity(found.len());
         for (path, bytes) in found {
@@ -126,7 +126,7 @@ impl Store for Redis {
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
         let Some(key) = batch.check()? else { return Ok(Commit::Done) };
         let queues = scripts::queues(&batch);
-        let call = self.scripts.commit(&self.names, key, &batch, &queues, self.clock.now_ms());
+        let call = self.scripts.commit(key, &batch, &queues, self.clock.now_ms());
         match self.run::<i64>("commit a batch", call).await? {
             1 => Ok(Commit::Done),
             0 => Ok(Commit::Conflict),
@@ -135,9 +135,7 @@ impl Store for Redis {
     }
 
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
-        let mut call = self.scripts.take_token.prepare_invoke();
-        call.key(self.names.bucket(key)).arg(self.clock.now_ms().saturating_mul(1000));
-        call.arg(rate.per_micros()).arg(rate.fill_micros());
+        let call = self.scripts.take_token(key, rate, self.clock.now_ms());
         match self.run("take a token", call).await? {
             (1_u8, micros) => Ok(rate.taken(micros)),
             (_, micros) => Ok(Token::Wait(Duration::from_micros(micros))),
@@ -152,15 +150,16 @@ impl Store for Redis {
         visible_after: Duration,
     ) -> Result<Vec<Lease>, Error> {
         check_consumer(consumer)?;
-        let time = (self.clock.now_ms(), visible_after);
-        let call = self.scripts.reserve(&self.names, queue, consumer, count.min(LEASES_MAX), time);
+        let now = self.clock.now_ms();
+        let lease = now..queue::lease_end(now, visible_after);
+        let call = self.scripts.reserve(queue, consumer, count.min(LEASES_MAX), lease);
         let found: Vec<(u64, u32, Bytes)> = self.run("reserve messages", call).await?;
         let lease = |(id, deliveries, value)| Lease { id, consumer: consumer.to_owned(), deliveries, value };
         Ok(found.into_iter().map(lease).collect())
     }
 
     async fn ack(&self, queue: &Key, lease: &Lease) -> Result<bool, Error> {
-        let call = self.scripts.ack(&self.names, queue, lease);
+        let call = self.scripts.ack(queue, lease);
         self.run("acknowledge a message", call).await
     }
 

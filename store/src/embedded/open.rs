@@ -30,7 +30,7 @@ pub(super) fn file(path: &Path) -> Result<Database, Error> {
         DatabaseError::Storage(StorageError::Io(source)) => unwritable(source),
         other => Error::Corrupt { what: format!("the file {}", path.display()), source: Some(other.into()) },
     };
-    let backend = FileBackend::new(file).map_err(|error| failed(error))?;
+    let backend = FileBackend::new(file).map_err(&failed)?;
     Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend).map_err(failed)
 }
 

@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 use redb::ReadableTable;
 
 use super::tables::{Fault, Tables};
-use crate::{Error, Key, Lease};
+use crate::{Error, Key, Lease, queue::lease_end};
 
 /// A message as it is kept.
 struct Message {
@@ -35,8 +35,7 @@ impl Tables<'_> {
         count: usize,
         visible_after: Duration,
     ) -> Result<Vec<Lease>, Fault> {
-        let lease_ms = u64::try_from(visible_after.as_millis()).unwrap_or(u64::MAX).max(1);
-        let until = self.now.saturating_add(lease_ms);
+        let until = lease_end(self.now, visible_after);
         let mut leases = Vec::new();
         for id in self.next_ids(queue, count)? {
             let Some(mut message) = self.message(queue, id)? else { continue };

@@ -126,13 +126,9 @@ impl<'txn> Tables<'txn> {
 
     /// Refuses the batch before its first change when a queue could not take what it pushes.
     fn check_room(&self, batch: &Batch) -> Result<(), Fault> {
-        let pushes = batch.changes.iter().filter_map(|change| match change {
-            Change::Push { queue, .. } => Some(queue),
-            _ => None,
-        });
-        for queue in pushes.clone() {
+        for queue in batch.pushes() {
             let length = self.lengths.get(queue.as_str())?.map_or(0, |length| length.value());
-            let added = pushes.clone().filter(|other| *other == queue).count() as u64;
+            let added = batch.pushes().filter(|other| *other == queue).count() as u64;
             if length + added > QUEUE_LENGTH_MAX {
                 return Err(Fault::Refused(queue::full(queue)));
             }

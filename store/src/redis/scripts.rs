@@ -1,32 +1,30 @@
 //! The scripts that run inside Redis, and how their arguments are laid out.
 
-use std::time::Duration;
+use std::ops::Range;
 
 use redis::{Script, ScriptInvocation};
 
 use super::names::Names;
-use crate::{
-    Batch, Key, Lease, QUEUE_LENGTH_MAX, UnixMillis,
-    batch::Change,
-    record::{self, NEVER},
-};
+use crate::{Batch, Key, Lease, QUEUE_LENGTH_MAX, Rate, UnixMillis, batch::Change, record::kept_expiry};
 
 /// How many expired entries a commit removes beyond twice what it changes.
 const SWEEP_SPARE: usize = 64;
 
-/// The scripts with their hashes.
+/// The scripts with their hashes, and the names that they work on.
 pub(super) struct Scripts {
+    names: Names,
     commit: Script,
     list: Script,
-    pub(super) take_token: Script,
+    take_token: Script,
     reserve: Script,
     ack: Script,
 }
 
 impl Scripts {
     /// Hashes the scripts; they are loaded where they are first missed.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(names: Names) -> Self {
         Self {
+            names,
             commit: Script::new(include_str!("commit.lua")),
             list: Script::new(include_str!("list.lua")),
             take_token: Script::new(include_str!("take_token.lua")),
@@ -36,16 +34,9 @@ impl Scripts {
     }
 
     /// One commit; `key` is any of the batch, `queues` those that it pushes to.
-    pub(super) fn commit(
-        &self,
-        names: &Names,
-        key: &Key,
-        batch: &Batch,
-        queues: &[&Key],
-        now: UnixMillis,
-    ) -> ScriptInvocation<'_> {
+    pub(super) fn commit(&self, key: &Key, batch: &Batch, queues: &[&Key], now: UnixMillis) -> ScriptInvocation<'_> {
         let mut call = self.commit.prepare_invoke();
-        for name in names.tag(key).into_iter().chain(queues.iter().flat_map(|queue| names.queue(queue))) {
+        for name in self.names.tag(key).into_iter().chain(queues.iter().flat_map(|queue| self.names.queue(queue))) {
             call.key(name);
         }
         call.arg(now).arg(SWEEP_SPARE + 2 * batch.changes.len()).arg(QUEUE_LENGTH_MAX);
@@ -55,7 +46,7 @@ impl Scripts {
         }
         call.arg(queues.len());
         for queue in queues {
-            call.arg(pushes(batch).filter(|other| other == queue).count());
+            call.arg(batch.pushes().filter(|other| other == queue).count());
         }
         for change in &batch.changes {
             add_change(&mut call, change, queues);
@@ -66,13 +57,12 @@ impl Scripts {
     /// One page of a list.
     pub(super) fn list(
         &self,
-        names: &Names,
         prefix: &Key,
         after: Option<&Key>,
         limit: usize,
         now: UnixMillis,
     ) -> ScriptInvocation<'_> {
-        let [entries, index, ..] = names.tag(prefix);
+        let [entries, index, ..] = self.names.tag(prefix);
         let from = match after {
             Some(after) if after >= prefix => format!("({}", after.path()),
             _ => format!("[{}", prefix.path()),
@@ -84,25 +74,31 @@ impl Scripts {
         call
     }
 
-    /// A reservation.
+    /// A reservation, for as long as `lease` says.
     pub(super) fn reserve(
         &self,
-        names: &Names,
         queue: &Key,
         consumer: &str,
         count: usize,
-        (now, lease): (UnixMillis, Duration),
+        lease: Range<UnixMillis>,
     ) -> ScriptInvocation<'_> {
-        let [messages, due] = names.queue(queue);
-        let lease_ms = u64::try_from(lease.as_millis()).unwrap_or(1 << 53).clamp(1, 1 << 53);
+        let [messages, due] = self.names.queue(queue);
         let mut call = self.reserve.prepare_invoke();
-        call.key(messages).key(due).arg(now).arg(now + lease_ms).arg(consumer).arg(count);
+        call.key(messages).key(due).arg(lease.start).arg(lease.end).arg(consumer).arg(count);
+        call
+    }
+
+    /// A token of a bucket.
+    pub(super) fn take_token(&self, bucket: &Key, rate: Rate, now: UnixMillis) -> ScriptInvocation<'_> {
+        let mut call = self.take_token.prepare_invoke();
+        call.key(self.names.bucket(bucket)).arg(now.saturating_mul(1000));
+        call.arg(rate.per_micros()).arg(rate.fill_micros());
         call
     }
 
     /// An acknowledgement.
-    pub(super) fn ack(&self, names: &Names, queue: &Key, lease: &Lease) -> ScriptInvocation<'_> {
-        let [messages, due] = names.queue(queue);
+    pub(super) fn ack(&self, queue: &Key, lease: &Lease) -> ScriptInvocation<'_> {
+        let [messages, due] = self.names.queue(queue);
         let mut call = self.ack.prepare_invoke();
         call.key(messages).key(due).arg(format!("{:020}", lease.id)).arg(lease.deliveries).arg(&lease.consumer);
         call
@@ -111,24 +107,16 @@ impl Scripts {
 
 /// The queues that a batch pushes to, each once.
 pub(super) fn queues(batch: &Batch) -> Vec<&Key> {
-    let mut queues: Vec<&Key> = pushes(batch).collect();
+    let mut queues: Vec<&Key> = batch.pushes().collect();
     queues.sort_unstable();
     queues.dedup();
     queues
 }
 
-fn pushes(batch: &Batch) -> impl Iterator<Item = &Key> {
-    batch.changes.iter().filter_map(|change| match change {
-        Change::Push { queue, .. } => Some(queue),
-        _ => None,
-    })
-}
-
 fn add_change(call: &mut ScriptInvocation<'_>, change: &Change, queues: &[&Key]) {
     match change {
         Change::Put { key, value, expires } => {
-            let expires = expires.map_or(NEVER, |expires| record::kept_expiry(Some(expires)));
-            call.arg("put").arg(key.path()).arg(expires).arg(&value[..]);
+            call.arg("put").arg(key.path()).arg(kept_expiry(*expires)).arg(&value[..]);
         }
         Change::Delete { key } => {
             call.arg("delete").arg(key.path());

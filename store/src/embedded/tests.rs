@@ -1,0 +1,77 @@
+//! What the writer does when the disk fails, which takes a disk that fails on demand.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use redb::{StorageBackend, backends::InMemoryBackend};
+
+use super::*;
+use crate::{Kind, Tag};
+
+/// Memory whose flush fails when it is told to.
+#[derive(Debug)]
+struct FailingDisk {
+    memory: InMemoryBackend,
+    fails: Arc<AtomicBool>,
+}
+
+impl StorageBackend for FailingDisk {
+    fn len(&self) -> io::Result<u64> {
+        self.memory.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.memory.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.memory.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        if self.fails.load(Ordering::SeqCst) { Err(io::Error::other("no flush")) } else { self.memory.sync_data() }
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.memory.write(offset, data)
+    }
+}
+
+#[tokio::test]
+async fn after_a_failed_flush_nothing_is_written_any_more() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails) };
+    let store = Embedded::start(open::backend(disk).unwrap(), Clock::new(|| 0)).unwrap();
+    let key = Key::new(&Tag::user("eve").unwrap(), "x").unwrap();
+    let put = || store.commit(Batch::new().put(key.clone(), "value"));
+    assert_eq!(put().await.unwrap(), Commit::Done);
+
+    fails.store(true, Ordering::SeqCst);
+    assert_eq!(put().await.unwrap_err().kind(), Kind::Unavailable);
+    fails.store(false, Ordering::SeqCst);
+    assert_eq!(put().await.unwrap_err().kind(), Kind::Unavailable);
+    assert_eq!(store.check().await.unwrap_err().kind(), Kind::Unavailable);
+}
+
+#[tokio::test]
+async fn what_has_expired_is_swept_by_later_commits() {
+    let clock = Arc::new(std::sync::atomic::AtomicU64::new(1));
+    let now = Arc::clone(&clock);
+    let store = Embedded::in_memory(Clock::new(move || now.load(Ordering::SeqCst))).unwrap();
+    let tag = Tag::user("eve").unwrap();
+    let key = |number: u32| Key::new(&tag, &number.to_string()).unwrap();
+    let codes = (0..100).fold(Batch::new(), |batch, number| batch.put_until(key(number), "code", 10));
+    assert_eq!(store.commit(codes).await.unwrap(), Commit::Done);
+
+    clock.store(10, Ordering::SeqCst);
+    for number in 1000..1002 {
+        assert_eq!(store.commit(Batch::new().put(key(number), "value")).await.unwrap(), Commit::Done);
+    }
+    let entries = store.database.begin_read().unwrap().open_table(tables::ENTRIES).unwrap();
+    assert_eq!(redb::ReadableTableMetadata::len(&entries).unwrap(), 2);
+}
