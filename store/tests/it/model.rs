@@ -20,9 +20,16 @@ const PATHS: [&str; 6] = ["a", "a/1", "a/2", "b", "b/~", "c"];
 /// One thing that is done to a few keys.
 #[derive(Clone, Debug)]
 enum Step {
-    Commit { checks: Vec<(usize, Expected)>, changes: Vec<(usize, Change)> },
+    Commit(Plan),
     List { prefix: usize, after: Option<usize>, limit: usize },
     Pass { ms: u64 },
+}
+
+/// A batch; keys are places in [`PATHS`].
+#[derive(Clone, Debug)]
+struct Plan {
+    checks: Vec<(usize, Expected)>,
+    changes: Vec<(usize, Change)>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,7 +87,7 @@ fn step() -> impl Strategy<Value = Step> {
     let checks = prop::collection::vec((path(), expected), 0..3);
     let changes = prop::collection::vec((path(), change), 0..4);
     prop_oneof![
-        4 => (checks, changes).prop_map(|(checks, changes)| Step::Commit { checks, changes }),
+        4 => (checks, changes).prop_map(|(checks, changes)| Step::Commit(Plan { checks, changes })),
         2 => (path(), prop::option::of(path()), 0..8_usize)
             .prop_map(|(prefix, after, limit)| Step::List { prefix, after, limit }),
         1 => (0..40_u64).prop_map(|ms| Step::Pass { ms }),
@@ -91,7 +98,7 @@ async fn replay(store: &dyn Store, time: &Time, tag: &Tag, steps: &[Step]) {
     let mut model = Model::default();
     for step in steps {
         match step {
-            Step::Commit { checks, changes } => model.commit(store, time.now(), tag, (checks, changes)).await,
+            Step::Commit(plan) => model.commit(store, time.now(), tag, plan).await,
             Step::List { prefix, after, limit } => model.list(store, tag, (*prefix, *after, *limit)).await,
             Step::Pass { ms } => time.pass(Duration::from_millis(*ms)),
         }
@@ -101,16 +108,10 @@ async fn replay(store: &dyn Store, time: &Time, tag: &Tag, steps: &[Step]) {
 }
 
 impl Model {
-    async fn commit(
-        &mut self,
-        store: &dyn Store,
-        now: u64,
-        tag: &Tag,
-        (checks, changes): (&[(usize, Expected)], &[(usize, Change)]),
-    ) {
+    async fn commit(&mut self, store: &dyn Store, now: u64, tag: &Tag, plan: &Plan) {
         let mut batch = Batch::new();
         let mut holds = true;
-        for (path, expected) in checks {
+        for (path, expected) in &plan.checks {
             let (path, stale) = (PATHS[*path], self.given.first().copied());
             let (current, key) = (self.versions.get(path).copied(), key(tag, path));
             let wanted = match expected {
@@ -124,7 +125,7 @@ impl Model {
                 None => batch.expect_absent(key),
             };
         }
-        for (path, change) in changes {
+        for (path, change) in &plan.changes {
             let key = key(tag, PATHS[*path]);
             batch = match change {
                 Change::Put(value) => batch.put(key, vec![*value]),
@@ -135,7 +136,7 @@ impl Model {
         let expected = if holds { Commit::Done } else { Commit::Conflict };
         assert_eq!(store.commit(batch).await.unwrap(), expected);
         if holds {
-            changes.iter().for_each(|(path, change)| self.apply(PATHS[*path], change, now));
+            plan.changes.iter().for_each(|(path, change)| self.apply(PATHS[*path], change, now));
         }
     }
 
