@@ -39,7 +39,7 @@ const STOP_WAIT: Duration = Duration::from_secs(10);
 const OWN_CONNECTIONS: usize = 16;
 
 /// How the embedded broker listens, and what it allows.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Where MQTT clients connect; port 0 takes a free one.

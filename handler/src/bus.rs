@@ -12,13 +12,19 @@ use std::{
 use bytes::Bytes;
 use rumqttc::{AsyncClient, ConnectionError, Event, EventLoop, MqttOptions, Outgoing, Packet, QoS, Request};
 use tokio::{
-    sync::watch,
+    sync::{mpsc, watch},
     time::{sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 use types::{Random, Secret};
 
 use crate::{Error, broker::PACKET_BYTES_MAX, metrics};
+
+/// How many messages the library holds; few, because after a reconnection it sends those slowly.
+const LIBRARY_QUEUE_MAX: usize = 64;
+
+/// How many messages are kept that the library had taken when connections broke in quick succession.
+const UNSENT_MAX: usize = 4 * LIBRARY_QUEUE_MAX;
 
 /// Room for what MQTT puts before a topic and a body.
 const HEADER_BYTES_MAX: usize = 16;
@@ -44,10 +50,15 @@ pub struct Endpoint {
 ///
 /// What is published while the broker is away waits in a bounded queue and goes out in order once it is back.
 pub struct Bus {
-    client: AsyncClient,
+    queue: mpsc::Sender<Publication>,
     dropped: Arc<Dropped>,
     connected: watch::Receiver<bool>,
     task: AbortOnDropHandle<()>,
+}
+
+struct Publication {
+    topic: String,
+    body: Bytes,
 }
 
 /// Messages that were given up and not yet reported.
@@ -75,24 +86,20 @@ impl Dropped {
 impl Bus {
     /// Connects in the background; `queue_max` messages may wait.
     pub fn connect(endpoint: &Endpoint, queue_max: usize, random: Arc<dyn Random>) -> Result<Self, Error> {
-        let (client, events) = AsyncClient::new(options(endpoint, random.as_ref())?, queue_max);
+        let (client, events) = AsyncClient::new(options(endpoint, random.as_ref())?, LIBRARY_QUEUE_MAX);
+        let (queue, waiting) = mpsc::channel(queue_max);
         let dropped = Arc::new(Dropped::default());
         let (connected_now, connected) = watch::channel(false);
-        let line = Line {
-            events,
-            waiting: VecDeque::new(),
-            queue_max,
-            dropped: Arc::clone(&dropped),
-            connected: connected_now,
-            random,
-        };
-        Ok(Self { client, dropped, connected, task: AbortOnDropHandle::new(tokio::spawn(line.keep())) })
+        let line = Line { events, unsent: VecDeque::new(), dropped: dropped.clone(), connected: connected_now, random };
+        let pump = pump(waiting, client, dropped.clone());
+        let task = tokio::spawn(async { _ = tokio::join!(line.keep(), pump) });
+        Ok(Self { queue, dropped, connected, task: AbortOnDropHandle::new(task) })
     }
 
     /// Puts a message into the queue, or drops it when that is full or the message is too large.
     pub fn publish(&self, topic: String, body: Bytes) {
         let fits = topic.len() + body.len() + HEADER_BYTES_MAX <= PACKET_BYTES_MAX;
-        if !fits || self.client.try_publish(topic, QoS::AtMostOnce, false, body).is_err() {
+        if !fits || self.queue.try_send(Publication { topic, body }).is_err() {
             self.dropped.add(1);
         }
     }
@@ -115,12 +122,8 @@ impl Bus {
 
     /// Publishes what waits, then leaves; gives up after `wait`.
     pub async fn close(self, wait: Duration) {
-        let leave = async {
-            if self.client.disconnect().await.is_ok() {
-                _ = self.task.await;
-            }
-        };
-        if timeout(wait, leave).await.is_err() {
+        drop(self.queue);
+        if timeout(wait, self.task).await.is_err() {
             tracing::warn!("the MQTT broker did not take the last messages in time");
         }
         self.dropped.report();
@@ -144,12 +147,22 @@ fn options(endpoint: &Endpoint, random: &dyn Random) -> Result<MqttOptions, Erro
     Ok(options)
 }
 
-/// The part of a bus that runs by itself.
+/// Hands messages to the library one by one, and leaves when there will be no more.
+async fn pump(mut waiting: mpsc::Receiver<Publication>, client: AsyncClient, dropped: Arc<Dropped>) {
+    while let Some(Publication { topic, body }) = waiting.recv().await {
+        if client.publish_bytes(topic, QoS::AtMostOnce, false, body).await.is_err() {
+            dropped.add(1);
+        }
+    }
+    // It fails only when the connection is given up already.
+    _ = client.disconnect().await;
+}
+
+/// The connection itself.
 struct Line {
     events: EventLoop,
-    /// What was in the queue when the connection broke; the library would forget it.
-    waiting: VecDeque<Request>,
-    queue_max: usize,
+    /// What the library had taken but not sent when the connection broke; it would forget it.
+    unsent: VecDeque<Request>,
     dropped: Arc<Dropped>,
     connected: watch::Sender<bool>,
     random: Arc<dyn Random>,
@@ -181,7 +194,7 @@ impl Line {
     }
 
     fn up(&mut self) {
-        self.events.pending.append(&mut self.waiting);
+        self.events.pending.append(&mut self.unsent);
         self.dropped.report();
         self.connected.send_replace(true);
         tracing::info!("connected to the MQTT broker");
@@ -189,9 +202,9 @@ impl Line {
 
     fn down(&mut self, error: &ConnectionError, failures: u32) {
         self.connected.send_replace(false);
-        self.waiting.append(&mut self.events.pending);
-        let over = self.waiting.len().saturating_sub(self.queue_max);
-        self.waiting.truncate(self.queue_max);
+        self.unsent.append(&mut self.events.pending);
+        let over = self.unsent.len().saturating_sub(UNSENT_MAX);
+        self.unsent.truncate(UNSENT_MAX);
         self.dropped.add(over as u64);
         if failures == 0 {
             tracing::warn!(%error, "no connection to the MQTT broker: messages wait until it is back");

@@ -105,7 +105,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         match Greeting::check(connect, front.gate.as_ref()).await {
             Ok(greeting) => Some(greeting),
             Err(reason) => {
-                tracing::info!(user = user.as_deref().unwrap_or_default(), ?reason, "MQTT client refused");
+                // Counted always, shown only when wanted: anybody can cause as many of these as they like.
+                tracing::debug!(user = user.as_deref().unwrap_or_default(), ?reason, "MQTT client refused");
                 self.refuse(version, reason).await;
                 None
             }

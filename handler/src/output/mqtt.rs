@@ -6,6 +6,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 use types::Random;
 
 use super::{Message, Output, Topic};
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// What is published over MQTT, and how much may wait.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// How many messages may wait for the broker before new ones are dropped.
@@ -39,7 +40,7 @@ pub struct MqttOutput {
 impl MqttOutput {
     /// Connects in the background and for good.
     pub fn connect(endpoint: &Endpoint, settings: &Settings, random: Arc<dyn Random>) -> Result<Self, Error> {
-        let bus = Bus::connect(endpoint, settings.queue_messages_max.max(1), random)?;
+        let bus = Bus::connect(endpoint, settings.queue_messages_max.clamp(1, Semaphore::MAX_PERMITS), random)?;
         Ok(Self { bus, field_topics: settings.field_topics })
     }
 
