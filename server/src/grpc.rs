@@ -1,6 +1,9 @@
 //! What every gRPC listener answers beside its own services: health and reflection.
 
+use std::time::Duration;
+
 use futures::stream::Empty;
+use tokio::{sync::Mutex, time::Instant};
 use tonic::{
     Request, Response, Status,
     service::{Routes, RoutesBuilder},
@@ -10,10 +13,13 @@ use tonic_reflection::server::Builder;
 
 use crate::{Error, telemetry::Health};
 
+/// How long the answer of the checks counts.
+const CHECKS_AGE_MAX: Duration = Duration::from_secs(1);
+
 /// Routes with health and reflection (v1 and v1alpha); add the services, then call `routes().into_axum_router()`.
 pub fn routes(health: &Health) -> Result<RoutesBuilder, Error> {
     let mut routes = Routes::builder();
-    routes.add_service(health_server::HealthServer::new(Checks(health.clone())));
+    routes.add_service(health_server::HealthServer::new(Checks::new(health)));
     routes.add_service(reflection().build_v1()?);
     routes.add_service(reflection().build_v1alpha()?);
     Ok(routes)
@@ -26,14 +32,37 @@ fn reflection() -> Builder<'static> {
 }
 
 /// The checks behind `/readyz`, asked over gRPC. They are of the process: every service of it has the same answer.
-struct Checks(Health);
+///
+/// Strangers may ask, so what the checks said counts for a while, and they run once at a time.
+struct Checks {
+    health: Health,
+    last: Mutex<Option<(Instant, bool)>>,
+}
+
+impl Checks {
+    fn new(health: &Health) -> Self {
+        Self { health: health.clone(), last: Mutex::default() }
+    }
+
+    async fn are_well(&self) -> bool {
+        let mut last = self.last.lock().await;
+        match *last {
+            Some((asked, well)) if asked.elapsed() < CHECKS_AGE_MAX => well,
+            _ => {
+                let well = self.health.report().await.is_ready();
+                *last = Some((Instant::now(), well));
+                well
+            }
+        }
+    }
+}
 
 #[tonic::async_trait]
 impl health_server::Health for Checks {
     type WatchStream = Empty<Result<HealthCheckResponse, Status>>;
 
     async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
-        let ready = self.0.report().await.is_ready();
+        let ready = !self.health.is_draining() && self.are_well().await;
         let status = if ready { ServingStatus::Serving } else { ServingStatus::NotServing };
         Ok(Response::new(HealthCheckResponse { status: status.into() }))
     }

@@ -89,6 +89,10 @@ impl Layers {
             }
             // Without a key it is the file as a whole: missing, unreadable, or no TOML.
             kind if key.is_empty() => format!("settings{place} cannot be read: {kind}"),
+            // What was given is not repeated: it may be a secret.
+            Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) => {
+                format!("setting `{key}`{place} not valid: must be {}", in_words(expected))
+            }
             kind => format!("setting `{key}`{place} not valid: {kind}"),
         }
     }
@@ -98,6 +102,16 @@ fn place(metadata: &Metadata) -> String {
     match &metadata.source {
         Some(Source::File(file)) => format!(" in `{}`", file.display()),
         _ => format!(" from the {}", metadata.name),
+    }
+}
+
+/// What serde expects, for people who do not write Rust.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, zero or more, that is not too large",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number that is not too large",
+        "f32" | "f64" => "a number",
+        other => other,
     }
 }
 

@@ -54,13 +54,18 @@ impl Health {
         self.draining.cancel();
     }
 
+    /// Whether this process is on its way out.
+    pub fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
+    }
+
     /// Asks every check, all at once.
     pub async fn report(&self) -> Report {
         let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let asked = checks.into_iter().map(async |(name, check)| (name, ask(&check).await));
         let checks: BTreeMap<_, _> = futures::future::join_all(asked).await.into_iter().collect();
         let status = match checks.values().all(|said| said == "ok") {
-            _ if self.draining.is_cancelled() => "draining",
+            _ if self.is_draining() => "draining",
             true => "ready",
             false => "failing",
         };
@@ -84,7 +89,7 @@ impl IntoResponse for Report {
 
 impl fmt::Debug for Health {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Health").field("draining", &self.draining.is_cancelled()).finish_non_exhaustive()
+        out.debug_struct("Health").field("draining", &self.is_draining()).finish_non_exhaustive()
     }
 }
 

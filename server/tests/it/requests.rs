@@ -175,6 +175,18 @@ async fn a_stream_over_grpc_is_not_cut_by_the_limits_of_rest() {
 }
 
 #[tokio::test]
+async fn health_over_grpc_says_when_the_process_is_ill_or_on_its_way_out() {
+    let (ill, leaving) = (Health::default(), Health::default());
+    ill.add("store", async || Err("the disk is full".to_owned()));
+    leaving.drain();
+    for health in [ill, leaving] {
+        let stage = Stage::plain(grpc::routes(&health).unwrap().routes().into_axum_router()).await;
+        let channel = Channel::from_shared(stage.url("")).unwrap().connect().await.unwrap();
+        assert_eq!(grpc_health(channel).await, ServingStatus::NotServing as i32);
+    }
+}
+
+#[tokio::test]
 async fn reflection_describes_the_services() {
     use tonic_reflection::pb::v1::{
         ServerReflectionRequest, server_reflection_client::ServerReflectionClient,

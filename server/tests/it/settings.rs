@@ -109,7 +109,12 @@ fn a_value_of_the_wrong_sort_is_refused_with_its_name_and_place() {
     let text = refusal(&Layers::new().environment(variables(&[("AIRLOCK_HANDLER__TIMEOUT_MS", "soon")])));
     assert!(text.contains("variable `AIRLOCK_HANDLER__TIMEOUT_MS`"), "{text}");
     let text = refusal(&Layers::new().flag("--timeout", "handler.timeout_ms", -1));
-    assert!(text.contains("`handler.timeout_ms` from the flag `--timeout`"), "{text}");
+    assert!(
+        text.contains("`handler.timeout_ms` from the flag `--timeout` not valid: must be a whole number"),
+        "{text}"
+    );
+    let text = refusal(&Layers::new().environment(variables(&[("AIRLOCK_PASSWORD", "31415926")])));
+    assert!(text.contains("must be a string") && !text.contains("31415926"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! What a request leaves in the log: its failure, once, under its id, and nothing secret.
+
+use std::{
+    io::{self, Write},
+    sync::{Arc, Mutex},
+};
+
+use axum::{Router, routing::get};
+use server::reply::ErrorReply;
+use tracing_subscriber::{filter::LevelFilter, fmt::MakeWriter};
+use types::{Kind, Kinded};
+
+use crate::stage::{Stage, http_client};
+
+/// Log lines, kept.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the record")]
+struct Failure(#[source] io::Error);
+
+impl Kinded for Failure {
+    fn kind(&self) -> Kind {
+        Kind::Internal
+    }
+}
+
+// The runtime has one thread, so that what the service logs while it answers goes where this test listens.
+#[tokio::test(flavor = "current_thread")]
+async fn a_failure_is_logged_once_with_the_request_and_without_its_credential() {
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_ansi(false);
+    let _listening = tracing::subscriber::set_default(subscriber.with_writer(lines.clone()).finish());
+    let fail = async || ErrorReply::account(&Failure(io::Error::other("the disk is gone")));
+    let stage = Stage::plain(Router::new().route("/things/{id}", get(fail))).await;
+    let request = http_client(None).get(stage.url("/things/7?access_token=hush"));
+    let response = request.header("authorization", "Bearer hush").header("key", "i.hush").send().await.unwrap();
+    let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
+
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let ours: Vec<_> = text.lines().filter(|line| line.contains(&id)).collect();
+    let failures: Vec<_> = ours.iter().filter(|line| line.contains("the disk is gone")).collect();
+    assert_eq!(failures.len(), 1, "{text}");
+    assert!(failures[0].contains("cannot read the record: the disk is gone"), "{text}");
+    assert!(ours.iter().any(|line| line.contains("status=500") && line.contains("/things/{id}")), "{text}");
+    assert!(!text.contains("hush"), "{text}");
+}
