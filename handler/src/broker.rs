@@ -59,7 +59,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            listen: "0.0.0.0:1883".to_owned(),
+            listen: "127.0.0.1:1883".to_owned(),
             tls_listen: String::new(),
             connections_max: 10_000,
             connections_per_application_max: 50,

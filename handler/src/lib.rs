@@ -1,1 +1,35 @@
-//! Uplinks in, fields out; downlinks back.
+#![doc = include_str!("../README.md")]
+
+pub mod access;
+pub mod announce;
+pub mod application;
+mod body;
+pub mod broker;
+pub mod bus;
+mod cayenne;
+mod config;
+pub mod device;
+mod error;
+pub mod frame;
+mod grpc;
+mod metrics;
+pub mod operations;
+pub mod output;
+pub mod payload;
+mod rest;
+pub mod uplink;
+
+use std::sync::Arc;
+
+pub use config::Settings;
+pub use error::Error;
+use operations::Operations;
+use server::telemetry::Health;
+
+/// The handler's interfaces: gRPC and REST on the same paths of one router.
+pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Router, server::Error> {
+    metrics::describe();
+    let mut grpc = server::grpc::routes(health)?;
+    grpc.add_service(grpc::Service::server(operations.clone()));
+    Ok(rest::router(operations).merge(grpc.routes().into_axum_router()))
+}

@@ -1,0 +1,153 @@
+//! Between the wire's bodies and our own types: where requests are parsed, once, for gRPC and REST alike.
+
+use api::rest::handler::{Application as ApplicationBody, Device as DeviceBody, LorawanDevice};
+use types::{AppId, DevId};
+
+use crate::{
+    Error,
+    application::{Application, Functions},
+    device::{Device, Lorawan},
+    operations::SimulatedUplink,
+};
+
+/// Parses an application's id.
+pub(crate) fn app_id(text: &str) -> Result<AppId, Error> {
+    Ok(text.parse()?)
+}
+
+/// Parses a device's id.
+pub(crate) fn dev_id(text: &str) -> Result<DevId, Error> {
+    Ok(text.parse()?)
+}
+
+impl TryFrom<ApplicationBody> for Application {
+    type Error = Error;
+
+    fn try_from(body: ApplicationBody) -> Result<Self, Error> {
+        let key = body.register_on_join_access_key;
+        Ok(Self {
+            app_id: body.app_id.parse()?,
+            payload_format: body.payload_format,
+            functions: Functions {
+                decoder: body.decoder,
+                converter: body.converter,
+                validator: body.validator,
+                encoder: body.encoder,
+            },
+            register_on_join_access_key: if key.is_empty() {
+                None
+            } else {
+                Some(key.parse().map_err(|error| Error::invalid("RegisterOnJoinAccessKey", error))?)
+            },
+        })
+    }
+}
+
+impl From<Application> for ApplicationBody {
+    fn from(application: Application) -> Self {
+        let Functions { decoder, converter, validator, encoder } = application.functions;
+        Self {
+            app_id: application.app_id.into(),
+            payload_format: application.payload_format,
+            decoder,
+            converter,
+            validator,
+            encoder,
+            register_on_join_access_key: application.register_on_join_access_key.map(String::from).unwrap_or_default(),
+        }
+    }
+}
+
+impl TryFrom<DeviceBody> for Device {
+    type Error = Error;
+
+    fn try_from(body: DeviceBody) -> Result<Self, Error> {
+        let Some(lorawan) = body.lorawan_device else {
+            return Err(Error::invalid("Device", "lorawan_device is missing"));
+        };
+        let (app_id, dev_id): (AppId, DevId) = (body.app_id.parse()?, body.dev_id.parse()?);
+        if lorawan.app_id != app_id.as_str() || lorawan.dev_id != dev_id.as_str() {
+            let rule = "app_id and dev_id of lorawan_device must be those of the device";
+            return Err(Error::invalid("Device", rule));
+        }
+        Ok(Self {
+            app_id,
+            dev_id,
+            description: body.description,
+            latitude: body.latitude,
+            longitude: body.longitude,
+            altitude: body.altitude,
+            attributes: body.attributes,
+            lorawan: lorawan.into(),
+        })
+    }
+}
+
+impl From<Device> for DeviceBody {
+    fn from(device: Device) -> Self {
+        let (app_id, dev_id) = (String::from(device.app_id), String::from(device.dev_id));
+        let lorawan = device.lorawan;
+        Self {
+            lorawan_device: Some(LorawanDevice {
+                app_eui: lorawan.app_eui,
+                dev_eui: lorawan.dev_eui,
+                app_id: app_id.clone(),
+                dev_id: dev_id.clone(),
+                dev_addr: Some(lorawan.dev_addr.unwrap_or_default()),
+                nwk_s_key: Some(lorawan.nwk_s_key.unwrap_or_default()),
+                app_s_key: Some(lorawan.app_s_key.unwrap_or_default()),
+                app_key: Some(lorawan.app_key.unwrap_or_default()),
+                f_cnt_up: lorawan.f_cnt_up,
+                f_cnt_down: lorawan.f_cnt_down,
+                disable_f_cnt_check: lorawan.disable_f_cnt_check,
+                uses32_bit_f_cnt: lorawan.uses32_bit_f_cnt,
+                activation_constraints: lorawan.activation_constraints,
+                last_seen: lorawan.last_seen,
+            }),
+            app_id,
+            dev_id,
+            latitude: device.latitude,
+            longitude: device.longitude,
+            altitude: device.altitude,
+            attributes: device.attributes,
+            description: device.description,
+        }
+    }
+}
+
+impl From<LorawanDevice> for Lorawan {
+    fn from(body: LorawanDevice) -> Self {
+        let constraints = body.activation_constraints;
+        Self {
+            app_eui: body.app_eui,
+            dev_eui: body.dev_eui,
+            dev_addr: body.dev_addr,
+            nwk_s_key: body.nwk_s_key,
+            app_s_key: body.app_s_key,
+            app_key: body.app_key,
+            f_cnt_up: body.f_cnt_up,
+            f_cnt_down: body.f_cnt_down,
+            disable_f_cnt_check: body.disable_f_cnt_check,
+            uses32_bit_f_cnt: body.uses32_bit_f_cnt,
+            activation_constraints: if constraints.is_empty() { "local".to_owned() } else { constraints },
+            last_seen: body.last_seen,
+        }
+    }
+}
+
+impl TryFrom<api::rest::handler::SimulatedUplink> for SimulatedUplink {
+    type Error = Error;
+
+    fn try_from(body: api::rest::handler::SimulatedUplink) -> Result<Self, Error> {
+        Ok(Self { app_id: body.app_id.parse()?, dev_id: body.dev_id.parse()?, port: body.port, payload: body.payload })
+    }
+}
+
+impl TryFrom<api::handler::SimulatedUplinkMessage> for SimulatedUplink {
+    type Error = Error;
+
+    fn try_from(message: api::handler::SimulatedUplinkMessage) -> Result<Self, Error> {
+        let api::handler::SimulatedUplinkMessage { app_id, dev_id, payload, port } = message;
+        Ok(Self { app_id: app_id.parse()?, dev_id: dev_id.parse()?, port, payload })
+    }
+}

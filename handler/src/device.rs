@@ -1,0 +1,227 @@
+//! Devices: the records that uplinks are looked up in.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use store::{Batch, Commit, Entry, Key, Store, Tag};
+use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
+
+use crate::{Error, application};
+
+/// The most attributes of their own choice that a device may have.
+const ATTRIBUTES_MAX: usize = 5;
+/// The most bytes of an attribute's key or value.
+const ATTRIBUTE_BYTES_MAX: usize = 64;
+/// Attributes with a fixed meaning, which do not count.
+const ATTRIBUTES_BUILT_IN: [&str; 5] = ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version"];
+/// The most bytes of a description.
+const DESCRIPTION_BYTES_MAX: usize = 1024;
+/// The most devices in one answer.
+pub const LIST_MAX: usize = 1000;
+
+/// What the handler keeps about a device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// The application it belongs to.
+    pub app_id: AppId,
+    /// Its id in the application.
+    pub dev_id: DevId,
+    /// For people.
+    pub description: String,
+    /// Where it is, in degrees.
+    pub latitude: f32,
+    /// Where it is, in degrees.
+    pub longitude: f32,
+    /// Where it is, in metres.
+    pub altitude: i32,
+    /// Whatever the application wants to know; part of every uplink.
+    pub attributes: BTreeMap<String, String>,
+    /// What LoRaWAN needs.
+    pub lorawan: Lorawan,
+}
+
+/// The LoRaWAN side of a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lorawan {
+    /// The EUI of its application or join server.
+    pub app_eui: AppEui,
+    /// Its own EUI.
+    pub dev_eui: DevEui,
+    /// Its address; kept when a change leaves it out.
+    pub dev_addr: Option<DevAddr>,
+    /// Authenticates frames; kept when a change leaves it out.
+    pub nwk_s_key: Option<NwkSKey>,
+    /// Encrypts payloads; kept when a change leaves it out.
+    pub app_s_key: Option<AppSKey>,
+    /// For joining; kept when a change leaves it out.
+    pub app_key: Option<AppKey>,
+    /// The uplink frame counter.
+    pub f_cnt_up: u32,
+    /// The downlink frame counter.
+    pub f_cnt_down: u32,
+    /// Whether a frame counter that runs backwards is accepted.
+    pub disable_f_cnt_check: bool,
+    /// Whether counters have 32 bits.
+    pub uses32_bit_f_cnt: bool,
+    /// Which addresses it may get.
+    pub activation_constraints: String,
+    /// When it was last heard, in nanoseconds since 1970; zero for never.
+    pub last_seen: i64,
+}
+
+/// Whether a device was new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was.
+    Created,
+    /// It was known.
+    Updated,
+}
+
+/// The devices of every application.
+#[derive(Clone)]
+pub struct Devices {
+    store: Arc<dyn Store>,
+}
+
+impl Devices {
+    /// The devices in `store`.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+
+    /// Looks up a device; [`Error::NotFound`] when there is none.
+    pub async fn get(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
+        match self.entry(app_id, dev_id).await? {
+            Some(entry) => Ok(serde_json::from_slice(&entry.value)?),
+            None => Err(Error::not_found("Device", format_args!("{app_id}:{dev_id}"))),
+        }
+    }
+
+    /// Lists devices in the order of their ids: at most `limit` of them, without the first `offset`.
+    pub async fn list(&self, app_id: &AppId, offset: usize, limit: usize) -> Result<Page, Error> {
+        let prefix = Key::new(&Tag::application(app_id.as_str())?, DEVICES)?;
+        let mut page = Page { devices: Vec::new(), total: 0 };
+        let mut after: Option<Key> = None;
+        loop {
+            let entries = self.store.list(&prefix, after.as_ref(), LIST_MAX).await?;
+            let Some(last) = entries.last() else { return Ok(page) };
+            after = Some(last.key.clone());
+            for entry in &entries {
+                if page.total >= offset && page.devices.len() < limit.min(LIST_MAX) {
+                    page.devices.push(serde_json::from_slice(&entry.value)?);
+                }
+                page.total += 1;
+            }
+        }
+    }
+
+    /// Creates or replaces a device of a registered application.
+    pub async fn set(&self, mut device: Device) -> Result<Change, Error> {
+        device.check()?;
+        let before = self.entry(&device.app_id, &device.dev_id).await?;
+        let old: Option<Device> = before.as_ref().map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
+        if let Some(old) = &old {
+            device.keep(&old.lorawan);
+        }
+        let key = device_key(&device.app_id, &device.dev_id)?;
+        let batch = match &before {
+            Some(entry) => Batch::new().expect(key.clone(), entry.version),
+            None => Batch::new().expect_absent(key.clone()),
+        };
+        let batch = self.claim_eui(batch, &device, old.as_ref()).await?;
+        match self.store.commit(batch.put(key, serde_json::to_vec(&device)?)).await? {
+            Commit::Done if before.is_some() => Ok(Change::Updated),
+            Commit::Done => Ok(Change::Created),
+            Commit::Conflict => Err(Error::Conflict { what: format!("device {}:{}", device.app_id, device.dev_id) }),
+        }
+    }
+
+    /// Removes a device; [`Error::NotFound`] when there is none.
+    pub async fn delete(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+        let device = self.get(app_id, dev_id).await?;
+        let mut batch = Batch::new().delete(device_key(app_id, dev_id)?);
+        if let Some(key) = eui_key(&device)? {
+            batch = batch.delete(key);
+        }
+        match self.store.commit(batch).await? {
+            Commit::Done => Ok(()),
+            Commit::Conflict => Err(Error::Conflict { what: format!("device {app_id}:{dev_id}") }),
+        }
+    }
+
+    /// Makes the batch also hold the pair of EUIs for this device, and release the pair it had.
+    async fn claim_eui(&self, batch: Batch, device: &Device, old: Option<&Device>) -> Result<Batch, Error> {
+        let (wanted, held) = (eui_key(device)?, old.map(eui_key).transpose()?.flatten());
+        if wanted == held {
+            return Ok(batch);
+        }
+        let batch = held.into_iter().fold(batch, Batch::delete);
+        let Some(key) = wanted else { return Ok(batch) };
+        if self.store.get(std::slice::from_ref(&key)).await?.into_iter().flatten().next().is_some() {
+            return Err(Error::already_exists("Device with AppEUI and DevEUI", device.lorawan.dev_eui));
+        }
+        Ok(batch.expect_absent(key.clone()).put(key, device.dev_id.as_str().as_bytes().to_vec()))
+    }
+
+    async fn entry(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Entry>, Error> {
+        Ok(self.store.get(&[device_key(app_id, dev_id)?]).await?.into_iter().next().flatten())
+    }
+}
+
+/// Some devices of an application.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// Those that were asked for.
+    pub devices: Vec<Device>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+impl Device {
+    fn check(&self) -> Result<(), Error> {
+        if self.description.len() > DESCRIPTION_BYTES_MAX {
+            return Err(Error::invalid(
+                "Description",
+                format_args!("at most {DESCRIPTION_BYTES_MAX} bytes are allowed"),
+            ));
+        }
+        let custom = self.attributes.keys().filter(|key| !ATTRIBUTES_BUILT_IN.contains(&key.as_str()));
+        if custom.count() > ATTRIBUTES_MAX {
+            return Err(Error::invalid("Attributes", format_args!("at most {ATTRIBUTES_MAX} of your own are allowed")));
+        }
+        for (key, value) in &self.attributes {
+            if key.is_empty() || key.len() > ATTRIBUTE_BYTES_MAX || value.len() > ATTRIBUTE_BYTES_MAX {
+                let rule = format_args!("keys and values have 1 to {ATTRIBUTE_BYTES_MAX} bytes, unlike `{key}`");
+                return Err(Error::invalid("Attributes", rule));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over what a change may leave out.
+    fn keep(&mut self, old: &Lorawan) {
+        let new = &mut self.lorawan;
+        new.dev_addr = new.dev_addr.or(old.dev_addr);
+        new.nwk_s_key = new.nwk_s_key.take().or_else(|| old.nwk_s_key.clone());
+        new.app_s_key = new.app_s_key.take().or_else(|| old.app_s_key.clone());
+        new.app_key = new.app_key.take().or_else(|| old.app_key.clone());
+        new.last_seen = old.last_seen;
+    }
+}
+
+const DEVICES: &str = "handler/device/";
+
+fn device_key(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+    Ok(Key::new(&Tag::application(app_id.as_str())?, &format!("{DEVICES}{dev_id}"))?)
+}
+
+/// Where it says which device has a pair of EUIs; none for a device without an EUI of its own.
+fn eui_key(device: &Device) -> Result<Option<Key>, Error> {
+    let Lorawan { app_eui, dev_eui, .. } = device.lorawan;
+    if dev_eui.is_zero() {
+        return Ok(None);
+    }
+    let path = format!("{}eui/{app_eui}-{dev_eui}", application::PREFIX);
+    Ok(Some(Key::new(&Tag::application(device.app_id.as_str())?, &path)?))
+}

@@ -1,0 +1,125 @@
+//! What can go wrong in the handler, as far as callers would treat it differently.
+
+use std::{fmt, io};
+
+use types::{Kind, Kinded};
+
+use crate::payload::Problem;
+
+/// Why the handler could not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value breaks a rule.
+    #[error("{what} not valid: {reason}")]
+    Invalid {
+        /// Which value.
+        what: &'static str,
+        /// The rule, and what is allowed.
+        reason: String,
+    },
+    /// An id has a form that ids do not have.
+    #[error(transparent)]
+    Id(#[from] types::IdError),
+    /// There is no such thing here.
+    #[error("{what} {id} not found on this handler")]
+    NotFound {
+        /// The sort of thing.
+        what: &'static str,
+        /// Its id.
+        id: String,
+    },
+    /// The id is taken.
+    #[error("{what} {id} already exists")]
+    AlreadyExists {
+        /// The sort of thing.
+        what: &'static str,
+        /// Its id.
+        id: String,
+    },
+    /// Somebody else changed the same thing at the same time.
+    #[error("{what} was changed by somebody else at the same time: read it again and retry")]
+    Conflict {
+        /// The thing.
+        what: String,
+    },
+    /// A payload function cannot be used.
+    #[error("payload function not valid: {0}")]
+    Function(runtime::Failure),
+    /// More payloads wait for a sandbox than may.
+    #[error("too many payloads wait for a sandbox: retry later")]
+    Busy(#[from] runtime::Busy),
+    /// The credential is missing, invalid, or cannot be checked now.
+    #[error(transparent)]
+    Auth(#[from] server::auth::AuthError),
+    /// The credential lacks the right.
+    #[error("permission denied: no `{right}` right to application {app_id}")]
+    Denied {
+        /// What it takes; one of several is enough.
+        right: String,
+        /// To what.
+        app_id: types::AppId,
+    },
+    /// The store failed.
+    #[error("store: {0}")]
+    Store(#[from] store::Error),
+    /// An address cannot be listened on.
+    #[error("cannot listen for {what} on {address}: stop what listens there, or choose another address")]
+    Listen {
+        /// For whom it is.
+        what: &'static str,
+        /// The address, as it was set.
+        address: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The MQTT engine does not start.
+    #[error("cannot start the MQTT broker")]
+    Broker(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A record in the store cannot be read, or a new one not be written.
+    #[error("a record in the store cannot be read")]
+    Record(#[from] serde_json::Error),
+}
+
+impl Error {
+    /// A value that breaks a rule.
+    pub fn invalid(what: &'static str, reason: impl fmt::Display) -> Self {
+        Self::Invalid { what, reason: reason.to_string() }
+    }
+
+    /// A thing that is not there.
+    pub fn not_found(what: &'static str, id: impl fmt::Display) -> Self {
+        Self::NotFound { what, id: id.to_string() }
+    }
+
+    /// A thing that is there already.
+    pub fn already_exists(what: &'static str, id: impl fmt::Display) -> Self {
+        Self::AlreadyExists { what, id: id.to_string() }
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        match problem {
+            Problem::Function(failure) => Self::Function(failure),
+            Problem::CayenneLpp(error) => error,
+        }
+    }
+}
+
+impl Kinded for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Invalid { .. } | Self::Id(_) | Self::Function(_) => Kind::Invalid,
+            Self::NotFound { .. } => Kind::NotFound,
+            Self::AlreadyExists { .. } => Kind::AlreadyExists,
+            Self::Conflict { .. } => Kind::Conflict,
+            Self::Busy(_) => Kind::Unavailable,
+            Self::Auth(error) => error.kind(),
+            Self::Denied { .. } => Kind::Denied,
+            Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
+            Self::Listen { .. } => Kind::Unavailable,
+            Self::Store(_) | Self::Record(_) | Self::Broker(_) => Kind::Internal,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The handler's operations over gRPC, as v2 clients call them.
+
+use std::sync::Arc;
+
+use api::handler::{
+    Application, ApplicationIdentifier, Device, DeviceIdentifier, DeviceList, DryDownlinkMessage, DryDownlinkResult,
+    DryUplinkMessage, DryUplinkResult, LogEntry, SimulatedUplinkMessage,
+    application_manager_server::{ApplicationManager, ApplicationManagerServer},
+};
+use api::rest::handler as body;
+use server::{auth::credential_of, status::to_status};
+use tonic::{
+    Request, Response, Status,
+    metadata::{MetadataMap, MetadataValue},
+};
+
+use crate::{
+    Error,
+    body::{app_id, dev_id},
+    operations::{Caller, Downlink, DryRun, Operations},
+    payload::{Encoded, Verdict},
+};
+
+/// The gRPC side of the application manager.
+pub(crate) struct Service {
+    operations: Arc<Operations>,
+}
+
+impl Service {
+    /// Offers `operations` over gRPC.
+    pub(crate) fn server(operations: Arc<Operations>) -> ApplicationManagerServer<Self> {
+        ApplicationManagerServer::new(Self { operations })
+    }
+}
+
+#[tonic::async_trait]
+impl ApplicationManager for Service {
+    async fn register_application(&self, request: Request<ApplicationIdentifier>) -> Result<Response<()>, Status> {
+        let (caller, message) = open(request)?;
+        let app_id = app_id(&message.app_id).map_err(refuse)?;
+        answer(self.operations.register_application(caller, &app_id).await)
+    }
+
+    async fn get_application(&self, request: Request<ApplicationIdentifier>) -> Result<Response<Application>, Status> {
+        let (caller, message) = open(request)?;
+        let app_id = app_id(&message.app_id).map_err(refuse)?;
+        let application = self.operations.get_application(caller, &app_id).await;
+        answer(application.map(|application| body::Application::from(application).into()))
+    }
+
+    async fn set_application(&self, request: Request<Application>) -> Result<Response<()>, Status> {
+        let (caller, message) = open(request)?;
+        let application = body::Application::from(message).try_into().map_err(refuse)?;
+        answer(self.operations.set_application(caller, application).await)
+    }
+
+    async fn delete_application(&self, request: Request<ApplicationIdentifier>) -> Result<Response<()>, Status> {
+        let (caller, message) = open(request)?;
+        let app_id = app_id(&message.app_id).map_err(refuse)?;
+        answer(self.operations.delete_application(caller, &app_id).await)
+    }
+
+    async fn get_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<Device>, Status> {
+        let (caller, message) = open(request)?;
+        let (app_id, dev_id) = (app_id(&message.app_id).map_err(refuse)?, dev_id(&message.dev_id).map_err(refuse)?);
+        let device = self.operations.get_device(caller, &app_id, &dev_id).await;
+        answer(device.map(|device| body::Device::from(device).into()))
+    }
+
+    async fn set_device(&self, request: Request<Device>) -> Result<Response<()>, Status> {
+        let (caller, message) = open(request)?;
+        let body = body::Device::try_from(message).map_err(|error| refuse(Error::invalid("Device", error)))?;
+        let device = body.try_into().map_err(refuse)?;
+        answer(self.operations.set_device(caller, device).await)
+    }
+
+    async fn delete_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<()>, Status> {
+        let (caller, message) = open(request)?;
+        let (app_id, dev_id) = (app_id(&message.app_id).map_err(refuse)?, dev_id(&message.dev_id).map_err(refuse)?);
+        answer(self.operations.delete_device(caller, &app_id, &dev_id).await)
+    }
+
+    async fn get_devices_for_application(
+        &self,
+        request: Request<ApplicationIdentifier>,
+    ) -> Result<Response<DeviceList>, Status> {
+        let (limit, offset) = (number(request.metadata(), "limit")?, number(request.metadata(), "offset")?);
+        let (caller, message) = open(request)?;
+        let app_id = app_id(&message.app_id).map_err(refuse)?;
+        let page = self.operations.list_devices(caller, &app_id, offset, limit).await.map_err(refuse)?;
+        let (total, selected) = (page.total, page.devices.len());
+        let devices = page.devices.into_iter().map(|device| body::Device::from(device).into()).collect();
+        let mut response = Response::new(DeviceList { devices });
+        response.metadata_mut().insert("total", MetadataValue::from(total));
+        response.metadata_mut().insert("selected", MetadataValue::from(selected));
+        Ok(response)
+    }
+
+    async fn dry_uplink(&self, request: Request<DryUplinkMessage>) -> Result<Response<DryUplinkResult>, Status> {
+        let (caller, DryUplinkMessage { payload, app, port }) = open(request)?;
+        let run = DryRun { application: application(app).map_err(refuse)?, port, input: payload.clone() };
+        let decoded = self.operations.dry_uplink(caller, run).await.map_err(refuse)?;
+        if let Some(problem) = decoded.problem {
+            return Err(refuse(problem.into()));
+        }
+        let fields = decoded.fields.map_or_else(|| "null".to_owned(), |fields| fields.get().to_owned());
+        let valid = decoded.verdict != Verdict::Invalid;
+        answer(Ok(DryUplinkResult { payload, fields, valid, logs: logs(decoded.logs) }))
+    }
+
+    async fn dry_downlink(&self, request: Request<DryDownlinkMessage>) -> Result<Response<DryDownlinkResult>, Status> {
+        let (caller, DryDownlinkMessage { payload, fields, app, port }) = open(request)?;
+        let run = DryRun { application: application(app).map_err(refuse)?, port, input: Downlink { fields, payload } };
+        let encoded = self.operations.dry_downlink(caller, run).await;
+        answer(encoded.map(|Encoded { payload, logs: entries }| DryDownlinkResult { payload, logs: logs(entries) }))
+    }
+
+    /// Answers nothing, like v2; what the uplink cost stands in the metadata `fuel` and `microseconds`.
+    async fn simulate_uplink(&self, request: Request<SimulatedUplinkMessage>) -> Result<Response<()>, Status> {
+        let (caller, message) = open(request)?;
+        let uplink = message.try_into().map_err(refuse)?;
+        let cost = self.operations.simulate_uplink(caller, uplink).await.map_err(refuse)?;
+        let mut response = Response::new(());
+        response.metadata_mut().insert("fuel", MetadataValue::from(cost.fuel));
+        let microseconds = u64::try_from(cost.elapsed.as_micros()).unwrap_or(u64::MAX);
+        response.metadata_mut().insert("microseconds", MetadataValue::from(microseconds));
+        Ok(response)
+    }
+}
+
+fn application(message: Option<Application>) -> Result<crate::application::Application, Error> {
+    let message = message.ok_or_else(|| Error::invalid("App", "it is missing"))?;
+    body::Application::from(message).try_into()
+}
+
+fn logs(entries: Vec<runtime::LogEntry>) -> Vec<LogEntry> {
+    let entry = |entry: runtime::LogEntry| LogEntry { function: entry.slot.name().to_owned(), fields: entry.fields };
+    entries.into_iter().map(entry).collect()
+}
+
+/// Takes a request apart into who calls and what they want.
+fn open<T>(request: Request<T>) -> Result<(Caller, T), Status> {
+    let (metadata, _, message) = request.into_parts();
+    let caller = credential_of(&metadata.into_headers()).map_err(|error| to_status(&error))?;
+    Ok((caller, message))
+}
+
+/// A number in the metadata; zero when it is not there.
+fn number(metadata: &MetadataMap, name: &'static str) -> Result<usize, Status> {
+    let Some(value) = metadata.get(name) else { return Ok(0) };
+    let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| refuse(Error::invalid(name, "must be a whole number from 0 up")))
+}
+
+fn answer<T>(result: Result<T, Error>) -> Result<Response<T>, Status> {
+    result.map(Response::new).map_err(refuse)
+}
+
+fn refuse(error: Error) -> Status {
+    to_status(&error)
+}

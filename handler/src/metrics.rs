@@ -1,0 +1,52 @@
+//! What the handler counts; no label ever names a device or an application.
+
+use metrics::{counter, describe_counter, describe_histogram, histogram};
+
+use crate::payload::Cost;
+
+const UPLINKS: &str = "airlock_uplinks_total";
+const FAILURES: &str = "airlock_function_failures_total";
+const MQTT_REFUSED: &str = "airlock_mqtt_refused_total";
+const OUTPUT_DROPPED: &str = "airlock_output_dropped_total";
+const SANDBOX: &str = "airlock_sandbox_seconds";
+const FUEL: &str = "airlock_sandbox_fuel";
+
+/// Says what each figure means.
+pub(crate) fn describe() {
+    describe_counter!(UPLINKS, "Uplinks by result: published or dropped by their validator");
+    describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
+    describe_counter!(MQTT_REFUSED, "MQTT clients that were not let in");
+    describe_counter!(
+        OUTPUT_DROPPED,
+        "Messages that were not published because too many waited or they were too large"
+    );
+    describe_histogram!(SANDBOX, metrics::Unit::Seconds, "Time of a message in its sandbox");
+    describe_histogram!(FUEL, metrics::Unit::Count, "Fuel that a message used");
+}
+
+/// An uplink was handed to the output.
+pub(crate) fn uplink_published(cost: Cost) {
+    counter!(UPLINKS, "result" => "published").increment(1);
+    histogram!(SANDBOX).record(cost.elapsed.as_secs_f64());
+    histogram!(FUEL).record(cost.fuel as f64);
+}
+
+/// A validator refused an uplink.
+pub(crate) fn uplink_dropped() {
+    counter!(UPLINKS, "result" => "dropped").increment(1);
+}
+
+/// A payload function failed.
+pub(crate) fn function_failed() {
+    counter!(FAILURES).increment(1);
+}
+
+/// The broker did not let a client in.
+pub(crate) fn mqtt_refused() {
+    counter!(MQTT_REFUSED).increment(1);
+}
+
+/// Messages were given up.
+pub(crate) fn output_dropped(messages: u64) {
+    counter!(OUTPUT_DROPPED).increment(messages);
+}

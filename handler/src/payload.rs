@@ -1,0 +1,213 @@
+//! From payload to fields and back: the application's functions in a sandbox, or Cayenne LPP.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use lru::LruCache;
+use runtime::{Call, Entry, Failure, Functions, LogEntry, Pool, Report, Sources, SourcesHash, Value};
+use serde_json::value::RawValue;
+
+use crate::{
+    Error,
+    application::{Application, Conversion},
+    cayenne,
+    frame::Payload,
+};
+
+/// What became of a payload.
+#[derive(Debug, Default)]
+pub struct Decoded {
+    /// A JSON object; none when nothing was converted, or nothing came of it.
+    pub fields: Option<Box<RawValue>>,
+    /// What the validator, if there is one, made of the fields.
+    pub verdict: Verdict,
+    /// Why there are no fields although there should be.
+    pub problem: Option<Problem>,
+    /// What is odd about the fields.
+    pub warnings: Vec<String>,
+    /// What the functions wrote to the console.
+    pub logs: Vec<LogEntry>,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// Whether a message goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing was converted.
+    #[default]
+    Unconverted,
+    /// It was, and nothing speaks against it.
+    Valid,
+    /// The validator returned false.
+    Invalid,
+}
+
+/// What became of the fields of a downlink.
+#[derive(Debug, Default)]
+pub struct Encoded {
+    /// The bytes to send.
+    pub payload: Vec<u8>,
+    /// What the encoder wrote to the console.
+    pub logs: Vec<LogEntry>,
+}
+
+/// Why a payload could not be understood.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// A payload function failed.
+    #[error("{0}")]
+    Function(Failure),
+    /// The payload is no Cayenne LPP.
+    #[error("{0}")]
+    CayenneLpp(Error),
+}
+
+/// What a message cost in the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Units of fuel: the same for the same message on every machine.
+    pub fuel: u64,
+    /// From the pristine sandbox to the result.
+    pub elapsed: Duration,
+}
+
+/// Turns payloads into fields.
+pub struct Payloads {
+    pool: Pool,
+    /// Loaded functions by the hash of their text, the least used first to go.
+    loaded: Mutex<LruCache<SourcesHash, Functions>>,
+}
+
+impl Payloads {
+    /// Runs functions in `pool` and keeps up to `loaded_max` applications' functions loaded.
+    pub fn new(pool: Pool, loaded_max: NonZeroUsize) -> Self {
+        Self { pool, loaded: Mutex::new(LruCache::new(loaded_max)) }
+    }
+
+    /// Checks that functions can be used; [`Error::Function`] says what is wrong with them.
+    pub async fn check(&self, application: &Application) -> Result<(), Error> {
+        if application.functions.is_empty() {
+            return Ok(());
+        }
+        self.load(application).await?.map(drop).map_err(Error::Function)
+    }
+
+    /// Understands a payload as the application wants it to be; only a full queue is an error.
+    pub async fn decode(&self, application: &Application, payload: &Payload) -> Result<Decoded, Error> {
+        let bytes = payload.bytes.as_deref().unwrap_or_default();
+        match application.conversion() {
+            Conversion::None => Ok(Decoded::default()),
+            Conversion::CayenneLpp => decode_cayenne(bytes),
+            Conversion::Custom if no_uplink_function(application) => Ok(Decoded::default()),
+            Conversion::Custom => match self.load(application).await? {
+                Ok(functions) => {
+                    Ok(Decoded::from(self.pool.call(functions, call(Entry::Uplink, payload, bytes)).await?))
+                }
+                Err(failure) => Ok(Decoded::failed(Problem::Function(failure))),
+            },
+        }
+    }
+
+    /// Writes the bytes of `fields` as the application wants it done; [`Error::Function`] when its encoder fails.
+    pub async fn encode(&self, application: &Application, fields: &str, payload: &Payload) -> Result<Encoded, Error> {
+        let object = serde_json::from_str(fields).map_err(|error| Error::invalid("Fields", error))?;
+        match application.conversion() {
+            Conversion::None => Ok(Encoded::default()),
+            Conversion::CayenneLpp => Ok(Encoded { payload: cayenne::encode(&object), logs: Vec::new() }),
+            Conversion::Custom if application.functions.encoder.is_empty() => {
+                Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
+            }
+            Conversion::Custom => {
+                let functions = self.load(application).await?.map_err(Error::Function)?;
+                let call = call(Entry::EncodeDownlink, payload, fields.as_bytes());
+                let report = self.pool.call(functions, call).await?;
+                match report.result.map_err(Error::Function)? {
+                    Value::Bytes { bytes, .. } => Ok(Encoded { payload: bytes, logs: report.logs }),
+                    // A downlink answers with bytes; fields would be the sandbox's mistake.
+                    Value::Fields { .. } => Ok(Encoded::default()),
+                }
+            }
+        }
+    }
+
+    async fn load(&self, application: &Application) -> Result<Result<Functions, Failure>, Error> {
+        let sources = sources(application);
+        let hash = sources.hash();
+        if let Some(functions) = self.cache().get(&hash) {
+            return Ok(Ok(functions.clone()));
+        }
+        let loaded = self.pool.load(sources).await?;
+        if let Ok(functions) = &loaded {
+            self.cache().put(hash, functions.clone());
+        }
+        Ok(loaded)
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, LruCache<SourcesHash, Functions>> {
+        // A panic elsewhere leaves a cache as good as before.
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn no_uplink_function(application: &Application) -> bool {
+    let functions = &application.functions;
+    functions.decoder.is_empty() && functions.converter.is_empty() && functions.validator.is_empty()
+}
+
+fn sources(application: &Application) -> Sources {
+    let functions = &application.functions;
+    Sources {
+        decoder: functions.decoder.clone(),
+        converter: functions.converter.clone(),
+        validator: functions.validator.clone(),
+        encoder: functions.encoder.clone(),
+        dialect: None,
+    }
+}
+
+fn call(entry: Entry, payload: &Payload, bytes: &[u8]) -> Call {
+    Call {
+        entry,
+        port: payload.port,
+        time_ms: payload.received.as_millis(),
+        seed: payload.seed,
+        payload: bytes.to_vec(),
+    }
+}
+
+fn decode_cayenne(bytes: &[u8]) -> Result<Decoded, Error> {
+    match cayenne::decode(bytes) {
+        Ok(values) if values.is_empty() => Ok(Decoded { verdict: Verdict::Valid, ..Decoded::default() }),
+        Ok(values) => {
+            let fields = Some(serde_json::value::to_raw_value(&values)?);
+            Ok(Decoded { fields, verdict: Verdict::Valid, ..Decoded::default() })
+        }
+        Err(error) => Ok(Decoded::failed(Problem::CayenneLpp(error))),
+    }
+}
+
+impl Decoded {
+    fn failed(problem: Problem) -> Self {
+        Self { problem: Some(problem), ..Self::default() }
+    }
+}
+
+impl From<Report> for Decoded {
+    fn from(report: Report) -> Self {
+        let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
+        let (fields, verdict, problem) = match report.result {
+            Ok(Value::Fields { json, valid }) => {
+                let fields = (json.get() != "{}" && json.get() != "null").then_some(json);
+                (fields, if valid { Verdict::Valid } else { Verdict::Invalid }, None)
+            }
+            // An uplink answers with fields; bytes would be the sandbox's mistake.
+            Ok(Value::Bytes { .. }) => (None, Verdict::Unconverted, None),
+            Err(failure) => (None, Verdict::Unconverted, Some(Problem::Function(failure))),
+        };
+        Self { fields, verdict, problem, warnings: report.warnings, logs: report.logs, cost }
+    }
+}
