@@ -87,6 +87,8 @@ async fn a_panic_is_an_internal_error_and_the_service_goes_on() {
     let client = http_client(None);
     let answer = json_of(client.get(stage.url("/panic")).send().await.unwrap()).await;
     assert_eq!(answer, (500, json!({ "error": "internal error", "code": 13, "message": "internal error" })));
+    let call = client.get(stage.url("/panic")).header("content-type", "application/grpc").send().await.unwrap();
+    assert_eq!((call.status(), &call.headers()["grpc-status"]), (StatusCode::OK, &"13".parse().unwrap()));
     assert_eq!(client.get(stage.url("/hello")).send().await.unwrap().status(), StatusCode::OK);
 }
 
