@@ -7,7 +7,7 @@ use api::{
         application_manager_client::ApplicationManagerClient as Stub,
     },
 };
-use tonic::{Request, Response, Status, transport::Channel};
+use tonic::{Request, Response, Status, metadata::MetadataMap, transport::Channel};
 use types::{AppId, Credential, DevId};
 
 use crate::{
@@ -23,6 +23,15 @@ pub struct Page {
     pub limit: u32,
     /// Skip so many.
     pub offset: u32,
+}
+
+/// What a message cost in the sandbox, as far as the handler says; handlers of v2 say nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Units of fuel: the same for the same message on every machine.
+    pub fuel: u64,
+    /// Time in the sandbox.
+    pub microseconds: u64,
 }
 
 /// A client of a handler, with the credential of a user or an application.
@@ -113,9 +122,14 @@ impl HandlerClient {
         Ok(list.devices)
     }
 
-    /// Has an uplink treated as if a device had sent it.
-    pub async fn simulate_uplink(&self, uplink: SimulatedUplinkMessage) -> Result<()> {
-        self.call(Call::Once, uplink, |mut stub, request| async move { stub.simulate_uplink(request).await }).await
+    /// Has an uplink treated as if a device had sent it, and says what that cost.
+    pub async fn simulate_uplink(&self, uplink: SimulatedUplinkMessage) -> Result<Cost> {
+        self.call(Call::Once, uplink, |mut stub, request| async move {
+            let answer = stub.simulate_uplink(request).await?;
+            let cost = Cost::read(answer.metadata());
+            Ok(answer.map(|()| cost))
+        })
+        .await
     }
 
     async fn call<M, T, F>(&self, call: Call, message: M, send: impl Fn(Stub<Channel>, Request<M>) -> F) -> Result<T>
@@ -130,6 +144,13 @@ impl HandlerClient {
 
 fn stub(channel: Channel) -> Stub<Channel> {
     Stub::new(channel).max_decoding_message_size(ANSWER_BYTES_MAX)
+}
+
+impl Cost {
+    fn read(metadata: &MetadataMap) -> Self {
+        let number = |name| metadata.get(name)?.to_str().ok()?.parse().ok();
+        Self { fuel: number("fuel").unwrap_or_default(), microseconds: number("microseconds").unwrap_or_default() }
+    }
 }
 
 fn device(app_id: &AppId, dev_id: &DevId) -> DeviceIdentifier {
