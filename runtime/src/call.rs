@@ -48,7 +48,7 @@ impl Report {
 pub enum Value {
     /// Of payload bytes.
     Fields {
-        /// A well-formed JSON object of at most 16 KiB and 32 levels.
+        /// A well-formed JSON object of at most 16 KiB and 32 levels; null when there is no function to make one.
         json: Box<RawValue>,
         /// Whether the validator found it worth publishing; true without a validator.
         valid: bool,

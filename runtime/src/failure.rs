@@ -15,7 +15,7 @@ pub struct Failure {
     pub line: Option<u32>,
     /// The column in that line, from 1, when known.
     pub column: Option<u32>,
-    /// What happened, in the engine's or the function's own words.
+    /// What it threw or why it cannot be loaded; for all other kinds what it did, as in "used up its fuel".
     pub message: String,
 }
 
@@ -24,20 +24,29 @@ impl Failure {
         Self { slot, kind, line: None, column: None, message: message.into() }
     }
 
-    pub(crate) fn broken(slot: Slot, message: impl Into<String>) -> Self {
-        Self::new(slot, Kind::Broken, message)
+    pub(crate) fn broken(slot: Slot, reason: impl fmt::Display) -> Self {
+        Self::new(slot, Kind::Broken, format!("broke its sandbox: {reason}"))
+    }
+
+    /// Where it failed, in parentheses and after a space; nothing if that is unknown.
+    fn place(&self) -> String {
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => format!(" (line {line}, column {column})"),
+            (Some(line), None) => format!(" (line {line})"),
+            _ => String::new(),
+        }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the {} {}", self.slot.name(), self.kind.verb())?;
-        match (self.line, self.column) {
-            (Some(line), Some(column)) => write!(f, " at line {line}, column {column}")?,
-            (Some(line), None) => write!(f, " at line {line}")?,
-            _ => {}
+        write!(f, "the {} ", self.slot.name())?;
+        match self.kind {
+            Kind::Syntax => write!(f, "cannot be loaded{}: {}", self.place(), self.message),
+            Kind::Thrown => write!(f, "failed{}: {}", self.place(), self.message),
+            // The message of the others says what the function did.
+            _ => write!(f, "{}{}", self.message, self.place()),
         }
-        write!(f, ": {}", self.message)
     }
 }
 
@@ -96,19 +105,6 @@ impl Kind {
             Self::Time => "time",
             Self::Output => "output",
             Self::Broken => "broken",
-        }
-    }
-
-    const fn verb(self) -> &'static str {
-        match self {
-            Self::Syntax => "cannot be used",
-            Self::Thrown => "failed",
-            Self::Fuel => "used up its fuel",
-            Self::Memory => "ran out of memory",
-            Self::Stack => "called itself too deeply",
-            Self::Time => "took too long",
-            Self::Output => "returned something unusable",
-            Self::Broken => "broke its sandbox",
         }
     }
 }

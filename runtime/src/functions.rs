@@ -49,6 +49,11 @@ impl Functions {
         self.loaded.heap.kept_bytes()
     }
 
+    /// The function that an uplink meets first.
+    pub(crate) fn first(&self) -> Slot {
+        Slot::ALL.into_iter().find(|slot| self.dialect(*slot).is_some()).unwrap_or(Slot::Decoder)
+    }
+
     /// The memory that each message starts from: the one that others map just now, or made by `make` from the whole.
     pub(crate) fn image(
         &self,

@@ -19,6 +19,9 @@ const ALLOC_FUEL: i64 = 1_000_000;
 /// Elements of the guest's one table: its functions that are called by pointer.
 const TABLE_ELEMENTS_MAX: usize = 10_000;
 
+/// What a function did that the host had to refuse memory.
+pub(crate) const OUT_OF_MEMORY: &str = "needs more memory than it may have";
+
 /// What a guest is asked for, and what it may use.
 pub(crate) struct Task<'a> {
     pub(crate) errand: Errand,
@@ -40,6 +43,8 @@ pub(crate) enum Errand {
 pub(crate) struct Run {
     pub(crate) reply: Result<Vec<u8>, Failure>,
     pub(crate) fuel: u64,
+    /// Whether the guest asked for more memory than it may have.
+    pub(crate) hungry: bool,
 }
 
 /// An instance. Its whole state is the mapping, two globals, and the size of its memory.
@@ -100,7 +105,8 @@ impl Instance {
             self.trapped = true;
             self.failure(engine, task.errand, &error)
         });
-        Run { reply, fuel: (fuel - self.fuel_left().clamp(0, fuel)).unsigned_abs() }
+        let left = self.fuel_left().clamp(0, fuel);
+        Run { reply, fuel: (fuel - left).unsigned_abs(), hungry: self.store.data().refused }
     }
 
     /// The linear memory as the guest sees it.
@@ -146,16 +152,15 @@ impl Instance {
         });
         let trap = error.downcast_ref::<Trap>();
         if error.is::<Overdue>() {
-            Failure::new(slot, Kind::Time, "it was stopped by the clock, before its fuel had run out")
+            Failure::new(slot, Kind::Time, "was stopped by the clock before its fuel had run out")
         } else if trap == Some(&Trap::StackOverflow) || (trap.is_some() && self.is_stack_used_up(engine)) {
-            Failure::new(slot, Kind::Stack, "there is no room for another call")
+            Failure::new(slot, Kind::Stack, "called itself too deeply")
         } else if trap.is_some() && self.fuel_left() < 0 {
-            Failure::new(slot, Kind::Fuel, "it did not come to an end")
+            Failure::new(slot, Kind::Fuel, "used up its fuel")
         } else if trap.is_some() && self.store.data().refused {
-            let bytes = engine.limits().memory_bytes_max;
-            Failure::new(slot, Kind::Memory, format!("it needs more than the {bytes} bytes that it may have"))
+            Failure::new(slot, Kind::Memory, OUT_OF_MEMORY)
         } else {
-            Failure::broken(slot, error.root_cause().to_string())
+            Failure::broken(slot, error.root_cause())
         }
     }
 
@@ -189,7 +194,7 @@ struct Overdue;
 
 /// The guest named a place that it does not have, or more than a reply may be.
 #[derive(Debug, thiserror::Error)]
-#[error("it points outside of its memory")]
+#[error("it points outside of its own memory")]
 struct OutsideOfMemory;
 
 /// Bounds the memory of one instance and remembers whether the guest met the bound.

@@ -14,7 +14,7 @@ const PAYLOAD_BYTES_MAX: usize = 242;
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 const WARNINGS_MAX: usize = 64;
 const LOG_ENTRIES_MAX: usize = 65;
-const LOG_FIELDS_MAX: usize = 1024;
+const LOG_FIELDS_MAX: usize = 2048;
 const LOG_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads the reply to a call; `None` for one that makes no sense.
@@ -106,11 +106,12 @@ fn known(number: u32) -> Option<u32> {
     (number != 0).then_some(number)
 }
 
-/// `text` as JSON, if it is an object of bounded depth.
+/// `text` as JSON, if it is null or an object of bounded depth.
 fn object(text: &str) -> Option<Box<RawValue>> {
     // The parser for raw values checks the whole grammar and does not recurse.
     let json: Box<RawValue> = serde_json::from_str(text).ok()?;
-    (json.get().starts_with('{') && depth(json.get()) <= FIELDS_DEPTH_MAX).then_some(json)
+    let fits = json.get() == "null" || (json.get().starts_with('{') && depth(json.get()) <= FIELDS_DEPTH_MAX);
+    fits.then_some(json)
 }
 
 /// How deep objects and arrays are nested in well-formed `json`.
@@ -129,4 +130,75 @@ fn depth(json: &str) -> usize {
         deepest = deepest.max(depth);
     }
     deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::Writer;
+
+    /// A reply with fields, one warning and one log entry.
+    fn reply(fields: &str) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.byte(0).byte(1).text(fields.as_bytes());
+        writer.number(1).text(b"careful");
+        writer.number(1).byte(0).byte(1).number(1).text(b"\"hello\"");
+        writer.as_bytes().to_vec()
+    }
+
+    fn is_readable(fields: &str) -> bool {
+        call(&reply(fields)).is_some()
+    }
+
+    #[test]
+    fn fields_must_be_a_json_object_of_bounded_depth() {
+        assert!(is_readable(r#"{"a":[1,"\\\"{[","\ud800"]}"#) && is_readable("{}") && is_readable("null"));
+        for fields in ["", "[]", "1", "{", "{}{}", "{\"a\":NaN}", "{\"a\":01}", "{\"a\":\"\n\"}", "\"{\"", "{a:1}"] {
+            assert!(!is_readable(fields), "{fields}");
+        }
+        let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+        assert!(is_readable(&nested(FIELDS_DEPTH_MAX)));
+        assert!(!is_readable(&nested(FIELDS_DEPTH_MAX + 1)));
+        assert!(!is_readable(&format!("{{\"a\":{}1{}}}", "[".repeat(8000), "]".repeat(8000))));
+    }
+
+    #[test]
+    fn fields_may_be_as_long_as_their_limit() {
+        let long = |bytes: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8));
+        assert!(is_readable(&long(FIELDS_BYTES_MAX)));
+        assert!(!is_readable(&long(FIELDS_BYTES_MAX + 1)));
+    }
+
+    #[test]
+    fn texts_must_be_utf_8() {
+        let mut bytes = reply("{}");
+        let place = bytes.windows(5).position(|window| window == b"hello").unwrap();
+        bytes[place] = 0xff;
+        assert!(call(&bytes).is_none());
+    }
+
+    #[test]
+    fn a_count_does_not_reserve_memory() {
+        let mut writer = Writer::default();
+        writer.byte(0).byte(1).text(b"{}").number(u32::MAX);
+        assert!(call(writer.as_bytes()).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_reply_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = (call(&bytes), load(&bytes));
+        }
+
+        #[test]
+        fn no_change_of_a_good_reply_makes_it_panic(place in 0_usize..80, byte: u8, cut in 0_usize..80) {
+            let mut bytes = reply(r#"{"temperature":21.5,"alarms":["low","high"]}"#);
+            let last = bytes.len() - 1;
+            bytes[place.min(last)] = byte;
+            let _ = call(&bytes);
+            prop_assert!(call(&bytes[..cut.min(last)]).is_none());
+        }
+    }
 }

@@ -7,13 +7,14 @@ use std::time::Instant;
 use crate::call::{Call, Report};
 use crate::engine::{Engine, deadline, no_room, nonsense};
 use crate::error::Error;
+use crate::failure::Failure;
 use crate::functions::Functions;
 use crate::image::Image;
-use crate::instance::{Errand, Instance, Run, Task};
+use crate::instance::{Errand, Instance, OUT_OF_MEMORY, Run, Task};
 use crate::memory::Mapping;
 use crate::reply;
 use crate::sources::SourcesHash;
-use crate::wire::{Entry, Slot, Writer};
+use crate::wire::{Entry, Kind, Slot, Writer};
 
 /// The instances of one thread. Every call meets exactly the memory that loading its functions left.
 pub struct Sandbox {
@@ -46,7 +47,7 @@ impl Sandbox {
     pub fn call(&mut self, functions: &Functions, call: &Call) -> Report {
         let start = Instant::now();
         let first = match call.entry {
-            Entry::Uplink => Slot::Decoder,
+            Entry::Uplink => functions.first(),
             Entry::EncodeDownlink | Entry::DecodeDownlink => Slot::Encoder,
         };
         write_request(&mut self.request, call);
@@ -137,7 +138,17 @@ fn write_request(request: &mut Writer, call: &Call) {
 
 fn report(run: Run, first: Slot) -> Report {
     match run.reply.and_then(|bytes| reply::call(&bytes).ok_or_else(|| nonsense(first))) {
-        Ok(report) => Report { fuel: run.fuel, ..report },
+        Ok(report) => {
+            Report { fuel: run.fuel, result: report.result.map_err(|failure| blame(failure, run.hungry)), ..report }
+        }
         Err(failure) => Report { fuel: run.fuel, ..Report::of(Err(failure)) },
     }
+}
+
+/// What is thrown for want of memory may be anything, because there was none to make an error of.
+fn blame(failure: Failure, hungry: bool) -> Failure {
+    if hungry && failure.kind == Kind::Thrown {
+        return Failure { kind: Kind::Memory, message: OUT_OF_MEMORY.into(), ..failure };
+    }
+    failure
 }

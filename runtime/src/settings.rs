@@ -52,12 +52,12 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             source_bytes_max: 262_144,
-            fuel: 60_000_000,
-            load_fuel: 200_000_000,
+            fuel: 250_000_000,
+            load_fuel: 1_000_000_000,
             memory_bytes_max: 16 << 20,
             heap_bytes_max: 12 << 20,
-            time_ms_max: 250,
-            load_time_ms_max: 1_000,
+            time_ms_max: 1_000,
+            load_time_ms_max: 5_000,
         }
     }
 }
