@@ -1,0 +1,233 @@
+//! Every limit, obeyed and violated, and the failure that tells which one it was.
+
+use std::fs;
+use std::process::Command;
+
+use airlock_runtime::{Kind, Slot};
+
+use crate::rig::{Rig, fields};
+
+/// A text that runs `body` as the function of `slot`.
+fn function(slot: Slot, body: &str) -> String {
+    let name = ["Decoder", "Converter", "Validator", "Encoder"][slot as usize];
+    format!("function {name}(input, port) {{\n{body}\n}}")
+}
+
+const COUNT: &str =
+    "function Decoder(bytes) { var n = 0; for (var i = 0; i < 1000 * bytes[0]; i++) n += i; return {n: n}; }";
+
+#[test]
+fn fuel_ends_an_endless_loop_in_every_function() {
+    let mut rig = Rig::new();
+    for slot in Slot::ALL {
+        rig.check_fails(slot, Kind::Fuel, &function(slot, "while (true) {}"));
+        rig.check_fails(slot, Kind::Fuel, &function(slot, "/^(a+)+$/.test('a'.repeat(40) + '!')"));
+    }
+}
+
+#[test]
+fn fuel_ends_an_endless_loop_wherever_it_hides() {
+    let mut rig = Rig::new();
+    for body in [
+        "return { get a() { while (true) {} } };",
+        "return { toJSON: function () { while (true) {} } };",
+        "return new Proxy({}, { ownKeys: function () { while (true) {} } });",
+        "return [3, 2, 1].sort(function () { while (true) {} });",
+        "try { while (true) {} } catch (e) {} return {};",
+        "try { while (true) {} } finally { return {}; }",
+        "console.log({ toJSON: function () { while (true) {} } }); return {};",
+    ] {
+        rig.check_fails(Slot::Decoder, Kind::Fuel, &function(Slot::Decoder, body));
+    }
+}
+
+#[test]
+fn fuel_ends_an_endless_loop_while_loading() {
+    let mut rig = Rig::new();
+    for slot in Slot::ALL {
+        rig.check_fails(slot, Kind::Fuel, &format!("while (true) {{}}\n{}", function(slot, "")));
+    }
+}
+
+#[test]
+fn fuel_is_the_same_for_the_same_message() {
+    let mut rig = Rig::new();
+    let functions = rig.load_in(Slot::Decoder, COUNT);
+    let other = rig.load_in(Slot::Decoder, "function Decoder() { return { a: [1, 2, 3] }; }");
+    let fuel = rig.decode(&functions, &[3]).fuel;
+    for round in 0..100 {
+        assert_eq!(rig.decode(&functions, &[3]).fuel, fuel, "round {round}");
+        rig.decode(&other, &[round]);
+        rig.decode(&functions, &[round]);
+    }
+    assert_eq!(Rig::new().decode(&functions, &[3]).fuel, fuel, "on another engine");
+}
+
+#[test]
+fn a_function_just_below_its_fuel_always_passes() {
+    let mut rig = Rig::new();
+    let functions = rig.load_in(Slot::Decoder, COUNT);
+    let fuel = rig.decode(&functions, &[50]).fuel;
+    let mut just_enough = Rig::with_limits(|limits| limits.fuel = fuel + fuel / 9);
+    let mut too_little = Rig::with_limits(|limits| limits.fuel = fuel - fuel / 9);
+    for _ in 0..100 {
+        assert_eq!(fields(&just_enough.decode(&functions, &[50])), r#"{"n":1249975000}"#);
+        assert_eq!(too_little.decode(&functions, &[50]).result.unwrap_err().kind, Kind::Fuel);
+    }
+}
+
+#[test]
+fn memory_ends_a_heap_that_grows_forever() {
+    let mut rig = Rig::with_limits(|limits| limits.fuel = u64::MAX);
+    for body in [
+        "var a = []; while (true) a.push([a.length]);",
+        "var a = [], s = 'x'; while (true) { s += s; a.push(s.split('')); }",
+        "new ArrayBuffer(2 ** 31 - 1);",
+        "new Uint8Array(4e8); new Uint8Array(4e8);",
+    ] {
+        for slot in Slot::ALL {
+            rig.check_fails(slot, Kind::Memory, &function(slot, body));
+        }
+    }
+    rig.check_decodes(
+        &function(Slot::Decoder, "return { n: new Array(300000).fill(0.5).length };"),
+        b"",
+        r#"{"n":300000}"#,
+    );
+}
+
+#[test]
+fn memory_ends_a_heap_that_the_sandbox_has_no_room_for() {
+    let mut rig = Rig::with_limits(|limits| {
+        limits.fuel = u64::MAX;
+        limits.memory_bytes_max = 4 << 20;
+        limits.heap_bytes_max = 64 << 20;
+    });
+    let text = function(Slot::Decoder, "var a = []; while (true) a.push([a.length]);");
+    rig.check_fails(Slot::Decoder, Kind::Memory, &text);
+    rig.check_decodes("function Decoder() { return { a: 1 }; }", b"", r#"{"a":1}"#);
+}
+
+#[test]
+fn ten_thousand_memory_bombs_do_not_grow_the_process() {
+    // In a process of its own, because the other tests of this one grow it meanwhile.
+    let me = std::env::current_exe().unwrap();
+    let name = "limits::memory_bombs_in_a_process_of_their_own";
+    let status = Command::new(me).args(["--exact", name, "--ignored", "--nocapture"]).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+#[ignore = "started by the test above"]
+fn memory_bombs_in_a_process_of_their_own() {
+    let mut rig = Rig::with_limits(|limits| {
+        limits.fuel = u64::MAX;
+        limits.heap_bytes_max = 1 << 20;
+    });
+    let bomb =
+        rig.load_in(Slot::Decoder, "function Decoder() { var a = []; while (true) a.push(new Array(5000).fill(1)); }");
+    let mut explode = |times: usize| {
+        for _ in 0..times {
+            assert_eq!(rig.decode(&bomb, b"").result.unwrap_err().kind, Kind::Memory);
+        }
+        resident_bytes()
+    };
+    let before = explode(100);
+    let after = explode(10_000);
+    assert!(after < before + before / 20, "{before} bytes before, {after} after");
+}
+
+fn resident_bytes() -> usize {
+    let statm = fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+#[test]
+fn the_stack_ends_endless_recursion_in_every_function() {
+    let mut rig = Rig::new();
+    for slot in Slot::ALL {
+        rig.check_fails(slot, Kind::Stack, &function(slot, "return (function f() { return f() + 1; })();"));
+        rig.check_fails(slot, Kind::Stack, &format!("(function f() {{ f(); }})();\n{}", function(slot, "")));
+    }
+    let sum = "return { n: (function f(n) { return n ? n + f(n - 1) : 0; })(200) };";
+    rig.check_decodes(&function(Slot::Decoder, sum), b"", r#"{"n":20100}"#);
+}
+
+#[test]
+fn the_stack_ends_recursion_inside_the_engine() {
+    let mut rig = Rig::with_limits(|limits| limits.fuel = u64::MAX);
+    for body in [
+        "JSON.parse('['.repeat(200000));",
+        "new RegExp('('.repeat(200000) + ')'.repeat(200000));",
+        "eval('('.repeat(100000) + '1' + ')'.repeat(100000));",
+    ] {
+        let failure = rig.fail(Slot::Decoder, &function(Slot::Decoder, body));
+        assert!(matches!(failure.kind, Kind::Stack | Kind::Thrown), "{failure} in {body}");
+    }
+    rig.check_decodes("function Decoder(b) { return { a: b }; }", b"\x01", r#"{"a":[1]}"#);
+}
+
+#[test]
+fn the_clock_ends_what_fuel_does_not() {
+    let mut rig = Rig::with_limits(|limits| {
+        limits.fuel = u64::MAX;
+        limits.time_ms_max = 30;
+    });
+    for slot in Slot::ALL {
+        rig.check_fails(slot, Kind::Time, &function(slot, "while (true) {}"));
+    }
+}
+
+#[test]
+fn the_clock_ends_what_fuel_does_not_while_loading() {
+    let mut rig = Rig::with_limits(|limits| {
+        limits.load_fuel = u64::MAX;
+        limits.load_time_ms_max = 30;
+    });
+    rig.check_fails(Slot::Converter, Kind::Time, "while (true) {}");
+}
+
+#[test]
+fn a_text_may_be_as_long_as_its_limit_in_bytes() {
+    let mut rig = Rig::with_limits(|limits| limits.source_bytes_max = 1000);
+    let head = "function Decoder() { return {}; } //";
+    let longest = format!("{head}{}{}", "é".repeat(400), "x".repeat(1000 - head.len() - 800));
+    rig.load_in(Slot::Decoder, &longest);
+    for slot in Slot::ALL {
+        let failure = rig.fail(slot, &format!("{longest}x"));
+        assert_eq!((failure.slot, failure.kind), (slot, Kind::Syntax));
+        assert!(failure.message.contains("1001") && failure.message.contains("1000"), "{failure}");
+    }
+}
+
+#[test]
+fn a_failing_function_is_not_held_against_the_next_message() {
+    let mut rig = Rig::new();
+    let text = "function Decoder(b) {
+        if (b[0] === 1) throw new Error('one');
+        if (b[0] === 2) while (true) {}
+        if (b[0] === 3) return Decoder(b) + 1;
+        return { ok: b[0] };
+    }";
+    let functions = rig.load_in(Slot::Decoder, text);
+    for round in 0..1000_u32 {
+        let failing = (round % 3 + 1) as u8;
+        let kind = [Kind::Thrown, Kind::Fuel, Kind::Stack][usize::from(failing) - 1];
+        assert_eq!(rig.decode(&functions, &[failing]).result.unwrap_err().kind, kind);
+        assert_eq!(fields(&rig.decode(&functions, &[9])), r#"{"ok":9}"#);
+    }
+}
+
+#[test]
+fn a_message_that_grows_its_memory_leaves_none_of_it() {
+    let mut rig = Rig::new();
+    let text = "function Decoder(b) { var a = new Uint8Array(b[0] * 65536).fill(7); return { n: a.length }; }";
+    let functions = rig.load_in(Slot::Decoder, text);
+    for pages in [0, 60, 0, 1, 100, 3] {
+        let report = rig.decode(&functions, &[pages]);
+        assert_eq!(fields(&report), format!(r#"{{"n":{}}}"#, usize::from(pages) * 65536));
+        let first = rig.sandbox.next_memory(&functions).unwrap();
+        assert_eq!(rig.decode(&functions, &[pages]).fuel, report.fuel);
+        assert_eq!(rig.sandbox.next_memory(&functions).unwrap(), first);
+    }
+}

@@ -1,0 +1,9 @@
+//! What payload functions may do, and what none of them can.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cache;
+mod dialects;
+mod isolation;
+mod limits;
+mod pool;
+mod rig;

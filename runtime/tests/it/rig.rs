@@ -1,0 +1,112 @@
+//! One engine and one sandbox, and short words for what tests do with them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use airlock_runtime::{
+    Call, Engine, Entry, Failure, Functions, Kind, Limits, Report, Reset, Sandbox, Settings, Slot, Sources, Value,
+};
+
+/// Every way of putting memory back that this system has. Linux has them all, except in some containers.
+pub(crate) const RESETS: [Reset; 3] = [Reset::PageScan, Reset::Remap, Reset::Copy];
+
+/// An engine and a sandbox of it.
+pub(crate) struct Rig {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) sandbox: Sandbox,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        Self::of(Engine::new(&settings()).unwrap())
+    }
+
+    pub(crate) fn with_reset(reset: Reset) -> Self {
+        Self::of(Engine::with_reset(&settings(), reset).unwrap())
+    }
+
+    pub(crate) fn with_limits(change: impl FnOnce(&mut Limits)) -> Self {
+        let mut settings = settings();
+        change(&mut settings.limits);
+        Self::of(Engine::new(&settings).unwrap())
+    }
+
+    pub(crate) fn of(engine: Engine) -> Self {
+        let engine = Arc::new(engine);
+        Self { sandbox: engine.sandbox(), engine }
+    }
+
+    /// Loads functions that must be loadable.
+    pub(crate) fn load(&self, sources: &Sources) -> Functions {
+        self.engine.load(sources).unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
+    /// Loads one text into `slot`, beside nothing.
+    pub(crate) fn load_in(&self, slot: Slot, text: &str) -> Functions {
+        self.load(&sources(slot, text))
+    }
+
+    /// Runs the function in `slot` of functions loaded with [`Rig::load_in`].
+    pub(crate) fn run(&mut self, slot: Slot, functions: &Functions, payload: &[u8]) -> Report {
+        let call =
+            if slot == Slot::Encoder { call(Entry::EncodeDownlink, b"{}") } else { call(Entry::Uplink, payload) };
+        self.sandbox.call(functions, &call)
+    }
+
+    /// Runs `payload` through a decoder.
+    pub(crate) fn decode(&mut self, functions: &Functions, payload: &[u8]) -> Report {
+        self.run(Slot::Decoder, functions, payload)
+    }
+
+    /// The failure of a function in `slot`, at load or when it runs.
+    pub(crate) fn fail(&mut self, slot: Slot, text: &str) -> Failure {
+        match self.engine.load(&sources(slot, text)) {
+            Ok(functions) => self.run(slot, &functions, b"x").result.expect_err(text),
+            Err(failure) => failure,
+        }
+    }
+
+    /// Fails unless a function in `slot` fails as `kind`.
+    pub(crate) fn check_fails(&mut self, slot: Slot, kind: Kind, text: &str) {
+        let failure = self.fail(slot, text);
+        assert_eq!((failure.slot, failure.kind), (slot, kind), "{failure} in {text}");
+    }
+
+    /// Fails unless a decoder makes `fields`.
+    pub(crate) fn check_decodes(&mut self, text: &str, payload: &[u8], expected: &str) {
+        let functions = self.load_in(Slot::Decoder, text);
+        assert_eq!(fields(&self.decode(&functions, payload)), expected, "{text}");
+    }
+}
+
+/// Defaults, with a compiled guest that is kept between test runs, and a clock that a busy machine does not run into.
+pub(crate) fn settings() -> Settings {
+    let limits = Limits { time_ms_max: 60_000, load_time_ms_max: 60_000, ..Limits::default() };
+    Settings { cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))), limits, ..Settings::default() }
+}
+
+/// `text` in `slot`, beside nothing.
+pub(crate) fn sources(slot: Slot, text: &str) -> Sources {
+    let mut sources = Sources::default();
+    let place = match slot {
+        Slot::Decoder => &mut sources.decoder,
+        Slot::Converter => &mut sources.converter,
+        Slot::Validator => &mut sources.validator,
+        Slot::Encoder => &mut sources.encoder,
+    };
+    *place = text.to_owned();
+    sources
+}
+
+/// A message with nothing special about it.
+pub(crate) fn call(entry: Entry, payload: &[u8]) -> Call {
+    Call { entry, port: 7, time_ms: 1_700_000_000_000, seed: 42, payload: payload.to_vec() }
+}
+
+/// The fields of a message that must have some.
+pub(crate) fn fields(report: &Report) -> &str {
+    match &report.result {
+        Ok(Value::Fields { json, .. }) => json.get(),
+        other => panic!("expected fields, got {other:?}"),
+    }
+}
