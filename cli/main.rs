@@ -1,2 +1,17 @@
-//! The one binary: `airlock serve` and the commands people type.
-fn main() {}
+//! The one binary: reads what was typed, does it, and says how it went.
+
+use std::{io::Write, process::ExitCode};
+
+use airlock::{args::Args, exit};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match airlock::run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to be told when standard error is closed.
+            _ = writeln!(std::io::stderr(), "error: {error:#}");
+            exit::code(&error)
+        }
+    }
+}

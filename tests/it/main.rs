@@ -2,4 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod bad_input;
+mod demo;
+mod harness;
 mod layers;
+mod serve;
+mod uplinks;
+mod walk;

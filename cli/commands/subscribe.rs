@@ -1,0 +1,69 @@
+//! `airlock subscribe`: uplinks of an application as they arrive.
+
+use client::data::DataClient;
+use types::{AppId, Clock, Credential, ErrorEvent, Uplink};
+
+use crate::{
+    args::Subscribe,
+    commands::applications::access_key,
+    network::Network,
+    terminal::{inert, say},
+};
+
+/// Shows what arrives until it is interrupted, or until as many messages came as were asked for.
+pub async fn run(command: Subscribe, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
+    let app_id = network.application(command.app_id)?;
+    let credential = network.credential_for(&app_id, clock).await?;
+    let key = access_key(network, &credential, &app_id, command.access_key.as_deref()).await?;
+    let mut listener = listen(&network.mqtt_address().await?, &app_id, Credential::Key(key)).await?;
+    say(format_args!("Listening to {app_id}; end with Ctrl-C"))?;
+    let mut left = command.count;
+    while left != Some(0) {
+        let message = listener.next().await?;
+        say(line(&message.topic, &message.payload))?;
+        left = left.map(|left| left - 1);
+    }
+    Ok(())
+}
+
+/// Listens to uplinks of an application, and to what goes wrong with them.
+pub async fn listen(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<DataClient> {
+    let mut listener = DataClient::connect(address, app_id, &credential).await?;
+    listener.subscribe(&format!("{app_id}/devices/+/up")).await?;
+    listener.subscribe(&format!("{app_id}/devices/+/events/up/errors")).await?;
+    Ok(listener)
+}
+
+/// One message as one line for people; what cannot be understood is shown as it came.
+pub fn line(topic: &str, payload: &[u8]) -> String {
+    let dev_id = topic.split('/').nth(2).unwrap_or_default();
+    if let Ok(uplink) = serde_json::from_slice::<Uplink>(payload) {
+        return uplink_line(&uplink);
+    }
+    match serde_json::from_slice::<ErrorEvent>(payload) {
+        Ok(event) => format!("{:<16} error: {}", inert(dev_id), inert(&event.error)),
+        Err(_) => format!("{} {}", inert(topic), inert(&String::from_utf8_lossy(payload))),
+    }
+}
+
+/// Time, device, port, bytes and fields of an uplink.
+pub fn uplink_line(uplink: &Uplink) -> String {
+    let time = uplink.metadata.time.get(11..19).unwrap_or_default();
+    let bytes = hex::encode_upper(uplink.payload_raw.as_deref().unwrap_or_default());
+    let fields = uplink.payload_fields.as_ref().map_or("no fields", |fields| fields.get());
+    format!("{time}  {:<12} port {:<3} {bytes:<16}  {}", uplink.dev_id, uplink.port, inert(fields))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uplinks_errors_and_the_rest_each_get_a_line() {
+        let uplink = br#"{"app_id":"a1","dev_id":"d1","port":1,"counter":0,"payload_raw":"AQI=",
+            "payload_fields":{"t":1},"metadata":{"time":"2017-01-17T14:47:09.74Z"}}"#;
+        assert_eq!(line("a1/devices/d1/up", uplink), "14:47:09  d1           port 1   0102              {\"t\":1}");
+        assert!(line("a1/devices/d1/events/up/errors", br#"{"error":"no"}"#).ends_with("error: no"));
+        assert_eq!(line("a1/x", b"\x1b[2J"), "a1/x \u{fffd}[2J");
+    }
+}

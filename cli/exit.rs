@@ -1,0 +1,29 @@
+//! What the exit code says about a failure: scripts can tell "no such thing" from "not allowed".
+
+use std::process::ExitCode;
+
+use types::{Kind, Kinded};
+
+/// Something went wrong.
+const FAILURE: u8 = 1;
+/// What was typed, or a value in it, is not valid; clap uses the same.
+const USAGE: u8 = 2;
+/// There is no such thing.
+const NOT_FOUND: u8 = 3;
+/// Not logged in, or without the right.
+const NOT_ALLOWED: u8 = 4;
+
+/// The exit code for an error.
+pub fn code(error: &anyhow::Error) -> ExitCode {
+    let refused = error.chain().find_map(|cause| cause.downcast_ref::<client::Error>());
+    ExitCode::from(refused.map_or(FAILURE, |refused| of(refused.kind())))
+}
+
+fn of(kind: Kind) -> u8 {
+    match kind {
+        Kind::Invalid => USAGE,
+        Kind::NotFound => NOT_FOUND,
+        Kind::Unauthenticated | Kind::Denied => NOT_ALLOWED,
+        _ => FAILURE,
+    }
+}

@@ -1,0 +1,46 @@
+//! The command line of Airlock: one module per command, and what they share.
+//!
+//! `run` is the table of contents. Programs that want Airlock's services use `airlock-client`, not this.
+
+pub mod args;
+mod commands;
+mod demo;
+pub mod exit;
+mod network;
+pub mod serve;
+mod session;
+pub mod settings;
+mod terminal;
+
+use args::{Args, Command, Config};
+use network::Network;
+use server::system::{OsRandom, SystemClock, install_crypto};
+use settings::Settings;
+
+/// Does what was typed.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    install_crypto();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let Args { global, command } = args;
+    let (clock, random) = (SystemClock, OsRandom);
+    runtime.block_on(async {
+        match command {
+            Command::Demo(demo) => demo::run(demo, &random).await,
+            Command::Serve(serve) => serve::run(serve, Settings::load(&global)?).await,
+            Command::Config { command: Config::Print } => settings::print(&Settings::load(&global)?),
+            Command::User { command } => {
+                commands::user::run(command, &Network::new(Settings::load(&global)?), &clock).await
+            }
+            Command::Applications { command } => {
+                commands::applications::run(command, &Network::new(Settings::load(&global)?), &clock).await
+            }
+            Command::Devices { app_id, command } => {
+                let network = Network::new(Settings::load(&global)?);
+                commands::devices::run(command, app_id, &network, &clock, &random).await
+            }
+            Command::Subscribe(subscribe) => {
+                commands::subscribe::run(subscribe, &Network::new(Settings::load(&global)?), &clock).await
+            }
+        }
+    })
+}

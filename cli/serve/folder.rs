@@ -1,0 +1,61 @@
+//! The folder where the services keep everything, and what lies in it.
+
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+
+/// A folder that only its owner may read.
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Opens the folder, and makes it when it is not there.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .with_context(|| format!("cannot make the data folder {}: set another one with --data", path.display()))?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file of the embedded store.
+    pub fn store(&self) -> PathBuf {
+        self.path.join("airlock.redb")
+    }
+
+    /// The file of the key that seals the account service's secrets.
+    ///
+    /// It lies outside the store, so that a copy of the store alone gives no secret away.
+    pub fn seal(&self) -> PathBuf {
+        self.path.join("account.key")
+    }
+
+    /// Keeps the certificate where this user's commands look for it.
+    pub fn trust(&self, certificate: &str) -> anyhow::Result<()> {
+        self.write("ca.cert", certificate.as_bytes())
+    }
+
+    /// Writes beside the file and renames, so that a crash leaves the old file or the new one.
+    fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let (path, new) = (self.path.join(name), self.path.join(format!("{name}.new")));
+        let write = || -> io::Result<()> {
+            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        };
+        write().with_context(|| format!("cannot write {}: make the folder writable, or set --data", path.display()))
+    }
+}

@@ -1,0 +1,143 @@
+//! The handler with what belongs to it: its broker, its output, its sandboxes, its announcement.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use client::{Trust, discovery::DiscoveryClient};
+use handler::{
+    access::Access, announce::Announcer, application::Applications, broker::Broker, device::Devices,
+    operations::Operations, output::mqtt::MqttOutput, payload::Payloads, uplink::Uplinks,
+};
+use runtime::{Engine, Pool};
+use server::{
+    auth::Authenticator,
+    reply::Shape,
+    serve::{Listeners, Server, Serving, Site},
+    tls::Tls,
+};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use types::{Secret, ServiceName};
+
+use super::ground::Ground;
+
+/// How long the first connection to the broker, and the last messages to it, may take.
+const BROKER_WAIT: Duration = Duration::from_secs(5);
+
+/// A running handler.
+pub(super) struct Handling {
+    serving: Serving,
+    broker: Broker,
+    output: Arc<MqttOutput>,
+    announcing: Option<JoinHandle<()>>,
+    stop: CancellationToken,
+}
+
+impl Handling {
+    /// Starts the handler and what belongs to it; returns when it can take an uplink.
+    pub(super) async fn start(
+        ground: &Ground,
+        authenticator: Arc<Authenticator>,
+        token: Option<Secret>,
+    ) -> anyhow::Result<Self> {
+        let settings = &ground.settings;
+        let listeners = ground.listeners(&settings.listen.handler, &settings.listen.handler_http).await?;
+        let broker = Broker::start(&settings.broker, None, authenticator.clone(), ground.random.as_ref()).await?;
+        let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, ground.random.clone())?);
+        let announcer = announcer(ground, token, &listeners, broker.address())?.map(Arc::new);
+        let operations = operations(ground, authenticator, output.clone(), announcer.clone()).await?;
+        tokio::time::timeout(BROKER_WAIT, output.connected()).await.context("the MQTT broker does not answer")?;
+        let stop = CancellationToken::new();
+        let server = Server { stop: stop.clone(), ..ground.server.clone() };
+        let router = handler::router(Arc::new(operations), &ground.health)?;
+        let serving = server.start(Site { name: "handler", router, shape: Shape::Gateway }, listeners);
+        let announcing = match announcer {
+            Some(announcer) => {
+                announcer.announce().await.context("cannot announce this handler")?;
+                Some(tokio::spawn({
+                    let stop = stop.clone();
+                    async move { announcer.run(stop).await }
+                }))
+            }
+            None => None,
+        };
+        Ok(Self { serving, broker, output, announcing, stop })
+    }
+
+    /// The listeners: for gRPC clients, and plain.
+    pub(super) fn serving(&self) -> &Serving {
+        &self.serving
+    }
+
+    /// Where MQTT clients connect.
+    pub(super) fn mqtt_address(&self) -> SocketAddr {
+        self.broker.address()
+    }
+
+    /// Finishes what was accepted, publishes what waits, and ends.
+    pub(super) async fn stop(self) {
+        self.stop.cancel();
+        self.serving.finished().await;
+        if let Some(announcing) = self.announcing {
+            // It was told to stop; that it ended otherwise was logged where it happened.
+            _ = announcing.await;
+        }
+        if let Some(output) = Arc::into_inner(self.output) {
+            output.close(BROKER_WAIT).await;
+        }
+        self.broker.shutdown().await;
+    }
+}
+
+async fn operations(
+    ground: &Ground,
+    authenticator: Arc<Authenticator>,
+    output: Arc<MqttOutput>,
+    announcer: Option<Arc<Announcer>>,
+) -> anyhow::Result<Operations> {
+    let sandbox = ground.settings.sandbox.clone();
+    // Compiling the guest takes seconds on the first start.
+    let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
+    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine)), ground.settings.handler.loaded_max));
+    let (applications, devices) = (Applications::new(ground.store.clone()), Devices::new(ground.store.clone()));
+    Ok(Operations {
+        access: Access::new(authenticator),
+        applications: applications.clone(),
+        devices: devices.clone(),
+        payloads: payloads.clone(),
+        uplinks: Uplinks { applications, devices, payloads, output },
+        announcer,
+        clock: ground.clock.clone(),
+    })
+}
+
+/// What tells the network that this handler is here; none without a token to say it with.
+fn announcer(
+    ground: &Ground,
+    token: Option<Secret>,
+    listeners: &Listeners,
+    mqtt: SocketAddr,
+) -> anyhow::Result<Option<Announcer>> {
+    let Some(token) = token else {
+        tracing::warn!("this handler announces nothing: set handler.token_file to the file of its component token");
+        return Ok(None);
+    };
+    let settings = &ground.settings;
+    let certificate = ground.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default();
+    let discovery = DiscoveryClient::connect(&settings.client.discovery_address, &Trust::announced(certificate))?;
+    let listening = listeners.addresses();
+    let port = |number: usize| listening.get(number).map(SocketAddr::port).context("the handler does not listen");
+    let (host, id) = (&settings.announce_host, &settings.handler.id);
+    let announcement = api::discovery::Announcement {
+        id: id.to_string(),
+        service_name: ServiceName::Handler.to_string(),
+        service_version: env!("CARGO_PKG_VERSION").to_owned(),
+        description: settings.handler.description.clone(),
+        net_address: format!("{host}:{}", port(0)?),
+        api_address: format!("http://{host}:{}", port(1)?),
+        mqtt_address: format!("{host}:{}", mqtt.port()),
+        certificate: certificate.to_owned(),
+        ..Default::default()
+    };
+    Ok(Some(Announcer::new(discovery, id.clone(), token, announcement)))
+}

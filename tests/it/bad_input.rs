@@ -1,0 +1,144 @@
+//! Bad input at the handler's edge: what is wrong is said, with the right status, and nothing changes.
+
+use api::handler::{
+    ApplicationIdentifier, Device, DeviceIdentifier, application_manager_client::ApplicationManagerClient,
+};
+use serde_json::{Value, json};
+use tonic::{Code, Request, transport::Channel};
+use types::Credential;
+
+use crate::harness::{Network, Owner, device};
+
+/// A request: method, path below the application, body; and the answer: status, gRPC code, what the error says.
+type Case = (&'static str, &'static str, &'static str, (u16, i64, &'static str));
+
+const CASES: &[Case] = &[
+    ("PUT", "", "{", (400, 3, "Body not valid")),
+    ("PUT", "", r#"{"decoder": 1}"#, (400, 3, "Body not valid")),
+    ("PUT", "", r#"{"app_id": "another-app"}"#, (400, 3, "the path says")),
+    ("PUT", "", r#"{"decoder": "function Decoder(bytes) { return {; }"}"#, (400, 3, "Decoder")),
+    ("PUT", "", r#"{"decoder": "var nothing = 1;"}"#, (400, 3, "Decoder")),
+    ("PUT", "", r#"{"register_on_join_access_key": "nodot"}"#, (400, 3, "one dot")),
+    ("GET", "/devices/no-such-device", "", (404, 5, "not found")),
+    ("DELETE", "/devices/no-such-device", "", (404, 5, "not found")),
+    ("GET", "/devices/UPPER", "", (400, 3, "lowercase letters")),
+    ("GET", "/devices?limit=many", "", (400, 3, "whole numbers")),
+    ("PUT", "/devices/dev-2", "{}", (400, 3, "lorawan_device is missing")),
+    ("PUT", "/devices/dev-2", r#"{"dev_id": "dev-3", "lorawan_device": {}}"#, (400, 3, "the path says")),
+    ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"dev_id": "dev-3"}}"#, (400, 3, "must be those of the device")),
+    ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"dev_eui": "0102"}}"#, (400, 3, "16 hexadecimal digits")),
+    ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"dev_eui": "010203040506070G"}}"#, (400, 3, "16 hexadecimal")),
+    ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"app_key": "00"}}"#, (400, 3, "32 hexadecimal digits")),
+    ("POST", "/devices/dev-1/simulate", r#"{"payload": "%%%"}"#, (400, 3, "base64")),
+    ("POST", "/devices/dev-1/simulate", r#"{"port": "seven"}"#, (400, 3, "Body not valid")),
+    ("POST", "/devices/dev-1/simulate", r#"{"port": 256}"#, (400, 3, "0 to 255")),
+    ("POST", "/devices/no-such-device/simulate", r#"{"port": 1}"#, (404, 5, "not found")),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rest_says_what_is_wrong_and_changes_nothing() {
+    let network = Network::start().await;
+    let owner = network.owner("careful").await;
+    owner.add_device("dev-1").await;
+    let before = state(&owner).await;
+    for (method, path, body, (status, code, text)) in CASES {
+        let (found, answer) = request(&network, &owner, method, path, body).await;
+        assert_eq!((found, answer["code"].as_i64()), (*status, Some(*code)), "{method} {path} {body}: {answer}");
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(text)), "{method} {path} {body}: {answer}");
+        assert_eq!(answer["error"], answer["message"]);
+    }
+    assert_eq!(state(&owner).await, before);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payloads_and_functions_have_a_largest_size() {
+    let network = Network::start().await;
+    let owner = network.owner("large").await;
+    owner.add_device("dev-1").await;
+    owner.simulate("dev-1", &[0; 255], 1).await.unwrap();
+    let error = owner.simulate("dev-1", &[0; 256], 1).await.unwrap_err();
+    assert!(error.to_string().contains("at most 255 bytes"), "{error}");
+    let function = |bytes: usize| format!("function Decoder() {{ return {{}} }}//{}", "x".repeat(bytes));
+    owner.set_functions([&function(200_000), "", ""]).await.unwrap();
+    let error = owner.set_functions([&function(300_000), "", ""]).await.unwrap_err();
+    assert!(error.to_string().contains("262144"), "{error}");
+    assert!(owner.handler.get_application(&owner.app_id).await.unwrap().decoder.len() < 262_144);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_needs_its_application_and_a_caller_its_rights() {
+    let network = Network::start().await;
+    let (owner, stranger) = (network.owner("owner").await, network.owner("stranger").await);
+    owner.add_device("dev-1").await;
+    let path = "/devices/dev-1";
+    let (status, answer) = request(&network, &owner, "PUT", path, "").await;
+    assert_eq!(status, 400, "{answer}");
+    owner.handler.delete_application(&owner.app_id).await.unwrap();
+    for (method, path) in [("GET", ""), ("GET", "/devices"), ("GET", path), ("DELETE", path)] {
+        let (status, answer) = request(&network, &owner, method, path, "").await;
+        assert_eq!((status, &answer["code"]), (404, &json!(5)), "{method} {path}: {answer}");
+    }
+    let error = owner.handler.set_device(device(&owner.app_id, "dev-1").into()).await.unwrap_err();
+    assert!(error.to_string().contains("not found"), "{error}");
+
+    // The key that reads messages may not manage devices, and a stranger may nothing.
+    for (token, expected) in
+        [(stranger.token.clone(), 403), (Credential::Key(stranger.key.clone()), 401), (bad_token(), 401)]
+    {
+        let url = format!("{}/applications/{}", network.handler_http(), owner.app_id);
+        let answer = reqwest::Client::new().get(url).header("authorization", token.to_header()).send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), expected);
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn grpc_answers_with_the_code_that_fits() {
+    let network = Network::start().await;
+    let owner = network.owner("caller").await;
+    let channel = Channel::from_shared(network.handler_http()).unwrap().connect().await.unwrap();
+    let mut stub = ApplicationManagerClient::new(channel);
+    let id = |app_id: &str| ApplicationIdentifier { app_id: app_id.to_owned() };
+    let status = stub.get_application(id("caller-app")).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unauthenticated, "{status}");
+    let status = stub.get_application(signed(id("Not An Id"), &owner)).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+    let status = stub.register_application(signed(id("caller-app"), &owner)).await.unwrap_err();
+    assert_eq!((status.code(), status.message()), (Code::AlreadyExists, "Application caller-app already exists"));
+    let missing = DeviceIdentifier { app_id: "caller-app".to_owned(), dev_id: "no-such-device".to_owned() };
+    let status = stub.get_device(signed(missing, &owner)).await.unwrap_err();
+    assert!(status.code() == Code::NotFound && status.message().contains("not found"), "{status}");
+    let mut short: Device = device(&owner.app_id, "dev-1").into();
+    if let Some(api::handler::device::Device::LorawanDevice(lorawan)) = &mut short.device {
+        lorawan.dev_eui = vec![1, 2, 3];
+    }
+    let status = stub.set_device(signed(short, &owner)).await.unwrap_err();
+    assert!(status.code() == Code::InvalidArgument && status.message().contains("8 bytes"), "{status}");
+    network.stack.stop().await;
+}
+
+async fn state(owner: &Owner) -> (api::handler::Application, Vec<Device>) {
+    let application = owner.handler.get_application(&owner.app_id).await.unwrap();
+    (application, owner.handler.list_devices(&owner.app_id, Default::default()).await.unwrap())
+}
+
+async fn request(network: &Network, owner: &Owner, method: &str, path: &str, body: &'static str) -> (u16, Value) {
+    let url = format!("{}/applications/{}{path}", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().request(method.parse().unwrap(), url).body(body);
+    let answer = request.header("authorization", owner.token.to_header()).send().await.unwrap();
+    let status = answer.status().as_u16();
+    (status, answer.json().await.unwrap())
+}
+
+fn signed<T>(message: T, owner: &Owner) -> Request<T> {
+    let Credential::Token(token) = &owner.token else { panic!("owners have tokens") };
+    let mut request = Request::new(message);
+    request.metadata_mut().insert("token", token.expose().parse().unwrap());
+    request
+}
+
+fn bad_token() -> Credential {
+    Credential::from_header("Bearer a.b.c").unwrap()
+}

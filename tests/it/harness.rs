@@ -1,0 +1,186 @@
+//! What the tests start: the services in this process, the command line, and strangers' programs.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::OnceLock,
+    time::Duration,
+};
+
+use airlock::{serve::Stack, settings::Settings};
+use api::{
+    handler::{Application, SimulatedUplinkMessage},
+    rest::{
+        account::{NewApplication, NewUser},
+        handler::{Device, LorawanDevice},
+    },
+};
+use client::{
+    Trust,
+    account::{AccountClient, ClientCredentials},
+    data::DataClient,
+    discovery::DiscoveryClient,
+    handler::HandlerClient,
+};
+use server::telemetry::Metrics;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use types::{AccessKey, AppId, ApplicationRight, Credential, Scope, Secret, ServiceName};
+
+/// How long anything may take before it is called missing.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PASSWORD: &str = "correct horse battery";
+
+/// All services, in this process, on ports of their own.
+pub struct Network {
+    pub stack: Stack,
+    pub folder: TempDir,
+}
+
+impl Network {
+    pub async fn start() -> Self {
+        server::system::install_crypto();
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = Settings::temporary(folder.path());
+        settings.sandbox.workers = 1;
+        let stack = Stack::start(settings, None, metrics()).await.unwrap();
+        Self { stack, folder }
+    }
+
+    pub fn mqtt(&self) -> String {
+        self.stack.mqtt_address().unwrap().to_string()
+    }
+
+    pub fn handler_http(&self) -> String {
+        format!("http://{}", self.stack.handler_http_address().unwrap())
+    }
+
+    /// Registers a user and an application of theirs, the way a program would.
+    pub async fn owner(&self, name: &str) -> Owner {
+        let account = AccountClient::new(&self.stack.settings().client.auth_server).unwrap();
+        let (username, password) = (name.parse().unwrap(), Secret::new(PASSWORD));
+        let email = format!("{name}@example.com");
+        account.register_user(&NewUser { username, email, password: password.clone() }).await.unwrap();
+        let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
+        let token = account.password_token(&client, &name.parse().unwrap(), &password, &[]).await.unwrap().access_token;
+        let app_id: AppId = format!("{name}-app").parse().unwrap();
+        let new = NewApplication { id: app_id.clone(), name: "Test".to_owned(), euis: vec![], access_keys: vec![] };
+        account.create_application(&Credential::Token(token.clone()), &new).await.unwrap();
+        let token = account.restrict_token(&token, &[Scope::App(app_id.clone())]).await.unwrap();
+        let token = Credential::Token(token);
+        let keys = account.access_keys(&token, &app_id).await.unwrap();
+        let key = keys.into_iter().find(|key| key.rights.contains(&ApplicationRight::MessagesUpRead)).unwrap();
+        let client = &self.stack.settings().client;
+        let certificate = std::fs::read_to_string(self.folder.path().join("ca.cert")).unwrap();
+        let discovery = DiscoveryClient::connect(&client.discovery_address, &Trust::Certificate(certificate)).unwrap();
+        let announcement = discovery.get(ServiceName::Handler, &client.handler_id).await.unwrap();
+        let handler = HandlerClient::connect(&announcement, token.clone()).unwrap();
+        handler.register_application(&app_id).await.unwrap();
+        Owner { app_id, token, key: key.key.unwrap(), handler }
+    }
+
+    /// Types a command at this network.
+    pub fn type_command(&self, arguments: &[&str], input: &str) -> Output {
+        let client = &self.stack.settings().client;
+        let mut command = airlock(self.folder.path());
+        command.args(["--auth-server", &client.auth_server, "--discovery-address", &client.discovery_address]);
+        run(command.args(arguments), input)
+    }
+}
+
+/// Somebody with an application.
+pub struct Owner {
+    pub app_id: AppId,
+    pub token: Credential,
+    pub key: AccessKey,
+    pub handler: HandlerClient,
+}
+
+impl Owner {
+    /// Sets functions in the order decoder, converter, validator; empty for none.
+    pub async fn set_functions(&self, [decoder, converter, validator]: [&str; 3]) -> client::Result<()> {
+        let application = Application {
+            app_id: self.app_id.to_string(),
+            decoder: decoder.to_owned(),
+            converter: converter.to_owned(),
+            validator: validator.to_owned(),
+            ..Application::default()
+        };
+        self.handler.set_application(application).await
+    }
+
+    pub async fn add_device(&self, dev_id: &str) {
+        self.handler.set_device(device(&self.app_id, dev_id).into()).await.unwrap();
+    }
+
+    pub async fn listen(&self, network: &Network) -> DataClient {
+        let credential = Credential::Key(self.key.clone());
+        let mut listener = DataClient::connect(&network.mqtt(), &self.app_id, &credential).await.unwrap();
+        listener.subscribe(&format!("{}/devices/#", self.app_id)).await.unwrap();
+        listener
+    }
+
+    pub async fn simulate(&self, dev_id: &str, payload: &[u8], port: u32) -> client::Result<()> {
+        let (app_id, dev_id) = (self.app_id.to_string(), dev_id.to_owned());
+        let uplink = SimulatedUplinkMessage { app_id, dev_id, payload: payload.to_vec(), port };
+        self.handler.simulate_uplink(uplink).await.map(drop)
+    }
+}
+
+/// A device with nothing but its names.
+pub fn device(app_id: &AppId, dev_id: &str) -> Device {
+    let lorawan = LorawanDevice { app_id: app_id.to_string(), dev_id: dev_id.to_owned(), ..Default::default() };
+    Device { app_id: app_id.to_string(), dev_id: dev_id.to_owned(), lorawan_device: Some(lorawan), ..Device::default() }
+}
+
+/// The next message and its topic below the application, as JSON.
+pub async fn next(listener: &mut DataClient) -> (String, serde_json::Value) {
+    let message = tokio::time::timeout(PATIENCE, listener.next()).await.expect("a message arrives").unwrap();
+    let (_, topic) = message.topic.split_once("/devices/").unwrap();
+    (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())
+}
+
+/// The command line with its files in `folder`, and nothing of whoever runs the tests.
+pub fn airlock(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
+    command.current_dir(folder).env("HOME", folder).env("XDG_CACHE_HOME", cache());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AIRLOCK_")) {
+        command.env_remove(name);
+    }
+    command.arg("--data").arg(folder);
+    command
+}
+
+/// Runs a command to its end.
+pub fn run(command: &mut Command, input: &str) -> Output {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    // A command that does not read its input closes it, which is no failure.
+    _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// What a command printed, when it went well.
+pub fn printed(output: &Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    out.into_owned()
+}
+
+/// What a command complained about, when it did not.
+pub fn complaint(output: &Output) -> String {
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// One folder for the compiled sandbox, so that only the first test has to compile it.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+/// The metrics of this process, which there is one of.
+fn metrics() -> Metrics {
+    static METRICS: OnceLock<Metrics> = OnceLock::new();
+    METRICS.get_or_init(|| Metrics::install(CancellationToken::new()).unwrap()).clone()
+}

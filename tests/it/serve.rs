@@ -1,0 +1,161 @@
+//! `airlock serve` as a process: what it says when it cannot start, and what survives its end.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use crate::harness::{PASSWORD, airlock, complaint, printed, run};
+
+/// A served network in a process of its own.
+struct Process {
+    child: Child,
+    places: Vec<(String, String)>,
+}
+
+impl Process {
+    /// Starts `airlock serve` and waits until it says where everything is.
+    fn start(folder: &Path) -> Self {
+        let mut child = serve(folder).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let places = lines
+            .take_while(|line| !line.starts_with("Next"))
+            .filter_map(|line| line.trim().split_once("  ").map(|(name, place)| (name.to_owned(), place.to_owned())))
+            .collect();
+        Self { child, places }
+    }
+
+    fn place(&self, name: &str) -> &str {
+        let place = self.places.iter().find(|(known, _)| known == name);
+        place.map(|(_, place)| place.split(' ').next().unwrap()).expect("it says where that is")
+    }
+
+    /// Types a command at it.
+    fn type_command(&self, folder: &Path, arguments: &[&str], input: &str) -> String {
+        let mut command = airlock(folder);
+        command.args(["--auth-server", self.place("account"), "--discovery-address", self.place("discovery")]);
+        printed(&run(command.args(arguments), input))
+    }
+}
+
+#[test]
+fn kill_loses_no_registered_application_function_or_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = Process::start(folder.path());
+    let typed = |process: &Process, arguments: &[&str]| process.type_command(folder.path(), arguments, "");
+    for arguments in [
+        &["user", "register", "carol", "carol@example.com", "--password-stdin"][..],
+        &["user", "login", "carol", "--password-stdin"],
+    ] {
+        process.type_command(folder.path(), arguments, PASSWORD);
+    }
+    typed(&process, &["applications", "add", "carols-app", "Survives"]);
+    let decoder = "function Decoder(bytes) { return { n: bytes.length }; }";
+    process.type_command(folder.path(), &["applications", "pf", "set", "decoder"], decoder);
+    typed(&process, &["devices", "register", "dev-1"]);
+    process.child.kill().unwrap();
+    process.child.wait().unwrap();
+
+    let mut process = Process::start(folder.path());
+    process.type_command(folder.path(), &["user", "login", "carol", "--password-stdin"], PASSWORD);
+    assert!(typed(&process, &["applications", "list"]).contains("Survives"));
+    assert!(typed(&process, &["applications", "pf"]).contains("bytes.length"));
+    assert!(typed(&process, &["devices", "list"]).contains("dev-1"));
+    typed(&process, &["devices", "simulate", "dev-1", "00"]);
+    process.child.kill().unwrap();
+    process.child.wait().unwrap();
+}
+
+#[test]
+fn a_signal_ends_it_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = Process::start(folder.path());
+    let id = process.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert!(process.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_second_instance_is_told_that_there_is_a_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = Process::start(folder.path());
+    let error = one_line(&complaint(&run(&mut serve(folder.path()), "")));
+    assert!(error.contains("already running") && error.contains("Redis"), "{error}");
+    process.child.kill().unwrap();
+    process.child.wait().unwrap();
+}
+
+#[test]
+fn a_taken_port_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for setting in ["AIRLOCK_LISTEN__ACCOUNT", "AIRLOCK_LISTEN__HANDLER", "AIRLOCK_BROKER__LISTEN"] {
+        let error = one_line(&complaint(&run(serve(folder.path()).env(setting, &address), "")));
+        assert!(error.contains(&address) && error.contains("another program listens there"), "{setting}: {error}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let mut command = serve(folder.path());
+    let error = one_line(&complaint(&run(command.arg("--data").arg(file.join("data")), "")));
+    assert!(error.contains("file/data") && error.contains("--data"), "{error}");
+}
+
+#[test]
+fn an_unknown_setting_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = one_line(&complaint(&run(serve(folder.path()).env("AIRLOCK_LISTEN__ACOUNT", "x"), "")));
+    assert!(error.contains("listen.acount") && error.contains("AIRLOCK_LISTEN__ACOUNT"), "{error}");
+    fs::write(folder.path().join("airlock.toml"), "[handler]\ncolour = \"red\"\n").unwrap();
+    let error = one_line(&complaint(&run(&mut serve(folder.path()), "")));
+    assert!(error.contains("handler.colour") && error.contains("airlock.toml"), "{error}");
+}
+
+#[test]
+fn printed_settings_can_be_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let print = |folder: &Path| printed(&run(airlock(folder).args(["config", "print"]), ""));
+    let first = print(folder.path());
+    assert!(first.contains("loaded_max") && first.contains("[sandbox.limits]"), "{first}");
+    fs::write(folder.path().join("airlock.toml"), &first).unwrap();
+    assert_eq!(print(folder.path()), first);
+}
+
+#[test]
+fn secrets_on_disk_are_for_their_owner_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = Process::start(folder.path());
+    process.child.kill().unwrap();
+    process.child.wait().unwrap();
+    for name in ["account.key", "airlock.redb"] {
+        let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name}");
+    }
+}
+
+/// `airlock serve` on free ports.
+fn serve(folder: &Path) -> Command {
+    let mut command = airlock(folder);
+    command.arg("serve");
+    for name in ["ACCOUNT", "DISCOVERY", "DISCOVERY_HTTP", "HANDLER", "HANDLER_HTTP"] {
+        command.env(format!("AIRLOCK_LISTEN__{name}"), "127.0.0.1:0");
+    }
+    command.env("AIRLOCK_BROKER__LISTEN", "127.0.0.1:0").env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0");
+    command
+}
+
+/// The one line in which the failure is told, without what was logged.
+fn one_line(complaint: &str) -> String {
+    let lines: Vec<_> = complaint.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(lines.len(), 1, "{complaint}");
+    lines[0].to_owned()
+}

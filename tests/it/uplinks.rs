@@ -1,0 +1,106 @@
+//! What becomes of uplinks: the messages and events that an application sees.
+
+use serde_json::json;
+
+use crate::harness::{Network, next};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_uplink_arrives_in_the_shape_of_v2() {
+    let network = Network::start().await;
+    let owner = network.owner("shape").await;
+    owner.set_functions(["function Decoder(bytes, port) { return { b: bytes[0], a: port }; }", "", ""]).await.unwrap();
+    owner.add_device("dev-1").await;
+    let mut listener = owner.listen(&network).await;
+    owner.simulate("dev-1", &[1, 2], 7).await.unwrap();
+    let (topic, mut uplink) = next(&mut listener).await;
+    assert_eq!(topic, "dev-1/up");
+    let time = uplink["metadata"]["time"].take();
+    assert!(time.as_str().is_some_and(|time| time.ends_with('Z')), "{time}");
+    let expected = json!({
+        "app_id": "shape-app", "dev_id": "dev-1", "port": 7, "counter": 0, "payload_raw": "AQI=",
+        "payload_fields": {"b": 1, "a": 7}, "metadata": {"time": null},
+    });
+    assert_eq!(uplink, expected);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_function_costs_the_fields_and_not_the_message() {
+    let network = Network::start().await;
+    let owner = network.owner("failing").await;
+    owner.add_device("dev-1").await;
+    let mut listener = owner.listen(&network).await;
+    for (decoder, complaint) in [
+        ("function Decoder(bytes) {\n  return bytes.no.such;\n}", "line 2"),
+        ("function Decoder(bytes) {\n  while (true) {}\n}", "fuel"),
+        ("function Decoder(bytes) { return 'text'; }", "object"),
+    ] {
+        owner.set_functions([decoder, "", ""]).await.unwrap();
+        owner.simulate("dev-1", &[1], 1).await.unwrap();
+        let (topic, event) = next(&mut listener).await;
+        assert_eq!(topic, "dev-1/events/up/errors", "{event}");
+        let error = event["error"].as_str().unwrap();
+        assert!(error.starts_with("Unable to decode payload fields: ") && error.contains(complaint), "{error}");
+        let (topic, uplink) = next(&mut listener).await;
+        assert_eq!(topic, "dev-1/up");
+        assert_eq!((&uplink["payload_fields"], &uplink["payload_raw"]), (&json!(null), &json!("AQ==")));
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_validator_that_says_no_drops_the_message() {
+    let network = Network::start().await;
+    let owner = network.owner("choosy").await;
+    let functions = [
+        "function Decoder(bytes) { return { n: bytes[0] }; }",
+        "function Converter(decoded) { decoded.n *= 2; return decoded; }",
+        "function Validator(converted) { return converted.n < 10; }",
+    ];
+    owner.set_functions(functions).await.unwrap();
+    owner.add_device("dev-1").await;
+    let mut listener = owner.listen(&network).await;
+    let refused = owner.simulate("dev-1", &[5], 1).await.unwrap_err();
+    assert!(refused.to_string().contains("validator function returned false"), "{refused}");
+    let (topic, event) = next(&mut listener).await;
+    assert_eq!(topic, "dev-1/events/up/errors");
+    assert_eq!(event, json!({"error": "Payload not valid: payload validator function returned false"}));
+    owner.simulate("dev-1", &[4], 1).await.unwrap();
+    let (topic, uplink) = next(&mut listener).await;
+    assert_eq!((topic.as_str(), &uplink["payload_fields"]), ("dev-1/up", &json!({"n": 8})));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cayenne_lpp_needs_no_function() {
+    let network = Network::start().await;
+    let owner = network.owner("cayenne").await;
+    let mut application = owner.handler.get_application(&owner.app_id).await.unwrap();
+    application.payload_format = "cayennelpp".to_owned();
+    owner.handler.set_application(application).await.unwrap();
+    owner.add_device("dev-1").await;
+    let mut listener = owner.listen(&network).await;
+    owner.simulate("dev-1", &[0x07, 0x67, 0x00, 0xf5], 99).await.unwrap();
+    assert_eq!(next(&mut listener).await.1["payload_fields"], json!({"temperature_7": 24.5}));
+    owner.simulate("dev-1", &[0x07, 0x67, 0x00], 99).await.unwrap();
+    let (topic, event) = next(&mut listener).await;
+    assert_eq!(topic, "dev-1/events/up/errors");
+    assert!(event["error"].as_str().unwrap().contains("Cayenne LPP"), "{event}");
+    assert_eq!(next(&mut listener).await.1["payload_fields"], json!(null));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_format_that_is_unknown_is_kept_and_converts_nothing() {
+    let network = Network::start().await;
+    let owner = network.owner("verbatim").await;
+    let mut application = owner.handler.get_application(&owner.app_id).await.unwrap();
+    application.payload_format = "cayenne".to_owned();
+    owner.handler.set_application(application).await.unwrap();
+    assert_eq!(owner.handler.get_application(&owner.app_id).await.unwrap().payload_format, "cayenne");
+    owner.add_device("dev-1").await;
+    let mut listener = owner.listen(&network).await;
+    owner.simulate("dev-1", &[1], 1).await.unwrap();
+    assert_eq!(next(&mut listener).await.1["payload_fields"], json!(null));
+    network.stack.stop().await;
+}
