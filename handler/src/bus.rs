@@ -15,7 +15,7 @@ use tokio::{
     sync::{mpsc, watch},
     time::{sleep, timeout},
 };
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::{Random, Secret};
 
 use crate::{Error, broker::PACKET_BYTES_MAX, metrics};
@@ -53,7 +53,10 @@ pub struct Bus {
     queue: mpsc::Sender<Publication>,
     dropped: Arc<Dropped>,
     connected: watch::Receiver<bool>,
-    task: AbortOnDropHandle<()>,
+    closing: CancellationToken,
+    closed: CancellationToken,
+    /// Ends with the bus, whether or not it was closed.
+    _task: AbortOnDropHandle<()>,
 }
 
 struct Publication {
@@ -91,9 +94,14 @@ impl Bus {
         let dropped = Arc::new(Dropped::default());
         let (connected_now, connected) = watch::channel(false);
         let line = Line { events, unsent: VecDeque::new(), dropped: dropped.clone(), connected: connected_now, random };
-        let pump = pump(waiting, client, dropped.clone());
-        let task = tokio::spawn(async { _ = tokio::join!(line.keep(), pump) });
-        Ok(Self { queue, dropped, connected, task: AbortOnDropHandle::new(task) })
+        let (closing, closed) = (CancellationToken::new(), CancellationToken::new());
+        let pump = pump(waiting, client, dropped.clone(), closing.clone());
+        let guard = closed.clone().drop_guard();
+        let task = AbortOnDropHandle::new(tokio::spawn(async move {
+            tokio::join!(line.keep(), pump);
+            drop(guard);
+        }));
+        Ok(Self { queue, dropped, connected, closing, closed, _task: task })
     }
 
     /// Puts a message into the queue, or drops it when that is full or the message is too large.
@@ -120,10 +128,10 @@ impl Bus {
         _ = self.connected.clone().wait_for(|connected| !*connected).await;
     }
 
-    /// Publishes what waits, then leaves; gives up after `wait`.
-    pub async fn close(self, wait: Duration) {
-        drop(self.queue);
-        if timeout(wait, self.task).await.is_err() {
+    /// Takes no more, publishes what waits, then leaves; gives up after `wait`.
+    pub async fn close(&self, wait: Duration) {
+        self.closing.cancel();
+        if timeout(wait, self.closed.cancelled()).await.is_err() {
             tracing::warn!("the MQTT broker did not take the last messages in time");
         }
         self.dropped.report();
@@ -148,8 +156,21 @@ fn options(endpoint: &Endpoint, random: &dyn Random) -> Result<MqttOptions, Erro
 }
 
 /// Hands messages to the library one by one, and leaves when there will be no more.
-async fn pump(mut waiting: mpsc::Receiver<Publication>, client: AsyncClient, dropped: Arc<Dropped>) {
-    while let Some(Publication { topic, body }) = waiting.recv().await {
+async fn pump(
+    mut waiting: mpsc::Receiver<Publication>,
+    client: AsyncClient,
+    dropped: Arc<Dropped>,
+    closing: CancellationToken,
+) {
+    loop {
+        let next = tokio::select! {
+            next = waiting.recv() => next,
+            () = closing.cancelled(), if !waiting.is_closed() => {
+                waiting.close();
+                continue;
+            }
+        };
+        let Some(Publication { topic, body }) = next else { break };
         if client.publish_bytes(topic, QoS::AtMostOnce, false, body).await.is_err() {
             dropped.add(1);
         }

@@ -7,8 +7,8 @@ use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use mqtt5::{
     broker::{
-        AuthProvider, AuthResult, BrokerConfig, BrokerShutdownHandle, DynamicStorage, MqttBroker, StorageBackend,
-        StorageBackendType, StorageConfig, router::MessageRouter,
+        AuthProvider, AuthResult, BrokerConfig, BrokerShutdownHandle, DynamicStorage, MqttBroker, ResourceLimits,
+        StorageBackend, StorageBackendType, StorageConfig, router::MessageRouter,
     },
     packet::connect::ConnectPacket,
     types::ReasonCode,
@@ -33,6 +33,7 @@ const QUEUE_BYTES_MAX: usize = 4 * 1024 * 1024;
 const IN_FLIGHT_MAX: u16 = 32;
 const SUBSCRIPTIONS_MAX: usize = 20;
 const TOPIC_ALIASES_MAX: u16 = 16;
+const CONNECTIONS_PER_SECOND_MAX: u32 = 10_000;
 
 /// The running engine.
 pub(super) struct Engine {
@@ -50,6 +51,7 @@ impl Engine {
             .await
             .map_err(|error| Error::Broker(error.into()))?
             .with_auth_provider(Arc::new(Doorman { secret: secret.clone() }));
+        broker.resource_monitor().update_limits(limits(clients_max));
         let address = broker.local_addr().ok_or_else(|| Error::Broker("it has no address".into()))?;
         let (stop, router, storage) = (broker.shutdown_handle(), broker.router(), broker.storage());
         tasks.spawn(async move {
@@ -101,6 +103,20 @@ fn config(clients_max: usize) -> BrokerConfig {
     config.topic_alias_maximum = TOPIC_ALIASES_MAX;
     config.server_receive_maximum = Some(IN_FLIGHT_MAX);
     config
+}
+
+/// Limits that suit a front: every client has the same address, and the handler's own client is one of them.
+///
+/// How fast clients may publish is decided before their messages come here.
+fn limits(clients_max: usize) -> ResourceLimits {
+    ResourceLimits {
+        max_connections: clients_max,
+        max_connections_per_ip: clients_max,
+        max_message_rate_per_client: 0,
+        max_bandwidth_per_client: 0,
+        max_connection_rate: CONNECTIONS_PER_SECOND_MAX,
+        rate_limit_window: Duration::from_secs(1),
+    }
 }
 
 /// Decides for the engine: who is who, and who may do what.

@@ -59,8 +59,8 @@ impl MqttOutput {
         self.bus.disconnected().await;
     }
 
-    /// Publishes what waits, then leaves; gives up after `wait`.
-    pub async fn close(self, wait: Duration) {
+    /// Takes no more, publishes what waits, then leaves; gives up after `wait`.
+    pub async fn close(&self, wait: Duration) {
         self.bus.close(wait).await;
     }
 
