@@ -4,6 +4,10 @@
 //! their packets to the engine on loopback. The engine could take connections from us directly, but only through
 //! parts that it does not document, and it has no way to rewrite a filter: `+/devices/+/up` has to mean "of my
 //! application" before the engine sees it.
+//!
+//! It speaks MQTT 3.1.1 and 5, at most and at least once, and retains nothing. A client sends packets of up to 64 KiB,
+//! has 20 subscriptions with filters of up to 256 bytes and 8 levels, and comes back to its session within an hour, if
+//! it shows the same credential. Up to 1000 messages wait for it there.
 
 mod connection;
 mod engine;
@@ -11,6 +15,7 @@ mod front;
 mod gate;
 mod greeting;
 mod live;
+mod rules;
 mod tenant;
 mod wire;
 

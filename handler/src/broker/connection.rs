@@ -2,29 +2,27 @@
 
 use std::{io, time::Duration};
 
-use mqtt5::{PacketType, QoS, types::ReasonCode};
+use mqtt5::{PacketType, types::ReasonCode};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter, ReadHalf, WriteHalf},
     net::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    time::{Instant, sleep_until, timeout},
+    time::timeout,
 };
 
 use super::{
     front::Front,
     greeting::Greeting,
     live::Place,
+    rules::Rules,
     wire::{ControlPacket, ReadError},
 };
 use crate::metrics;
 
 /// The largest packet that a client may send.
 const PACKET_BYTES_MAX: u32 = 64 * 1024;
-
-/// The most filters in one packet; a client may have fewer subscriptions than that anyway.
-const FILTERS_MAX: usize = 64;
 
 /// How long a client may take to say who it is.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
@@ -169,7 +167,7 @@ impl Relay {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let mut rules = Rules { greeting, pace: Pace::new(front.publishes_per_second_max) };
+        let mut rules = Rules::new(greeting, front.publishes_per_second_max);
         let end = tokio::select! {
             end = to_engine(&mut client.reader, &mut self.writer, &mut rules) => end,
             end = to_client(&mut self.reader, &mut client.writer, greeting) => end,
@@ -236,92 +234,5 @@ where
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return End::Left,
         }
-    }
-}
-
-/// What a client may send after its CONNECT, and how it is changed on the way.
-struct Rules<'a> {
-    greeting: &'a Greeting,
-    pace: Pace,
-}
-
-impl Rules<'_> {
-    async fn apply(&mut self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        match packet.sort() {
-            Some(PacketType::Publish) => {
-                self.pace.wait().await;
-                self.publish(packet)
-            }
-            Some(PacketType::Subscribe) => self.subscribe(&packet),
-            Some(PacketType::Unsubscribe) => self.unsubscribe(&packet),
-            Some(
-                PacketType::PubAck
-                | PacketType::PubRec
-                | PacketType::PubRel
-                | PacketType::PubComp
-                | PacketType::PingReq
-                | PacketType::Disconnect
-                | PacketType::Auth,
-            ) => Ok(packet),
-            _ => Err(ReasonCode::ProtocolError),
-        }
-    }
-
-    /// Nothing is retained; only MQTT 5 has a word for that.
-    fn publish(&self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        match self.greeting.version() {
-            5 if packet.retains() => Err(ReasonCode::RetainNotSupported),
-            _ => Ok(packet.without_retain()),
-        }
-    }
-
-    fn subscribe(&self, packet: &ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        let mut subscribe = packet.subscribe(self.greeting.version()).map_err(|_| ReasonCode::MalformedPacket)?;
-        check_count(subscribe.filters.len())?;
-        for filter in &mut subscribe.filters {
-            filter.filter = self.greeting.tenant.scope(&filter.filter);
-            // Twice is often enough: the granted quality of service says so.
-            if filter.options.qos == QoS::ExactlyOnce {
-                filter.options.qos = QoS::AtLeastOnce;
-            }
-        }
-        ControlPacket::encode(&subscribe).map_err(|_| ReasonCode::MalformedPacket)
-    }
-
-    fn unsubscribe(&self, packet: &ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        let mut unsubscribe = packet.unsubscribe(self.greeting.version()).map_err(|_| ReasonCode::MalformedPacket)?;
-        check_count(unsubscribe.filters.len())?;
-        for filter in &mut unsubscribe.filters {
-            *filter = self.greeting.tenant.scope(filter);
-        }
-        ControlPacket::encode(&unsubscribe).map_err(|_| ReasonCode::MalformedPacket)
-    }
-}
-
-fn check_count(filters: usize) -> Result<(), ReasonCode> {
-    if filters <= FILTERS_MAX { Ok(()) } else { Err(ReasonCode::QuotaExceeded) }
-}
-
-/// Holds up a client that publishes faster than it may; its socket fills, and nothing is lost.
-struct Pace {
-    per_second_max: u32,
-    second: Instant,
-    published: u32,
-}
-
-impl Pace {
-    fn new(per_second_max: u32) -> Self {
-        Self { per_second_max, second: Instant::now(), published: 0 }
-    }
-
-    async fn wait(&mut self) {
-        let next = self.second + Duration::from_secs(1);
-        if self.published >= self.per_second_max {
-            sleep_until(next).await;
-        }
-        if Instant::now() >= next {
-            (self.second, self.published) = (Instant::now(), 0);
-        }
-        self.published += 1;
     }
 }

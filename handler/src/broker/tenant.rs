@@ -103,6 +103,9 @@ impl FromStr for Tenant {
 
 #[cfg(test)]
 mod tests {
+    use mqtt5::topic_matches_filter;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn tenant(rights: &str) -> Tenant {
@@ -175,6 +178,25 @@ mod tests {
         }
         for text in ["my-app", "my-app:", "my-app:--", "My App:rw", ":rw", "handler"] {
             assert!(text.parse::<Tenant>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        /// Whatever is asked for, what is granted never matches a topic of somebody else.
+        #[test]
+        fn no_filter_reaches_another_application(
+            levels in prop::collection::vec(
+                prop::sample::select(&["+", "#", "my-app", "other-app", "devices", "up", "$share", "g", "", "$SYS"][..]),
+                1..7,
+            ),
+            topic in prop::sample::select(&["other-app/devices/d1/up", "other-app", "other-app/events/x", "/my-app", "$SYS/up"][..]),
+        ) {
+            let tenant = tenant("rw");
+            let scoped = tenant.scope(&levels.join("/"));
+            if tenant.may_subscribe(&scoped) {
+                prop_assert!(!topic_matches_filter(topic, split_share(&scoped).1), "{scoped} matches {topic}");
+            }
+            prop_assert_eq!(tenant.scope(&scoped), scoped.clone(), "scoping twice is scoping once");
         }
     }
 }

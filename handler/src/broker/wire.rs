@@ -186,6 +186,8 @@ async fn read_length(reader: &mut (impl AsyncRead + Unpin)) -> Result<usize, Rea
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     async fn read(bytes: &[u8]) -> Result<Option<ControlPacket>, ReadError> {
@@ -215,5 +217,14 @@ mod tests {
     fn a_refusal_speaks_the_version_of_the_client() {
         let code = |version| ControlPacket::refusal(version, ReasonCode::BadUsernameOrPassword).unwrap().body[1];
         assert_eq!((code(4), code(5)), (4, 0x86));
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_makes_the_reader_panic(body: Vec<u8>, version in 3..7_u8) {
+            let packet = ControlPacket { header: 0x82, body: body.into() };
+            // It does not matter what comes out, only that something does.
+            let _ = (packet.connect(), packet.connack(), packet.subscribe(version), packet.unsubscribe(version));
+        }
     }
 }

@@ -72,6 +72,30 @@ async fn the_engine_itself_takes_no_credential_of_an_application() {
 }
 
 #[tokio::test]
+async fn the_handler_speaks_for_every_device_and_hears_every_downlink() {
+    let stage = Stage::set().await;
+    let internal = stage.broker.internal();
+    let login = Login {
+        user: Some(Box::leak(internal.username.into_boxed_str())),
+        password: Some(Box::leak(internal.password.expose().to_owned().into_boxed_str())),
+        ..Login::new(4, "", "")
+    };
+    let mut handler = Peer::connect(internal.address.parse().unwrap(), &login).await;
+    assert_eq!(handler.subscribe("#").await, 0x80);
+    assert_eq!(handler.subscribe("+/devices/+/down").await, 2);
+    for app_id in APPS {
+        let topic = format!("{app_id}/devices/dev/down");
+        let mut peer = Peer::connect(stage.broker.address(), &Login::new(4, app_id, "account.both")).await;
+        peer.publish(&topic, "down").await;
+        assert_eq!(handler.next().await, (topic, "down".to_owned()));
+        peer.subscribe("#").await;
+        handler.publish("elsewhere", "unheard").await;
+        handler.publish(&format!("{app_id}/devices/dev/up"), "up").await;
+        assert_eq!(peer.next().await.1, "up");
+    }
+}
+
+#[tokio::test]
 async fn a_credential_subscribes_to_its_own_application_if_it_may_read() {
     let stage = Stage::set().await;
     for version in VERSIONS {
