@@ -1,11 +1,12 @@
 //! What the handler counts; no label ever names a device or an application.
 
-use metrics::{counter, describe_counter, describe_histogram, histogram};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
 use crate::payload::Cost;
 
 const UPLINKS: &str = "airlock_uplinks_total";
 const FAILURES: &str = "airlock_function_failures_total";
+const MQTT_CONNECTIONS: &str = "airlock_mqtt_connections";
 const MQTT_REFUSED: &str = "airlock_mqtt_refused_total";
 const OUTPUT_DROPPED: &str = "airlock_output_dropped_total";
 const SANDBOX: &str = "airlock_sandbox_seconds";
@@ -15,6 +16,7 @@ const FUEL: &str = "airlock_sandbox_fuel";
 pub(crate) fn describe() {
     describe_counter!(UPLINKS, "Uplinks by result: published or dropped by their validator");
     describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
+    describe_gauge!(MQTT_CONNECTIONS, "MQTT clients that are connected");
     describe_counter!(MQTT_REFUSED, "MQTT clients that were not let in");
     describe_counter!(
         OUTPUT_DROPPED,
@@ -39,6 +41,16 @@ pub(crate) fn uplink_dropped() {
 /// A payload function failed.
 pub(crate) fn function_failed() {
     counter!(FAILURES).increment(1);
+}
+
+/// An MQTT client was let in.
+pub(crate) fn mqtt_connected() {
+    gauge!(MQTT_CONNECTIONS).increment(1.0);
+}
+
+/// An MQTT client that was let in is gone.
+pub(crate) fn mqtt_disconnected() {
+    gauge!(MQTT_CONNECTIONS).decrement(1.0);
 }
 
 /// The broker did not let a client in.

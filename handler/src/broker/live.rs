@@ -16,6 +16,7 @@ use super::{
     gate::{Gate, Refusal},
     tenant::Tenant,
 };
+use crate::metrics;
 
 /// How many credentials are checked at the same time.
 const CHECKS_MAX: usize = 16;
@@ -44,6 +45,7 @@ pub(super) struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        metrics::mqtt_disconnected();
         let mut connections = self.live.connections();
         if let Some(own) = connections.get_mut(&self.app_id) {
             own.remove(&self.number);
@@ -71,6 +73,7 @@ impl Live {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let ended = CancellationToken::new();
         own.insert(number, Connection { tenant, credential, ended: ended.clone() });
+        metrics::mqtt_connected();
         Some(Place { live: Arc::clone(self), app_id, number, ended })
     }
 
