@@ -1,1 +1,50 @@
-//! Which component serves what, and where.
+#![doc = include_str!("../README.md")]
+
+mod address;
+mod announcement;
+mod audit;
+mod config;
+mod error;
+mod grpc;
+mod metadata;
+mod metrics;
+mod operations;
+mod registry;
+mod rest;
+
+use std::sync::Arc;
+
+use axum::Router;
+use server::{auth::Authenticator, telemetry::Health};
+use store::Store;
+use types::Clock;
+
+pub use self::{config::Settings, error::Error};
+use self::{operations::Operations, registry::Registry};
+
+/// The discovery service.
+pub struct Discovery {
+    operations: Arc<Operations>,
+}
+
+impl Discovery {
+    /// Keeps announcements in `store`, and believes what `authenticator` says about callers.
+    pub fn open(
+        settings: &Settings,
+        store: Arc<dyn Store>,
+        authenticator: Arc<Authenticator>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        metrics::describe();
+        let registry = Registry::new(store);
+        let issuers = settings.announce_issuers.clone();
+        Self { operations: Arc::new(Operations::new(registry, authenticator, clock, issuers)) }
+    }
+
+    /// Its interfaces: gRPC, with health and reflection, and REST.
+    pub fn router(&self, health: &Health) -> Result<Router, server::Error> {
+        let mut grpc = server::grpc::routes(health)?;
+        grpc.add_service(grpc::Service::server(Arc::clone(&self.operations)));
+        Ok(rest::router(Arc::clone(&self.operations)).merge(grpc.routes().into_axum_router()))
+    }
+}

@@ -1,0 +1,116 @@
+//! Discovery's operations over gRPC, as v2 clients call them.
+
+use std::sync::Arc;
+
+use api::discovery::{
+    Announcement, AnnouncementsResponse, GetByAppEuiRequest, GetByAppIdRequest, GetByGatewayIdRequest, GetRequest,
+    GetServiceRequest, MetadataRequest,
+    discovery_server::{Discovery, DiscoveryServer},
+};
+use server::{auth::credential_of, status::to_status};
+use tonic::{Request, Response, Status, metadata::MetadataMap};
+use types::{AppEui, Credential};
+
+use crate::{Error, error::Result as OurResult, operations::Operations, operations::Service as Served, registry::Page};
+
+/// The gRPC side of discovery.
+pub(crate) struct Service {
+    operations: Arc<Operations>,
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+
+impl Service {
+    /// Offers `operations` over gRPC.
+    pub(crate) fn server(operations: Arc<Operations>) -> DiscoveryServer<Self> {
+        DiscoveryServer::new(Self { operations })
+    }
+}
+
+#[tonic::async_trait]
+impl Discovery for Service {
+    async fn announce(&self, request: Request<Announcement>) -> Answer<()> {
+        let (caller, message) = open(request)?;
+        let announcement = message.try_into().map_err(refuse)?;
+        answer(self.operations.announce(caller, &announcement).await)
+    }
+
+    async fn get_all(&self, request: Request<GetServiceRequest>) -> Answer<AnnouncementsResponse> {
+        let page = page(request.metadata()).map_err(refuse)?;
+        // A service that nobody knows has no components.
+        let Ok(service) = request.get_ref().service_name.parse() else { return Ok(Response::new(Default::default())) };
+        let services = self.operations.get_all(service, page).await;
+        answer(services.map(|services| AnnouncementsResponse { services }))
+    }
+
+    async fn get(&self, request: Request<GetRequest>) -> Answer<Announcement> {
+        let GetRequest { id, service_name } = request.into_inner();
+        let service = service_name.parse().map_err(refuse)?;
+        answer(self.operations.get(service, &id.parse().map_err(refuse)?).await)
+    }
+
+    async fn add_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
+        let (caller, message) = open(request)?;
+        answer(self.operations.add_metadata(caller, &served(message).map_err(refuse)?).await)
+    }
+
+    async fn delete_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
+        let (caller, message) = open(request)?;
+        answer(self.operations.delete_metadata(caller, &served(message).map_err(refuse)?).await)
+    }
+
+    async fn get_by_app_id(&self, request: Request<GetByAppIdRequest>) -> Answer<Announcement> {
+        let app_id = request.get_ref().app_id.parse().map_err(refuse)?;
+        answer(self.operations.get_by_app_id(app_id).await)
+    }
+
+    async fn get_by_gateway_id(&self, request: Request<GetByGatewayIdRequest>) -> Answer<Announcement> {
+        let gateway_id = request.get_ref().gateway_id.parse().map_err(refuse)?;
+        answer(self.operations.get_by_gateway_id(gateway_id).await)
+    }
+
+    async fn get_by_app_eui(&self, request: Request<GetByAppEuiRequest>) -> Answer<Announcement> {
+        let app_eui = app_eui(&request.get_ref().app_eui)?;
+        answer(self.operations.get_by_app_eui(app_eui).await)
+    }
+}
+
+/// The caller's credential, and the message.
+fn open<T>(request: Request<T>) -> Result<(Option<Credential>, T), Status> {
+    let caller = credential_of(request.metadata().as_ref()).map_err(|error| to_status(&error))?;
+    Ok((caller, request.into_inner()))
+}
+
+fn served(message: MetadataRequest) -> OurResult<Served> {
+    let metadata = message.metadata.and_then(|metadata| metadata.metadata);
+    let metadata = metadata.ok_or_else(|| Error::denied("Unknown Metadata type"))?;
+    Ok(Served { name: message.service_name.parse()?, id: message.id.parse()?, metadata: metadata.try_into()? })
+}
+
+/// Which part of a list is asked for, as the metadata `limit` and `offset`.
+fn page(metadata: &MetadataMap) -> OurResult<Page> {
+    let number = |name: &'static str| match metadata.get(name) {
+        None => Ok(0),
+        Some(value) => {
+            let number = value.to_str().ok().and_then(|text| text.parse().ok());
+            number.ok_or_else(|| Error::invalid(name, "must be a number"))
+        }
+    };
+    Ok(Page { limit: number("limit")?, offset: number("offset")? })
+}
+
+/// Reads a join EUI; another length is a message that v2 does not decode, and is answered in its words.
+fn app_eui(bytes: &[u8]) -> Result<AppEui, Status> {
+    if bytes.is_empty() {
+        return Ok(AppEui::default());
+    }
+    bytes.try_into().map_err(|error| Status::internal(format!("grpc: error unmarshalling request: {error}")))
+}
+
+fn answer<T>(outcome: OurResult<T>) -> Answer<T> {
+    outcome.map(Response::new).map_err(refuse)
+}
+
+fn refuse(error: impl Into<Error>) -> Status {
+    to_status(&error.into())
+}

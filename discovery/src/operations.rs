@@ -1,0 +1,198 @@
+//! What discovery does, and who may have it done; gRPC and REST only translate.
+
+use std::sync::Arc;
+
+use api::discovery as message;
+use server::auth::Authenticator;
+use types::{
+    AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, Credential, GatewayId, GatewayRight, Scope,
+    ServiceName,
+};
+
+use crate::{
+    Error,
+    announcement::Announcement,
+    audit,
+    error::Result,
+    metadata::Metadata,
+    metrics,
+    registry::{Page, Registry},
+};
+
+/// The most metadata of one answer; as ids of applications, it stays below the 4 MiB that gRPC clients read.
+const METADATA_MAX: usize = 50_000;
+
+/// A component, and something that it is said to serve.
+pub(crate) struct Service {
+    pub(crate) name: ServiceName,
+    pub(crate) id: ComponentId,
+    pub(crate) metadata: Metadata,
+}
+
+/// Everything that callers may ask for.
+pub(crate) struct Operations {
+    registry: Registry,
+    authenticator: Arc<Authenticator>,
+    clock: Arc<dyn Clock>,
+    /// Whose components may announce themselves; everybody's when empty.
+    issuers: Vec<String>,
+}
+
+impl Operations {
+    pub(crate) fn new(
+        registry: Registry,
+        authenticator: Arc<Authenticator>,
+        clock: Arc<dyn Clock>,
+        issuers: Vec<String>,
+    ) -> Self {
+        Self { registry, authenticator, clock, issuers }
+    }
+
+    /// Keeps what a component says about itself; only that component may.
+    pub(crate) async fn announce(&self, caller: Option<Credential>, announcement: &Announcement) -> Result<()> {
+        let claims = self.authenticator.authenticate(caller).await?;
+        self.is_component(&claims, announcement.service, &announcement.id)?;
+        self.registry.announce(announcement, self.clock.now()).await?;
+        metrics::announced(announcement.service);
+        audit::event("announce", &claims.sub, &format_args!("{}:{}", announcement.service, announcement.id));
+        Ok(())
+    }
+
+    /// Has a component serve something, which is taken from whoever served it before.
+    pub(crate) async fn add_metadata(&self, caller: Option<Credential>, service: &Service) -> Result<()> {
+        let claims = self.may_change(caller, service).await?;
+        // A component that is not there would make what it is said to serve unreachable.
+        self.registry.announcement(service.name, &service.id).await?;
+        self.registry.add(&service.id, &service.metadata).await?;
+        metrics::metadata_changed(service.name, "added");
+        audit::event(
+            "add metadata",
+            &claims.sub,
+            &format_args!("{}:{} {}", service.name, service.id, service.metadata),
+        );
+        Ok(())
+    }
+
+    /// Has a component no longer serve something.
+    pub(crate) async fn delete_metadata(&self, caller: Option<Credential>, service: &Service) -> Result<()> {
+        let claims = self.may_change(caller, service).await?;
+        self.registry.delete(&service.id, &service.metadata).await?;
+        metrics::metadata_changed(service.name, "deleted");
+        let object = format_args!("{}:{} {}", service.name, service.id, service.metadata);
+        audit::event("delete metadata", &claims.sub, &object);
+        Ok(())
+    }
+
+    /// A component with everything that it serves.
+    pub(crate) async fn get(&self, service: ServiceName, id: &ComponentId) -> Result<message::Announcement> {
+        let announcement = self.registry.announcement(service, id).await?;
+        let served = self.registry.served(service, id, METADATA_MAX).await?;
+        note_cut(served.len());
+        Ok(announcement.into_message(served))
+    }
+
+    /// The components of a service with everything that they serve.
+    pub(crate) async fn get_all(&self, service: ServiceName, page: Page) -> Result<Vec<message::Announcement>> {
+        let mut left = METADATA_MAX;
+        let mut services = Vec::new();
+        for announcement in self.registry.announcements(service, page).await? {
+            let served = self.registry.served(service, &announcement.id, left).await?;
+            left -= served.len();
+            services.push(announcement.into_message(served));
+        }
+        note_cut(METADATA_MAX - left);
+        Ok(services)
+    }
+
+    /// The handler that serves an application.
+    pub(crate) async fn get_by_app_id(&self, app_id: AppId) -> Result<message::Announcement> {
+        self.serving(Metadata::AppId(app_id)).await
+    }
+
+    /// The router that serves a gateway.
+    pub(crate) async fn get_by_gateway_id(&self, gateway_id: GatewayId) -> Result<message::Announcement> {
+        self.serving(Metadata::GatewayId(gateway_id)).await
+    }
+
+    /// The handler that serves a join EUI.
+    pub(crate) async fn get_by_app_eui(&self, app_eui: AppEui) -> Result<message::Announcement> {
+        if app_eui.is_zero() {
+            return Err(Error::invalid("AppEUI", "can not be empty"));
+        }
+        self.serving(Metadata::AppEui(app_eui)).await
+    }
+
+    /// Who serves something, without the rest that they serve.
+    async fn serving(&self, metadata: Metadata) -> Result<message::Announcement> {
+        let id = self.registry.holder(&metadata).await?;
+        Ok(self.registry.announcement(metadata.service(), &id).await?.into_message(Vec::new()))
+    }
+
+    /// Lets those pass who may say who serves this.
+    ///
+    /// For an application that takes `settings` or `delete`: with `settings` one may register it at a handler, with
+    /// `delete` remove it there, and the handler passes that credential on. (In v2 it took `delete` for both, so that
+    /// registering with a lesser key left the application nowhere to be found.)
+    async fn may_change(&self, caller: Option<Credential>, service: &Service) -> Result<Claims> {
+        let claims = match &service.metadata {
+            Metadata::AppId(app_id) => self.authenticator.authenticate_for(app_id, caller).await?,
+            _ => self.authenticator.authenticate(caller).await?,
+        };
+        if service.metadata.service() != service.name {
+            let reason = format!("a {} can not announce {}", service.name, service.metadata);
+            return Err(Error::denied(reason));
+        }
+        match &service.metadata {
+            Metadata::AppId(app_id) => may_move_application(&claims, app_id)?,
+            Metadata::GatewayId(gateway_id) => may_move_gateway(&claims, gateway_id)?,
+            Metadata::DevAddrPrefix(_) => self.is_component(&claims, service.name, &service.id)?,
+            Metadata::AppEui(_) => return Err(Error::denied("Can not announce AppEUIs at this time")),
+        }
+        Ok(claims)
+    }
+
+    fn is_component(&self, claims: &Claims, service: ServiceName, id: &ComponentId) -> Result<()> {
+        if !self.issuers.is_empty() && !self.issuers.contains(&claims.iss) {
+            return Err(Error::denied(format!("Discovery:Token issuer {} may not announce components", claims.iss)));
+        }
+        if claims.kind != service.as_str() {
+            let kind = &claims.kind;
+            return Err(Error::denied(format!(
+                "Discovery:Token type {kind} does not correspond with service {service}"
+            )));
+        }
+        if !claims.is_component(service, id) {
+            let subject = &claims.sub;
+            let reason = format!("Discovery:Token subject {subject} does not correspond with announcement ID {id}");
+            return Err(Error::denied(reason));
+        }
+        Ok(())
+    }
+}
+
+fn may_move_application(claims: &Claims, app_id: &AppId) -> Result<()> {
+    let rights = [ApplicationRight::Settings, ApplicationRight::Delete];
+    if rights.into_iter().any(|right| claims.allows(app_id, right)) {
+        return Ok(());
+    }
+    Err(Error::denied(format!(r#"No "settings" or "delete" rights to Application "{app_id}""#)))
+}
+
+/// A gateway may say itself which router it uses.
+fn may_move_gateway(claims: &Claims, gateway_id: &GatewayId) -> Result<()> {
+    let is_gateway = claims.kind == "gateway" && claims.sub == gateway_id.as_str();
+    let reaches = claims.scope.contains(&Scope::Gateway(gateway_id.clone()));
+    let rights = claims.gateways.get(gateway_id).filter(|_| reaches);
+    if is_gateway || rights.is_some_and(|rights| rights.contains(&GatewayRight::Delete)) {
+        return Ok(());
+    }
+    Err(Error::denied(format!(r#"No "gateway:delete" rights to Gateway "{gateway_id}""#)))
+}
+
+/// Says so when an answer has as much metadata as it may, since more may have been left out.
+fn note_cut(served: usize) {
+    if served >= METADATA_MAX {
+        metrics::answer_cut();
+        tracing::warn!(served, "an answer of discovery left out what else components serve");
+    }
+}

@@ -1,0 +1,209 @@
+//! What is kept, and where: one tag per service, so that moving something is one commit.
+//!
+//! | key under `{d:<service>}` | value |
+//! |---|---|
+//! | `announcement/<id>` | the announcement, as JSON |
+//! | `holder/<metadata>` | the id of the component that serves it |
+//! | `served/<id>/<metadata>` | nothing: it lists what a component serves |
+//! | `guard/dev_addr_prefix` | nothing: its version changes whenever a prefix is added |
+
+use std::sync::Arc;
+
+use store::{Batch, Commit, Entry, Key, LIST_MAX, Store, Tag};
+use types::{ComponentId, IdError, ServiceName, Timestamp};
+
+use crate::{
+    Error,
+    announcement::{Announcement, Record},
+    error::Result,
+    metadata::{DevAddrPrefix, Metadata},
+};
+
+/// How often a commit is tried when others change the same thing.
+const TRIES_MAX: usize = 5;
+/// The most announcements of one answer.
+pub(crate) const PAGE_MAX: usize = 1000;
+
+/// Which part of a list is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Page {
+    /// At most so many; zero leaves it to us.
+    pub(crate) limit: usize,
+    /// Skip so many.
+    pub(crate) offset: usize,
+}
+
+/// The announcements and what their components serve.
+pub(crate) struct Registry {
+    store: Arc<dyn Store>,
+}
+
+impl Registry {
+    /// Keeps everything in `store`.
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+
+    /// Keeps an announcement, in place of an earlier one of the same component.
+    pub(crate) async fn announce(&self, announcement: &Announcement, now: Timestamp) -> Result<()> {
+        let key = announcement_key(announcement.service, &announcement.id)?;
+        self.commit(&announcement.id, || async {
+            let earlier = self.entry(&key).await?;
+            let created_at = earlier.as_ref().map(record).transpose()?.map_or(now, |earlier| earlier.created_at);
+            let record = Record { announcement: announcement.clone(), created_at, updated_at: now };
+            let value = serde_json::to_vec(&record).map_err(Error::record)?;
+            Ok(expecting(Batch::new(), &key, earlier.as_ref()).put(key.clone(), value))
+        })
+        .await
+    }
+
+    /// The announcement of a component.
+    pub(crate) async fn announcement(&self, service: ServiceName, id: &ComponentId) -> Result<Announcement> {
+        let entry = self.entry(&announcement_key(service, id)?).await?;
+        let entry = entry.ok_or_else(|| Error::NotFound { entity: format!("announcement:{service}:{id}") })?;
+        Ok(record(&entry)?.announcement)
+    }
+
+    /// The announcements of a service, ordered by id.
+    pub(crate) async fn announcements(&self, service: ServiceName, page: Page) -> Result<Vec<Announcement>> {
+        let limit = if page.limit == 0 { PAGE_MAX } else { page.limit.min(PAGE_MAX) };
+        let prefix = key(service, "announcement/")?;
+        let entries = self.list(&prefix, page.offset, limit).await?;
+        entries.iter().map(|entry| Ok(record(entry)?.announcement)).collect()
+    }
+
+    /// What a component serves, at most `limit` of it.
+    pub(crate) async fn served(&self, service: ServiceName, id: &ComponentId, limit: usize) -> Result<Vec<Metadata>> {
+        let prefix = key(service, &format!("served/{id}/"))?;
+        let entries = self.list(&prefix, 0, limit).await?;
+        entries.iter().map(|entry| metadata(entry, &prefix)).collect()
+    }
+
+    /// The component that serves something.
+    pub(crate) async fn holder(&self, metadata: &Metadata) -> Result<ComponentId> {
+        let entry = self.entry(&holder_key(metadata)?).await?;
+        component(&entry.ok_or_else(|| Error::NotFound { entity: metadata.to_string() })?)
+    }
+
+    /// Has a component serve something, which is taken from whoever served it before.
+    pub(crate) async fn add(&self, id: &ComponentId, metadata: &Metadata) -> Result<()> {
+        let holder = holder_key(metadata)?;
+        self.commit(metadata, || async {
+            let earlier = self.entry(&holder).await?;
+            let batch = match metadata {
+                Metadata::DevAddrPrefix(prefix) => self.guard(id, prefix).await?,
+                _ => Batch::new(),
+            };
+            let batch = expecting(batch, &holder, earlier.as_ref());
+            let batch = match earlier.as_ref().map(component).transpose()? {
+                Some(other) if other != *id => batch.delete(served_key(&other, metadata)?),
+                _ => batch,
+            };
+            Ok(batch.put(holder.clone(), id.to_string()).put(served_key(id, metadata)?, ""))
+        })
+        .await
+    }
+
+    /// Has a component no longer serve something; what another one serves stays there.
+    pub(crate) async fn delete(&self, id: &ComponentId, metadata: &Metadata) -> Result<()> {
+        let holder = holder_key(metadata)?;
+        self.commit(metadata, || async {
+            let earlier = self.entry(&holder).await?;
+            match earlier.as_ref().map(component).transpose()? {
+                Some(current) if current == *id => {
+                    let batch = expecting(Batch::new(), &holder, earlier.as_ref());
+                    Ok(batch.delete(holder.clone()).delete(served_key(id, metadata)?))
+                }
+                _ => Ok(Batch::new()),
+            }
+        })
+        .await
+    }
+
+    /// Begins a batch that adds a prefix of a broker; refuses one that overlaps those of other brokers.
+    async fn guard(&self, id: &ComponentId, prefix: &DevAddrPrefix) -> Result<Batch> {
+        let guard = key(ServiceName::Broker, "guard/dev_addr_prefix")?;
+        let earlier = self.entry(&guard).await?;
+        let holders = key(ServiceName::Broker, "holder/")?;
+        for entry in self.list(&key(ServiceName::Broker, "holder/dev_addr_prefix:")?, 0, usize::MAX).await? {
+            let (served, holder) = (metadata(&entry, &holders)?, component(&entry)?);
+            if matches!(&served, Metadata::DevAddrPrefix(other) if holder != *id && other.overlaps(prefix)) {
+                return Err(Error::Taken { what: format!("prefix {prefix}"), holder: holder.into() });
+            }
+        }
+        Ok(expecting(Batch::new(), &guard, earlier.as_ref()).put(guard, ""))
+    }
+
+    async fn entry(&self, key: &Key) -> Result<Option<Entry>> {
+        Ok(self.store.get(std::slice::from_ref(key)).await?.pop().flatten())
+    }
+
+    /// Lists a part of what lies under a prefix, page by page.
+    async fn list(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Vec<Entry>> {
+        let end = offset.saturating_add(limit);
+        let mut entries: Vec<Entry> = Vec::new();
+        while entries.len() < end {
+            let wanted = (end - entries.len()).min(LIST_MAX);
+            let page = self.store.list(prefix, entries.last().map(|entry| &entry.key), wanted).await?;
+            let complete = page.len() < wanted;
+            entries.extend(page);
+            if complete {
+                break;
+            }
+        }
+        Ok(entries.split_off(offset.min(entries.len())))
+    }
+
+    /// Commits what `batch` makes, again with a new one when others were faster.
+    async fn commit<F>(&self, what: &impl ToString, batch: impl Fn() -> F) -> Result<()>
+    where
+        F: Future<Output = Result<Batch>>,
+    {
+        for _ in 0..TRIES_MAX {
+            match self.store.commit(batch().await?).await? {
+                Commit::Done => return Ok(()),
+                Commit::Conflict => {}
+            }
+        }
+        Err(Error::Conflict { what: what.to_string() })
+    }
+}
+
+fn expecting(batch: Batch, key: &Key, earlier: Option<&Entry>) -> Batch {
+    match earlier {
+        Some(entry) => batch.expect(key.clone(), entry.version),
+        None => batch.expect_absent(key.clone()),
+    }
+}
+
+fn key(service: ServiceName, path: &str) -> Result<Key> {
+    Ok(Key::new(&Tag::service(service.as_str())?, path)?)
+}
+
+fn announcement_key(service: ServiceName, id: &ComponentId) -> Result<Key> {
+    key(service, &format!("announcement/{id}"))
+}
+
+fn holder_key(metadata: &Metadata) -> Result<Key> {
+    key(metadata.service(), &format!("holder/{metadata}"))
+}
+
+fn served_key(id: &ComponentId, metadata: &Metadata) -> Result<Key> {
+    key(metadata.service(), &format!("served/{id}/{metadata}"))
+}
+
+fn record(entry: &Entry) -> Result<Record> {
+    serde_json::from_slice(&entry.value).map_err(Error::record)
+}
+
+/// The component that an entry under `holder/` names.
+fn component(entry: &Entry) -> Result<ComponentId> {
+    let id = std::str::from_utf8(&entry.value).map_err(Error::record)?;
+    id.parse().map_err(|error: IdError| Error::record(error))
+}
+
+/// What an entry under `prefix` is about.
+fn metadata(entry: &Entry, prefix: &Key) -> Result<Metadata> {
+    let text = entry.key.path().strip_prefix(prefix.path()).unwrap_or_default();
+    text.parse().map_err(|error: Error| Error::record(error))
+}
