@@ -51,7 +51,7 @@ impl Account {
         check_new(&new)?;
         self.check_room(creator).await?;
         for eui in &new.euis {
-            self.check_free(eui, &new.id).await?;
+            self.check_free(*eui, &new.id).await?;
         }
         let application = self.first_version(creator, &new)?;
         let key = application_key(&new.id)?;

@@ -12,8 +12,6 @@ use crate::{Error, Result, eui::EuiBlock};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Where the HTTP API listens.
-    pub http_listen: String,
     /// The id that tokens and access keys name as their issuer; changing it makes all of them worthless.
     pub issuer: String,
     /// The block from which applications are given EUIs: the first EUI of it and how many bits are fixed.
@@ -74,7 +72,6 @@ impl Default for Settings {
             Some((id.parse().ok()?, ClientSettings { secret, first_party: true, scope: scope.clone() }))
         };
         Self {
-            http_listen: "127.0.0.1:8000".to_owned(),
             issuer: "airlock-account".to_owned(),
             eui_block: EuiBlock::default(),
             password_grant: true,

@@ -70,7 +70,7 @@ impl Account {
     pub(crate) async fn draw_eui(&self, app_id: &AppId) -> Result<AppEui> {
         for _ in 0..DRAWS_MAX {
             let eui = self.settings.eui_block.draw(self.random.as_ref());
-            if eui.is_zero() || self.check_free(&eui, app_id).await.is_err() {
+            if eui.is_zero() || self.owner(eui).await?.is_some() {
                 continue;
             }
             self.begin_claim(app_id, eui).await?;
@@ -84,11 +84,9 @@ impl Account {
     }
 
     /// Refuses an EUI that another application has.
-    pub(crate) async fn check_free(&self, eui: &AppEui, app_id: &AppId) -> Result<()> {
-        match self.claim(*eui).await? {
-            Some(claim) if claim.value.app_id != *app_id && self.is_live(&claim, *eui).await? => {
-                Err(Error::EuiTaken(*eui))
-            }
+    pub(crate) async fn check_free(&self, eui: AppEui, app_id: &AppId) -> Result<()> {
+        match self.owner(eui).await? {
+            Some(owner) if owner != *app_id => Err(Error::EuiTaken(eui)),
             _ => Ok(()),
         }
     }
@@ -145,6 +143,12 @@ impl Account {
 
     async fn claim(&self, eui: AppEui) -> Result<Option<Stored<Claim>>> {
         self.documents.read(&claim_key(eui)?).await
+    }
+
+    /// The application that an EUI belongs to, or will in a moment.
+    async fn owner(&self, eui: AppEui) -> Result<Option<AppId>> {
+        let Some(claim) = self.claim(eui).await? else { return Ok(None) };
+        Ok(self.is_live(&claim, eui).await?.then_some(claim.value.app_id))
     }
 
     /// Whether the application that a claim names knows about it.

@@ -1,5 +1,6 @@
 //! Failures as clients read them.
 
+use api::rest::account::ErrorBody;
 use axum::{
     Json,
     http::{HeaderValue, StatusCode, header},
@@ -50,7 +51,11 @@ impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         match &self.0 {
             Error::OAuth { refusal, reason } => oauth(*refusal, reason),
-            Error::ContentType(_) => with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, &self.0),
+            Error::ContentType(_) => {
+                // The one status here that no kind of error stands for.
+                let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+                (code, Json(ErrorBody { code: code.as_u16(), error: self.0.to_string() })).into_response()
+            }
             error => ErrorReply::account(error).into_response(),
         }
     }
@@ -80,11 +85,5 @@ fn oauth(refusal: Refusal, reason: &str) -> Response {
         let challenge = HeaderValue::from_static("Basic realm=\"airlock\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     }
-    response
-}
-
-fn with_status(code: StatusCode, error: &Error) -> Response {
-    let mut response = ErrorReply::account(error).into_response();
-    *response.status_mut() = code;
     response
 }

@@ -1,0 +1,111 @@
+//! What tokens say, member by member: clients of v2 read them strictly.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+use types::ServiceName;
+
+use crate::service::{PASSWORD, Service};
+
+/// The header or payload of a token.
+fn part(token: &str, which: usize) -> Value {
+    let token = token.trim_start_matches("Bearer ");
+    let part = token.split('.').nth(which).unwrap();
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_general_token_names_scopes_and_the_profile_but_no_single_thing() {
+    let service = Service::start().await;
+    let token = service.user("alice").await;
+    let user = service.get("/api/v2/users/me", &token).await.json();
+    let now = service.now_seconds();
+    let expected = json!({
+        "iss": "airlock-account", "sub": user["_id"], "type": "user", "iat": now - 60, "exp": now + 3600,
+        "client": "ttnctl", "scope": ["profile", "apps", "gateways", "components", "clients"],
+        "interchangeable": true, "username": "alice", "email": "alice@example.com",
+        "created": "2026-01-01T00:00:00.000Z", "name": {}, "valid": false,
+    });
+    assert_eq!(part(&token, 1), expected);
+    let header = part(&token, 0);
+    assert_eq!((&header["alg"], &header["typ"]), (&json!("ES256"), &json!("JWT")));
+    let jwks = service.get("/.well-known/jwks.json", "").await.json();
+    assert_eq!(jwks["keys"][0]["kid"], header["kid"]);
+}
+
+#[tokio::test]
+async fn a_restricted_token_names_one_application_and_ends_with_the_first() {
+    let service = Service::start().await;
+    let general = service.user("alice").await;
+    service.application(&general, "my-app").await;
+    service.pass(600);
+    let token = service.restrict(&general, &["apps:my-app"]).await;
+    let now = service.now_seconds();
+    let expected = json!({
+        "iss": "airlock-account", "sub": part(&general, 1)["sub"], "type": "user", "iat": now - 60,
+        "exp": now + 3000, "client": "ttnctl", "scope": ["apps:my-app"], "interchangeable": false,
+        "apps": {"my-app": [
+            "settings", "delete", "collaborators", "messages:up:r", "messages:up:w", "messages:down:w", "devices",
+        ]},
+    });
+    assert_eq!(part(&token, 1), expected);
+}
+
+#[tokio::test]
+async fn a_token_of_a_key_has_the_rights_of_the_key() {
+    let service = Service::start().await;
+    let general = service.user("alice").await;
+    let mine = service.application(&general, "my-app").await;
+    let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
+    let body = json!({"username": "my-app", "password": key, "grant_type": "password"});
+    let answer = service.post("/api/v2/applications/token", "", body).await.json();
+    let members: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(members, ["access_token", "expires_in"]);
+    let claims = part(answer["access_token"].as_str().unwrap(), 1);
+    let now = service.now_seconds();
+    let expected = json!({
+        "iss": "airlock-account", "sub": "my-app", "type": "application", "iat": now - 60, "exp": now + 3600,
+        "jti": claims["jti"], "scope": ["apps:my-app"], "interchangeable": false,
+        "apps": {"my-app": ["messages:up:r"]},
+    });
+    assert_eq!(claims, expected);
+}
+
+#[tokio::test]
+async fn a_component_token_names_its_service_and_lives_93_days() {
+    let service = Service::start().await;
+    let id = "handler-1".parse().unwrap();
+    let token = service.account.component_token(ServiceName::Handler, &id).await.unwrap();
+    let now = service.now_seconds();
+    let claims = part(token.expose(), 1);
+    assert_eq!((&claims["sub"], &claims["type"]), (&json!("handler-1"), &json!("handler")));
+    assert_eq!((&claims["iat"], &claims["exp"]), (&json!(now - 60), &json!(now + 8_035_200)));
+    assert_eq!(claims["scope"], json!([]));
+}
+
+#[tokio::test]
+async fn the_key_document_verifies_what_was_signed() {
+    use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
+
+    let service = Service::start().await;
+    let token = service.user("alice").await;
+    let document = service.get("/key", "").await.json();
+    assert_eq!(document["algorithm"], "ES256");
+    let key = DecodingKey::from_ec_pem(document["key"].as_str().unwrap().as_bytes()).unwrap();
+    let mut rules = Validation::new(Algorithm::ES256);
+    rules.validate_exp = false;
+    assert!(decode::<Value>(token.trim_start_matches("Bearer "), &key, &rules).is_ok());
+}
+
+#[tokio::test]
+async fn a_login_with_entities_gets_their_rights_at_once() {
+    let service = Service::start().await;
+    let general = service.user("alice").await;
+    service.application(&general, "my-app").await;
+    for scope in [json!(["apps", "apps:my-app"]), json!("apps apps:my-app")] {
+        let answer = service.login("alice", PASSWORD, scope).await.json();
+        let claims = part(answer["access_token"].as_str().unwrap(), 1);
+        assert_eq!(claims["scope"], json!(["apps", "apps:my-app"]));
+        assert_eq!(claims["apps"]["my-app"][0], "settings");
+        assert_eq!(claims.get("username"), None, "without the scope profile there is no profile");
+    }
+}

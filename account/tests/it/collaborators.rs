@@ -1,0 +1,98 @@
+//! Collaborators: added, changed, removed, and never more than one could do oneself.
+
+use serde_json::{Value, json};
+
+use crate::service::{Service, send};
+
+const PATH: &str = "/api/v2/applications/my-app/collaborators";
+
+#[tokio::test]
+async fn a_collaborator_comes_works_and_goes() {
+    for service in Service::start_everywhere().await {
+        let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+        let mine = service.application(&alice, "my-app").await;
+        let his_path = format!("{PATH}/bob");
+        let bare = service.call("PUT", &his_path, &mine, json!(["settings"])).await;
+        assert_eq!((bare.status.as_u16(), bare.text.as_str()), (201, ""));
+        let request = service.request("PUT", &his_path, &mine).header("accept", "application/json");
+        let within = send(request.json(&json!({"rights": ["settings", "devices"], "username": "bob"}))).await;
+        assert_eq!((within.status.as_u16(), within.json()), (201, json!({})));
+
+        let expected = json!({"username": "bob", "email": "bob@example.com", "rights": ["settings", "devices"]});
+        assert_eq!(service.get(&his_path, &mine).await.json(), expected);
+        assert_eq!(service.get(PATH, &mine).await.json()[1], expected);
+        assert_eq!(service.get("/applications", &bob).await.json()[0]["id"], "my-app");
+        let his = service.restrict(&bob, &["apps:my-app"]).await;
+        let rights = service.get("/api/v2/applications/my-app/rights", &his).await.json();
+        assert_eq!(rights, json!(["settings", "devices"]));
+        let seen = service.get("/api/v2/applications/my-app", &his).await.json();
+        assert!(seen.get("collaborators").is_none(), "without the right there are no collaborators to see");
+
+        assert_eq!(service.call("DELETE", &his_path, &mine, Value::Null).await.status, 204);
+        assert_eq!(service.call("DELETE", &his_path, &mine, Value::Null).await.status, 404);
+        let gone = service.get("/api/v2/applications/my-app", &his).await;
+        assert_eq!(gone.error(), (404, "application `my-app` not found".to_owned()), "at once, not when it expires");
+        assert_eq!(service.get("/applications", &bob).await.json(), json!([]));
+    }
+}
+
+#[tokio::test]
+async fn nobody_gives_what_they_do_not_have() {
+    let service = Service::start().await;
+    let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+    service.user("carol").await;
+    let mine = service.application(&alice, "my-app").await;
+    let give = async |authorization: &str, username: &str, rights: Value| {
+        service.call("PUT", &format!("{PATH}/{username}"), authorization, rights).await.status.as_u16()
+    };
+    assert_eq!(give(&mine, "bob", json!(["collaborators", "devices"])).await, 201);
+    assert_eq!(give(&mine, "carol", json!(["settings"])).await, 201);
+    let his = service.restrict(&bob, &["apps:my-app"]).await;
+    assert_eq!(give(&his, "bob", json!(["collaborators", "devices", "settings"])).await, 403);
+    assert_eq!(give(&his, "carol", json!(["delete"])).await, 403);
+    assert_eq!(give(&his, "carol", json!(["settings", "devices"])).await, 201, "what she has may stay");
+    assert_eq!(give(&his, "carol", json!(["devices"])).await, 201, "what he lacks he may take");
+    assert_eq!(give(&his, "carol", json!(["settings"])).await, 403, "but not give back");
+}
+
+#[tokio::test]
+async fn the_last_one_who_can_add_others_stays() {
+    let service = Service::start().await;
+    let alice = service.user("alice").await;
+    service.user("bob").await;
+    let mine = service.application(&alice, "my-app").await;
+    let own = format!("{PATH}/alice");
+    let before = service.get(PATH, &mine).await.text;
+    assert_eq!(service.call("DELETE", &own, &mine, Value::Null).await.error().0, 403);
+    assert_eq!(service.call("PUT", &own, &mine, json!(["settings"])).await.error().0, 403);
+    assert_eq!(service.get(PATH, &mine).await.text, before);
+    let all = json!(["collaborators"]);
+    assert_eq!(service.call("PUT", &format!("{PATH}/bob"), &mine, all).await.status, 201);
+    assert_eq!(service.call("DELETE", &own, &mine, Value::Null).await.status, 204);
+}
+
+#[tokio::test]
+async fn what_is_no_list_of_rights_or_no_user_changes_nothing() {
+    let service = Service::start().await;
+    let alice = service.user("alice").await;
+    service.user("bob").await;
+    let mine = service.application(&alice, "my-app").await;
+    let bodies = [
+        json!([]),
+        json!(["fly"]),
+        json!(["gateway:settings"]),
+        json!(["devices", "devices"]),
+        json!({}),
+        json!("devices"),
+        json!([["devices"]]),
+    ];
+    for body in bodies {
+        assert_eq!(service.call("PUT", &format!("{PATH}/bob"), &mine, body.clone()).await.error().0, 400, "{body}");
+    }
+    let cases = [("nobody", 404), ("*", 400), ("bob@example.com", 400), ("BOB", 400)];
+    for (username, status) in cases {
+        let answer = service.call("PUT", &format!("{PATH}/{username}"), &mine, json!(["devices"])).await;
+        assert_eq!(answer.error().0, status, "{username}");
+    }
+    assert_eq!(service.get(PATH, &mine).await.json().as_array().unwrap().len(), 1);
+}

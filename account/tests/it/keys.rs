@@ -1,0 +1,87 @@
+//! Access keys: made, shown, used, deleted.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+
+const PATH: &str = "/api/v2/applications/my-app/access-keys";
+
+#[tokio::test]
+async fn a_key_is_made_shown_and_deleted() {
+    for service in Service::start_everywhere().await {
+        let mine = service.application(&service.user("alice").await, "my-app").await;
+        let silent = service.post(PATH, &mine, json!({"name": "first", "rights": ["devices"]})).await;
+        assert_eq!((silent.status.as_u16(), silent.text.as_str()), (204, ""));
+        let key = service.key(&mine, "my-app", "with space/and slash", &["devices", "settings"]).await;
+        let shown = service.get(&format!("{PATH}/with%20space%2Fand%20slash"), &mine).await.json();
+        assert_eq!((&shown["key"], &shown["rights"]), (&json!(key), &json!(["settings", "devices"])));
+        let names: Vec<_> =
+            service.get(PATH, &mine).await.json().as_array().unwrap().iter().map(|key| key["name"].clone()).collect();
+        assert_eq!(names, ["default key", "first", "with space/and slash"]);
+        assert_eq!(service.post(PATH, &mine, json!({"name": "first", "rights": ["devices"]})).await.error().0, 409);
+        let path = format!("{PATH}/first");
+        assert_eq!(service.call("DELETE", &path, &mine, Value::Null).await.status, 204);
+        assert_eq!(service.call("DELETE", &path, &mine, Value::Null).await.error().0, 404);
+        assert_eq!(service.get(&path, &mine).await.error(), (404, "access key `first` not found".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn nobody_makes_or_sees_a_key_that_can_do_more_than_they() {
+    let service = Service::start().await;
+    let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+    let mine = service.application(&alice, "my-app").await;
+    let rights = json!(["settings", "messages:up:r"]);
+    let path = "/api/v2/applications/my-app/collaborators/bob";
+    assert_eq!(service.call("PUT", path, &mine, rights).await.status, 201);
+    let his = service.restrict(&bob, &["apps:my-app"]).await;
+    service.key(&mine, "my-app", "strong", &["delete"]).await;
+    let weak = service.key(&mine, "my-app", "weak", &["messages:up:r"]).await;
+    let strong = service.post(PATH, &his, json!({"name": "more", "rights": ["messages:up:r", "delete"]})).await;
+    assert_eq!(strong.error(), (403, "right `delete` cannot be granted by somebody who does not have it".to_owned()));
+    for keys in [
+        service.get(PATH, &his).await.json(),
+        service.get("/api/v2/applications/my-app", &his).await.json()["access_keys"].clone(),
+        service.get("/applications", &bob).await.json()[0]["access_keys"].clone(),
+    ] {
+        let named = |name: &str| keys.as_array().unwrap().iter().find(|key| key["name"] == name).unwrap().clone();
+        assert!(named("strong").get("key").is_none(), "left out, not null");
+        assert_eq!(named("weak")["key"], json!(weak));
+    }
+    assert!(service.get(&format!("{PATH}/strong"), &his).await.json().get("key").is_none());
+}
+
+#[tokio::test]
+async fn a_key_that_makes_no_sense_is_refused() {
+    let service = Service::start().await;
+    let mine = service.application(&service.user("alice").await, "my-app").await;
+    let long = "x".repeat(101);
+    let bodies = [
+        json!({"name": "", "rights": ["devices"]}),
+        json!({"name": long, "rights": ["devices"]}),
+        json!({"name": "two\nlines", "rights": ["devices"]}),
+        json!({"name": "none", "rights": []}),
+        json!({"name": "twice", "rights": ["devices", "devices"]}),
+        json!({"name": "unknown", "rights": ["fly"]}),
+        json!({"name": "gateway", "rights": ["gateway:settings"]}),
+        json!({"name": "no rights"}),
+        json!({"rights": ["devices"]}),
+    ];
+    for body in bodies {
+        assert_eq!(service.post(PATH, &mine, body.clone()).await.error().0, 400, "{body}");
+    }
+    assert_eq!(service.get(PATH, &mine).await.json().as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_application_has_at_most_a_hundred_keys() {
+    let service = Service::start().await;
+    let mine = service.application(&service.user("alice").await, "my-app").await;
+    for number in 1..100 {
+        let body = json!({"name": number.to_string(), "rights": ["devices"]});
+        assert_eq!(service.post(PATH, &mine, body).await.status, 204);
+    }
+    let (status, error) = service.post(PATH, &mine, json!({"name": "more", "rights": ["devices"]})).await.error();
+    assert_eq!(status, 403);
+    assert!(error.contains("there are 100 already"), "{error}");
+}

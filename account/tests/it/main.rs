@@ -1,0 +1,15 @@
+//! The account service over HTTP, in process, on every store.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod applications;
+mod authorization;
+mod claims;
+mod collaborators;
+mod errors;
+mod keys;
+mod races;
+mod redis;
+mod secrets;
+mod service;
+mod story;
+mod tokens;

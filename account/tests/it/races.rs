@@ -1,0 +1,110 @@
+//! Fifty at once for one thing: one gets it, the others are told, on every store.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+
+const TRIES: usize = 50;
+
+/// Makes the calls at once; counts the statuses.
+async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, String, String, Value)>) -> Statuses {
+    let mut running = tokio::task::JoinSet::new();
+    for (method, path, authorization, body) in calls {
+        let request = service.request(method, &path, &authorization);
+        let request = if body.is_null() { request } else { request.json(&body) };
+        running.spawn(async move { request.send().await.unwrap().status().as_u16() });
+    }
+    let mut statuses = Statuses::new();
+    for status in running.join_all().await {
+        *statuses.entry(status).or_default() += 1;
+    }
+    statuses
+}
+
+type Statuses = BTreeMap<u16, usize>;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_id_makes_one_application() {
+    for service in Service::start_everywhere().await {
+        let general = service.user("alice").await;
+        let call = |_| {
+            let body = json!({"id": "my-app", "name": ""});
+            ("POST", "/api/v2/applications".to_owned(), general.clone(), body)
+        };
+        assert_eq!(at_once(&service, (0..TRIES).map(call)).await, Statuses::from([(201, 1), (409, TRIES - 1)]));
+        assert_eq!(service.get("/applications", &general).await.json().as_array().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_name_makes_one_user() {
+    for service in Service::start_everywhere().await {
+        let call = |number| {
+            let body = json!({"username": "alice", "email": "a@example.com", "password": format!("password {number}")});
+            ("POST", "/api/v2/users".to_owned(), String::new(), body)
+        };
+        assert_eq!(at_once(&service, (0..8).map(call)).await, Statuses::from([(201, 1), (409, 7)]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_name_makes_one_key_and_fifty_names_make_fifty() {
+    for service in Service::start_everywhere().await {
+        let mine = service.application(&service.user("alice").await, "my-app").await;
+        let path = "/api/v2/applications/my-app/access-keys";
+        let call = |name: String| ("POST", path.to_owned(), mine.clone(), json!({"name": name, "rights": ["devices"]}));
+        let same = at_once(&service, (0..TRIES).map(|_| call("same".to_owned()))).await;
+        assert_eq!(same, Statuses::from([(204, 1), (409, TRIES - 1)]));
+        let different = at_once(&service, (0..TRIES).map(|number| call(format!("key {number}")))).await;
+        assert_eq!(different, Statuses::from([(204, TRIES)]));
+        assert_eq!(service.get(path, &mine).await.json().as_array().unwrap().len(), 2 + TRIES);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_eui_goes_to_one_application() {
+    for service in Service::start_everywhere().await {
+        let general = service.user("alice").await;
+        let mut applications = Vec::new();
+        for number in 0..10 {
+            let app_id = format!("app-{number}");
+            applications.push((service.application(&general, &app_id).await, app_id));
+        }
+        let call = |try_number: usize| {
+            let (authorization, app_id) = &applications[try_number % applications.len()];
+            let path = format!("/applications/{app_id}/euis/70B3D57ED0000001");
+            ("PUT", path, authorization.clone(), Value::Null)
+        };
+        let statuses = at_once(&service, (0..TRIES).map(call)).await;
+        assert_eq!(statuses, Statuses::from([(204, 5), (409, 45)]), "all tries of the one that was first");
+        let listed = service.get("/applications", &general).await.json();
+        let owners = listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|application| application["euis"].as_array().unwrap().contains(&json!("70B3D57ED0000001")));
+        assert_eq!(owners.count(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_who_remove_each_other_leave_one() {
+    for service in Service::start_everywhere().await {
+        let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+        for round in 0..10 {
+            let app_id = format!("app-{round}");
+            let hers = service.application(&alice, &app_id).await;
+            let path = |username: &str| format!("/applications/{app_id}/collaborators/{username}");
+            let rights = json!(["collaborators"]);
+            assert_eq!(service.call("PUT", &path("bob"), &hers, rights).await.status, 201);
+            let his = service.restrict(&bob, &[&format!("apps:{app_id}")]).await;
+            let both = [(path("bob"), hers), (path("alice"), his)];
+            let calls = both.map(|(path, authorization)| ("DELETE", path, authorization, Value::Null));
+            let statuses = at_once(&service, calls.into_iter()).await;
+            // Whoever is second is no collaborator any more, or would be the last to go.
+            assert_eq!(statuses.get(&204), Some(&1), "{statuses:?}");
+        }
+    }
+}

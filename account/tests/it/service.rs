@@ -1,0 +1,224 @@
+//! A running account service, and what a test says to it.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use airlock_account::{Account, Keys, Settings};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use server::{
+    reply::Shape,
+    serve::{Listeners, Server, Site},
+    system::OsRandom,
+};
+use store::{Embedded, Redis, RedisSettings, Store};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use types::{Clock, Timestamp};
+
+use crate::redis::RedisProcess;
+
+/// The password of every user here.
+pub(crate) const PASSWORD: &str = "correct horse battery";
+/// The key-encryption key of every service here.
+const KEY: [u8; 32] = [7; 32];
+/// Where the clock starts: 2026-01-01.
+const START_SECONDS: i64 = 1_767_225_600;
+
+/// A clock that moves only when told to.
+pub(crate) struct HandClock(AtomicI64);
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// A running service; it ends with this value.
+pub(crate) struct Service {
+    pub(crate) account: Account,
+    pub(crate) base: String,
+    pub(crate) clock: Arc<HandClock>,
+    store: Arc<dyn Store>,
+    http: reqwest::Client,
+    _stop: DropGuard,
+    _redis: Option<RedisProcess>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: reqwest::header::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Service {
+    /// Starts one in memory.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(Settings::default()).await
+    }
+
+    /// Starts one in memory with these settings.
+    pub(crate) async fn start_with(settings: Settings) -> Self {
+        let clock = hand_clock();
+        let store = Embedded::in_memory(store_clock(&clock)).unwrap();
+        Self::on(settings, Arc::new(store), clock, None).await
+    }
+
+    /// Starts another one on the same store.
+    pub(crate) async fn reopen(&self) -> Self {
+        Self::on(Settings::default(), Arc::clone(&self.store), Arc::clone(&self.clock), None).await
+    }
+
+    /// Tries to open the same store with another key-encryption key.
+    pub(crate) async fn reopen_with_key(&self, key: [u8; 32]) -> Result<Account, airlock_account::Error> {
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        Account::open(Settings::default(), Keys::new(&key).unwrap(), store, clock, Arc::new(OsRandom)).await
+    }
+
+    /// Starts one that keeps everything in this file.
+    pub(crate) async fn start_in(file: &Path) -> Self {
+        let clock = hand_clock();
+        let store = Embedded::open(file, store_clock(&clock)).unwrap();
+        Self::on(Settings::default(), Arc::new(store), clock, None).await
+    }
+
+    /// Starts one on each store that there is.
+    pub(crate) async fn start_everywhere() -> Vec<Self> {
+        let mut all = vec![Self::start().await];
+        if let Some(redis) = RedisProcess::start() {
+            let clock = hand_clock();
+            let settings = RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() };
+            let store = Redis::connect(&settings, store_clock(&clock)).await.unwrap();
+            all.push(Self::on(Settings::default(), Arc::new(store), clock, Some(redis)).await);
+        }
+        all
+    }
+
+    async fn on(settings: Settings, store: Arc<dyn Store>, clock: Arc<HandClock>, redis: Option<RedisProcess>) -> Self {
+        server::system::install_crypto();
+        let keys = Keys::new(&KEY).unwrap();
+        let random = Arc::new(OsRandom);
+        let account = Account::open(settings, keys, Arc::clone(&store), clock.clone(), random).await.unwrap();
+        let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listeners.addresses()[0]);
+        let stop = CancellationToken::new();
+        let server =
+            Server { settings: server::serve::Settings::default(), random: Arc::new(OsRandom), stop: stop.clone() };
+        let site = Site { name: "account", router: account.router(), shape: Shape::Account };
+        drop(server.start(site, listeners));
+        let http = reqwest::Client::new();
+        Self { account, base, clock, store, http, _stop: stop.drop_guard(), _redis: redis }
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&self, seconds: i64) {
+        self.clock.0.fetch_add(seconds * 1000, Ordering::Relaxed);
+    }
+
+    pub(crate) fn now_seconds(&self) -> u64 {
+        self.clock.now().as_secs()
+    }
+
+    /// Begins a call with the value of an `Authorization` header; an empty one is none.
+    pub(crate) fn request(&self, method: &str, path: &str, authorization: &str) -> RequestBuilder {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        if authorization.is_empty() { request } else { request.header("authorization", authorization) }
+    }
+
+    /// Makes a call with a JSON body; `null` is none.
+    pub(crate) async fn call(&self, method: &str, path: &str, authorization: &str, body: Value) -> Answer {
+        let request = self.request(method, path, authorization);
+        send(if body.is_null() { request } else { request.json(&body) }).await
+    }
+
+    pub(crate) async fn get(&self, path: &str, authorization: &str) -> Answer {
+        self.call("GET", path, authorization, Value::Null).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, authorization: &str, body: Value) -> Answer {
+        self.call("POST", path, authorization, body).await
+    }
+
+    /// Registers a user and logs in; gives the value of an `Authorization` header.
+    pub(crate) async fn user(&self, username: &str) -> String {
+        let email = format!("{username}@example.com");
+        let body = json!({"username": username, "email": email, "password": PASSWORD});
+        assert_eq!(self.post("/api/v2/users", "", body).await.status, 201);
+        self.general(username).await
+    }
+
+    /// Logs in for everything general; gives the value of an `Authorization` header.
+    pub(crate) async fn general(&self, username: &str) -> String {
+        bearer(&self.login(username, PASSWORD, Value::Null).await.json()["access_token"])
+    }
+
+    /// Asks for a token with the client `ttnctl`; a scope of `null` is none.
+    pub(crate) async fn login(&self, username: &str, password: &str, scope: Value) -> Answer {
+        let body = json!({"grant_type": "password", "username": username, "password": password, "scope": scope});
+        send(self.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).json(&body)).await
+    }
+
+    /// Exchanges a token for one with these scopes; gives the value of an `Authorization` header.
+    pub(crate) async fn restrict(&self, authorization: &str, scope: &[&str]) -> String {
+        let answer = self.post("/users/restrict-token", authorization, json!({ "scope": scope })).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        bearer(&answer.json()["access_token"])
+    }
+
+    /// Creates an application; gives the creator's token for it.
+    pub(crate) async fn application(&self, authorization: &str, app_id: &str) -> String {
+        let body = json!({"id": app_id, "name": "An application"});
+        let answer = self.post("/api/v2/applications", authorization, body).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        self.restrict(authorization, &[&format!("apps:{app_id}")]).await
+    }
+
+    /// Creates an access key; gives the key.
+    pub(crate) async fn key(&self, authorization: &str, app_id: &str, name: &str, rights: &[&str]) -> String {
+        let path = format!("/api/v2/applications/{app_id}/access-keys");
+        let request = self.request("POST", &path, authorization).header("accept", "application/json");
+        let answer = send(request.json(&json!({"name": name, "rights": rights}))).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()["key"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+
+    /// The status, and what it says went wrong.
+    pub(crate) fn error(&self) -> (u16, String) {
+        let body = self.json();
+        assert_eq!(body["code"], self.status.as_u16(), "{self:?}");
+        (self.status.as_u16(), body["error"].as_str().unwrap().to_owned())
+    }
+}
+
+/// Sends a request and reads the answer.
+pub(crate) async fn send(request: RequestBuilder) -> Answer {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    Answer { status, headers, text: response.text().await.unwrap() }
+}
+
+pub(crate) fn bearer(token: &Value) -> String {
+    format!("Bearer {}", token.as_str().unwrap())
+}
+
+fn hand_clock() -> Arc<HandClock> {
+    Arc::new(HandClock(AtomicI64::new(START_SECONDS * 1000)))
+}
+
+fn store_clock(clock: &Arc<HandClock>) -> store::Clock {
+    let clock = Arc::clone(clock);
+    store::Clock::new(move || u64::try_from(clock.now().as_millis()).unwrap())
+}

@@ -1,0 +1,237 @@
+//! The token endpoint and the exchanges.
+
+use airlock_account::Settings;
+use serde_json::{Value, json};
+
+use crate::service::{PASSWORD, Service, bearer, send};
+
+#[tokio::test]
+async fn form_and_json_basic_and_body_give_the_same() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let form = [("grant_type", "password"), ("username", "alice"), ("password", PASSWORD), ("scope", "apps profile")];
+    let with_client = [&form[..], &[("client_id", "ttnctl"), ("client_secret", "ttnctl")]].concat();
+    let public = [&form[..], &[("client_id", "airlock")]].concat();
+    let post = || service.request("POST", "/users/token", "");
+    let requests = [
+        post().basic_auth("ttnctl", Some("ttnctl")).form(&form),
+        post().form(&with_client),
+        post().basic_auth("airlock", Some("")).form(&form),
+        post().form(&public),
+        post().json(&object(&with_client)),
+        post().basic_auth("ttnctl", Some("ttnctl")).json(&object(&with_client)),
+    ];
+    for request in requests {
+        let answer = send(request).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.headers["cache-control"], "no-store");
+        let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
+        assert_eq!(members, ["token_type", "access_token", "expires_in", "refresh_token"]);
+    }
+}
+
+#[tokio::test]
+async fn each_wrong_request_is_refused_in_the_words_of_oauth() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let good = json!({"grant_type": "password", "username": "alice", "password": PASSWORD});
+    let with = |member: &str, value: Value| {
+        let mut body = good.clone();
+        body[member] = value;
+        body
+    };
+    let cases = [
+        (("ttnctl", "wrong"), good.clone(), 401, "invalid_client"),
+        (("nobody", "ttnctl"), good.clone(), 401, "invalid_client"),
+        (("NOT AN ID", ""), good.clone(), 401, "invalid_client"),
+        (("airlock", "not public"), good.clone(), 401, "invalid_client"),
+        (("ttnctl", "ttnctl"), with("client_id", json!("airlock")), 401, "invalid_client"),
+        (("ttnctl", "ttnctl"), with("grant_type", Value::Null), 400, "invalid_request"),
+        (("ttnctl", "ttnctl"), with("grant_type", json!("magic")), 400, "unsupported_grant_type"),
+        (("ttnctl", "ttnctl"), with("password", json!("wrong password")), 400, "invalid_grant"),
+        (("ttnctl", "ttnctl"), with("password", json!("x".repeat(10_000))), 400, "invalid_grant"),
+        (("ttnctl", "ttnctl"), with("username", json!("nobody")), 400, "invalid_grant"),
+        (("ttnctl", "ttnctl"), with("username", Value::Null), 400, "invalid_request"),
+        (("ttnctl", "ttnctl"), with("scope", json!(["everything"])), 400, "invalid_scope"),
+        (("ttnctl", "ttnctl"), with("scope", json!(["apps:not-mine"])), 400, "invalid_scope"),
+        (("ttnctl", "ttnctl"), with("scope", json!(["gateways:any"])), 400, "invalid_scope"),
+    ];
+    for ((id, secret), body, status, word) in cases {
+        let answer = send(service.request("POST", "/users/token", "").basic_auth(id, Some(secret)).json(&body)).await;
+        assert_eq!(answer.error(), (status, word.to_owned()), "{id} {body}");
+        assert!(!answer.json()["error_description"].as_str().unwrap().is_empty());
+        assert_eq!(answer.headers.contains_key("www-authenticate"), status == 401);
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_user_looks_like_a_wrong_password() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let wrong = service.login("alice", "wrong password", Value::Null).await;
+    let unknown = service.login("nobody", "wrong password", Value::Null).await;
+    assert_eq!((wrong.status, wrong.text), (unknown.status, unknown.text));
+}
+
+#[tokio::test]
+async fn the_password_grant_can_be_switched_off() {
+    let service = Service::start_with(Settings { password_grant: false, ..Settings::default() }).await;
+    let body = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
+    assert_eq!(service.post("/api/v2/users", "", body).await.status, 201);
+    let answer = service.login("alice", PASSWORD, Value::Null).await;
+    assert_eq!(answer.error(), (400, "unauthorized_client".to_owned()));
+}
+
+#[tokio::test]
+async fn a_client_gets_no_scope_that_it_lacks() {
+    let mut settings = Settings::default();
+    let narrow = settings.clients.get_mut("ttnctl").unwrap();
+    narrow.scope.retain(|scope| scope.to_string() == "profile");
+    let service = Service::start_with(settings).await;
+    let general = service.user("alice").await;
+    let answer = service.login("alice", PASSWORD, json!(["apps"])).await;
+    assert_eq!(answer.error(), (400, "invalid_scope".to_owned()));
+    assert_eq!(service.get("/api/v2/applications", &general).await.error().0, 403);
+}
+
+#[tokio::test]
+async fn a_refresh_token_rotates_and_a_copy_of_it_ends_the_grant() {
+    for service in Service::start_everywhere().await {
+        service.user("alice").await;
+        let first = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
+        assert_eq!(first.as_str().unwrap().len(), 43);
+        let second = refresh(&service, &first).await.unwrap();
+        assert_ne!(first, second);
+        service.pass(10);
+        assert_eq!(refresh(&service, &first).await.unwrap(), second, "a retry gets the same answer");
+        let third = refresh(&service, &second).await.unwrap();
+        service.pass(11);
+        assert_eq!(refresh(&service, &second).await, Err((400, "invalid_grant".to_owned())));
+        assert_eq!(refresh(&service, &third).await, Err((400, "invalid_grant".to_owned())), "the grant is over");
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_token_is_good_for_its_own_client_and_90_days() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let token = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
+    let body = json!({"grant_type": "refresh_token", "refresh_token": token, "client_id": "airlock"});
+    assert_eq!(service.post("/users/token", "", body).await.error().1, "invalid_grant");
+    for forged in [json!(""), json!("A".repeat(43)), json!(format!("{}A", token.as_str().unwrap()))] {
+        assert_eq!(refresh(&service, &forged).await, Err((400, "invalid_grant".to_owned())));
+    }
+    service.pass(90 * 24 * 3600 + 1);
+    assert_eq!(refresh(&service, &token).await, Err((400, "invalid_grant".to_owned())));
+}
+
+#[tokio::test]
+async fn a_refreshed_token_may_have_less_but_not_more() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let token = service.login("alice", PASSWORD, json!(["profile"])).await.json()["refresh_token"].clone();
+    let ask = async |scope: &str| {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", token.as_str().unwrap()), ("scope", scope)];
+        send(service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).form(&form)).await
+    };
+    assert_eq!(ask("profile").await.status, 200);
+    assert_eq!(ask("apps").await.error(), (400, "invalid_scope".to_owned()));
+}
+
+#[tokio::test]
+async fn restricting_gives_what_the_user_has_and_nothing_else() {
+    let service = Service::start().await;
+    let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+    let mine = service.application(&alice, "my-app").await;
+    service.application(&bob, "his-app").await;
+    let narrow = service.login("alice", PASSWORD, json!(["profile"])).await;
+    let narrow = bearer(&narrow.json()["access_token"]);
+    let eleven: Vec<_> = (0..11).map(|number| format!("apps:app-{number}")).collect();
+    let cases = [
+        (&alice, json!(["apps:my-app", "apps:my-app"]), 200),
+        (&alice, json!(["apps"]), 200),
+        (&alice, json!(["apps:his-app"]), 403),
+        (&alice, json!(["apps:no-app"]), 403),
+        (&alice, json!(["apps:my-app", "apps:his-app"]), 403),
+        (&alice, json!(["gateways:any"]), 403),
+        (&alice, json!(eleven), 400),
+        (&alice, json!([]), 400),
+        (&alice, json!("apps"), 400),
+        (&alice, json!(["everything"]), 400),
+        (&mine, json!(["apps:my-app"]), 403),
+        (&narrow, json!(["apps:my-app"]), 403),
+    ];
+    for (authorization, scope, status) in cases {
+        let answer = service.post("/users/restrict-token", authorization, json!({ "scope": scope })).await;
+        assert_eq!(answer.status, status, "{scope}: {answer:?}");
+    }
+    let foreign = service.post("/users/restrict-token", &alice, json!({"scope": ["apps:his-app"]})).await;
+    let unknown = service.post("/users/restrict-token", &alice, json!({"scope": ["apps:xyz-app"]})).await;
+    assert_eq!(foreign.text.replace("his-app", "xyz-app"), unknown.text);
+}
+
+#[tokio::test]
+async fn a_key_is_exchanged_at_every_path_and_in_every_form() {
+    let service = Service::start().await;
+    let mine = service.application(&service.user("alice").await, "my-app").await;
+    let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
+    let body = json!({"username": "my-app", "password": key});
+    let token = service.account.component_token(types::ServiceName::Handler, &"h1".parse().unwrap()).await.unwrap();
+    let post = |path: &str| service.request("POST", path, "");
+    let requests = [
+        post("/api/v2/applications/token").json(&body),
+        post("/applications/token").json(&body),
+        post("/api/v2/applications/token").form(&body),
+        post("/api/v2/applications/token").header("content-type", "text/plain; charset=utf-8").body(body.to_string()),
+        post("/api/v2/applications/token").basic_auth("ttnctl", Some("ttnctl")).json(&body),
+        post("/api/v2/applications/token").bearer_auth(token.expose()).json(&body),
+        post("/api/v2/applications/my-app/token").json(&json!({"password": key})),
+    ];
+    for request in requests {
+        let answer = send(request).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.headers["cache-control"], "no-store");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_opens_nothing_always_gets_the_same_answer() {
+    let service = Service::start().await;
+    let alice = service.user("alice").await;
+    let mine = service.application(&alice, "my-app").await;
+    service.application(&alice, "other-app").await;
+    let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
+    let gone = service.application(&alice, "gone-app").await;
+    let of_gone = service.key(&gone, "gone-app", "reader", &["messages:up:r"]).await;
+    assert_eq!(service.call("DELETE", "/api/v2/applications/gone-app", &gone, Value::Null).await.status, 204);
+    let cases = [
+        ("other-app", key.as_str()),
+        ("no-app", key.as_str()),
+        ("NOT AN ID", key.as_str()),
+        ("my-app", "airlock-account.wrong"),
+        ("my-app", "no dot"),
+        ("gone-app", of_gone.as_str()),
+    ];
+    for (username, password) in cases {
+        let body = json!({"username": username, "password": password});
+        let answer = service.post("/api/v2/applications/token", "", body).await;
+        let text = "access key not valid for this application: it may be mistyped, deleted, or of another application";
+        assert_eq!(answer.json(), json!({"code": 401, "error": text, "description": text}), "{username}");
+    }
+    let wrong_client = service.request("POST", "/api/v2/applications/token", "").basic_auth("ttnctl", Some("wrong"));
+    let body = json!({"username": "my-app", "password": key});
+    assert_eq!(send(wrong_client.json(&body)).await.json()["code"], 401);
+    assert_eq!(service.post("/api/v2/applications/token", &alice, body).await.error().0, 403);
+}
+
+fn object(members: &[(&str, &str)]) -> Value {
+    members.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect::<serde_json::Map<_, _>>().into()
+}
+
+/// The next refresh token, or what was refused.
+async fn refresh(service: &Service, token: &Value) -> Result<Value, (u16, String)> {
+    let body = json!({"grant_type": "refresh_token", "refresh_token": token});
+    let request = service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl"));
+    let answer = send(request.json(&body)).await;
+    if answer.status == 200 { Ok(answer.json()["refresh_token"].clone()) } else { Err(answer.error()) }
+}
