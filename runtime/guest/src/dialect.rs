@@ -104,10 +104,12 @@ impl Function {
         Failure::thrown(guest, self.slot, Kind::Thrown, thrown)
     }
 
-    /// Refuses a result that is no object: arrays, functions and primitives.
+    /// Refuses a result that is no object: arrays, functions, promises and primitives.
     pub(crate) fn require_object(&self, value: &Value, what: &str) -> Result<(), Failure> {
-        let is_object = value.primitive() == Primitive::Object && !value.is_array() && !value.is_function();
-        if is_object { Ok(()) } else { Err(Failure::output(self.slot, format!("{what}, got {}", describe(value)))) }
+        match describe(value) {
+            "an object" => Ok(()),
+            found => Err(Failure::output(self.slot, format!("{what}, got {found}"))),
+        }
     }
 }
 
@@ -123,6 +125,7 @@ pub(crate) fn describe(value: &Value) -> &'static str {
         Primitive::BigInt => "a BigInt",
         Primitive::Object if value.is_array() => "an array",
         Primitive::Object if value.is_function() => "a function",
+        Primitive::Object if value.is_promise() => "a promise",
         Primitive::Object => "an object",
     }
 }

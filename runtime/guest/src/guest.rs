@@ -4,6 +4,7 @@ use crate::clock;
 use crate::dialect::Function;
 use crate::exports;
 use crate::js::{Realm, Runtime, Thrown, Value};
+use crate::load::GARBAGE_BYTES;
 use crate::log::{self, Log};
 use crate::names::{Boxes, Names};
 use crate::wire::Slot;
@@ -49,7 +50,7 @@ impl Guest {
         for realm in realms {
             prepare(realm).ok()?;
         }
-        runtime.collect();
+        runtime.collect(GARBAGE_BYTES);
         Some(Self {
             runtime,
             realms,

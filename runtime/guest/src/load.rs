@@ -8,14 +8,14 @@ use crate::memory;
 use crate::wire::{Dialect, Kind, Reader, Slot, Writer};
 use std::ffi::CString;
 
-/// How much scripts may allocate in a call before garbage is collected.
-const GARBAGE_BYTES: u32 = 1 << 20;
+/// How much scripts may allocate before garbage is collected.
+pub(crate) const GARBAGE_BYTES: u32 = 1 << 20;
 
 /// Loads the texts of `request` and writes the reply.
 pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
     guest.start();
     let outcome = load(guest, request);
-    guest.runtime.collect();
+    guest.runtime.collect(GARBAGE_BYTES);
     reply.clear();
     match outcome {
         Ok(dialects) => {
@@ -37,7 +37,7 @@ fn load(guest: &Guest, request: &[u8]) -> Result<[u8; 4], Failure> {
     let malformed = || Failure::new(Slot::Decoder, Kind::Broken, "the load request is malformed");
     let mut reader = Reader::new(request);
     let heap_bytes_max = reader.number().ok_or_else(malformed)?;
-    guest.runtime.set_limits(heap_bytes_max, GARBAGE_BYTES.min(heap_bytes_max));
+    guest.runtime.set_heap_bytes_max(heap_bytes_max);
     let mut dialects = [0; 4];
     while !reader.is_empty() {
         let slot = reader.byte().and_then(Slot::from_byte).ok_or_else(malformed)?;

@@ -155,19 +155,19 @@ pub(crate) fn seal() {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn malloc(bytes: usize) -> *mut c_void {
+pub(crate) extern "C" fn malloc(bytes: usize) -> *mut c_void {
     heap().allocate(bytes).cast()
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn free(block: *mut c_void) {
+pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
     if !block.is_null() {
         heap().release(block.cast());
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
+pub(crate) extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(bytes) else { return ptr::null_mut() };
     let block = heap().allocate(bytes);
     if !block.is_null() {
@@ -178,7 +178,7 @@ unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
     if block.is_null() {
         return heap().allocate(bytes).cast();
     }
@@ -196,7 +196,7 @@ unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+pub(crate) unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() { 0 } else { usable_bytes(block.cast()) }
 }
 

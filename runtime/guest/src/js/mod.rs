@@ -4,6 +4,7 @@
 //! once and never freed, the module has no threads, and a [`Value`] owns exactly one reference. Values that a message
 //! leaves behind need not be freed with care: the host lays the heap anew before the next one.
 
+mod allocation;
 mod realm;
 mod runtime;
 mod value;

@@ -1,8 +1,9 @@
 //! The one QuickJS runtime: its limits, its garbage collector, and the way to interrupt it.
 
+use super::allocation;
 use javy::quickjs::qjs;
 use std::ffi::{c_int, c_void};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 /// Part of the C stack that scripts may use; the rest is for built-ins that do not check.
 const STACK_BYTES_MAX: usize = 208 * 1024;
@@ -14,9 +15,9 @@ pub(crate) struct Runtime(pub(super) NonNull<qjs::JSRuntime>);
 impl Runtime {
     /// Makes the runtime; `interrupt` is asked now and then whether the script must end.
     pub(crate) fn new(interrupt: fn() -> bool) -> Option<Self> {
-        // SAFETY: the opaque pointer is the function itself, which lives for ever.
+        // SAFETY: the functions and the opaque pointer, which is a function, live for ever.
         unsafe {
-            let runtime = NonNull::new(qjs::JS_NewRuntime())?;
+            let runtime = NonNull::new(qjs::JS_NewRuntime2(&raw const allocation::FUNCTIONS, ptr::null_mut()))?;
             qjs::JS_SetMaxStackSize(runtime.as_ptr(), STACK_BYTES_MAX as qjs::size_t);
             qjs::JS_SetInterruptHandler(runtime.as_ptr(), Some(ask), interrupt as *mut c_void);
             qjs::JS_SetGCThreshold(runtime.as_ptr(), qjs::size_t::MAX);
@@ -24,19 +25,22 @@ impl Runtime {
         }
     }
 
-    /// Bounds what scripts may hold, and how much they may add before garbage is collected.
-    pub(crate) fn set_limits(self, heap_bytes_max: u32, garbage_bytes: u32) {
+    /// Bounds what scripts may hold at once.
+    pub(crate) fn set_heap_bytes_max(self, bytes: u32) {
         // SAFETY: the runtime lives for ever.
-        unsafe {
-            qjs::JS_SetMemoryLimit(self.0.as_ptr(), heap_bytes_max as qjs::size_t);
-            qjs::JS_SetGCThreshold(self.0.as_ptr(), garbage_bytes as qjs::size_t);
-        }
+        unsafe { qjs::JS_SetMemoryLimit(self.0.as_ptr(), bytes as qjs::size_t) };
     }
 
-    /// Collects garbage now.
-    pub(crate) fn collect(self) {
-        // SAFETY: the runtime lives for ever, and no script is running.
-        unsafe { qjs::JS_RunGC(self.0.as_ptr()) };
+    /// Collects garbage now, and again only when scripts have allocated `garbage_bytes` more.
+    pub(crate) fn collect(self, garbage_bytes: u32) {
+        // SAFETY: the runtime lives for ever, and no script is running; the numbers asked for are plain ones.
+        unsafe {
+            qjs::JS_RunGC(self.0.as_ptr());
+            let mut usage = std::mem::zeroed::<qjs::JSMemoryUsage>();
+            qjs::JS_ComputeMemoryUsage(self.0.as_ptr(), &raw mut usage);
+            let threshold = usage.malloc_size as qjs::size_t + garbage_bytes as qjs::size_t;
+            qjs::JS_SetGCThreshold(self.0.as_ptr(), threshold);
+        }
     }
 }
 
