@@ -32,6 +32,15 @@ pub(crate) enum State {
     Any,
 }
 
+/// What the caller must be able to do for a change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Need {
+    /// This, to an application that is not deleted.
+    Right(ApplicationRight),
+    /// Delete the application, whether it is deleted or not.
+    Restore,
+}
+
 /// An application, and what the caller may do to it.
 #[derive(Debug)]
 pub(crate) struct Access {
@@ -75,6 +84,24 @@ impl fmt::Display for Caller {
         match self {
             Self::Bearer(claims) => write!(out, "{} {}", claims.kind, claims.sub),
             Self::Key(_) => out.write_str("access key"),
+        }
+    }
+}
+
+impl Need {
+    /// The right.
+    pub(crate) fn right(self) -> ApplicationRight {
+        match self {
+            Self::Right(right) => right,
+            Self::Restore => ApplicationRight::Delete,
+        }
+    }
+
+    /// The applications that it is about.
+    pub(crate) fn state(self) -> State {
+        match self {
+            Self::Right(_) => State::Active,
+            Self::Restore => State::Any,
         }
     }
 }

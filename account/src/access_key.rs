@@ -7,7 +7,7 @@ use types::{AccessKey, AppId, ApplicationRight};
 
 use crate::{
     Account, Error, Result,
-    access::{Caller, State},
+    access::{Caller, Need},
     application::{Application, Rights},
     audit,
     seal::{Mark, Sealed},
@@ -60,7 +60,7 @@ impl Account {
             self.add_key(application, new, rights)?;
             application.access_keys.last().cloned().ok_or(Error::Crypto("keep an access key"))
         };
-        let record = self.change_as(caller, app_id, ApplicationRight::Settings, State::Active, create).await?;
+        let record = self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), create).await?;
         audit::event("access key created", caller, &format_args!("{app_id}/{}", record.name));
         self.show_key(app_id, &record, &record.rights)
     }
@@ -72,7 +72,7 @@ impl Account {
             application.access_keys.retain(|key| key.name != name);
             if application.access_keys.len() < before { Ok(()) } else { Err(no_key(name)) }
         };
-        self.change_as(caller, app_id, ApplicationRight::Settings, State::Active, delete).await?;
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), delete).await?;
         audit::event("access key deleted", caller, &format_args!("{app_id}/{name}"));
         Ok(())
     }

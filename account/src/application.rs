@@ -9,7 +9,7 @@ use types::{AppEui, AppId, ApplicationRight, Timestamp, UserId};
 
 use crate::{
     Account, Error, Result,
-    access::{Caller, State},
+    access::{Caller, Need},
     access_key::{self, AccessKeyRecord},
     audit,
     document::Stored,
@@ -50,15 +50,12 @@ impl Account {
     pub(crate) async fn create_application(&self, creator: &UserId, new: NewApplication) -> Result<Application> {
         check_new(&new)?;
         self.check_room(creator).await?;
-        for eui in &new.euis {
-            self.check_free(*eui, &new.id).await?;
-        }
-        let application = self.first_version(creator, &new)?;
+        let application = self.first_version(creator, &new).await?;
         let key = application_key(&new.id)?;
         if !self.documents.create(&key, &application).await? {
             return self.already_there(creator, &new.id).await;
         }
-        if let Err(error) = self.first_euis(&new).await {
+        if let Err(error) = self.first_euis(&application, new.euis.is_empty()).await {
             self.take_back(&key).await?;
             return Err(error);
         }
@@ -84,18 +81,17 @@ impl Account {
         Ok(own.map(|stored| stored.value).collect())
     }
 
-    /// Changes an application for a caller who has `right`; the rights are those at the moment of the change.
+    /// Changes an application for a caller who can do what it needs, at the moment of the change.
     pub(crate) async fn change_as<T>(
         &self,
         caller: &Caller,
         app_id: &AppId,
-        right: ApplicationRight,
-        state: State,
+        need: Need,
         change: impl Fn(&mut Application, &Rights) -> Result<T>,
     ) -> Result<T> {
         for _ in 0..TRIES_MAX {
-            let mut access = self.access(caller, app_id, state).await?;
-            access.require(right)?;
+            let mut access = self.access(caller, app_id, need.state()).await?;
+            access.require(need.right())?;
             let answer = change(&mut access.application.value, &access.rights)?;
             if self.documents.replace(&access.application).await? {
                 return Ok(answer);
@@ -124,7 +120,7 @@ impl Account {
             name.clone_into(&mut application.name);
             Ok(())
         };
-        self.change_as(caller, app_id, ApplicationRight::Settings, State::Active, rename).await
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), rename).await
     }
 
     /// Deletes an application; its id stays taken, and it can be restored.
@@ -134,7 +130,7 @@ impl Account {
             application.deleted = Some(now);
             Ok(())
         };
-        self.change_as(caller, app_id, ApplicationRight::Delete, State::Active, delete).await?;
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Delete), delete).await?;
         audit::event("application deleted", caller, app_id);
         Ok(())
     }
@@ -145,7 +141,7 @@ impl Account {
             application.deleted = None;
             Ok(())
         };
-        self.change_as(caller, app_id, ApplicationRight::Delete, State::Any, restore).await?;
+        self.change_as(caller, app_id, Need::Restore, restore).await?;
         audit::event("application restored", caller, app_id);
         Ok(())
     }
@@ -174,7 +170,8 @@ impl Account {
         }
     }
 
-    fn first_version(&self, creator: &UserId, new: &NewApplication) -> Result<Application> {
+    /// The application as it is first written: complete but for its EUIs, which it is claiming.
+    async fn first_version(&self, creator: &UserId, new: &NewApplication) -> Result<Application> {
         let all: Rights = ApplicationRight::ALL.iter().copied().collect();
         let mut application = Application {
             id: new.id.clone(),
@@ -182,10 +179,16 @@ impl Account {
             created: self.clock.now(),
             deleted: None,
             euis: Vec::new(),
-            claiming: Vec::new(),
+            claiming: new.euis.clone(),
             collaborators: BTreeMap::from([(creator.clone(), all.clone())]),
             access_keys: Vec::new(),
         };
+        for eui in &new.euis {
+            self.check_free(*eui, &new.id).await?;
+        }
+        if new.euis.is_empty() {
+            application.claiming.push(self.free_eui().await?);
+        }
         for key in &new.access_keys {
             self.add_key(&mut application, key, &all)?;
         }
@@ -196,13 +199,13 @@ impl Account {
         Ok(application)
     }
 
-    async fn first_euis(&self, new: &NewApplication) -> Result<()> {
-        for eui in &new.euis {
-            self.begin_claim(&new.id, *eui).await?;
-            self.finish_claim(&new.id, *eui).await?;
-        }
-        if new.euis.is_empty() {
-            self.draw_eui(&new.id).await?;
+    /// Claims the first EUIs. One that was only drawn may be replaced by another.
+    async fn first_euis(&self, application: &Application, drawn: bool) -> Result<()> {
+        for eui in &application.claiming {
+            match self.finish_claim(&application.id, *eui).await {
+                Err(Error::EuiTaken(_)) if drawn => self.draw_eui(&application.id).await.map(drop)?,
+                other => other?,
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use types::{AppId, ApplicationRight, Username};
 
 use crate::{
     Account, Error, Result,
-    access::{Caller, State},
+    access::{Caller, Need, State},
     access_key::check_rights,
     application::{Application, Rights},
     audit,
@@ -53,7 +53,7 @@ impl Account {
             }
             check_whole(application)
         };
-        self.change_as(caller, app_id, ApplicationRight::Collaborators, State::Active, set).await?;
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Collaborators), set).await?;
         self.add_to_index(&user_id, app_id).await?;
         audit::event("collaborator set", caller, &format_args!("{app_id}/{username}"));
         Ok(())
@@ -72,7 +72,7 @@ impl Account {
             removed.ok_or_else(|| no_collaborator(username))?;
             check_whole(application)
         };
-        self.change_as(caller, app_id, ApplicationRight::Collaborators, State::Active, remove).await?;
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Collaborators), remove).await?;
         if let Some(entry) = entry {
             self.documents.delete(&entry).await?;
         }

@@ -2,7 +2,7 @@
 
 mod claim;
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use types::{AppEui, Random};
@@ -86,11 +86,10 @@ pub(crate) fn parse(text: &str) -> Result<AppEui> {
 
 /// Refuses initial EUIs that cannot be.
 pub(crate) fn check_list(euis: &[AppEui]) -> Result<()> {
-    if euis.len() > EUIS_MAX {
-        return Err(Error::Invalid { what: "euis", must: "must have at most 100 entries" });
-    }
-    match euis.iter().any(AppEui::is_zero) {
-        true => Err(Error::Invalid { what: "EUI", must: "must not be all zero" }),
-        false => Ok(()),
+    let different: BTreeSet<_> = euis.iter().collect();
+    if euis.len() <= EUIS_MAX && different.len() == euis.len() && !euis.iter().any(AppEui::is_zero) {
+        Ok(())
+    } else {
+        Err(Error::Invalid { what: "euis", must: "must have at most 100 entries, each only once and none all zero" })
     }
 }

@@ -115,3 +115,40 @@ fn fits(password: &str, record: &str) -> Result<bool> {
     let record = PasswordHash::new(record).map_err(|_| Error::Crypto("read a password's record"))?;
     Ok(argon2()?.verify_password(password.as_bytes(), &record).is_ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
+    use server::system::OsRandom;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn beyond_those_that_may_wait_checks_are_refused() {
+        let passwords = Passwords::new(1, Arc::new(OsRandom)).unwrap();
+        let turn = Arc::clone(&passwords.running).acquire_owned().await.unwrap();
+        let check = || Box::pin(passwords.fits(Secret::new("a password"), None));
+        let mut now = Context::from_waker(Waker::noop());
+        let mut waiting: Vec<_> = (0..=WAITING_PER_CHECK).map(|_| check()).collect();
+        for check in &mut waiting {
+            assert!(check.as_mut().poll(&mut now).is_pending());
+        }
+        assert!(matches!(pin!(check()).poll(&mut now), Poll::Ready(Err(Error::Busy))));
+        waiting.pop();
+        assert!(pin!(check()).poll(&mut now).is_pending(), "who stops waiting makes room");
+        drop(turn);
+        assert!(!waiting.swap_remove(0).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_record_fits_its_password_and_no_other() {
+        let passwords = Passwords::new(1, Arc::new(OsRandom)).unwrap();
+        let record = passwords.record(Secret::new("a password")).await.unwrap();
+        assert!(passwords.fits(Secret::new("a password"), Some(record.clone())).await.unwrap());
+        assert!(!passwords.fits(Secret::new("a passwore"), Some(record)).await.unwrap());
+    }
+}

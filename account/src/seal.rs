@@ -158,3 +158,32 @@ fn make(path: &Path, random: &dyn Random) -> Result<Zeroizing<[u8; KEY_BYTES]>> 
         Err(error) => Err(failed(path, must, error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use server::system::OsRandom;
+
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_opens_only_where_it_belongs_and_whole() {
+        let keys = Keys::new(&[7; KEY_BYTES]).unwrap();
+        let sealed = keys.seal("here", b"secret", &OsRandom).unwrap();
+        assert_eq!(keys.unseal("it", "here", &sealed).unwrap().as_slice(), b"secret");
+        assert!(keys.unseal("it", "there", &sealed).is_err());
+        assert!(Keys::new(&[8; KEY_BYTES]).unwrap().unseal("it", "here", &sealed).is_err());
+        for broken in ["", "AAAA", &sealed.0[..sealed.0.len() - 4]] {
+            assert!(keys.unseal("it", "here", &Sealed(broken.to_owned())).is_err(), "{broken}");
+        }
+        assert_ne!(keys.seal("here", b"secret", &OsRandom).unwrap(), sealed, "no nonce comes twice");
+    }
+
+    #[test]
+    fn a_mark_recognises_its_secret_in_its_place() {
+        let keys = Keys::new(&[7; KEY_BYTES]).unwrap();
+        let mark = keys.mark("here", b"secret");
+        assert!(keys.recognises(&mark, "here", b"secret"));
+        assert!(!keys.recognises(&mark, "here", b"secreu") && !keys.recognises(&mark, "there", b"secret"));
+        assert_ne!(keys.mark("ab", b"c"), keys.mark("a", b"bc"));
+    }
+}

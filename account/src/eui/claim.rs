@@ -12,7 +12,7 @@ use types::{AppEui, AppId, ApplicationRight};
 use super::EUIS_MAX;
 use crate::{
     Account, Error, Result,
-    access::{Caller, State},
+    access::{Caller, Need},
     application::{Application, Rights},
     audit,
     document::Stored,
@@ -33,7 +33,7 @@ impl Account {
     /// Adds an EUI of the configured block to an application.
     pub(crate) async fn add_drawn_eui(&self, caller: &Caller, app_id: &AppId) -> Result<AppEui> {
         let check = |application: &mut Application, _: &Rights| check_room(application);
-        self.change_as(caller, app_id, ApplicationRight::Settings, State::Active, check).await?;
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), check).await?;
         let eui = self.draw_eui(app_id).await?;
         audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
         Ok(eui)
@@ -42,7 +42,7 @@ impl Account {
     /// Adds this EUI to an application, unless another one has it.
     pub(crate) async fn add_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
         let begin = |application: &mut Application, _: &Rights| begin(application, eui);
-        self.change_as(caller, app_id, ApplicationRight::Settings, State::Active, begin).await?;
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), begin).await?;
         self.finish_claim(app_id, eui).await?;
         audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
         Ok(())
@@ -58,7 +58,7 @@ impl Account {
             let not_found = || Error::NotFound { what: "EUI", id: eui.to_string() };
             if application.euis.len() < before { Ok(()) } else { Err(not_found()) }
         };
-        self.change_as(caller, app_id, ApplicationRight::Settings, State::Active, remove).await?;
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), remove).await?;
         if let Some(claim) = claim.filter(|claim| claim.value.app_id == *app_id) {
             self.documents.delete(&claim).await?;
         }
@@ -69,15 +69,23 @@ impl Account {
     /// Finds a free EUI in the block and adds it.
     pub(crate) async fn draw_eui(&self, app_id: &AppId) -> Result<AppEui> {
         for _ in 0..DRAWS_MAX {
-            let eui = self.settings.eui_block.draw(self.random.as_ref());
-            if eui.is_zero() || self.owner(eui).await?.is_some() {
-                continue;
-            }
-            self.begin_claim(app_id, eui).await?;
+            let eui = self.free_eui().await?;
+            self.change(app_id, |application| begin(application, eui)).await?;
             match self.finish_claim(app_id, eui).await {
                 Ok(()) => return Ok(eui),
                 Err(Error::EuiTaken(_)) => {}
                 Err(error) => return Err(error),
+            }
+        }
+        Err(Error::BlockFull)
+    }
+
+    /// Finds an EUI in the block that nobody has at this moment.
+    pub(crate) async fn free_eui(&self) -> Result<AppEui> {
+        for _ in 0..DRAWS_MAX {
+            let eui = self.settings.eui_block.draw(self.random.as_ref());
+            if !eui.is_zero() && self.owner(eui).await?.is_none() {
+                return Ok(eui);
             }
         }
         Err(Error::BlockFull)
@@ -89,11 +97,6 @@ impl Account {
             Some(owner) if owner != *app_id => Err(Error::EuiTaken(eui)),
             _ => Ok(()),
         }
-    }
-
-    /// The application says that it is claiming.
-    pub(crate) async fn begin_claim(&self, app_id: &AppId, eui: AppEui) -> Result<()> {
-        self.change(app_id, |application| begin(application, eui)).await
     }
 
     /// Writes the claim and lists the EUI; if another application was faster, the application stops claiming.

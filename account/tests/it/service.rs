@@ -20,7 +20,7 @@ use store::{Embedded, Redis, RedisSettings, Store};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use types::{Clock, Timestamp};
 
-use crate::redis::RedisProcess;
+use crate::{crash::Flaky, redis::RedisProcess};
 
 /// The password of every user here.
 pub(crate) const PASSWORD: &str = "correct horse battery";
@@ -79,6 +79,13 @@ impl Service {
     pub(crate) async fn reopen_with_key(&self, key: [u8; 32]) -> Result<Account, airlock_account::Error> {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         Account::open(Settings::default(), Keys::new(&key).unwrap(), store, clock, Arc::new(OsRandom)).await
+    }
+
+    /// Starts one on a store that can be made to fail.
+    pub(crate) async fn start_flaky() -> (Self, Arc<Flaky>) {
+        let clock = hand_clock();
+        let store = Arc::new(Flaky::new(Embedded::in_memory(store_clock(&clock)).unwrap()));
+        (Self::on(Settings::default(), store.clone(), clock, None).await, store)
     }
 
     /// Starts one that keeps everything in this file.

@@ -1,0 +1,191 @@
+//! A stop between any two writes: the next call finds what it needs, or finishes it.
+
+use std::{
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use store::{Batch, Commit, Embedded, Entry, Error, Key, Lease, Rate, Store, Token, Watch};
+
+use crate::service::{Answer, PASSWORD, Service};
+
+/// More writes than any call here makes.
+const WRITES_MAX: i64 = 12;
+
+/// A store that stops writing when told to, as if the process had been killed.
+pub(crate) struct Flaky {
+    store: Embedded,
+    writes_left: AtomicI64,
+}
+
+impl Flaky {
+    pub(crate) fn new(store: Embedded) -> Self {
+        Self { store, writes_left: AtomicI64::new(i64::MAX) }
+    }
+
+    fn stop_after(&self, writes: i64) {
+        self.writes_left.store(writes, Ordering::Relaxed);
+    }
+
+    fn heal(&self) {
+        self.stop_after(i64::MAX);
+    }
+}
+
+#[async_trait]
+impl Store for Flaky {
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
+        self.store.get(keys).await
+    }
+
+    async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.store.list(prefix, after, limit).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        if self.writes_left.fetch_sub(1, Ordering::Relaxed) > 0 {
+            self.store.commit(batch).await
+        } else {
+            Err(Error::Unavailable { what: "write", source: None })
+        }
+    }
+
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+        self.store.take_token(key, rate).await
+    }
+
+    async fn reserve(&self, queue: &Key, consumer: &str, count: usize, time: Duration) -> Result<Vec<Lease>, Error> {
+        self.store.reserve(queue, consumer, count, time).await
+    }
+
+    async fn ack(&self, queue: &Key, lease: &Lease) -> Result<bool, Error> {
+        self.store.ack(queue, lease).await
+    }
+
+    async fn notify(&self, channel: &str, message: Bytes) -> Result<(), Error> {
+        self.store.notify(channel, message).await
+    }
+
+    fn watch(&self, channel: &str) -> Result<Watch, Error> {
+        self.store.watch(channel)
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.store.check().await
+    }
+}
+
+/// Makes a call on fresh services that stop after no write, after one, and so on until it succeeds.
+async fn stopping(call: impl AsyncFn(&Service, &str) -> Answer, then: impl AsyncFn(&Service, &str, i64)) {
+    for writes in 0..WRITES_MAX {
+        let (service, store) = Service::start_flaky().await;
+        let general = service.user("alice").await;
+        service.user("bob").await;
+        service.application(&general, "old-app").await;
+        store.stop_after(writes);
+        let answer = call(&service, &general).await;
+        store.heal();
+        if answer.status.is_success() {
+            assert!(writes > 0, "a call that changes something writes something");
+            return;
+        }
+        assert_eq!(answer.error().0, 503, "after {writes} writes");
+        then(&service, &general, writes).await;
+    }
+    panic!("it never succeeded");
+}
+
+#[tokio::test]
+async fn a_stop_while_registering_leaves_the_name_free() {
+    let body = json!({"username": "carol", "email": "carol@example.com", "password": PASSWORD});
+    let register = async |service: &Service| service.post("/api/v2/users", "", body.clone()).await;
+    let again = async |service: &Service, _: &str, writes: i64| {
+        assert_eq!(register(service).await.status, 201, "after {writes} writes");
+        assert_eq!(service.login("carol", PASSWORD, Value::Null).await.status, 200);
+    };
+    stopping(async |service, _| register(service).await, again).await;
+}
+
+#[tokio::test]
+async fn a_stop_while_creating_leaves_an_application_or_none() {
+    for euis in [json!(null), json!(["70B3D57ED0000001", "70B3D57ED0000002"])] {
+        let body = json!({"id": "my-app", "name": "", "euis": euis});
+        let create =
+            async |service: &Service, general: &str| service.post("/applications", general, body.clone()).await;
+        let again = async |service: &Service, general: &str, writes: i64| {
+            let status = create(service, general).await.status.as_u16();
+            assert_eq!(status, if writes == 0 { 201 } else { 409 }, "after {writes} writes");
+            let mine = service.restrict(general, &["apps:my-app"]).await;
+            let application = service.get("/applications/my-app", &mine).await.json();
+            if euis.is_null() {
+                assert_eq!(application["euis"].as_array().unwrap().len(), 1, "after {writes} writes");
+            } else {
+                assert_eq!(application["euis"], euis, "after {writes} writes");
+            }
+            let listed = service.get("/applications", general).await.json();
+            assert_eq!(listed[0], application, "after {writes} writes");
+        };
+        stopping(create, again).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stop_while_adding_or_removing_an_eui_leaves_one_owner_or_none() {
+    const OLD: &str = "/applications/old-app/euis/70B3D57ED0000001";
+    const NEW: &str = "/applications/new-app/euis/70B3D57ED0000001";
+    let call = async |service: &Service, general: &str, method: &str, path: &str| {
+        let app_id = path.split('/').nth(2).unwrap();
+        let mine = service.restrict(general, &[&format!("apps:{app_id}")]).await;
+        service.call(method, path, &mine, Value::Null).await
+    };
+    let add = async |service: &Service, general: &str| call(service, general, "PUT", OLD).await;
+    let once = async |service: &Service, general: &str, writes: i64| {
+        service.application(general, "new-app").await;
+        let theirs = call(service, general, "PUT", NEW).await.status.as_u16();
+        // The second write is the claim: before it the EUI goes to whoever comes, after it to the first.
+        assert_eq!(theirs, if writes < 2 { 204 } else { 409 }, "after {writes} writes");
+        let ours = call(service, general, "PUT", OLD).await.status.as_u16();
+        assert_eq!(ours, if writes < 2 { 409 } else { 204 }, "after {writes} writes");
+    };
+    stopping(add, once).await;
+
+    let remove = async |service: &Service, general: &str| call(service, general, "DELETE", OLD).await;
+    let with_eui = async |service: &Service, general: &str| {
+        let added = add(service, general).await;
+        if added.status.is_success() { remove(service, general).await } else { added }
+    };
+    let free_or_ours = async |service: &Service, general: &str, writes: i64| {
+        if writes < 3 {
+            return;
+        }
+        service.application(general, "new-app").await;
+        let theirs = call(service, general, "PUT", NEW).await.status.as_u16();
+        // Three writes add it; the next one lets go of it, and what remains of the claim stands in nobody's way.
+        assert_eq!(theirs, if writes == 3 { 409 } else { 204 }, "after {writes} writes");
+    };
+    stopping(with_eui, free_or_ours).await;
+}
+
+#[tokio::test]
+async fn a_stop_while_adding_a_collaborator_is_repaired_when_they_come() {
+    const BOB: &str = "/applications/old-app/collaborators/bob";
+    let add = async |service: &Service, general: &str| {
+        let mine = service.restrict(general, &["apps:old-app"]).await;
+        service.call("PUT", BOB, &mine, json!(["devices"])).await
+    };
+    let comes = async |service: &Service, _: &str, writes: i64| {
+        let bob = service.general("bob").await;
+        let scope = json!({"scope": ["apps:old-app"]});
+        let restricted = service.post("/users/restrict-token", &bob, scope).await;
+        assert_eq!(restricted.status, if writes == 0 { 403 } else { 200 }, "after {writes} writes");
+        if writes > 0 {
+            let his = crate::service::bearer(&restricted.json()["access_token"]);
+            assert_eq!(service.get("/applications/old-app", &his).await.status, 200);
+            assert_eq!(service.get("/applications", &bob).await.json()[0]["id"], "old-app");
+        }
+    };
+    stopping(add, comes).await;
+}
