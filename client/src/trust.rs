@@ -56,9 +56,9 @@ impl Trust {
 
 /// Trusts exactly the announced certificate, or what it signed.
 ///
-/// Components of this network announce a self-signed certificate with the CA flag and serve with that very
-/// certificate. The usual verifier refuses a CA as the end of a chain, so equality is checked first: whoever holds
-/// the key of the announced certificate is the announced component, whatever the host is called.
+/// Ours announce an authority of their own. Those of TTN v2 announce a self-signed certificate with the CA flag, and
+/// serve with that very certificate. The usual verifier refuses a CA as the end of a chain, so equality is checked
+/// first: whoever holds the key of the announced certificate is the component, whatever the host is called.
 #[derive(Debug)]
 struct Announced {
     certificates: Vec<CertificateDer<'static>>,

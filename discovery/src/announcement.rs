@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn every_field_is_checked() {
-        let broken: [(&str, fn(&mut message::Announcement)); 10] = [
+        type Break = fn(&mut message::Announcement);
+        let broken: [(&str, Break); 10] = [
             ("ComponentID", |it| it.id = "Handler".into()),
             ("ComponentID", |it| it.id = "a*".into()),
             ("service name", |it| it.service_name = "gateway".into()),

@@ -1,0 +1,102 @@
+//! Who may announce what.
+
+use airlock_discovery::Settings;
+use api::discovery::{Announcement, Metadata, metadata::Metadata as Served};
+use serde_json::json;
+use tonic::Code;
+use types::{Credential, Secret};
+
+use crate::stage::{Stage, announcement, request};
+
+/// Announces, and gives the code and the text of the answer.
+async fn announce(stage: &Stage, message: Announcement, caller: Option<&Credential>) -> (Code, String) {
+    match stage.stub().await.announce(request(message, caller)).await {
+        Ok(_) => (Code::Ok, String::new()),
+        Err(status) => (status.code(), status.message().to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn a_component_announces_itself_and_is_found() {
+    let stage = Stage::with_components(&[("handler", "handler-1")]).await;
+    let found = stage.client().get("handler".parse().unwrap(), &"handler-1".parse().unwrap()).await.unwrap();
+    assert_eq!(found, announcement("handler", "handler-1"));
+}
+
+#[tokio::test]
+async fn only_the_component_itself_may_announce() {
+    let stage = Stage::start().await;
+    let account = &stage.account;
+    let callers = [
+        (None, Code::Unauthenticated, "no credential"),
+        (Some(account.component("handler", "handler-2")), Code::PermissionDenied, "subject handler-2"),
+        (Some(account.component("router", "handler-1")), Code::PermissionDenied, "type router"),
+        (Some(account.user("my-app", &["settings"])), Code::PermissionDenied, "type user"),
+        (Some(account.access_key("my-app", &["settings"])), Code::Unauthenticated, "an access key"),
+        (
+            Some(account.token(json!({"type": "handler", "sub": "handler-1", "exp": 1}))),
+            Code::Unauthenticated,
+            "expired",
+        ),
+        (Some(Credential::Token(Secret::new("a.b.c"))), Code::Unauthenticated, "token not valid"),
+        (Some(account.component("handler", "handler-1")), Code::Ok, ""),
+    ];
+    for (caller, code, text) in callers {
+        // Neither is an announcement without a public key a free pass.
+        let answer = announce(&stage, announcement("handler", "handler-1"), caller.as_ref()).await;
+        assert_eq!(answer.0, code, "{caller:?}: {answer:?}");
+        assert!(answer.1.contains(text), "{caller:?}: {answer:?}");
+        let denied = code != Code::PermissionDenied || answer.1.starts_with("permission denied: Discovery:");
+        assert!(denied, "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn only_components_of_the_named_issuers_may_announce() {
+    let settings = Settings { announce_issuers: vec!["another".to_owned()], ..Settings::default() };
+    let stage = Stage::with(&settings).await;
+    let caller = stage.account.component("handler", "handler-1");
+    let (code, text) = announce(&stage, announcement("handler", "handler-1"), Some(&caller)).await;
+    assert_eq!(code, Code::PermissionDenied, "{text}");
+}
+
+#[tokio::test]
+async fn what_breaks_a_rule_is_refused_and_nothing_is_kept() {
+    let stage = Stage::start().await;
+    let caller = stage.account.component("handler", "handler-1");
+    let good = announcement("handler", "handler-1");
+    let bad = [
+        Announcement { id: "*".into(), ..good.clone() },
+        Announcement { service_name: "gateway".into(), ..good.clone() },
+        Announcement { net_address: "localhost".into(), ..good.clone() },
+        Announcement { api_address: "javascript:alert(1)".into(), ..good.clone() },
+        Announcement { certificate: "no".into(), ..good.clone() },
+    ];
+    for message in bad {
+        let (code, text) = announce(&stage, message.clone(), Some(&caller)).await;
+        assert_eq!(code, Code::InvalidArgument, "{message:?}: {text}");
+    }
+    assert!(stage.client().get_all("handler".parse().unwrap()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn announcing_again_replaces_everything_but_the_metadata() {
+    let stage = Stage::with_components(&[("handler", "handler-1")]).await;
+    let owner = stage.account.user("my-app", &["settings"]);
+    let (id, app_id) = ("handler-1".parse().unwrap(), "my-app".parse().unwrap());
+    stage.client().add_application(&owner, &id, &app_id).await.unwrap();
+
+    let other = Metadata { metadata: Some(Served::AppId("stolen".into())) };
+    let again = Announcement {
+        description: "Moved".into(),
+        mqtt_address: String::new(),
+        metadata: vec![other],
+        ..announcement("handler", "handler-1")
+    };
+    let Credential::Token(token) = stage.account.component("handler", "handler-1") else { unreachable!() };
+    stage.client().announce(&token, again.clone()).await.unwrap();
+
+    let found = stage.client().get("handler".parse().unwrap(), &id).await.unwrap();
+    let kept = vec![Metadata { metadata: Some(Served::AppId("my-app".into())) }];
+    assert_eq!(found, Announcement { metadata: kept, ..again });
+}

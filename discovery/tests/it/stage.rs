@@ -1,0 +1,114 @@
+//! A running discovery service, and the clients to call it with.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use airlock_discovery::{Discovery, Settings};
+use api::discovery::{
+    Announcement, Metadata, MetadataRequest, discovery_client::DiscoveryClient as Stub, metadata::Metadata as Served,
+};
+use client::{Trust, account::AccountClient, discovery::DiscoveryClient};
+use server::{
+    auth::Authenticator,
+    reply::Shape,
+    serve::{Listeners, Server, Site},
+    system::OsRandom,
+    telemetry::Health,
+};
+use store::Embedded;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::{Request, transport::Channel};
+use types::{Clock, Credential, Timestamp};
+
+use crate::account::{Account, ISSUER, NOW_S};
+
+/// A discovery service that runs until this is dropped.
+pub(crate) struct Stage {
+    pub(crate) account: Account,
+    pub(crate) address: String,
+    _stop: DropGuard,
+}
+
+/// A clock that always shows the same.
+pub(crate) struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(i64::try_from(NOW_S).unwrap() * 1000)
+    }
+}
+
+impl Stage {
+    pub(crate) async fn start() -> Self {
+        Self::with(&Settings::default()).await
+    }
+
+    pub(crate) async fn with(settings: &Settings) -> Self {
+        Self::on(settings, Listeners::new().plain("127.0.0.1:0").await.unwrap()).await
+    }
+
+    pub(crate) async fn on(settings: &Settings, listeners: Listeners) -> Self {
+        let account = Account::start().await;
+        let client = Arc::new(AccountClient::new(&account.url).unwrap());
+        let authenticator = Authenticator::new(BTreeMap::from([(ISSUER.to_owned(), client)]), Arc::new(Noon));
+        let store = Embedded::in_memory(store::Clock::new(|| NOW_S * 1000)).unwrap();
+        let discovery = Discovery::open(settings, Arc::new(store), Arc::new(authenticator), Arc::new(Noon));
+
+        let stop = CancellationToken::new();
+        let server = Server { settings: Default::default(), random: Arc::new(OsRandom), stop: stop.clone() };
+        let router = discovery.router(&Health::default()).unwrap();
+        let serving = server.start(Site { name: "discovery", router, shape: Shape::Gateway }, listeners);
+        Self { account, address: serving.addresses()[0].to_string(), _stop: stop.drop_guard() }
+    }
+
+    /// With components that have announced themselves.
+    pub(crate) async fn with_components(components: &[(&str, &str)]) -> Self {
+        let stage = Self::start().await;
+        for (service, id) in components {
+            let Credential::Token(token) = stage.account.component(service, id) else { unreachable!() };
+            stage.client().announce(&token, announcement(service, id)).await.unwrap();
+        }
+        stage
+    }
+
+    /// The client that programs use.
+    pub(crate) fn client(&self) -> DiscoveryClient {
+        DiscoveryClient::connect(&self.address, &Trust::Plaintext).unwrap()
+    }
+
+    /// The bare generated client, for what the other one would never send.
+    pub(crate) async fn stub(&self) -> Stub<Channel> {
+        Stub::connect(format!("http://{}", self.address)).await.unwrap()
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+pub(crate) fn announcement(service: &str, id: &str) -> Announcement {
+    Announcement {
+        id: id.into(),
+        service_name: service.into(),
+        description: format!("The {service} {id}"),
+        net_address: "localhost:1904".into(),
+        api_address: "http://localhost:8084".into(),
+        mqtt_address: "localhost:1883".into(),
+        ..Default::default()
+    }
+}
+
+/// A request with a credential as v2 clients send it.
+pub(crate) fn request<T>(message: T, credential: Option<&Credential>) -> Request<T> {
+    let mut request = Request::new(message);
+    match credential {
+        Some(Credential::Token(token)) => request.metadata_mut().insert("token", token.expose().parse().unwrap()),
+        Some(Credential::Key(key)) => request.metadata_mut().insert("key", key.expose().parse().unwrap()),
+        None => None,
+    };
+    request
+}
+
+pub(crate) fn serves(service: &str, id: &str, served: Served) -> MetadataRequest {
+    let metadata = Some(Metadata { metadata: Some(served) });
+    MetadataRequest { id: id.into(), service_name: service.into(), metadata }
+}

@@ -1,0 +1,46 @@
+//! Messages that no careful client sends.
+
+use api::discovery::{GetByAppEuiRequest, GetByAppIdRequest, GetByGatewayIdRequest};
+use tonic::{Code, Status};
+
+use crate::stage::Stage;
+
+async fn by_app_eui(stage: &Stage, app_eui: &[u8]) -> Status {
+    stage.stub().await.get_by_app_eui(GetByAppEuiRequest { app_eui: app_eui.to_vec() }).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn an_eui_of_another_length_is_a_message_that_does_not_decode() {
+    let stage = Stage::start().await;
+    for length in [1, 7, 9, 100] {
+        let status = by_app_eui(&stage, &vec![1; length]).await;
+        assert_eq!(status.code(), Code::Internal);
+        assert!(status.message().starts_with("grpc: error unmarshalling request: AppEui"), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_eui_is_not_valid_and_an_unknown_one_not_found() {
+    let stage = Stage::start().await;
+    for empty in [&[][..], &[0; 8]] {
+        let status = by_app_eui(&stage, empty).await;
+        assert_eq!((status.code(), status.message()), (Code::InvalidArgument, "AppEUI not valid: can not be empty"));
+    }
+    let status = by_app_eui(&stage, &[1; 8]).await;
+    assert_eq!(status.code(), Code::NotFound);
+    assert_eq!(status.message(), "discovery:app_eui:0101010101010101 not found");
+}
+
+#[tokio::test]
+async fn ids_are_checked_before_anything_is_looked_up() {
+    let stage = Stage::start().await;
+    let mut stub = stage.stub().await;
+    for id in ["", "NO", "a*", "a:b", "a/b", "{a}"] {
+        let status = stub.get_by_app_id(GetByAppIdRequest { app_id: id.into() }).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{id}: {status}");
+        let status = stub.get_by_gateway_id(GetByGatewayIdRequest { gateway_id: id.into() }).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{id}: {status}");
+    }
+    let status = stub.get_by_gateway_id(GetByGatewayIdRequest { gateway_id: "gw-1".into() }).await.unwrap_err();
+    assert_eq!((status.code(), status.message()), (Code::NotFound, "discovery:gateway_id:gw-1 not found"));
+}
