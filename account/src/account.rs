@@ -5,7 +5,7 @@ use std::sync::Arc;
 use store::Store;
 use types::{Clock, Random};
 
-use crate::{Keys, Result, Settings, document::Documents, password::Passwords, signing::Signer};
+use crate::{Keys, Result, Settings, document::Documents, metrics, password::Passwords, signing::Signer};
 
 /// The account service; cheap to clone.
 ///
@@ -33,6 +33,7 @@ impl Account {
         random: Arc<dyn Random>,
     ) -> Result<Self> {
         settings.check()?;
+        metrics::describe();
         let documents = Documents::new(store);
         let signer = Signer::open(&settings.issuer, &documents, &keys, random.as_ref(), clock.now()).await?;
         let passwords = Passwords::new(settings.password_checks_max, Arc::clone(&random))?;

@@ -196,7 +196,10 @@ impl Kinded for Error {
             Self::OAuth { refusal: Refusal::Client, .. } => Kind::Unauthenticated,
             Self::OAuth { .. } => Kind::Invalid,
             Self::KeyFile { .. } | Self::Sealed(_) | Self::Record { .. } | Self::Crypto(_) => Kind::Internal,
-            Self::Store(_) => Kind::Unavailable,
+            Self::Store(error) => match error.kind() {
+                store::Kind::Unavailable | store::Kind::Exhausted => Kind::Unavailable,
+                _ => Kind::Internal,
+            },
         }
     }
 }

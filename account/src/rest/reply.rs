@@ -56,6 +56,7 @@ impl IntoResponse for Reply {
                 let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
                 (code, Json(ErrorBody { code: code.as_u16(), error: self.0.to_string() })).into_response()
             }
+            Error::Busy => ([(header::RETRY_AFTER, "1")], ErrorReply::account(&self.0)).into_response(),
             error => ErrorReply::account(error).into_response(),
         }
     }
