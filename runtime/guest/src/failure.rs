@@ -7,6 +7,7 @@ use crate::wire::{Kind, Slot, Writer as Reply};
 
 /// The longest message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 1024;
+const OUT_OF_MEMORY: &str = "ran out of memory";
 
 /// A failed load or call.
 pub(crate) struct Failure {
@@ -31,13 +32,7 @@ impl Failure {
     /// What became of a thrown value; `kind` if it is nothing special.
     pub(crate) fn thrown(guest: &Guest, slot: Slot, kind: Kind, thrown: &Thrown) -> Self {
         let (line, column) = position(guest, slot, &thrown.0);
-        let (kind, message) = if thrown.is_interruption() {
-            (Kind::Fuel, "used up its fuel".to_owned())
-        } else if thrown.0.is_missing() {
-            (Kind::Memory, "out of memory".to_owned())
-        } else {
-            classify(guest, kind, &thrown.0)
-        };
+        let (kind, message) = classify(guest, kind, thrown);
         Self { slot, kind, line, column, message }
     }
 
@@ -62,32 +57,41 @@ impl Failure {
 }
 
 /// Tells the engine's own errors from those of the script by the text that only they have.
-fn classify(guest: &Guest, kind: Kind, value: &Value) -> (Kind, String) {
-    if value.is_error() {
-        let message = value.own_plain(guest.names.message).and_then(|message| message.text().ok());
-        match message.as_deref() {
-            Some(b"out of memory") => return (Kind::Memory, "out of memory".to_owned()),
-            Some(b"Maximum call stack size exceeded") => return (Kind::Stack, "called itself too deeply".to_owned()),
-            _ => {}
-        }
+fn classify(guest: &Guest, kind: Kind, thrown: &Thrown) -> (Kind, String) {
+    let value = &thrown.0;
+    if thrown.is_interruption() {
+        return (Kind::Fuel, "used up its fuel".to_owned());
     }
-    (kind, cut(describe(guest, value), MESSAGE_BYTES_MAX))
+    // Without room for an error QuickJS throws null, or nothing at all.
+    let is_nothing = value.is_missing() || value.primitive() == Primitive::Null;
+    let own = value.is_error().then(|| value.own_plain(guest.names.message)).flatten();
+    match own.and_then(|message| message.text().ok()).as_deref() {
+        Some(b"out of memory") => (Kind::Memory, OUT_OF_MEMORY.to_owned()),
+        None if is_nothing && guest.runtime.has_refused_memory() => (Kind::Memory, OUT_OF_MEMORY.to_owned()),
+        Some(b"Maximum call stack size exceeded") => (Kind::Stack, "called itself too deeply".to_owned()),
+        _ => match describe(guest, value) {
+            Ok(text) => (kind, cut(text, MESSAGE_BYTES_MAX)),
+            Err(thrown) if thrown.is_interruption() => classify(guest, kind, &thrown),
+            Err(_) => (kind, "a value that cannot be shown".to_owned()),
+        },
+    }
 }
 
 /// A thrown value in words. Asking it may run script, which may throw again.
-fn describe(guest: &Guest, value: &Value) -> String {
-    const UNKNOWN: &str = "a value that cannot be shown";
+fn describe(guest: &Guest, value: &Value) -> Result<String, Thrown> {
     let is_plain_object = value.primitive() == Primitive::Object && !value.is_error() && !value.is_function();
     if is_plain_object {
         let mut writer = Writer::new(guest, MESSAGE_BYTES_MAX);
-        if matches!(writer.write(value.share(value.realm())), Ok(true) | Err(Refusal::TooLong)) {
-            return String::from_utf8_lossy(&writer.into_parts().0).into_owned();
+        match writer.write(value.share(value.realm())) {
+            Ok(true) | Err(Refusal::TooLong) => {
+                return Ok(String::from_utf8_lossy(&writer.into_parts().0).into_owned());
+            }
+            Err(Refusal::Threw(thrown)) if thrown.is_interruption() => return Err(thrown),
+            _ => {}
         }
     }
-    match value.text() {
-        Ok(text) => String::from_utf8_lossy(&text[..text.len().min(MESSAGE_BYTES_MAX + 4)]).into_owned(),
-        Err(_) => UNKNOWN.to_owned(),
-    }
+    let text = value.text()?;
+    Ok(String::from_utf8_lossy(&text[..text.len().min(MESSAGE_BYTES_MAX + 4)]).into_owned())
 }
 
 /// `text`, no longer than `bytes_max`.

@@ -131,6 +131,6 @@ const WARM: &CStr = c"(function () {
     delete globalThis.Atomics;
 })()";
 
-fn random(realm: Realm, _: &[Value], _: i32) -> Value {
-    realm.number(clock::random())
+fn random(realm: Realm, _: &[Value], _: i32) -> Result<Value, Thrown> {
+    Ok(realm.number(clock::random()))
 }

@@ -9,7 +9,7 @@ use crate::wire::{Dialect, Kind, Reader, Slot, Writer};
 use std::ffi::CString;
 
 /// How much scripts may allocate before garbage is collected.
-pub(crate) const GARBAGE_BYTES: u32 = 1 << 20;
+pub(crate) const GARBAGE_BYTES: usize = 1 << 20;
 
 /// Loads the texts of `request` and writes the reply.
 pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {

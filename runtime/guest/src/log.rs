@@ -77,53 +77,52 @@ pub(crate) fn install(realm: Realm) -> Result<(), Thrown> {
 }
 
 /// What `console.log` and its like call.
-fn write(realm: Realm, arguments: &[Value], level: i32) -> Value {
+fn write(realm: Realm, arguments: &[Value], level: i32) -> Result<Value, Thrown> {
     let guest = guest::get();
     if let (Some(slot), Some(level)) = (guest.slot(), Level::from_byte(level as u8)) {
         // The log is not borrowed while the arguments are asked, which may run script that logs.
-        let fields = if guest.log.borrow().has_room() { fields(guest, arguments) } else { Vec::new() };
+        let fields = if guest.log.borrow().has_room() { fields(guest, arguments)? } else { Vec::new() };
         guest.log.borrow_mut().push(Entry { slot, level, fields });
     }
-    realm.undefined()
+    Ok(realm.undefined())
 }
 
-fn fields(guest: &Guest, arguments: &[Value]) -> Vec<String> {
+/// The arguments as texts; only an interruption of what they run gets through.
+fn fields(guest: &Guest, arguments: &[Value]) -> Result<Vec<String>, Thrown> {
     let mut room = BYTES_MAX;
     let mut fields = Vec::new();
     for argument in arguments {
-        let field = cut(field(guest, argument), FIELD_BYTES_MAX);
+        let field = cut(field(guest, argument)?, FIELD_BYTES_MAX);
         let Some(rest) = room.checked_sub(field.len() + FIELD_BYTES) else { break };
         room = rest;
         fields.push(field);
     }
-    fields
+    Ok(fields)
 }
 
 /// One argument as JSON text, or words in quotes where it has none.
-fn field(guest: &Guest, argument: &Value) -> String {
+fn field(guest: &Guest, argument: &Value) -> Result<String, Thrown> {
     if argument.primitive() == Primitive::Symbol {
-        return r#""[symbol]""#.to_owned();
+        return Ok(r#""[symbol]""#.to_owned());
     }
     let shown = if argument.is_error() { error_fields(guest, argument).ok() } else { None };
     let mut writer = Writer::new(guest, FIELD_BYTES_MAX);
     let outcome = writer.write(shown.unwrap_or_else(|| argument.share(argument.realm())));
-    let placeholder = match outcome {
-        Ok(true) => return String::from_utf8_lossy(&writer.into_parts().0).into_owned(),
+    let written = || String::from_utf8_lossy(&writer.into_parts().0).into_owned();
+    Ok(match outcome {
+        Ok(true) => written(),
         // One byte too many, so that the caller marks the cut.
-        Err(Refusal::TooLong) => return String::from_utf8_lossy(&writer.into_parts().0).into_owned() + " …",
-        Ok(false) => "undefined",
-        Err(Refusal::Circular) => r#""[circular]""#,
-        Err(Refusal::TooDeep | Refusal::TooManyKeys) => r#""[too large]""#,
+        Err(Refusal::TooLong) => written() + " …",
+        Ok(false) => "undefined".to_owned(),
+        Err(Refusal::Circular) => r#""[circular]""#.to_owned(),
+        Err(Refusal::TooDeep | Refusal::TooManyKeys) => r#""[too large]""#.to_owned(),
         Err(Refusal::BigInt) if argument.primitive() == Primitive::BigInt => {
-            return argument.text().map_or_else(
-                |_| r#""[bigint]""#.to_owned(),
-                |text| format!(r#""{}n""#, String::from_utf8_lossy(&text)),
-            );
+            format!(r#""{}n""#, String::from_utf8_lossy(&argument.text()?))
         }
-        Err(Refusal::BigInt) => r#""[contains a bigint]""#,
-        Err(Refusal::Threw(_)) => r#""[threw while it was shown]""#,
-    };
-    placeholder.to_owned()
+        Err(Refusal::BigInt) => r#""[contains a bigint]""#.to_owned(),
+        Err(Refusal::Threw(thrown)) if thrown.is_interruption() => return Err(thrown),
+        Err(Refusal::Threw(_)) => r#""[threw while it was shown]""#.to_owned(),
+    })
 }
 
 /// An error as an object, since its message and name are not among what JSON shows.

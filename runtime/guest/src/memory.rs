@@ -11,6 +11,8 @@ use std::ptr;
 
 const PAGE_BYTES: usize = 4096;
 const WASM_PAGE_BYTES: usize = 65_536;
+/// What a message finds free, so that most need not ask for more memory, which makes the host start an instance anew.
+const HEAD_ROOM_BYTES: usize = 512 * 1024;
 /// Blocks up to this size have classes 8 bytes apart, larger ones four classes to each power of two.
 const FINE_BYTES_MAX: usize = 1024;
 const FINE_CLASSES: usize = FINE_BYTES_MAX / 8 + 1;
@@ -136,6 +138,10 @@ impl Heap {
             }
         }
         self.next = self.next.next_multiple_of(PAGE_BYTES) + 8 - HEADER_BYTES;
+        // Where the host refuses, messages have to do with what there is.
+        if self.next + HEAD_ROOM_BYTES > self.end {
+            self.grow(self.next + HEAD_ROOM_BYTES);
+        }
     }
 }
 

@@ -1,11 +1,20 @@
-//! Our allocator in the form in which QuickJS takes one.
+//! Our allocator in the form in which QuickJS takes one, and the limit on what scripts may hold.
 //!
-//! By default QuickJS would find `malloc` by itself, but not that blocks have a size: its limit on memory would then count
-//! eight bytes for each, whatever they hold.
+//! QuickJS has such a limit of its own, but throws a bare `null` once there is no room left even for an error. Here the
+//! first refusal frees a little more room, in which the error, its backtrace and our reply find place.
 
 use crate::memory;
 use javy::quickjs::qjs::{self, size_t};
 use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// The room that the first refusal frees.
+const GRACE_BYTES: usize = 32 * 1024;
+
+static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
+static LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX / 2);
+static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// The functions that QuickJS calls for memory.
 pub(super) static FUNCTIONS: qjs::JSMallocFunctions = qjs::JSMallocFunctions {
@@ -16,22 +25,78 @@ pub(super) static FUNCTIONS: qjs::JSMallocFunctions = qjs::JSMallocFunctions {
     js_malloc_usable_size: Some(usable_size),
 };
 
+/// Sets how much scripts may hold at once.
+pub(super) fn set_limit(bytes: usize) {
+    LIMIT_BYTES.store(bytes, Relaxed);
+}
+
+/// How much scripts hold.
+pub(super) fn held_bytes() -> usize {
+    HELD_BYTES.load(Relaxed)
+}
+
+/// Whether scripts wanted more than they may have.
+pub(super) fn has_refused() -> bool {
+    REFUSED.load(Relaxed)
+}
+
+/// Whether `bytes` more may be held.
+fn admits(bytes: usize) -> bool {
+    let limit = LIMIT_BYTES.load(Relaxed);
+    if HELD_BYTES.load(Relaxed).saturating_add(bytes) <= limit {
+        return true;
+    }
+    refuse();
+    false
+}
+
+fn refuse() {
+    if !REFUSED.swap(true, Relaxed) {
+        LIMIT_BYTES.fetch_add(GRACE_BYTES, Relaxed);
+    }
+}
+
+/// Counts a block that QuickJS gets; there is none where the host refused more linear memory.
+fn taken(block: *mut c_void) -> *mut c_void {
+    if block.is_null() {
+        refuse();
+    } else {
+        // SAFETY: the allocator has just given the block.
+        HELD_BYTES.fetch_add(unsafe { memory::malloc_usable_size(block) }, Relaxed);
+    }
+    block
+}
+
 unsafe extern "C" fn calloc(_: *mut c_void, count: size_t, bytes: size_t) -> *mut c_void {
-    memory::calloc(count as usize, bytes as usize)
+    let (count, bytes) = (count as usize, bytes as usize);
+    if admits(count.saturating_mul(bytes)) { taken(memory::calloc(count, bytes)) } else { ptr::null_mut() }
 }
 
 unsafe extern "C" fn malloc(_: *mut c_void, bytes: size_t) -> *mut c_void {
-    memory::malloc(bytes as usize)
+    if admits(bytes as usize) { taken(memory::malloc(bytes as usize)) } else { ptr::null_mut() }
 }
 
 unsafe extern "C" fn free(_: *mut c_void, block: *mut c_void) {
     // SAFETY: QuickJS gives back what it got.
-    unsafe { memory::free(block) };
+    unsafe {
+        HELD_BYTES.fetch_sub(memory::malloc_usable_size(block), Relaxed);
+        memory::free(block);
+    }
 }
 
 unsafe extern "C" fn realloc(_: *mut c_void, block: *mut c_void, bytes: size_t) -> *mut c_void {
-    // SAFETY: QuickJS gives what it got.
-    unsafe { memory::realloc(block, bytes as usize) }
+    // SAFETY: QuickJS gives what it got; where nothing is moved the old block stays its own.
+    unsafe {
+        let before = memory::malloc_usable_size(block);
+        if !admits((bytes as usize).saturating_sub(before)) {
+            return ptr::null_mut();
+        }
+        let moved = taken(memory::realloc(block, bytes as usize));
+        if !moved.is_null() {
+            HELD_BYTES.fetch_sub(before, Relaxed);
+        }
+        moved
+    }
 }
 
 unsafe extern "C" fn usable_size(block: *const c_void) -> size_t {

@@ -14,7 +14,7 @@ const BYTES_MAX: usize = 255;
 pub(crate) struct Realm(NonNull<qjs::JSContext>);
 
 /// A function of ours that scripts can call; gets the arguments and the number it was made with.
-pub(crate) type Native = fn(Realm, &[Value], i32) -> Value;
+pub(crate) type Native = fn(Realm, &[Value], i32) -> Result<Value, Thrown>;
 
 /// How far a script text got.
 pub(crate) enum Evaluation {
@@ -185,5 +185,9 @@ unsafe extern "C" fn call_native(
         let raw = std::slice::from_raw_parts(arguments, if arguments.is_null() { 0 } else { count as usize });
         (native, raw.iter().map(|value| realm.own(qjs::JS_DupValue(context.as_ptr(), *value))).collect::<Vec<_>>())
     };
-    native(realm, &arguments, number).into_raw()
+    match native(realm, &arguments, number) {
+        Ok(value) => value.into_raw(),
+        // SAFETY: the call takes over the reference to what was thrown.
+        Err(Thrown(value)) => unsafe { qjs::JS_Throw(context.as_ptr(), value.into_raw()) },
+    }
 }

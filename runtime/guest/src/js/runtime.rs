@@ -27,19 +27,20 @@ impl Runtime {
 
     /// Bounds what scripts may hold at once.
     pub(crate) fn set_heap_bytes_max(self, bytes: u32) {
-        // SAFETY: the runtime lives for ever.
-        unsafe { qjs::JS_SetMemoryLimit(self.0.as_ptr(), bytes as qjs::size_t) };
+        allocation::set_limit(bytes as usize);
+    }
+
+    /// Whether scripts wanted more memory than they may have.
+    pub(crate) fn has_refused_memory(self) -> bool {
+        allocation::has_refused()
     }
 
     /// Collects garbage now, and again only when scripts have allocated `garbage_bytes` more.
-    pub(crate) fn collect(self, garbage_bytes: u32) {
-        // SAFETY: the runtime lives for ever, and no script is running; the numbers asked for are plain ones.
+    pub(crate) fn collect(self, garbage_bytes: usize) {
+        // SAFETY: the runtime lives for ever, and no script is running.
         unsafe {
             qjs::JS_RunGC(self.0.as_ptr());
-            let mut usage = std::mem::zeroed::<qjs::JSMemoryUsage>();
-            qjs::JS_ComputeMemoryUsage(self.0.as_ptr(), &raw mut usage);
-            let threshold = usage.malloc_size as qjs::size_t + garbage_bytes as qjs::size_t;
-            qjs::JS_SetGCThreshold(self.0.as_ptr(), threshold);
+            qjs::JS_SetGCThreshold(self.0.as_ptr(), (allocation::held_bytes() + garbage_bytes) as qjs::size_t);
         }
     }
 }
