@@ -53,7 +53,9 @@ compile() {
     ln -sfn "$lib" "$work/sysroot/lib/$triple"
     # WebAssembly 1.0 and little more. Above all no bulk memory: the host ends a call that overstays by making its
     # memory inaccessible, which has to fault in the guest's own instructions.
-    c_flags="--sysroot=$work/sysroot -include $guest/stack_guard.h -O3 -ffile-prefix-map=$target=. -ffile-prefix-map=$guest=."
+    c_flags="--sysroot=$work/sysroot -O3 -ffile-prefix-map=$target=."
+    # Named in the flags, so that Cargo compiles QuickJS again when the edits change.
+    c_flags="$c_flags -DGUEST_EDITS=$(cksum <"$guest/quickjs.sed" | cut -d' ' -f1)"
     c_flags="$c_flags -mcpu=mvp -mmutable-globals -msign-ext -mnontrapping-fptoint"
     rust_flags="-Ctarget-cpu=mvp -Ctarget-feature=+mutable-globals,+sign-ext,+nontrapping-fptoint"
     rust_flags="$rust_flags -Zunstable-options -Clinker-flavor=wasm-lld -Clink-self-contained=no -L$lib"
@@ -63,7 +65,7 @@ compile() {
     (
         cd "$guest"
         export RUSTC="$rustc" RUSTC_BOOTSTRAP=1 RQUICKJS_SYS_NO_WASI_SDK=1 CARGO_TARGET_DIR="$target"
-        export CC_wasm32_wasip1="$clang" AR_wasm32_wasip1="$ar" CFLAGS_wasm32_wasip1="$c_flags"
+        export CC_wasm32_wasip1="$guest/quickjs-cc.sh" GUEST_CLANG="$clang" AR_wasm32_wasip1="$ar" CFLAGS_wasm32_wasip1="$c_flags"
         export BINDGEN_EXTRA_CLANG_ARGS_wasm32_wasip1="--sysroot=$work/sysroot"
         export CARGO_TARGET_WASM32_WASIP1_LINKER="$linker" CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS="$rust_flags"
         unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS

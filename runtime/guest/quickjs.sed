@@ -1,0 +1,18 @@
+# What we change in QuickJS; `quickjs-cc.sh` applies it and refuses to go on unless every edit has found its place.
+
+# Its stack guard compiles to "no limit" under WASI, and deep recursion would end in a trap without a line. The shadow
+# stack that the guard measures exists here like anywhere else.
+/^static void update_stack_limit/,/^}/ s/#if defined(__wasi__)/#if 0 \/\* edit \*\//
+
+# It asks whether to go on every 10 000 steps; asking more often, a script that is out of fuel ends with a line rather
+# than with a trap.
+s/^#define JS_INTERRUPT_COUNTER_INIT 10000$/#define JS_INTERRUPT_COUNTER_INIT 1000 \/\* edit \*\//
+
+# It notes the line of calls and operators only; so an unknown name and a property of undefined, the usual mistakes,
+# would be blamed on an earlier line, or on the first one of the function.
+s/if (next_token(s)) { \/\* update line number before emitting code \*\//emit_source_loc(s); \/\* edit \*\/ &/
+/^                    emit_op(s, OP_get_field);$/ {
+N
+s/.*\n *emit_atom(s, s->token.u.ident.atom);/emit_source_loc(s); \/\* edit \*\/\n&/
+}
+/^                emit_op(s, OP_get_array_el);$/ s/.*/emit_source_loc(s); \/\* edit \*\/ &/
