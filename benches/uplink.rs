@@ -49,7 +49,7 @@ impl Output for Counter {
 
 fn pool(workers: usize) -> Pool {
     let settings = Settings { workers, ..Settings::default() };
-    Pool::start(Arc::new(Engine::new(&settings).unwrap()))
+    Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap()
 }
 
 fn sources() -> Sources {

@@ -1,6 +1,6 @@
 //! The commands that people type at a running network, one file per noun.
 
-pub mod applications;
-pub mod devices;
-pub mod subscribe;
-pub mod user;
+pub(crate) mod applications;
+pub(crate) mod devices;
+pub(crate) mod subscribe;
+pub(crate) mod user;

@@ -4,7 +4,7 @@
 
 mod sample;
 
-use std::{fs, time::Duration};
+use std::{fs, net::SocketAddr, time::Duration};
 
 use anyhow::{Context, bail};
 use api::{
@@ -13,6 +13,8 @@ use api::{
 };
 use client::{account::AccountClient, data::DataClient, handler::HandlerClient};
 use serde_json::Value;
+use server::telemetry::Metrics;
+use tokio_util::sync::CancellationToken;
 use types::{AccessKey, AppId, ApplicationRight, Credential, DevId, Random, Scope, Secret, Uplink};
 
 use crate::{
@@ -35,13 +37,15 @@ const APP_ID: &str = "demo-app";
 const OWN_DEVICE: &str = "my-device";
 
 /// Starts the stack in a temporary folder, sends uplinks, and shows each as it arrives.
-pub async fn run(demo: Demo, random: &dyn Random) -> anyhow::Result<()> {
+pub(crate) async fn run(demo: Demo, random: &dyn Random) -> anyhow::Result<()> {
     let script = Script::new(&demo)?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     say("Starting account, discovery, handler and MQTT broker in a temporary folder …")?;
-    let stack = Stack::start(Settings::temporary(folder.path())).await?;
+    let stop = CancellationToken::new();
+    let stack = Stack::start(Settings::temporary(folder.path()), None, Metrics::install(stop.clone())?).await?;
     let result = play(&stack, script, demo.count, random).await;
     stack.stop().await;
+    stop.cancel();
     result
 }
 
@@ -53,7 +57,7 @@ async fn play(stack: &Stack, mut script: Script, count: Option<u32>, random: &dy
         let (dev_id, reading) = script.next(number as usize, random)?;
         right += u32::from(stage.act(&dev_id, reading).await?);
         if number == 2 && count.is_none() {
-            say(stage.commands(stack))?;
+            say(stage.commands(stack, stack.mqtt_address().context("the handler runs here")?))?;
         }
         if count.is_none() {
             tokio::select! {
@@ -143,7 +147,7 @@ struct Stage {
 
 impl Stage {
     async fn set(stack: &Stack, script: &Script, random: &dyn Random) -> anyhow::Result<Self> {
-        let network = Network::new(stack.client_settings());
+        let network = Network::new(stack.settings().clone());
         let account = network.account()?;
         let app_id: AppId = APP_ID.parse()?;
         let password = random_password(random);
@@ -187,14 +191,20 @@ impl Stage {
     }
 
     fn introduction(&self, stack: &Stack) -> String {
-        format!("{}\n\nUplinks of {} as they arrive over MQTT:", stack.addresses(), self.app_id)
+        format!("{}\n\nUplinks of {} as they arrive over MQTT:\n", stack.places(), self.app_id)
     }
 
     /// What to try against the running stack, credentials included.
-    fn commands(&self, stack: &Stack) -> String {
+    fn commands(&self, stack: &Stack, mqtt: SocketAddr) -> String {
         let (app_id, key) = (&self.app_id, self.key.expose());
-        let options = stack.client_options();
-        let (host, port) = (stack.mqtt_address().ip(), stack.mqtt_address().port());
+        let settings = stack.settings();
+        let options = format!(
+            "--data {} --auth-server {} --discovery-address {}",
+            settings.data_dir.display(),
+            settings.client.auth_server,
+            settings.client.discovery_address,
+        );
+        let (host, port) = (mqtt.ip(), mqtt.port());
         format!(
             "\nIt goes on until Ctrl-C. Meanwhile, in another terminal:\n\n  \
              mosquitto_sub -h {host} -p {port} -t '+/devices/+/up' -u {app_id} -P {key}\n  \

@@ -20,41 +20,36 @@ use crate::{
 const CLIENT_ID: &str = "airlock";
 
 /// The services as one person sees them.
-pub struct Network {
+pub(crate) struct Network {
     settings: Settings,
     /// The person's files.
-    pub files: Files,
+    pub(crate) files: Files,
 }
 
 impl Network {
     /// The network that the settings describe.
-    pub fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         let files = Files::new(&settings.data_dir);
         Self { settings, files }
     }
 
     /// The account service.
-    pub fn account(&self) -> anyhow::Result<AccountClient> {
+    pub(crate) fn account(&self) -> anyhow::Result<AccountClient> {
         Ok(AccountClient::new(&self.settings.client.auth_server)?)
     }
 
     /// The OAuth client that this program logs in as: a public one, which has no secret.
-    pub fn client_credentials() -> anyhow::Result<ClientCredentials> {
+    pub(crate) fn client_credentials() -> anyhow::Result<ClientCredentials> {
         Ok(ClientCredentials { id: CLIENT_ID.parse()?, secret: Secret::default() })
     }
 
-    /// Remembers who logged in.
-    pub fn remember(&self, login: Login) -> anyhow::Result<()> {
-        self.files.set_login(&login)
-    }
-
     /// The address of the account service, as a login remembers it.
-    pub fn auth_server(&self) -> &str {
+    pub(crate) fn auth_server(&self) -> &str {
         &self.settings.client.auth_server
     }
 
     /// The login, which has to be there and still valid.
-    pub fn login(&self, clock: &dyn Clock) -> anyhow::Result<Login> {
+    pub(crate) fn login(&self, clock: &dyn Clock) -> anyhow::Result<Login> {
         match self.files.login()? {
             Some(login) if login.auth_server != self.settings.client.auth_server => {
                 bail!("you are logged in at {}: log in here with `airlock user login`", login.auth_server)
@@ -68,19 +63,19 @@ impl Network {
     }
 
     /// The credential of the login, for what needs no application.
-    pub fn credential(&self, clock: &dyn Clock) -> anyhow::Result<Credential> {
+    pub(crate) fn credential(&self, clock: &dyn Clock) -> anyhow::Result<Credential> {
         Ok(Credential::Token(self.login(clock)?.access_token))
     }
 
     /// The credential of the login, for one application.
-    pub async fn credential_for(&self, app_id: &AppId, clock: &dyn Clock) -> anyhow::Result<Credential> {
+    pub(crate) async fn credential_for(&self, app_id: &AppId, clock: &dyn Clock) -> anyhow::Result<Credential> {
         let login = self.login(clock)?;
         let token = self.account()?.restrict_token(&login.access_token, &[Scope::App(app_id.clone())]).await?;
         Ok(Credential::Token(token))
     }
 
     /// The application that is meant: the one named, or the selected one.
-    pub fn application(&self, named: Option<AppId>) -> anyhow::Result<AppId> {
+    pub(crate) fn application(&self, named: Option<AppId>) -> anyhow::Result<AppId> {
         match named {
             Some(app_id) => Ok(app_id),
             None => self.files.selection()?.context("no application is selected: use `airlock applications select`"),
@@ -88,7 +83,7 @@ impl Network {
     }
 
     /// What the handler announced.
-    pub async fn announcement(&self) -> anyhow::Result<api::discovery::Announcement> {
+    pub(crate) async fn announcement(&self) -> anyhow::Result<api::discovery::Announcement> {
         let client = &self.settings.client;
         let discovery = DiscoveryClient::connect(&client.discovery_address, &self.trust()?)?;
         discovery
@@ -98,12 +93,12 @@ impl Network {
     }
 
     /// The handler, as whoever has this credential.
-    pub async fn handler(&self, credential: Credential) -> anyhow::Result<HandlerClient> {
+    pub(crate) async fn handler(&self, credential: Credential) -> anyhow::Result<HandlerClient> {
         Ok(HandlerClient::connect(&self.announcement().await?, credential)?)
     }
 
     /// The address of the MQTT broker: the one in the settings, or the one that the handler announces.
-    pub async fn mqtt_address(&self) -> anyhow::Result<String> {
+    pub(crate) async fn mqtt_address(&self) -> anyhow::Result<String> {
         match &self.settings.client.mqtt_address {
             Some(address) => Ok(address.clone()),
             None => Ok(self.announcement().await?.mqtt_address),

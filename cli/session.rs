@@ -13,48 +13,48 @@ use types::{AppId, Secret, Timestamp, Username};
 
 /// The files of a person, readable by nobody else.
 #[derive(Clone, Debug)]
-pub struct Files {
+pub(crate) struct Files {
     folder: PathBuf,
 }
 
 /// A login.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Login {
+pub(crate) struct Login {
     /// The account service that gave the token.
-    pub auth_server: String,
+    pub(crate) auth_server: String,
     /// Who logged in.
-    pub username: Username,
+    pub(crate) username: Username,
     /// The token.
-    pub access_token: Secret,
+    pub(crate) access_token: Secret,
     /// When the token ends.
-    pub expires: Timestamp,
+    pub(crate) expires: Timestamp,
 }
 
 /// The application that commands mean when they name none.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// Its id.
-    pub app_id: AppId,
+    pub(crate) app_id: AppId,
 }
 
 impl Files {
     /// The files below `data_dir`.
-    pub fn new(data_dir: &Path) -> Self {
+    pub(crate) fn new(data_dir: &Path) -> Self {
         Self { folder: data_dir.join("client") }
     }
 
     /// The login, if there is one.
-    pub fn login(&self) -> anyhow::Result<Option<Login>> {
+    pub(crate) fn login(&self) -> anyhow::Result<Option<Login>> {
         self.read("login.json")
     }
 
     /// Remembers a login.
-    pub fn set_login(&self, login: &Login) -> anyhow::Result<()> {
+    pub(crate) fn set_login(&self, login: &Login) -> anyhow::Result<()> {
         self.write("login.json", login)
     }
 
     /// Forgets the login; says whether there was one.
-    pub fn remove_login(&self) -> anyhow::Result<bool> {
+    pub(crate) fn remove_login(&self) -> anyhow::Result<bool> {
         match fs::remove_file(self.folder.join("login.json")) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -63,12 +63,12 @@ impl Files {
     }
 
     /// The selected application, if there is one.
-    pub fn selection(&self) -> anyhow::Result<Option<AppId>> {
+    pub(crate) fn selection(&self) -> anyhow::Result<Option<AppId>> {
         Ok(self.read::<Selection>("selection.json")?.map(|selection| selection.app_id))
     }
 
     /// Selects an application.
-    pub fn select(&self, app_id: AppId) -> anyhow::Result<()> {
+    pub(crate) fn select(&self, app_id: AppId) -> anyhow::Result<()> {
         self.write("selection.json", &Selection { app_id })
     }
 

@@ -12,12 +12,15 @@ use crate::args::Password;
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
 /// Prints a line to standard output; a reader that went away ends the command, quietly.
-pub fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
+pub(crate) fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
     writeln!(io::stdout().lock(), "{line}").context("cannot write to standard output")
 }
 
 /// Prints rows under a header, as wide as the terminal allows.
-pub fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> anyhow::Result<()> {
+pub(crate) fn table<const N: usize>(
+    header: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> anyhow::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
     for row in rows {
@@ -27,18 +30,18 @@ pub fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [
 }
 
 /// Prints names and values below each other; what is empty is left out.
-pub fn fields<const N: usize>(fields: [(&str, String); N]) -> anyhow::Result<()> {
+pub(crate) fn fields<const N: usize>(fields: [(&str, String); N]) -> anyhow::Result<()> {
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
     fields.into_iter().try_for_each(|(name, value)| say(format_args!("{name:>20}: {}", inert(&value))))
 }
 
 /// Text from elsewhere without control characters, so that it cannot steer the terminal.
-pub fn inert(text: &str) -> String {
+pub(crate) fn inert(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
 
 /// Asks for a password, or reads it from standard input when told so.
-pub fn password(from: Password, question: &str) -> anyhow::Result<Secret> {
+pub(crate) fn password(from: Password, question: &str) -> anyhow::Result<Secret> {
     if from.password_stdin {
         let mut line = String::new();
         io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("cannot read the password")?;
@@ -51,7 +54,7 @@ pub fn password(from: Password, question: &str) -> anyhow::Result<Secret> {
 }
 
 /// Reads standard input to its end, as text of at most 1 MiB.
-pub fn read_input() -> anyhow::Result<String> {
+pub(crate) fn read_input() -> anyhow::Result<String> {
     let mut text = String::new();
     io::stdin().lock().take(INPUT_BYTES_MAX).read_to_string(&mut text).context("cannot read standard input as text")?;
     Ok(text)

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Runs one of the commands.
-pub async fn run(command: Applications, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Applications, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
     match command {
         Applications::Add { app_id, description, app_eui, skip_register, skip_select } => {
             let new = NewApplication { id: app_id, name: description, euis: app_eui, access_keys: Vec::new() };
@@ -104,7 +104,7 @@ async fn key(network: &Network, clock: &dyn Clock, app_id: AppId, name: Option<S
 }
 
 /// The access key of that name, else the first that may read messages.
-pub async fn access_key(
+pub(crate) async fn access_key(
     network: &Network,
     credential: &Credential,
     app_id: &AppId,

@@ -18,7 +18,7 @@ use crate::{
 const PAGE: u32 = 500;
 
 /// Runs one of the commands.
-pub async fn run(
+pub(crate) async fn run(
     command: Devices,
     app_id: Option<AppId>,
     network: &Network,
@@ -47,7 +47,7 @@ pub async fn run(
 }
 
 /// A device with nothing but its names.
-pub fn new_device(app_id: AppId, dev_id: DevId, app_eui: AppEui, dev_eui: DevEui) -> Device {
+pub(crate) fn new_device(app_id: AppId, dev_id: DevId, app_eui: AppEui, dev_eui: DevEui) -> Device {
     let (app_id, dev_id) = (String::from(app_id), String::from(dev_id));
     let lorawan = LorawanDevice {
         app_eui,
@@ -61,7 +61,7 @@ pub fn new_device(app_id: AppId, dev_id: DevId, app_eui: AppEui, dev_eui: DevEui
 }
 
 /// An EUI that belongs to nobody: its first byte is zero.
-pub fn random_eui(random: &dyn Random) -> DevEui {
+pub(crate) fn random_eui(random: &dyn Random) -> DevEui {
     let mut bytes = [0; DevEui::LENGTH];
     random.fill(&mut bytes[1..]);
     DevEui::new(bytes)

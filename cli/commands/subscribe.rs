@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Shows what arrives until it is interrupted, or until as many messages came as were asked for.
-pub async fn run(command: Subscribe, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Subscribe, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
     let app_id = network.application(command.app_id)?;
     let credential = network.credential_for(&app_id, clock).await?;
     let key = access_key(network, &credential, &app_id, command.access_key.as_deref()).await?;
@@ -27,7 +27,7 @@ pub async fn run(command: Subscribe, network: &Network, clock: &dyn Clock) -> an
 }
 
 /// Listens to uplinks of an application, and to what goes wrong with them.
-pub async fn listen(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<DataClient> {
+pub(crate) async fn listen(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<DataClient> {
     let mut listener = DataClient::connect(address, app_id, &credential).await?;
     listener.subscribe(&format!("{app_id}/devices/+/up")).await?;
     listener.subscribe(&format!("{app_id}/devices/+/events/up/errors")).await?;
@@ -35,7 +35,7 @@ pub async fn listen(address: &str, app_id: &AppId, credential: Credential) -> an
 }
 
 /// One message as one line for people; what cannot be understood is shown as it came.
-pub fn line(topic: &str, payload: &[u8]) -> String {
+pub(crate) fn line(topic: &str, payload: &[u8]) -> String {
     let dev_id = topic.split('/').nth(2).unwrap_or_default();
     if let Ok(uplink) = serde_json::from_slice::<Uplink>(payload) {
         return uplink_line(&uplink);
@@ -47,11 +47,11 @@ pub fn line(topic: &str, payload: &[u8]) -> String {
 }
 
 /// Time, device, port, bytes and fields of an uplink.
-pub fn uplink_line(uplink: &Uplink) -> String {
+pub(crate) fn uplink_line(uplink: &Uplink) -> String {
     let time = uplink.metadata.time.get(11..19).unwrap_or_default();
     let bytes = hex::encode_upper(uplink.payload_raw.as_deref().unwrap_or_default());
     let fields = uplink.payload_fields.as_ref().map_or("no fields", |fields| fields.get());
-    format!("{time}  {:<12} port {:<3} {bytes:<16}  {}", uplink.dev_id, uplink.port, inert(fields))
+    format!("{time}  {:<12} port {:<3} {bytes:<16}  {}", uplink.dev_id.as_str(), uplink.port, inert(fields))
 }
 
 #[cfg(test)]

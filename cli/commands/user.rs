@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Runs one of the commands; without one, shows who is logged in.
-pub async fn run(command: Option<User>, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Option<User>, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
     match command {
         None => show(network, clock).await,
         Some(User::Register { username, email, password }) => register(network, username, email, password).await,
@@ -43,14 +43,13 @@ async fn login(network: &Network, username: Username, from: Password, clock: &dy
     let password: Secret = password(from, "Password: ")?;
     let client = Network::client_credentials()?;
     let answer = network.account()?.password_token(&client, &username, &password, &[]).await?;
-    network
-        .remember(Login {
-            auth_server: network.auth_server().to_owned(),
-            username,
-            access_token: answer.access_token,
-            expires: clock.now().plus(Duration::from_secs(answer.expires_in)),
-        })
-        .context("logged in, but cannot remember it")?;
+    let login = Login {
+        auth_server: network.auth_server().to_owned(),
+        username,
+        access_token: answer.access_token,
+        expires: clock.now().plus(Duration::from_secs(answer.expires_in)),
+    };
+    network.files.set_login(&login).context("logged in, but cannot remember it")?;
     let user = network.account()?.me(&network.credential(clock)?).await?;
     say(format_args!("Logged in as {} ({})", user.username, inert(&user.email)))
 }

@@ -1,7 +1,6 @@
 //! The certificate of the gRPC listeners, as the settings want it.
 
 use anyhow::Context;
-use client::Trust;
 use server::tls::Tls;
 use types::Clock;
 
@@ -9,7 +8,7 @@ use super::folder::Folder;
 use crate::settings::{Settings, TlsMode};
 
 /// Takes or makes the certificate; none when encryption is off.
-pub fn certificate(settings: &Settings, folder: &Folder, clock: &dyn Clock) -> anyhow::Result<Option<Tls>> {
+pub(crate) fn certificate(settings: &Settings, folder: &Folder, clock: &dyn Clock) -> anyhow::Result<Option<Tls>> {
     Ok(match settings.tls.mode {
         TlsMode::Off => None,
         TlsMode::SelfSigned => {
@@ -22,9 +21,4 @@ pub fn certificate(settings: &Settings, folder: &Folder, clock: &dyn Clock) -> a
             Some(Tls::from_files(certificate, settings.tls.key.as_deref().unwrap_or(certificate))?)
         }
     })
-}
-
-/// Whom our own clients trust to be us.
-pub fn trust(tls: Option<&Tls>) -> Trust {
-    Trust::announced(tls.map_or("", Tls::certificate_pem))
 }

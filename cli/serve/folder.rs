@@ -10,13 +10,13 @@ use std::{
 use anyhow::Context;
 
 /// A folder that only its owner may read.
-pub struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
     /// Opens the folder, and makes it when it is not there.
-    pub fn open(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -26,24 +26,24 @@ impl Folder {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The file of the embedded store.
-    pub fn store(&self) -> PathBuf {
+    pub(crate) fn store(&self) -> PathBuf {
         self.path.join("airlock.redb")
     }
 
     /// The file of the key that seals the account service's secrets.
     ///
     /// It lies outside the store, so that a copy of the store alone gives no secret away.
-    pub fn seal(&self) -> PathBuf {
+    pub(crate) fn seal(&self) -> PathBuf {
         self.path.join("account.key")
     }
 
     /// Keeps the certificate where this user's commands look for it.
-    pub fn trust(&self, certificate: &str) -> anyhow::Result<()> {
+    pub(crate) fn trust(&self, certificate: &str) -> anyhow::Result<()> {
         self.write("ca.cert", certificate.as_bytes())
     }
 

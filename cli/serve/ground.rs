@@ -66,7 +66,7 @@ impl Ground {
     /// Starts the discovery service.
     pub(super) async fn discovery(&self, authenticator: Arc<Authenticator>) -> anyhow::Result<Serving> {
         let discovery =
-            Discovery::open(self.settings.discovery.clone(), self.store.clone(), authenticator, self.clock.clone());
+            Discovery::open(&self.settings.discovery, self.store.clone(), authenticator, self.clock.clone());
         let listen = &self.settings.listen;
         let listeners = self.listeners(&listen.discovery, &listen.discovery_http).await?;
         let site = Site { name: "discovery", router: discovery.router(&self.health)?, shape: Shape::Gateway };

@@ -82,9 +82,7 @@ impl Handling {
             // It was told to stop; that it ended otherwise was logged where it happened.
             _ = announcing.await;
         }
-        if let Some(output) = Arc::into_inner(self.output) {
-            output.close(BROKER_WAIT).await;
-        }
+        self.output.close(BROKER_WAIT).await;
         self.broker.shutdown().await;
     }
 }
@@ -98,7 +96,7 @@ async fn operations(
     let sandbox = ground.settings.sandbox.clone();
     // Compiling the guest takes seconds on the first start.
     let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
-    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine)), ground.settings.handler.loaded_max));
+    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, ground.settings.handler.loaded_max));
     let (applications, devices) = (Applications::new(ground.store.clone()), Devices::new(ground.store.clone()));
     Ok(Operations {
         access: Access::new(authenticator),

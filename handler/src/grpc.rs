@@ -156,6 +156,7 @@ fn answer<T>(result: Result<T, Error>) -> Result<Response<T>, Status> {
     result.map(Response::new).map_err(refuse)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives is given away")]
 fn refuse(error: Error) -> Status {
     to_status(&error)
 }

@@ -189,6 +189,7 @@ fn empty() -> Json<Value> {
     Json(json!({}))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives is given away")]
 fn refuse(error: Error) -> ErrorReply {
     ErrorReply::gateway(&error)
 }

@@ -29,17 +29,17 @@ use tokio_util::sync::CancellationToken;
 use types::{AccessKey, AppId, ApplicationRight, Credential, Scope, Secret, ServiceName};
 
 /// How long anything may take before it is called missing.
-pub const PATIENCE: Duration = Duration::from_secs(20);
-pub const PASSWORD: &str = "correct horse battery";
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PASSWORD: &str = "correct horse battery";
 
 /// All services, in this process, on ports of their own.
-pub struct Network {
-    pub stack: Stack,
-    pub folder: TempDir,
+pub(crate) struct Network {
+    pub(crate) stack: Stack,
+    pub(crate) folder: TempDir,
 }
 
 impl Network {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         server::system::install_crypto();
         let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings::temporary(folder.path());
@@ -48,16 +48,16 @@ impl Network {
         Self { stack, folder }
     }
 
-    pub fn mqtt(&self) -> String {
+    pub(crate) fn mqtt(&self) -> String {
         self.stack.mqtt_address().unwrap().to_string()
     }
 
-    pub fn handler_http(&self) -> String {
+    pub(crate) fn handler_http(&self) -> String {
         format!("http://{}", self.stack.handler_http_address().unwrap())
     }
 
     /// Registers a user and an application of theirs, the way a program would.
-    pub async fn owner(&self, name: &str) -> Owner {
+    pub(crate) async fn owner(&self, name: &str) -> Owner {
         let account = AccountClient::new(&self.stack.settings().client.auth_server).unwrap();
         let (username, password) = (name.parse().unwrap(), Secret::new(PASSWORD));
         let email = format!("{name}@example.com");
@@ -81,7 +81,7 @@ impl Network {
     }
 
     /// Types a command at this network.
-    pub fn type_command(&self, arguments: &[&str], input: &str) -> Output {
+    pub(crate) fn type_command(&self, arguments: &[&str], input: &str) -> Output {
         let client = &self.stack.settings().client;
         let mut command = airlock(self.folder.path());
         command.args(["--auth-server", &client.auth_server, "--discovery-address", &client.discovery_address]);
@@ -90,16 +90,16 @@ impl Network {
 }
 
 /// Somebody with an application.
-pub struct Owner {
-    pub app_id: AppId,
-    pub token: Credential,
-    pub key: AccessKey,
-    pub handler: HandlerClient,
+pub(crate) struct Owner {
+    pub(crate) app_id: AppId,
+    pub(crate) token: Credential,
+    pub(crate) key: AccessKey,
+    pub(crate) handler: HandlerClient,
 }
 
 impl Owner {
     /// Sets functions in the order decoder, converter, validator; empty for none.
-    pub async fn set_functions(&self, [decoder, converter, validator]: [&str; 3]) -> client::Result<()> {
+    pub(crate) async fn set_functions(&self, [decoder, converter, validator]: [&str; 3]) -> client::Result<()> {
         let application = Application {
             app_id: self.app_id.to_string(),
             decoder: decoder.to_owned(),
@@ -110,18 +110,18 @@ impl Owner {
         self.handler.set_application(application).await
     }
 
-    pub async fn add_device(&self, dev_id: &str) {
+    pub(crate) async fn add_device(&self, dev_id: &str) {
         self.handler.set_device(device(&self.app_id, dev_id).into()).await.unwrap();
     }
 
-    pub async fn listen(&self, network: &Network) -> DataClient {
+    pub(crate) async fn listen(&self, network: &Network) -> DataClient {
         let credential = Credential::Key(self.key.clone());
         let mut listener = DataClient::connect(&network.mqtt(), &self.app_id, &credential).await.unwrap();
         listener.subscribe(&format!("{}/devices/#", self.app_id)).await.unwrap();
         listener
     }
 
-    pub async fn simulate(&self, dev_id: &str, payload: &[u8], port: u32) -> client::Result<()> {
+    pub(crate) async fn simulate(&self, dev_id: &str, payload: &[u8], port: u32) -> client::Result<()> {
         let (app_id, dev_id) = (self.app_id.to_string(), dev_id.to_owned());
         let uplink = SimulatedUplinkMessage { app_id, dev_id, payload: payload.to_vec(), port };
         self.handler.simulate_uplink(uplink).await.map(drop)
@@ -129,20 +129,20 @@ impl Owner {
 }
 
 /// A device with nothing but its names.
-pub fn device(app_id: &AppId, dev_id: &str) -> Device {
+pub(crate) fn device(app_id: &AppId, dev_id: &str) -> Device {
     let lorawan = LorawanDevice { app_id: app_id.to_string(), dev_id: dev_id.to_owned(), ..Default::default() };
     Device { app_id: app_id.to_string(), dev_id: dev_id.to_owned(), lorawan_device: Some(lorawan), ..Device::default() }
 }
 
 /// The next message and its topic below the application, as JSON.
-pub async fn next(listener: &mut DataClient) -> (String, serde_json::Value) {
+pub(crate) async fn next(listener: &mut DataClient) -> (String, serde_json::Value) {
     let message = tokio::time::timeout(PATIENCE, listener.next()).await.expect("a message arrives").unwrap();
     let (_, topic) = message.topic.split_once("/devices/").unwrap();
     (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())
 }
 
 /// The command line with its files in `folder`, and nothing of whoever runs the tests.
-pub fn airlock(folder: &Path) -> Command {
+pub(crate) fn airlock(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
     command.current_dir(folder).env("HOME", folder).env("XDG_CACHE_HOME", cache());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AIRLOCK_")) {
@@ -153,7 +153,7 @@ pub fn airlock(folder: &Path) -> Command {
 }
 
 /// Runs a command to its end.
-pub fn run(command: &mut Command, input: &str) -> Output {
+pub(crate) fn run(command: &mut Command, input: &str) -> Output {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     // A command that does not read its input closes it, which is no failure.
@@ -162,14 +162,14 @@ pub fn run(command: &mut Command, input: &str) -> Output {
 }
 
 /// What a command printed, when it went well.
-pub fn printed(output: &Output) -> String {
+pub(crate) fn printed(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
     out.into_owned()
 }
 
 /// What a command complained about, when it did not.
-pub fn complaint(output: &Output) -> String {
+pub(crate) fn complaint(output: &Output) -> String {
     assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
