@@ -21,10 +21,10 @@ function Decoder(bytes, port) {
     JSON.stringify = function () { return text; };
     Decoder.leaked = { deep: [text, Symbol.for(text), new Map([[text, text]])] };
     var wide = text + "\u2603";
-    var big = new Uint8Array(300000);
+    var big = new Uint8Array(30000);
     for (var i = 0; i < big.length; i++) big[i] = bytes[1 + i % (bytes.length - 1)];
     globalThis.big = big;
-    for (var i = 0; i < 2000; i++) ("freed " + i + text + wide).slice(3);
+    for (var i = 0; i < 500; i++) ("freed " + i + text + wide).slice(3);
     new RegExp(text, "g").exec(text + text);
     console.log(text);
     switch (bytes[0]) {
