@@ -44,7 +44,7 @@ fn refuses_what_is_no_script_and_what_is_no_payload() {
     std::fs::write(&decoder, "function Decoder(bytes) {\n  return {;\n}").unwrap();
     let mut command = airlock(folder.path());
     let error = complaint(&run(command.args(["demo", "--payload", "00", "--decoder"]).arg(&decoder), ""));
-    assert!(error.contains("Decoder") && error.contains("line 2"), "{error}");
+    assert!(error.contains("the decoder cannot be loaded (line 2, column 10)"), "{error}");
     let mut command = airlock(folder.path());
     let error = complaint(&run(command.args(["demo", "--payload", "0g", "--decoder"]).arg(&decoder), ""));
     assert!(error.contains("hexadecimal"), "{error}");

@@ -77,8 +77,25 @@ impl Stranger {
     /// Starts `mosquitto_sub`; returns once the broker granted what it asked for.
     fn listen(network: &Network, app_id: &str, key: &str) -> Self {
         let port = network.stack.mqtt_address().unwrap().port().to_string();
-        let mut child = Command::new("mosquitto_sub")
-            .args(["-h", "127.0.0.1", "-p", &port, "-t", "+/devices/+/up", "-C", "1", "-d", "-u", app_id, "-P", key])
+        // Without stdbuf it would keep what it says to itself until it ends.
+        let mut child = Command::new("stdbuf")
+            .args([
+                "-oL",
+                "mosquitto_sub",
+                "-h",
+                "127.0.0.1",
+                "-p",
+                &port,
+                "-t",
+                "+/devices/+/up",
+                "-C",
+                "1",
+                "-d",
+                "-u",
+                app_id,
+                "-P",
+                key,
+            ])
             .stdout(Stdio::piped())
             .spawn()
             .expect("mosquitto_sub is installed: it is in the package mosquitto-clients");
