@@ -3,7 +3,7 @@
 set -eu
 
 edits=$(dirname "$0")/quickjs.sed
-edits_expected=5
+edits_expected=13
 
 for argument; do
     case $argument in

@@ -8,8 +8,13 @@
 # than with a trap.
 s/^#define JS_INTERRUPT_COUNTER_INIT 10000$/#define JS_INTERRUPT_COUNTER_INIT 1000 \/\* edit \*\//
 
+# A script that is out of fuel is blamed on the step before the target of the jump at which it was asked; so go on a
+# little, over steps that have no line of their own.
+s/if (unlikely(js_poll_interrupts(ctx)))/if (unlikely(js_poll_interrupts(ctx) \&\& (pc += 3))) \/* edit *\//
+
 # It notes the line of calls and operators only; so an unknown name and a property of undefined, the usual mistakes,
-# would be blamed on an earlier line, or on the first one of the function.
+# would be blamed on an earlier line, or on the first one of the function. Statements, names and properties get theirs.
+s/^    switch(tok = s->token.val) {$/    emit_source_loc(s); \/* edit *\/\n&/
 s/if (next_token(s)) { \/\* update line number before emitting code \*\//emit_source_loc(s); \/\* edit \*\/ &/
 /^                    emit_op(s, OP_get_field);$/ {
 N

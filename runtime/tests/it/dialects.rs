@@ -298,6 +298,8 @@ fn failures_name_the_line_of_the_users_own_text() {
         ("function Decoder() {\n  throw new Error('boom');\n}", Kind::Thrown, 2),
         ("function f(x) {\n  return x.y.z;\n}\nfunction Decoder() {\n  return f({});\n}", Kind::Thrown, 2),
         ("\n\nnull.x;\nfunction Decoder() {}", Kind::Thrown, 3),
+        ("function Decoder(b) {\n  return {\n    a: b[0],\n    c: missing };\n}", Kind::Thrown, 4),
+        ("function Decoder(b) {\n  for (;;)\n    ;\n}", Kind::Fuel, 3),
         ("function Decoder() {\n  var i = 0;\n  while (true) i++;\n}", Kind::Fuel, 3),
         ("function Decoder(n) {\n  return Decoder(n);\n}", Kind::Stack, 2),
     ] {
