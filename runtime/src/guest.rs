@@ -163,3 +163,60 @@ fn without(bytes: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
     kept.extend_from_slice(&bytes[next..]);
     kept
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: (u8, &[u8]) = (5, &[1, 0, 1]);
+    /// An immutable global 3, a mutable global 64 and a mutable global 0 of 64 bits.
+    const GLOBALS: (u8, &[u8]) =
+        (6, &[3, 0x7f, 0, 0x41, 3, 0x0b, 0x7f, 1, 0x41, 0xc0, 0, 0x0b, 0x7e, 1, 0x42, 0, 0x0b]);
+    const EXPORTS: (u8, &[u8]) = (7, b"\x03\x05stage\x03\x00\x0dstack_pointer\x03\x01\x04fuel\x03\x02");
+    /// "hello" at address 5.
+    const DATA: (u8, &[u8]) = (11, b"\x01\x00\x41\x05\x0b\x05hello");
+
+    fn module(sections: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut module = b"\0asm\x01\0\0\0".to_vec();
+        for (id, content) in sections {
+            module.extend([*id, content.len() as u8]);
+            module.extend_from_slice(content);
+        }
+        module
+    }
+
+    fn check_refused(sections: &[(u8, &[u8])], reason: &str) {
+        let error = Guest::parse(&module(sections)).err().expect("refused").to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+
+    #[test]
+    fn a_guest_is_taken_apart_into_code_and_memory() {
+        let guest = Guest::parse(&module(&[MEMORY, GLOBALS, EXPORTS, (12, &[1]), DATA])).unwrap();
+        assert_eq!(guest.code, module(&[MEMORY, GLOBALS, EXPORTS]));
+        assert_eq!(guest.memory.len(), WASM_PAGE_BYTES);
+        assert_eq!(&guest.memory[..12], b"\0\0\0\0\0hello\0\0");
+        assert_eq!((guest.stage, guest.stack_pointer), (3, 64));
+    }
+
+    #[test]
+    fn a_guest_with_other_state_is_refused() {
+        let hidden = [&[4], &GLOBALS.1[1..], &[0x7f, 1, 0x41, 0, 0x0b]].concat();
+        check_refused(&[MEMORY, (6, &hidden), EXPORTS, DATA], "mutable globals besides");
+        check_refused(&[MEMORY, GLOBALS, EXPORTS, (11, b"\x01\x01\x05hello")], "passive");
+        check_refused(&[(2, b"\x01\x01a\x01b\x00\x00"), MEMORY, GLOBALS, EXPORTS], "imports");
+        check_refused(&[MEMORY, GLOBALS, EXPORTS, (8, &[0])], "start function");
+        check_refused(&[(5, &[2, 0, 1, 0, 1]), GLOBALS, EXPORTS], "exactly one memory");
+    }
+
+    #[test]
+    fn a_guest_that_cannot_be_placed_is_refused() {
+        check_refused(&[MEMORY, GLOBALS, (7, b"\x01\x05stage\x03\x00"), DATA], "stack_pointer");
+        check_refused(
+            &[MEMORY, GLOBALS, EXPORTS, (11, b"\x01\x00\x41\xfd\xff\x03\x0b\x05hello")],
+            "outside of its memory",
+        );
+        check_refused(&[(5, &[1, 0, 0x81, 0x08]), GLOBALS, EXPORTS], "64 MiB");
+        assert!(Guest::parse(b"\0asm").is_err());
+    }
+}
