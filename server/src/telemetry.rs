@@ -28,7 +28,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { level: "info".to_owned(), format: LogFormat::Auto, listen: "127.0.0.1:9100".to_owned() }
+        Self { level: "info,mqtt5=error".to_owned(), format: LogFormat::Auto, listen: "127.0.0.1:9100".to_owned() }
     }
 }
 

@@ -10,7 +10,7 @@ use super::{AuthError, TokenError, exchanges::Exchanges, issuer::Issuer, verifie
 /// Knows who is calling.
 ///
 /// Tokens are checked here, with keys that are read from their issuer now and then. Access keys are exchanged at their
-/// issuer; the answer counts for 5 seconds.
+/// issuer; the answer counts for 2 seconds.
 pub struct Authenticator {
     issuers: BTreeMap<String, Issuer>,
     exchanges: Exchanges,
