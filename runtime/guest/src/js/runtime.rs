@@ -5,8 +5,9 @@ use javy::quickjs::qjs;
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 
-/// Part of the C stack that scripts may use; the rest is for built-ins that do not check.
-const STACK_BYTES_MAX: usize = 208 * 1024;
+/// Part of the C stack that scripts may use: about 400 calls deep. It is reached well before the host's own limit on the
+/// stack of WebAssembly, which traps and knows no line, and leaves the rest to built-ins that do not check.
+const STACK_BYTES_MAX: usize = 128 * 1024;
 
 /// The engine that all realms share.
 #[derive(Clone, Copy)]
