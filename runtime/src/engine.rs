@@ -46,7 +46,7 @@ pub struct Engine {
     pub(crate) guest: Guest,
     pub(crate) creator: Arc<Creator>,
     pub(crate) watchdog: Watchdog,
-    pub(crate) scanner: Option<Scanner>,
+    scanner: Option<Scanner>,
     reset: Reset,
     /// The guest's first memory, from which function sets are loaded.
     first: Image,
@@ -126,6 +126,16 @@ impl Engine {
         mapping.lay(image)?;
         self.watchdog.watch(&mapping);
         Ok(mapping)
+    }
+
+    /// The page faults of this thread so far, where that makes a scan unnecessary.
+    pub(crate) fn faults(&self) -> Option<u64> {
+        self.scanner.as_ref().and_then(Scanner::faults)
+    }
+
+    /// Makes `mapping` the `image` that was laid there; `still` as in [`Mapping::restore`].
+    pub(crate) fn restore(&self, mapping: &Mapping, image: &Image, still: bool) -> io::Result<()> {
+        mapping.restore(image, self.reset, self.scanner.as_ref(), still)
     }
 
     fn first_instance(&self) -> Result<Instance, Error> {

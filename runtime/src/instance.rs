@@ -114,9 +114,9 @@ impl Instance {
         self.memory.data(&self.store)
     }
 
-    /// Whether it can take another message once the mapping is put back as an image of `bytes`.
+    /// Whether it has not grown beyond `bytes`, so that putting back the mapping makes it as new.
     pub(crate) fn is_reusable(&self, bytes: usize) -> bool {
-        !self.trapped && self.memory.data_size(&self.store) == bytes
+        self.memory.data_size(&self.store) == bytes
     }
 
     /// Whether its last call ended in a trap, or with a reply that cannot be read.

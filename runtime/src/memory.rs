@@ -40,6 +40,8 @@ struct Access {
     used: bool,
     /// Whether the watchdog closed it.
     closed: bool,
+    /// Offsets of the pages that are not those of the image's file, as of the last scan.
+    changed: Vec<Range<usize>>,
 }
 
 // SAFETY: the address space belongs to the value; who may touch its bytes is said above and kept by `Instance`.
@@ -64,6 +66,7 @@ impl Mapping {
         self.hide(image.len()..access.open_bytes.max(image.len()))?;
         // In this order, so that a failure leaves nothing open that is not the image.
         access.open_bytes = 0;
+        access.changed.clear();
         let (flags, open) = (MapFlags::PRIVATE | MapFlags::FIXED, ProtFlags::READ | ProtFlags::WRITE);
         let base = self.base.as_ptr().cast();
         match image.file() {
@@ -84,10 +87,24 @@ impl Mapping {
     }
 
     /// Puts back what a message changed. `image` is what was laid before.
-    pub(crate) fn restore(&self, image: &Image, reset: Reset, scanner: Option<&Scanner>) -> io::Result<()> {
+    ///
+    /// `still` says that the thread met no page fault since the memory was last put back. Then no further page can have
+    /// changed, since the first write to a page of the file is a fault, and the last scan still holds.
+    pub(crate) fn restore(
+        &self,
+        image: &Image,
+        reset: Reset,
+        scanner: Option<&Scanner>,
+        still: bool,
+    ) -> io::Result<()> {
         self.shrink(image.len())?;
         match (reset, scanner) {
-            (Reset::PageScan, Some(scanner)) => self.copy_back(image, scanner),
+            (Reset::PageScan, Some(scanner)) => {
+                if !still {
+                    self.scan(image, scanner)?;
+                }
+                self.copy_back(image)
+            }
             (Reset::PageScan | Reset::Remap, _) if image.file().is_some() => self.drop_changed(image),
             _ => self.lay(image),
         }
@@ -121,12 +138,9 @@ impl Mapping {
         Ok(std::mem::take(&mut access.used) || access.deadline.is_some())
     }
 
-    /// The bytes in pages that are not those of the image.
-    pub(crate) fn changed_bytes(&self, scanner: &Scanner) -> io::Result<usize> {
-        let base = self.base.as_ptr() as usize;
-        let mut bytes = 0;
-        scanner.changed(base..base + self.lock().open_bytes, |changed| bytes += changed.len())?;
-        Ok(bytes)
+    /// The bytes in pages that were not those of the image when it was last put back.
+    pub(crate) fn changed_bytes(&self) -> usize {
+        self.lock().changed.iter().map(Range::len).sum()
     }
 
     /// Writes one byte as a guest would. Not for use while a guest runs on it.
@@ -201,21 +215,27 @@ impl Mapping {
         Ok(())
     }
 
-    fn copy_back(&self, image: &Image, scanner: &Scanner) -> io::Result<()> {
+    fn scan(&self, image: &Image, scanner: &Scanner) -> io::Result<()> {
         let base = self.base.as_ptr() as usize;
-        let mut copied_bytes = 0;
-        scanner.changed(base..base + image.len(), |changed| {
-            let offset = changed.start - base;
-            copied_bytes += changed.len();
-            // SAFETY: the kernel names only pages of the range asked for, which is as long as the image.
-            unsafe {
-                ptr::copy_nonoverlapping(image.as_ptr().add(offset), self.base.as_ptr().add(offset), changed.len());
-            };
-        })?;
+        let mut access = self.lock();
+        access.changed.clear();
+        scanner.changed(base..base + image.len(), |run| access.changed.push(run.start - base..run.end - base))
+    }
+
+    fn copy_back(&self, image: &Image) -> io::Result<()> {
+        let access = self.lock();
+        for run in &access.changed {
+            let Some(good) = image.get(run.clone()) else { return Err(io::ErrorKind::InvalidData.into()) };
+            // SAFETY: as long as the image, this memory is accessible, and no guest runs on it.
+            unsafe { ptr::copy_nonoverlapping(good.as_ptr(), self.base.as_ptr().add(run.start), good.len()) };
+        }
+        let copied_bytes = access.changed.iter().map(Range::len).sum::<usize>();
+        drop(access);
         if copied_bytes > RESIDENT_BYTES_MAX { self.drop_changed(image) } else { Ok(()) }
     }
 
     fn drop_changed(&self, image: &Image) -> io::Result<()> {
+        self.lock().changed.clear();
         // SAFETY: our own address space; private pages of a file come back as the file has them.
         unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), image.len(), Advice::LinuxDontNeed) }?;
         Ok(())

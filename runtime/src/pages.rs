@@ -1,22 +1,33 @@
 //! Asks the kernel which pages of a mapping are no longer those of the file behind it.
-#![allow(unsafe_code, reason = "the one system call that no library wraps")]
+#![allow(unsafe_code, reason = "two system calls that no library wraps")]
 
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr;
 
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+use rustix::mm::{MapFlags, ProtFlags};
 
 /// Answers for the memory of this process (Linux 6.7 and later).
 pub(crate) struct Scanner {
     pagemap: File,
+    counts_faults: bool,
 }
 
 impl Scanner {
     /// Opens the kernel's view of this process.
     pub(crate) fn open() -> io::Result<Self> {
-        Ok(Self { pagemap: File::open("/proc/self/pagemap")? })
+        Ok(Self { pagemap: File::open("/proc/self/pagemap")?, counts_faults: is_fault_counted()? })
+    }
+
+    /// The page faults that the calling thread has met; `None` where the system does not count them.
+    ///
+    /// Asking takes a fraction of a scan, and without a fault in between a scan has nothing new to say.
+    pub(crate) fn faults(&self) -> Option<u64> {
+        self.counts_faults.then(faults).flatten()
     }
 
     /// Calls `found` with each run of changed pages in the addresses of `range`, which begins and ends on a page.
@@ -38,6 +49,33 @@ impl Scanner {
         }
         Ok(())
     }
+}
+
+/// Touches pages that nobody has touched, which must count.
+fn is_fault_counted() -> io::Result<bool> {
+    const BYTES: usize = 4 * 65_536;
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let fresh = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), BYTES, access, flags) }?;
+    let before = faults();
+    // SAFETY: inside the mapping that was just made.
+    unsafe { fresh.cast::<u8>().write_volatile(1) };
+    let after = faults();
+    // SAFETY: the mapping that was just made, which nobody refers to.
+    unsafe { rustix::mm::munmap(fresh, BYTES) }?;
+    Ok(before.is_some() && after > before)
+}
+
+fn faults() -> Option<u64> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes a whole `rusage`, of which all zeros is one too.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) != 0 {
+            return None;
+        }
+        usage.assume_init()
+    };
+    u64::try_from(usage.ru_minflt.checked_add(usage.ru_majflt)?).ok()
 }
 
 /// Runs of pages asked for at once: more than a message of an ordinary function leaves.

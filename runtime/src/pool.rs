@@ -130,10 +130,7 @@ impl CallJob {
             return;
         }
         let report = catch_unwind(AssertUnwindSafe(|| sandbox.call(&self.functions, &self.call)));
-        let report = report.unwrap_or_else(|_| {
-            sandbox.forget();
-            Report::of(Err(panicked()))
-        });
+        let report = report.unwrap_or_else(|_| Report::of(Err(panicked())));
         // The asker may have gone by now; then nobody misses the report.
         let _ = self.done.send(report);
     }

@@ -59,11 +59,6 @@ impl Sandbox {
         report
     }
 
-    /// Throws away all instances, whatever state they are in.
-    pub(crate) fn forget(&mut self) {
-        self.hot.clear();
-    }
-
     /// What the next message of `functions` would find in its memory.
     #[doc(hidden)]
     pub fn next_memory(&mut self, functions: &Functions) -> Option<Vec<u8>> {
@@ -71,8 +66,9 @@ impl Sandbox {
     }
 
     fn run(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
-        let index = self.hot(functions).map_err(Error::Memory)?;
-        let hot = &mut self.hot[index];
+        // Out of the list until it is put back: what a panic leaves behind must not meet another message.
+        let mut hot = self.take(functions).map_err(Error::Memory)?;
+        let faults = self.engine.faults();
         let mut instance = match hot.instance.take() {
             Some(instance) => instance,
             None => Instance::start(&self.engine, &hot.mapping, hot.image.len())?,
@@ -81,52 +77,47 @@ impl Sandbox {
         let deadline = deadline(start, limits.time_ms_max);
         let (errand, request) = (Errand::Call(first), self.request.as_bytes());
         let run = instance.run(&self.engine, &Task { errand, request, fuel: limits.fuel, deadline });
-        if let Err(error) = hot.put_back(instance, &self.engine) {
-            // Nothing of it may meet another message.
-            self.hot.swap_remove(index);
-            tracing::error!(%error, "failed to put back the memory of a sandbox, made a new one");
+        let still = faults.is_some() && faults == self.engine.faults();
+        match hot.put_back(instance, &self.engine, still) {
+            Ok(()) => self.hot.push(hot),
+            Err(error) => tracing::error!(%error, "failed to put back the memory of a sandbox, will make a new one"),
         }
         Ok(run)
     }
 
-    /// The place of `functions` among the hot ones, mapped now if they were not.
-    fn hot(&mut self, functions: &Functions) -> io::Result<usize> {
+    /// Takes `functions` out of the hot ones, or maps them now.
+    fn take(&mut self, functions: &Functions) -> io::Result<Hot> {
         self.calls += 1;
         let hash = functions.hash();
-        let index = match self.hot.iter().position(|hot| hot.hash == hash) {
-            Some(index) => index,
+        let mut hot = match self.hot.iter().position(|hot| hot.hash == hash) {
+            Some(index) => self.hot.swap_remove(index),
             None => self.map(functions)?,
         };
-        self.hot[index].last_call = self.calls;
-        Ok(index)
+        hot.last_call = self.calls;
+        Ok(hot)
     }
 
-    fn map(&mut self, functions: &Functions) -> io::Result<usize> {
+    /// Maps `functions`, in place of those that were used longest ago if there are too many.
+    fn map(&mut self, functions: &Functions) -> io::Result<Hot> {
         let coldest = (0..self.hot.len()).min_by_key(|index| self.hot[*index].last_call);
         if let Some(coldest) = coldest.filter(|_| self.hot.len() >= self.engine.settings().hot_max.max(1)) {
             self.hot.swap_remove(coldest);
         }
         let image = self.engine.image(functions)?;
         let mapping = self.engine.mapping(&image)?;
-        self.hot.push(Hot { hash: functions.hash(), image, mapping, instance: None, last_call: 0 });
-        Ok(self.hot.len() - 1)
+        Ok(Hot { hash: functions.hash(), image, mapping, instance: None, last_call: 0 })
     }
 }
 
 impl Hot {
     /// Makes the memory what it was before the message, and keeps the instance if nothing else of it changed.
-    fn put_back(&mut self, instance: Instance, engine: &Engine) -> io::Result<()> {
-        if instance.is_reusable(self.image.len()) {
-            self.mapping.restore(&self.image, engine.reset(), engine.scanner.as_ref())?;
-            self.instance = Some(instance);
-        } else if instance.has_trapped() {
+    fn put_back(&mut self, instance: Instance, engine: &Engine, still: bool) -> io::Result<()> {
+        if instance.has_trapped() {
             drop(instance);
-            self.mapping.lay(&self.image)?;
-        } else {
-            drop(instance);
-            self.mapping.restore(&self.image, engine.reset(), engine.scanner.as_ref())?;
+            return self.mapping.lay(&self.image);
         }
-        Ok(())
+        self.instance = instance.is_reusable(self.image.len()).then_some(instance);
+        engine.restore(&self.mapping, &self.image, still)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use airlock_runtime::{Call, Engine, Entry, Functions, Kind, Sandbox, Slot};
+use airlock_runtime::{Call, Engine, Entry, Functions, Kind, Reset, Sandbox, Slot};
 
 use crate::rig::{RESETS, Rig, call, fields, settings};
 
@@ -86,6 +86,21 @@ fn nothing_survives_a_message_that_the_clock_ended() {
         let first = rig.sandbox.next_memory(&functions).unwrap();
         let failure = rig.sandbox.call(&functions, &hiding(2)).result.unwrap_err();
         assert_eq!((failure.kind, failure.slot), (Kind::Time, Slot::Decoder), "{reset:?}");
+        check_clean(&mut rig.sandbox, &functions, &first);
+    }
+}
+
+#[test]
+fn nothing_survives_a_message_that_met_no_page_fault() {
+    // From the second equal message on, all pages are there already, and the host need not ask which have changed.
+    let mut rig = Rig::with_reset(Reset::PageScan);
+    let functions = rig.load_in(Slot::Decoder, HIDE);
+    rig.decode(&functions, b"00");
+    let first = rig.sandbox.next_memory(&functions).unwrap();
+    for round in 0..30_u8 {
+        let ending = if round % 10 == 9 { 1 } else { 0 };
+        let report = rig.sandbox.call(&functions, &hiding(ending));
+        assert_eq!(report.result.is_ok(), ending == 0);
         check_clean(&mut rig.sandbox, &functions, &first);
     }
 }
