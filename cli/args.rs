@@ -98,8 +98,9 @@ pub struct Demo {
     /// Payload that your decoder gets, in hexadecimal
     #[arg(long, value_name = "HEX", requires = "decoder", value_parser = payload)]
     pub payload: Option<Payload>,
-    /// Port that your decoder gets
+    /// Port that your decoder gets; 0 belongs to LoRaWAN itself
     #[arg(long, value_name = "N", default_value_t = 1, requires = "decoder")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..))]
     pub port: u8,
 }
 

@@ -4,7 +4,7 @@
 
 mod sample;
 
-use std::{fs, net::SocketAddr, time::Duration};
+use std::{env, fs, net::SocketAddr, time::Duration};
 
 use anyhow::{Context, bail};
 use api::{
@@ -141,6 +141,8 @@ struct Stage {
     handler: HandlerClient,
     listener: DataClient,
     app_id: AppId,
+    /// One of its devices.
+    device: &'static str,
     password: Secret,
     key: AccessKey,
 }
@@ -161,7 +163,8 @@ impl Stage {
             handler.set_device(device.into()).await?;
         }
         let listener = subscribe::listen(&network.mqtt_address().await?, &app_id, Credential::Key(key.clone())).await?;
-        Ok(Self { handler, listener, app_id, password, key })
+        let device = script.devices()[0];
+        Ok(Self { handler, listener, app_id, device, password, key })
     }
 
     /// Sends one uplink, waits for it, shows it, and says whether it has the right fields.
@@ -177,8 +180,9 @@ impl Stage {
             loop {
                 let message = self.listener.next().await?;
                 match serde_json::from_slice::<Uplink>(&message.payload) {
-                    Ok(uplink) => return anyhow::Ok(uplink),
-                    Err(_) => say(subscribe::line(&message.topic, &message.payload))?,
+                    Ok(uplink) if is_answer(&uplink, dev_id, &sent) => return anyhow::Ok(uplink),
+                    // Somebody tried the commands below, or a function failed.
+                    _ => say(subscribe::line(&message.topic, &message.payload))?,
                 }
             }
         };
@@ -187,7 +191,7 @@ impl Stage {
             .with_context(|| format!("the uplink of {dev_id} did not arrive over MQTT"))??;
         let line = subscribe::uplink_line(&uplink);
         say(format_args!("{line}  {} µs, {} fuel", cost.microseconds, cost.fuel))?;
-        is_right(&uplink, dev_id, &sent)
+        has_right_fields(&uplink, &sent)
     }
 
     fn introduction(&self, stack: &Stack) -> String {
@@ -196,10 +200,12 @@ impl Stage {
 
     /// What to try against the running stack, credentials included.
     fn commands(&self, stack: &Stack, mqtt: SocketAddr) -> String {
+        // However this program was started: it need not be in the path.
+        let airlock = env::current_exe().map_or_else(|_| "airlock".to_owned(), |path| path.display().to_string());
         let (app_id, key) = (&self.app_id, self.key.expose());
         let settings = stack.settings();
-        let options = format!(
-            "--data {} --auth-server {} --discovery-address {}",
+        let command = format!(
+            "{airlock} --data {} --auth-server {} --discovery-address {}",
             settings.data_dir.display(),
             settings.client.auth_server,
             settings.client.discovery_address,
@@ -208,12 +214,12 @@ impl Stage {
         format!(
             "\nIt goes on until Ctrl-C. Meanwhile, in another terminal:\n\n  \
              mosquitto_sub -h {host} -p {port} -t '+/devices/+/up' -u {app_id} -P {key}\n  \
-             echo {password} | airlock {options} user login {USERNAME} --password-stdin\n  \
-             airlock {options} applications select {app_id}\n  \
-             airlock {options} devices list\n  \
-             airlock {options} devices simulate {device} 01F4A0A5\n",
+             echo {password} | {command} user login {USERNAME} --password-stdin\n  \
+             {command} applications select {app_id}\n  \
+             {command} devices list\n  \
+             {command} devices simulate {device} 01F4A0A5\n",
             password = self.password.expose(),
-            device = DEVICES[0],
+            device = self.device,
         )
     }
 }
@@ -242,16 +248,19 @@ async fn register(
     Ok((token, key))
 }
 
-fn is_right(uplink: &Uplink, dev_id: &DevId, sent: &Uplinked) -> anyhow::Result<bool> {
+/// Whether this uplink is what became of the one that was sent.
+fn is_answer(uplink: &Uplink, dev_id: &DevId, sent: &Uplinked) -> bool {
+    uplink.dev_id == *dev_id && uplink.port == sent.port && uplink.payload_raw.as_deref() == Some(&sent.payload[..])
+}
+
+fn has_right_fields(uplink: &Uplink, sent: &Uplinked) -> anyhow::Result<bool> {
     let fields =
         uplink.payload_fields.as_ref().map(|fields| serde_json::from_str::<Value>(fields.get())).transpose()?;
-    let fields_right = match (&sent.fields, &fields) {
+    Ok(match (&sent.fields, &fields) {
         (Some(expected), Some(fields)) => sample::same(expected, fields),
         (None, fields) => fields.is_some(),
         (Some(_), None) => false,
-    };
-    let payload_right = uplink.payload_raw.as_deref() == Some(&sent.payload[..]);
-    Ok(fields_right && payload_right && uplink.dev_id == *dev_id && uplink.port == sent.port)
+    })
 }
 
 fn random_password(random: &dyn Random) -> Secret {
