@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::functions::Functions;
 use crate::guest::Guest;
-use crate::heap::Heap;
+use crate::heap::{self, Heap};
 use crate::image::Image;
 use crate::instance::{Errand, Growth, Instance, Task};
 use crate::memory::{GUARD_BYTES, Mapping, RESERVED_BYTES};
@@ -75,7 +75,7 @@ impl Engine {
             watchdog: Watchdog::start(tick).map_err(Error::Thread)?,
             scanner: reset.scanner().map_err(Error::Memory)?,
             reset,
-            first: reset.image(guest.memory.to_vec()).map_err(Error::Memory)?,
+            first: reset.image(guest.memory.len(), heap::pieces(&guest.memory)).map_err(Error::Memory)?,
             guest,
             settings: settings.clone(),
         })
@@ -108,7 +108,13 @@ impl Engine {
         let run = instance.run(self, &Task { errand: Errand::Load, request: request.as_bytes(), fuel, deadline });
         let dialects = reply::load(&run.reply?).ok_or_else(|| nonsense(Slot::Decoder))??;
         let heap = Heap::between(&self.guest.memory, instance.memory());
-        Ok(Functions::new(sources.hash(), dialects, run.fuel, heap))
+        let (kept, kept_max) = (heap.kept_bytes(), self.limits().kept_bytes_max);
+        let functions = Functions::new(sources.hash(), dialects, run.fuel, heap);
+        if kept > kept_max {
+            let text = format!("leaves {kept} bytes behind when it is evaluated, {kept_max} are allowed");
+            return Err(Failure::new(functions.first(), Kind::Memory, text));
+        }
+        Ok(functions)
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -117,7 +123,8 @@ impl Engine {
 
     /// The image of `functions`, shared with every other sandbox that has it mapped.
     pub(crate) fn image(&self, functions: &Functions) -> io::Result<Arc<Image>> {
-        functions.image(&self.guest.memory, |memory| self.reset.image(memory))
+        let heap = functions.heap();
+        functions.image(|| self.reset.image(heap.len(), heap::pieces(&self.guest.memory).chain(heap.pieces())))
     }
 
     /// Address space that the watchdog watches, laid with `image`.

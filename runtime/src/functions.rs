@@ -54,17 +54,18 @@ impl Functions {
         Slot::ALL.into_iter().find(|slot| self.dialect(*slot).is_some()).unwrap_or(Slot::Decoder)
     }
 
-    /// The memory that each message starts from: the one that others map just now, or made by `make` from the whole.
-    pub(crate) fn image(
-        &self,
-        first: &[u8],
-        make: impl FnOnce(Vec<u8>) -> io::Result<Image>,
-    ) -> io::Result<Arc<Image>> {
+    /// What evaluation left.
+    pub(crate) fn heap(&self) -> &Heap {
+        &self.loaded.heap
+    }
+
+    /// The memory that each message starts from: the one that others map just now, or a new one by `make`.
+    pub(crate) fn image(&self, make: impl FnOnce() -> io::Result<Image>) -> io::Result<Arc<Image>> {
         let mut shared = self.loaded.image.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(image) = shared.upgrade() {
             return Ok(image);
         }
-        let image = Arc::new(make(self.loaded.heap.memory(first))?);
+        let image = Arc::new(make()?);
         *shared = Arc::downgrade(&image);
         Ok(image)
     }

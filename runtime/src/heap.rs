@@ -5,6 +5,15 @@ use crate::guest::WASM_PAGE_BYTES;
 /// The bytes of one page of the difference; the machine's page is usually the same.
 const PAGE_BYTES: usize = 4096;
 
+/// Bytes and where in a memory they go.
+pub(crate) type Piece<'a> = (usize, &'a [u8]);
+
+/// What of `memory` is not zero, in whole pages.
+pub(crate) fn pieces(memory: &[u8]) -> impl Iterator<Item = Piece<'_>> {
+    let pages = memory.chunks(PAGE_BYTES).enumerate().map(|(number, page)| (number * PAGE_BYTES, page));
+    pages.filter(|(_, page)| page.iter().any(|byte| *byte != 0))
+}
+
 /// A memory, kept as its difference from the guest's first one: tens to hundreds of pages instead of all of them.
 pub(crate) struct Heap {
     len: usize,
@@ -31,15 +40,15 @@ impl Heap {
         Self { len: memory.len(), pages: pages.into(), bytes: bytes.into() }
     }
 
-    /// The whole memory again.
-    pub(crate) fn memory(&self, first: &[u8]) -> Vec<u8> {
-        let mut memory = first.to_vec();
-        memory.resize(self.len, 0);
-        for (number, page) in self.pages.iter().zip(self.bytes.chunks_exact(PAGE_BYTES)) {
-            let start = *number as usize * PAGE_BYTES;
-            memory[start..start + PAGE_BYTES].copy_from_slice(page);
-        }
-        memory
+    /// The length of the whole memory.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The difference: where each page goes and what it holds.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let places = self.pages.iter().map(|number| *number as usize * PAGE_BYTES);
+        places.zip(self.bytes.chunks_exact(PAGE_BYTES))
     }
 
     /// The bytes that are kept for it.
@@ -62,7 +71,12 @@ mod tests {
         *memory.last_mut().unwrap() = 3;
         let heap = Heap::between(&first, &memory);
         assert_eq!(heap.pages.as_ref(), [1, 31]);
-        assert_eq!(heap.memory(&first), memory);
+        let mut again = vec![0; heap.len()];
+        for (start, bytes) in pieces(&first).chain(heap.pieces()) {
+            again[start..start + bytes.len()].copy_from_slice(bytes);
+        }
+        assert_eq!(again, memory);
+        assert_eq!(pieces(&first).map(|(start, _)| start).collect::<Vec<_>>(), [0]);
         assert_eq!(heap.kept_bytes(), 2 * PAGE_BYTES);
     }
 }

@@ -1,13 +1,17 @@
 //! The memory that every message of one function set starts from, in a form that can be mapped.
 #![allow(unsafe_code, reason = "maps a sealed file to read it")]
 
+use std::fs::File;
 use std::io;
 use std::ops::Deref;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::heap::Piece;
 
 /// Bytes that never change; whole Wasm pages of them.
 pub(crate) enum Image {
@@ -18,19 +22,28 @@ pub(crate) enum Image {
 }
 
 impl Image {
-    /// Puts `bytes` into a sealed file.
-    pub(crate) fn in_file(bytes: &[u8]) -> io::Result<Self> {
+    /// Puts `pieces` into a sealed file of `len` bytes; zeros elsewhere take no room until they are read.
+    pub(crate) fn in_file<'a>(len: usize, pieces: impl Iterator<Item = Piece<'a>>) -> io::Result<Self> {
         let file = rustix::fs::memfd_create("airlock-image", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        let mut written = 0;
-        while written < bytes.len() {
-            written += rustix::io::pwrite(&file, &bytes[written..], written as u64)?;
+        let file = File::from(file);
+        file.set_len(len as u64)?;
+        for (start, bytes) in pieces {
+            file.write_all_at(bytes, start as u64)?;
         }
         rustix::fs::fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
         // SAFETY: a new mapping at an address of the kernel's choice, of a file that can no longer shrink.
-        let base =
-            unsafe { rustix::mm::mmap(ptr::null_mut(), bytes.len(), ProtFlags::READ, MapFlags::PRIVATE, &file, 0) }?;
+        let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::PRIVATE, &file, 0) }?;
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self::File(ImageFile { file, base, len: bytes.len() }))
+        Ok(Self::File(ImageFile { file, base, len }))
+    }
+
+    /// Puts `pieces` on the heap, between zeros.
+    pub(crate) fn on_heap<'a>(len: usize, pieces: impl Iterator<Item = Piece<'a>>) -> Self {
+        let mut memory = vec![0; len];
+        for (start, bytes) in pieces {
+            memory[start..start + bytes.len()].copy_from_slice(bytes);
+        }
+        Self::Heap(memory.into())
     }
 
     /// The file behind it, if there is one.
@@ -56,7 +69,7 @@ impl Deref for Image {
 
 /// A sealed file and a mapping to read it by.
 pub(crate) struct ImageFile {
-    file: OwnedFd,
+    file: File,
     base: NonNull<u8>,
     len: usize,
 }

@@ -1,8 +1,10 @@
 //! The ways to put a memory back after a message, and which of them this system can do.
 
 use std::io;
+use std::iter;
 
 use crate::guest::WASM_PAGE_BYTES;
+use crate::heap::Piece;
 use crate::image::Image;
 use crate::memory::Mapping;
 use crate::pages::Scanner;
@@ -33,11 +35,11 @@ impl Reset {
         }
     }
 
-    /// Puts `memory` where memories of this kind are mapped from.
-    pub(crate) fn image(self, memory: Vec<u8>) -> io::Result<Image> {
+    /// Puts a memory of `len` bytes where memories of this kind are mapped from.
+    pub(crate) fn image<'a>(self, len: usize, pieces: impl Iterator<Item = Piece<'a>>) -> io::Result<Image> {
         match self {
-            Self::PageScan | Self::Remap => Image::in_file(&memory),
-            Self::Copy => Ok(Image::Heap(memory.into())),
+            Self::PageScan | Self::Remap => Image::in_file(len, pieces),
+            Self::Copy => Ok(Image::on_heap(len, pieces)),
         }
     }
 
@@ -49,7 +51,8 @@ impl Reset {
     /// Tries it on a small memory; also false where it would work but name pages that nobody changed.
     fn works(self) -> io::Result<bool> {
         const CHANGED: usize = WASM_PAGE_BYTES;
-        let image = self.image((0..2 * WASM_PAGE_BYTES).map(|index| (index / 7) as u8).collect())?;
+        let memory: Vec<u8> = (0..2 * WASM_PAGE_BYTES).map(|index| (index / 7) as u8).collect();
+        let image = self.image(memory.len(), iter::once((0, memory.as_slice())))?;
         let scanner = self.scanner()?;
         let mapping = Mapping::reserve()?;
         mapping.lay(&image)?;

@@ -15,7 +15,7 @@ pub struct Settings {
     pub workers: usize,
     /// Messages that may wait for one worker; more are refused.
     pub queue_max: usize,
-    /// Function sets that one worker keeps mapped; each takes up to 1 MiB of memory.
+    /// Function sets that one worker keeps mapped; each takes up to 3 MiB of memory and an open file.
     pub hot_max: usize,
     /// What one function set and one message may use.
     pub limits: Limits,
@@ -42,6 +42,9 @@ pub struct Limits {
     pub memory_bytes_max: usize,
     /// JavaScript heap inside that memory, in bytes; beyond it a function sees an out-of-memory error.
     pub heap_bytes_max: u32,
+    /// What evaluating a function set may leave in that heap, in bytes: it is kept for as long as the set is loaded.
+    /// The largest published codecs leave less than 1 MiB.
+    pub kept_bytes_max: usize,
     /// Wall-clock time of one message, in milliseconds; an alarm rather than a limit, fuel should end it first.
     pub time_ms_max: u64,
     /// Wall-clock time of parsing and evaluating a function set, in milliseconds.
@@ -56,6 +59,7 @@ impl Default for Limits {
             load_fuel: 1_000_000_000,
             memory_bytes_max: 16 << 20,
             heap_bytes_max: 12 << 20,
+            kept_bytes_max: 4 << 20,
             time_ms_max: 1_000,
             load_time_ms_max: 5_000,
         }
