@@ -6,21 +6,21 @@ use axum::{
     Router,
     body::{Body, HttpBody},
     extract::{DefaultBodyLimit, MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, Version, header},
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use futures::FutureExt;
 use http_body_util::Limited;
 use tokio::time::Instant;
-use tonic::{Code, Status};
+use tonic::Status;
 use tracing::Instrument;
 use types::{Kind, Random};
 
 use super::{Server, Site};
 use crate::{
     reply::{ErrorReply, Shape},
-    status::INTERNAL,
+    status::{self, INTERNAL},
 };
 
 /// The header that names a request, for finding it in the log.
@@ -35,6 +35,32 @@ struct Guard {
     timeout: Duration,
 }
 
+/// What a request speaks, and what its errors are told in.
+#[derive(Clone, Copy)]
+enum Protocol {
+    Rest,
+    Grpc,
+}
+
+impl Protocol {
+    /// gRPC only where nothing speaks against it: the content type is but what a stranger says.
+    fn of(request: &Request) -> Self {
+        let says_grpc = || {
+            let content_type = request.headers().get(header::CONTENT_TYPE);
+            content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
+        };
+        let is_grpc = request.version() == Version::HTTP_2 && names_a_method(request.uri().path()) && says_grpc();
+        if is_grpc { Self::Grpc } else { Self::Rest }
+    }
+
+    fn refuse(self, shape: Shape, kind: Kind, message: impl Into<String>) -> Response {
+        match self {
+            Self::Rest => ErrorReply::new(shape, kind, message).into_response(),
+            Self::Grpc => Status::new(status::grpc(kind), message).into_http(),
+        }
+    }
+}
+
 /// The router of `site` with the guard around it, and with answers for what it has no route for.
 pub(super) fn wrap(site: Site, server: &Server) -> Router {
     let guard = Arc::new(Guard {
@@ -46,10 +72,11 @@ pub(super) fn wrap(site: Site, server: &Server) -> Router {
     });
     let shape = site.shape;
     site.router
-        .fallback(async move |request: Request| not_found(shape, request.headers()))
+        .fallback(async move |request: Request| not_found(shape, &request))
         .method_not_allowed_fallback(async move || method_not_allowed(shape))
-        // The guard bounds the body itself, so that what is no JSON is bounded too.
-        .layer(DefaultBodyLimit::disable())
+        // The guard bounds bodies itself, but not those of gRPC, whose messages tonic bounds. A handler that takes one
+        // for its own all the same reads no more of it than of any other.
+        .layer(DefaultBodyLimit::max(server.settings.body_bytes_max))
         .layer(from_fn_with_state(guard, pass))
 }
 
@@ -75,50 +102,43 @@ async fn pass(State(guard): State<Arc<Guard>>, route: Option<MatchedPath>, reque
 impl Guard {
     /// The answer of the service, or ours when it has none.
     async fn answer(&self, request: Request, next: Next) -> Response {
-        let is_grpc = is_grpc(request.headers());
+        let protocol = Protocol::of(&request);
         let answer = async {
-            if is_grpc {
-                // A stream may last and grow; tonic bounds each message of it.
-                return next.run(request).await;
-            }
-            match self.bounded(request) {
-                Ok(request) => self.in_time(next.run(request)).await,
-                Err(refusal) => refusal.into_response(),
-            }
+            let request = match protocol {
+                Protocol::Rest => match self.bounded(request) {
+                    Ok(request) => request,
+                    Err(refusal) => return refusal.into_response(),
+                },
+                // A stream may grow; tonic bounds each message of it.
+                Protocol::Grpc => request,
+            };
+            self.in_time(protocol, next.run(request)).await
         };
-        match AssertUnwindSafe(answer).catch_unwind().await {
-            Ok(response) => response,
-            Err(_) => {
-                // What it said is on the standard error already: the panic hook wrote it.
-                tracing::error!("a request failed through a panic");
-                if is_grpc {
-                    return Status::internal(INTERNAL).into_http();
-                }
-                self.refuse(Kind::Internal, INTERNAL).into_response()
-            }
-        }
+        AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
+            // What it said is on the standard error already: the panic hook wrote it.
+            tracing::error!("a request failed through a panic");
+            protocol.refuse(self.shape, Kind::Internal, INTERNAL)
+        })
     }
 
     /// The request with a body that ends at the limit; refused at once when it says that it is larger.
     fn bounded(&self, request: Request) -> Result<Request, ErrorReply> {
         let limit = self.body_bytes_max;
         if request.body().size_hint().lower() > limit as u64 {
-            return Err(self.refuse(Kind::TooLarge, format!("body not valid: must have {limit} bytes at most")));
+            let message = format!("body not valid: must have {limit} bytes at most");
+            return Err(ErrorReply::new(self.shape, Kind::TooLarge, message));
         }
         Ok(request.map(|body| Body::new(Limited::new(body, limit))))
     }
 
-    async fn in_time(&self, answer: impl Future<Output = Response>) -> Response {
+    /// The answer if it begins in time; a stream may go on for longer.
+    async fn in_time(&self, protocol: Protocol, answer: impl Future<Output = Response>) -> Response {
         let limit = self.timeout;
         tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
             tracing::warn!("a request took too long");
-            self.refuse(Kind::Timeout, format!("no answer within {} ms: try again later", limit.as_millis()))
-                .into_response()
+            let message = format!("no answer within {} ms: try again later", limit.as_millis());
+            protocol.refuse(self.shape, Kind::Timeout, message)
         })
-    }
-
-    fn refuse(&self, kind: Kind, message: impl Into<String>) -> ErrorReply {
-        ErrorReply::new(self.shape, kind, message)
     }
 
     fn request_id(&self) -> String {
@@ -128,18 +148,17 @@ impl Guard {
     }
 }
 
-fn is_grpc(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.starts_with("application/grpc"))
+/// Whether a path is `/package.Service/Method`; no REST path that takes a body has a dot in its first part.
+fn names_a_method(path: &str) -> bool {
+    let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    parts.is_some_and(|(service, method)| service.contains('.') && !method.is_empty() && !method.contains('/'))
 }
 
-fn not_found(shape: Shape, headers: &HeaderMap) -> Response {
-    if is_grpc(headers) {
-        return Status::new(Code::Unimplemented, "there is no such method here").into_http();
+fn not_found(shape: Shape, request: &Request) -> Response {
+    match Protocol::of(request) {
+        Protocol::Rest => Protocol::Rest.refuse(shape, Kind::NotFound, "there is no such path here"),
+        Protocol::Grpc => Protocol::Grpc.refuse(shape, Kind::Unsupported, "there is no such method here"),
     }
-    ErrorReply::new(shape, Kind::NotFound, "there is no such path here").into_response()
 }
 
 fn method_not_allowed(shape: Shape) -> Response {

@@ -1,11 +1,11 @@
 //! Requests over REST and gRPC on one listener, plain and over TLS, and what happens to those that cannot be served.
 
-use std::time::Duration;
+use std::{convert::Infallible, future::poll_fn, time::Duration};
 
 use axum::{
     Router,
     body::Body,
-    http::StatusCode,
+    http::{Request, Response, StatusCode},
     routing::{get, post},
 };
 use serde_json::{Value, json};
@@ -14,24 +14,53 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
-use tonic::transport::{Certificate, Channel, ClientTlsConfig};
+use tonic::{
+    client::GrpcService,
+    transport::{Certificate, Channel, ClientTlsConfig},
+};
 use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
 
 use crate::stage::{HandClock, Stage, http_client};
 
-/// A service with a REST route of every temper, and gRPC health.
+/// A service with a route of every temper, over REST and as gRPC has its paths, and gRPC health.
 fn router() -> Router {
     let health = Health::default();
+    let length = async |body: String| body.len().to_string();
+    let panic = async || -> &'static str { panic!("a mistake that nobody outside should read") };
+    let never = std::future::pending::<String>;
     Router::new()
         .route("/hello", get(async || "hello"))
-        .route("/length", post(async |body: String| body.len().to_string()))
-        .route("/panic", get(async || -> &'static str { panic!("a mistake that nobody outside should read") }))
-        .route("/never", get(std::future::pending::<String>))
+        .route("/length", post(length))
+        .route("/length.Service/Call", post(length))
+        .route("/echo.Service/Call", post(async |body: Body| body))
+        .route("/panic", get(panic))
+        .route("/panic.Service/Call", post(panic))
+        .route("/never", get(never))
+        .route("/never.Service/Call", post(never))
         .merge(grpc::routes(&health).unwrap().routes().into_axum_router())
 }
 
 async fn json_of(response: reqwest::Response) -> (u16, Value) {
     (response.status().as_u16(), serde_json::from_str(&response.text().await.unwrap()).unwrap())
+}
+
+/// What the service answers over HTTP/2 to a body that says that it is gRPC, and does not say how long it is.
+async fn grpc_typed(stage: &Stage, path: &str, body: Body) -> Response<Body> {
+    let mut channel = Channel::from_shared(stage.url("")).unwrap().connect().await.unwrap();
+    let body = tonic::body::Body::new(body);
+    let request = Request::post(path).header("content-type", "application/grpc").body(body).unwrap();
+    poll_fn(|context| GrpcService::<tonic::body::Body>::poll_ready(&mut channel, context)).await.unwrap();
+    GrpcService::call(&mut channel, request).await.unwrap().map(Body::new)
+}
+
+/// The HTTP status of an answer, and what gRPC made of it.
+fn verdict(answer: &Response<Body>) -> (u16, Option<&str>) {
+    (answer.status().as_u16(), answer.headers().get("grpc-status").map(|code| code.to_str().unwrap()))
+}
+
+/// A body of so many chunks of 600 bytes.
+fn chunked(count: usize) -> Body {
+    Body::from_stream(tokio_stream::iter(vec![Ok::<_, Infallible>("x".repeat(600)); count]))
 }
 
 async fn grpc_health(channel: Channel) -> i32 {
@@ -76,9 +105,12 @@ async fn what_is_not_there_is_said_in_the_words_of_the_caller() {
     let answer = json_of(client.delete(stage.url("/hello")).send().await.unwrap()).await;
     assert_eq!((answer.0, &answer.1["code"]), (405, &json!(12)));
     for path in ["/handler.Nothing/Get", "/grpc.health.v1.Health/Nothing"] {
-        let call = client.post(stage.url(path)).header("content-type", "application/grpc").send().await.unwrap();
-        assert_eq!((call.status(), &call.headers()["grpc-status"]), (StatusCode::OK, &"12".parse().unwrap()));
+        assert_eq!(verdict(&grpc_typed(&stage, path, Body::empty()).await), (200, Some("12")));
     }
+    // There is no gRPC on the paths of REST, nor over HTTP/1.
+    assert_eq!(verdict(&grpc_typed(&stage, "/nothing", Body::empty()).await), (404, None));
+    let call = client.post(stage.url("/handler.Nothing/Get")).header("content-type", "application/grpc");
+    assert_eq!(json_of(call.send().await.unwrap()).await.0, 404);
 }
 
 #[tokio::test]
@@ -87,8 +119,7 @@ async fn a_panic_is_an_internal_error_and_the_service_goes_on() {
     let client = http_client(None);
     let answer = json_of(client.get(stage.url("/panic")).send().await.unwrap()).await;
     assert_eq!(answer, (500, json!({ "error": "internal error", "code": 13, "message": "internal error" })));
-    let call = client.get(stage.url("/panic")).header("content-type", "application/grpc").send().await.unwrap();
-    assert_eq!((call.status(), &call.headers()["grpc-status"]), (StatusCode::OK, &"13".parse().unwrap()));
+    assert_eq!(verdict(&grpc_typed(&stage, "/panic.Service/Call", Body::empty()).await), (200, Some("13")));
     assert_eq!(client.get(stage.url("/hello")).send().await.unwrap().status(), StatusCode::OK);
 }
 
@@ -116,6 +147,17 @@ async fn a_body_within_the_limit_is_read_and_a_larger_one_is_413() {
 }
 
 #[tokio::test]
+async fn four_payload_functions_of_the_largest_size_fit_a_body() {
+    let stage = Stage::plain(router()).await;
+    let function = "return \"x\";\n".repeat(256 * 1024 / 12);
+    let body = json!({ "decoder": function, "converter": function, "validator": function, "encoder": function });
+    let body = body.to_string();
+    assert!(body.len() > 1024 * 1024);
+    let answer = http_client(None).post(stage.url("/length")).body(body.clone()).send().await.unwrap();
+    assert_eq!(answer.text().await.unwrap(), body.len().to_string());
+}
+
+#[tokio::test]
 async fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
     let stage = Stage::plain(router()).await;
     let head = "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\n";
@@ -131,6 +173,21 @@ async fn a_body_that_does_not_say_its_length_ends_at_the_limit() {
     assert!(raw(&stage, format!("{head}{chunk}{chunk}0\r\n\r\n").as_bytes()).await.starts_with("HTTP/1.1 413"));
     let small = format!("{head}{chunk}0\r\n\r\n");
     assert!(raw(&stage, small.as_bytes()).await.ends_with("600"));
+}
+
+#[tokio::test]
+async fn a_body_that_says_it_is_grpc_ends_at_the_limit_too() {
+    let settings = Settings { body_bytes_max: 1000, ..Settings::default() };
+    let stage = Stage::bounded(router(), settings).await;
+    let chunk = format!("258\r\n{}\r\n", "x".repeat(600));
+    // The second path looks like one of gRPC, but what takes the body there is not tonic.
+    for path in ["/length", "/length.Service/Call"] {
+        let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/grpc\r\n");
+        let request = format!("{head}transfer-encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n");
+        assert!(raw(&stage, request.as_bytes()).await.starts_with("HTTP/1.1 413"), "{path}");
+        assert_eq!(verdict(&grpc_typed(&stage, path, chunked(2)).await), (413, None), "{path}");
+        assert_eq!(verdict(&grpc_typed(&stage, path, chunked(1)).await), (200, None), "{path}");
+    }
 }
 
 #[tokio::test]
@@ -157,23 +214,38 @@ async fn malformed_and_oversized_heads_are_refused() {
 async fn an_answer_that_takes_too_long_is_given_up() {
     let settings = Settings { request_timeout_ms: 20, ..Settings::default() };
     let stage = Stage::bounded(router(), settings).await;
-    let answer = json_of(http_client(None).get(stage.url("/never")).send().await.unwrap()).await;
-    assert_eq!((answer.0, &answer.1["code"]), (504, &json!(4)));
+    for content_type in ["application/json", "application/grpc"] {
+        let request = http_client(None).get(stage.url("/never")).header("content-type", content_type);
+        let answer = json_of(request.send().await.unwrap()).await;
+        assert_eq!((answer.0, &answer.1["code"]), (504, &json!(4)), "{content_type}");
+    }
+    assert_eq!(verdict(&grpc_typed(&stage, "/never.Service/Call", Body::empty()).await), (200, Some("4")));
 }
 
 #[tokio::test]
-async fn a_stream_over_grpc_is_not_cut_by_the_limits_of_rest() {
-    let settings = Settings { request_timeout_ms: 20, body_bytes_max: 10, ..Settings::default() };
-    let router = Router::new().route(
-        "/slow.Service/Call",
-        post(async |body: Body| {
-            tokio::time::timeout(Duration::from_millis(40), std::future::pending::<()>()).await.unwrap_err();
-            body
-        }),
-    );
-    let stage = Stage::bounded(router, settings).await;
-    let call = http_client(None).post(stage.url("/slow.Service/Call")).header("content-type", "application/grpc");
-    assert_eq!(call.body(vec![0; 100]).send().await.unwrap().bytes().await.unwrap().len(), 100);
+async fn a_body_that_never_ends_is_given_up_whatever_it_says_it_is() {
+    let settings = Settings { request_timeout_ms: 20, ..Settings::default() };
+    let stage = Stage::bounded(router(), settings).await;
+    for content_type in ["application/json", "application/grpc"] {
+        let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+        let head = format!("POST /length HTTP/1.1\r\nhost: x\r\ncontent-type: {content_type}\r\n");
+        stream.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n1\r\nx\r\n").as_bytes()).await.unwrap();
+        // The service closes by itself: what holds the connection is given back.
+        assert!(read_to_end(stream).await.starts_with("HTTP/1.1 504"), "{content_type}");
+    }
+    let endless = || Body::from_stream(tokio_stream::pending::<Result<String, Infallible>>());
+    assert_eq!(verdict(&grpc_typed(&stage, "/length", endless()).await), (504, None));
+    assert_eq!(verdict(&grpc_typed(&stage, "/length.Service/Call", endless()).await), (200, Some("4")));
+}
+
+#[tokio::test]
+async fn a_stream_over_grpc_that_began_is_not_cut_by_the_limits() {
+    // The time is over as soon as the stream has begun.
+    let settings = Settings { request_timeout_ms: 0, body_bytes_max: 10, ..Settings::default() };
+    let stage = Stage::bounded(router(), settings).await;
+    let answer = grpc_typed(&stage, "/echo.Service/Call", chunked(2)).await;
+    assert_eq!(verdict(&answer), (200, None));
+    assert_eq!(axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap().len(), 1200);
 }
 
 #[tokio::test]
@@ -210,6 +282,10 @@ async fn raw(stage: &Stage, bytes: &[u8]) -> String {
     // The service may close before it has read everything: that is an answer too.
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;
+    read_to_end(stream).await
+}
+
+async fn read_to_end(mut stream: TcpStream) -> String {
     let mut answer = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
