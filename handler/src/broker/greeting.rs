@@ -60,6 +60,9 @@ impl Greeting {
 
     /// The session's name in the engine: no two credentials ever share one, whatever their clients are called.
     ///
+    /// Nor do two sets of rights: the engine refuses a session to any user but the one who began it, and the rights are
+    /// part of the user. So whoever has other rights than before begins anew.
+    ///
     /// Empty when the client has no name for it; then the engine makes one up.
     pub(super) fn session(&self, salt: &[u8]) -> String {
         if self.connect.client_id.is_empty() {
@@ -68,6 +71,7 @@ impl Greeting {
         let mut hash = Sha256::new();
         hash.update(salt);
         hash.update(Sha256::digest(self.credential.to_header()));
+        hash.update(Sha256::digest(self.tenant.to_string()));
         hash.update(&self.connect.client_id);
         let name: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         format!("{}.{name}", self.tenant.app_id)

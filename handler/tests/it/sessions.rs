@@ -4,7 +4,7 @@ use mqtt5::QoS;
 
 use crate::{
     peer::{Login, Peer},
-    stage::{READS, Stage, publish_up, settings},
+    stage::{READS, Stage, WRITES, publish_up, settings},
 };
 
 #[tokio::test]
@@ -43,6 +43,25 @@ async fn a_session_is_resumed_and_taken_over_with_the_same_credential_only() {
 
     other.publish("app-one/devices/dev/down", "resumed").await;
     assert_eq!(second.next().await.1, "resumed");
+}
+
+#[tokio::test]
+async fn whoever_returns_with_other_rights_begins_a_new_session() {
+    for version in [4, 5] {
+        let stage = Stage::set().await;
+        let address = stage.broker.address();
+        let login = Login::new(version, "app-one", "account.both").named("worker").lasting();
+        let mut peer = Peer::connect(address, &login).await;
+        peer.subscribe("#").await;
+        peer.leave().await;
+        for rights in [&[WRITES][..], &[READS], &[READS, WRITES]] {
+            stage.keys.grant("app-one", "account.both", rights);
+            let (peer, answered, present) = Peer::greet(address, &login).await;
+            // With the first rights again, what was left under them is still there.
+            assert_eq!((answered, present), (0, rights.len() == 2), "MQTT {version}, {rights:?}");
+            peer.leave().await;
+        }
+    }
 }
 
 #[tokio::test]
@@ -94,7 +113,7 @@ async fn a_will_does_not_outlive_the_right_to_publish_it() {
         stage.keys.revoke("app-one", "account.write");
         stage.broker.check().await;
         kicked.ended().await;
-        stage.keys.grant("app-one", "account.write", &[crate::stage::WRITES]);
+        stage.keys.grant("app-one", "account.write", &[WRITES]);
     }
     observer.publish("app-one/devices/marker/down", "marker").await;
     assert_eq!(observer.next().await.1, "marker");
