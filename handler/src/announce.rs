@@ -40,18 +40,15 @@ impl Announcer {
     /// Keeps the handler announced until `stop`; a discovery service that is away is tried again.
     pub async fn run(&self, stop: CancellationToken) {
         let mut wait = RETRY_MIN;
-        loop {
+        while stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
             wait = match self.announce().await {
                 Ok(()) => REPEAT,
                 Err(error) => {
-                    tracing::warn!(%error, retry_s = wait.as_secs_f32(), "cannot announce this handler");
-                    if wait == REPEAT { RETRY_MIN } else { (wait * 2).min(RETRY_MAX) }
+                    let retry = if wait == REPEAT { RETRY_MIN } else { (wait * 2).min(RETRY_MAX) };
+                    tracing::warn!(%error, retry_s = retry.as_secs_f32(), "cannot announce this handler");
+                    retry
                 }
             };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(wait) => {}
-            }
         }
     }
 

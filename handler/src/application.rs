@@ -8,6 +8,8 @@ use types::{AccessKey, AppId};
 
 use crate::Error;
 
+/// The most bytes of a payload format.
+const FORMAT_BYTES_MAX: usize = 64;
 /// How many keys one step of a deletion takes.
 const DELETE_STEP: usize = 256;
 
@@ -106,6 +108,9 @@ impl Applications {
 
     /// Replaces the settings of a registered application.
     pub async fn set(&self, mut application: Application) -> Result<(), Error> {
+        if application.payload_format.len() > FORMAT_BYTES_MAX {
+            return Err(Error::invalid("PayloadFormat", format_args!("at most {FORMAT_BYTES_MAX} bytes are allowed")));
+        }
         if application.payload_format.is_empty() && !application.functions.is_empty() {
             application.payload_format = "custom".to_owned();
         }
@@ -140,9 +145,14 @@ impl Applications {
     }
 
     async fn entry(&self, app_id: &AppId) -> Result<Entry, Error> {
-        let found = self.store.get(&[record_key(app_id)?]).await?;
-        found.into_iter().next().flatten().ok_or_else(|| Error::not_found("Application", app_id))
+        entry(self.store.as_ref(), app_id).await
     }
+}
+
+/// The record of a registered application; [`Error::NotFound`] when it is not registered.
+pub(crate) async fn entry(store: &dyn Store, app_id: &AppId) -> Result<Entry, Error> {
+    let found = store.get(&[record_key(app_id)?]).await?;
+    found.into_iter().next().flatten().ok_or_else(|| Error::not_found("Application", app_id))
 }
 
 /// Where everything lies that the handler keeps for an application.

@@ -18,17 +18,33 @@ pub struct Settings {
     /// File with the component token with which it announces itself, for a handler that runs without the account service
     /// in its process; without one it announces nothing.
     pub token_file: Option<PathBuf>,
-    /// Applications whose functions are kept loaded; each takes up to 1 MiB of memory.
-    pub loaded_max: NonZeroUsize,
+    /// How many payload functions are kept loaded.
+    pub loading: Loading,
 }
 
-/// The default of [`Settings::loaded_max`].
-const LOADED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
+/// How many payload functions are kept loaded; what does not fit is loaded again when a message needs it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Loading {
+    /// The most function sets; an application has one.
+    pub sets_max: NonZeroUsize,
+    /// The most memory that they keep together, in bytes; a median codec keeps about 100 KiB.
+    pub bytes_max: usize,
+}
+
+/// The default of [`Loading::sets_max`].
+const SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
+
+impl Default for Loading {
+    fn default() -> Self {
+        Self { sets_max: SETS_MAX, bytes_max: 256 << 20 }
+    }
+}
 
 impl Default for Settings {
     fn default() -> Self {
         #[expect(clippy::expect_used, reason = "the id is written here, and a test makes one")]
         let id = "handler".parse().expect("`handler` is an id");
-        Self { id, description: "Airlock handler".to_owned(), token_file: None, loaded_max: LOADED_MAX }
+        Self { id, description: "Airlock handler".to_owned(), token_file: None, loading: Loading::default() }
     }
 }

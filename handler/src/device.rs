@@ -16,6 +16,10 @@ const ATTRIBUTE_BYTES_MAX: usize = 64;
 const ATTRIBUTES_BUILT_IN: [&str; 5] = ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version"];
 /// The most bytes of a description.
 const DESCRIPTION_BYTES_MAX: usize = 1024;
+/// The most bytes of the activation constraints.
+const CONSTRAINTS_BYTES_MAX: usize = 128;
+/// How often a change is tried when somebody else changes the same application at the same time.
+const TRIES_MAX: usize = 5;
 /// The most devices in one answer.
 pub const LIST_MAX: usize = 1000;
 
@@ -94,7 +98,7 @@ impl Devices {
     pub async fn get(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
         match self.entry(app_id, dev_id).await? {
             Some(entry) => Ok(serde_json::from_slice(&entry.value)?),
-            None => Err(Error::not_found("Device", format_args!("{app_id}:{dev_id}"))),
+            None => Err(not_found(app_id, dev_id)),
         }
     }
 
@@ -116,9 +120,20 @@ impl Devices {
         }
     }
 
-    /// Creates or replaces a device of a registered application.
-    pub async fn set(&self, mut device: Device) -> Result<Change, Error> {
+    /// Creates or replaces a device of a registered application; [`Error::NotFound`] without that.
+    pub async fn set(&self, device: Device) -> Result<Change, Error> {
         device.check()?;
+        for _ in 0..TRIES_MAX {
+            if let Some(change) = self.try_set(device.clone()).await? {
+                return Ok(change);
+            }
+        }
+        Err(Error::Conflict { what: format!("device {}:{}", device.app_id, device.dev_id) })
+    }
+
+    /// The same, as long as nothing that it read has changed; nothing otherwise.
+    async fn try_set(&self, mut device: Device) -> Result<Option<Change>, Error> {
+        let application = application::entry(self.store.as_ref(), &device.app_id).await?;
         let before = self.entry(&device.app_id, &device.dev_id).await?;
         let old: Option<Device> = before.as_ref().map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
         if let Some(old) = &old {
@@ -129,18 +144,22 @@ impl Devices {
             Some(entry) => Batch::new().expect(key.clone(), entry.version),
             None => Batch::new().expect_absent(key.clone()),
         };
+        // With the application in the same breath: a device must not outlive it.
+        let batch = batch.expect(application.key, application.version);
         let batch = self.claim_eui(batch, &device, old.as_ref()).await?;
-        match self.store.commit(batch.put(key, serde_json::to_vec(&device)?)).await? {
-            Commit::Done if before.is_some() => Ok(Change::Updated),
-            Commit::Done => Ok(Change::Created),
-            Commit::Conflict => Err(Error::Conflict { what: format!("device {}:{}", device.app_id, device.dev_id) }),
-        }
+        let change = if before.is_some() { Change::Updated } else { Change::Created };
+        Ok(match self.store.commit(batch.put(key, serde_json::to_vec(&device)?)).await? {
+            Commit::Done => Some(change),
+            Commit::Conflict => None,
+        })
     }
 
     /// Removes a device; [`Error::NotFound`] when there is none.
     pub async fn delete(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        let device = self.get(app_id, dev_id).await?;
-        let mut batch = Batch::new().delete(device_key(app_id, dev_id)?);
+        let entry = self.entry(app_id, dev_id).await?;
+        let Some(Entry { key, value, version }) = entry else { return Err(not_found(app_id, dev_id)) };
+        let device: Device = serde_json::from_slice(&value)?;
+        let mut batch = Batch::new().expect(key.clone(), version).delete(key);
         if let Some(key) = eui_key(&device)? {
             batch = batch.delete(key);
         }
@@ -180,6 +199,14 @@ pub struct Page {
 
 impl Device {
     fn check(&self) -> Result<(), Error> {
+        // JSON has no way to write the others, so that a record with one could never be read again.
+        if !self.latitude.is_finite() || !self.longitude.is_finite() {
+            return Err(Error::invalid("Location", "latitude and longitude must be finite numbers"));
+        }
+        if self.lorawan.activation_constraints.len() > CONSTRAINTS_BYTES_MAX {
+            let rule = format_args!("at most {CONSTRAINTS_BYTES_MAX} bytes are allowed");
+            return Err(Error::invalid("ActivationConstraints", rule));
+        }
         if self.description.len() > DESCRIPTION_BYTES_MAX {
             return Err(Error::invalid(
                 "Description",
@@ -208,6 +235,10 @@ impl Device {
         new.app_key = new.app_key.take().or_else(|| old.app_key.clone());
         new.last_seen = old.last_seen;
     }
+}
+
+fn not_found(app_id: &AppId, dev_id: &DevId) -> Error {
+    Error::not_found("Device", format_args!("{app_id}:{dev_id}"))
 }
 
 const DEVICES: &str = "handler/device/";

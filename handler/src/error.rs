@@ -110,6 +110,7 @@ impl From<Problem> for Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
+            Self::Function(failure) if failure.kind == runtime::Kind::Broken => Kind::Internal,
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) => Kind::Invalid,
             Self::NotFound { .. } => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
@@ -118,6 +119,7 @@ impl Kinded for Error {
             Self::Auth(error) => error.kind(),
             Self::Denied { .. } => Kind::Denied,
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
             Self::Listen { .. } => Kind::Unavailable,
             Self::Store(_) | Self::Record(_) | Self::Broker(_) => Kind::Internal,
         }

@@ -12,6 +12,7 @@ pub mod device;
 mod error;
 pub mod frame;
 mod grpc;
+mod loaded;
 mod metrics;
 pub mod operations;
 pub mod output;
@@ -21,7 +22,7 @@ pub mod uplink;
 
 use std::sync::Arc;
 
-pub use config::Settings;
+pub use config::{Loading, Settings};
 pub use error::Error;
 use operations::Operations;
 use server::telemetry::Health;

@@ -2,6 +2,8 @@
 
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
+use types::Kind;
+
 use crate::payload::Cost;
 
 const UPLINKS: &str = "airlock_uplinks_total";
@@ -14,7 +16,7 @@ const FUEL: &str = "airlock_sandbox_fuel";
 
 /// Says what each figure means.
 pub(crate) fn describe() {
-    describe_counter!(UPLINKS, "Uplinks by result: published or dropped by their validator");
+    describe_counter!(UPLINKS, "Uplinks by result: published, invalid (their validator said no), or why there is none");
     describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
     describe_gauge!(MQTT_CONNECTIONS, "MQTT clients that are connected");
     describe_counter!(MQTT_REFUSED, "MQTT clients that were not let in");
@@ -33,9 +35,9 @@ pub(crate) fn uplink_published(cost: Cost) {
     histogram!(FUEL).record(cost.fuel as f64);
 }
 
-/// A validator refused an uplink.
-pub(crate) fn uplink_dropped() {
-    counter!(UPLINKS, "result" => "dropped").increment(1);
+/// An uplink came to nothing.
+pub(crate) fn uplink_dropped(kind: Kind) {
+    counter!(UPLINKS, "result" => kind.to_string()).increment(1);
 }
 
 /// A payload function failed.

@@ -42,11 +42,14 @@ impl Operations {
     /// Registers an application and tells the network that it is here.
     pub async fn register_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller.clone(), app_id, &[ApplicationRight::Settings]).await?;
-        self.applications.register(app_id).await?;
-        if let (Some(announcer), Some(credential)) = (&self.announcer, &caller) {
+        let registered = self.applications.register(app_id).await;
+        // One that was registered before is announced again: the first time may have come to nothing.
+        if let (Ok(()) | Err(Error::AlreadyExists { .. }), Some(announcer), Some(credential)) =
+            (&registered, &self.announcer, &caller)
+        {
             announcer.add_application(credential, app_id).await;
         }
-        Ok(())
+        registered
     }
 
     /// Gives an application's settings.
@@ -75,11 +78,13 @@ impl Operations {
     /// Removes an application with its devices, here and from what the network knows.
     pub async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete]).await?;
-        self.applications.delete(app_id).await?;
-        if let (Some(announcer), Some(credential)) = (&self.announcer, &caller) {
+        let deleted = self.applications.delete(app_id).await;
+        if let (Ok(()) | Err(Error::NotFound { .. }), Some(announcer), Some(credential)) =
+            (&deleted, &self.announcer, &caller)
+        {
             announcer.remove_application(credential, app_id).await;
         }
-        Ok(())
+        deleted
     }
 
     /// Gives a device.
@@ -92,7 +97,6 @@ impl Operations {
     /// Creates or replaces a device of a registered application.
     pub async fn set_device(&self, caller: Caller, device: Device) -> Result<(), Error> {
         self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices]).await?;
-        self.applications.get(&device.app_id).await?;
         self.devices.set(device).await.map(drop)
     }
 

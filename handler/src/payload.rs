@@ -1,20 +1,17 @@
 //! From payload to fields and back: the application's functions in a sandbox, or Cayenne LPP.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
-use lru::LruCache;
-use runtime::{Call, Entry, Failure, Functions, LogEntry, Pool, Report, Sources, SourcesHash, Value};
+use runtime::{Call, Entry, Failure, Functions, LogEntry, Pool, Report, Sources, Value};
 use serde_json::value::RawValue;
 
 use crate::{
     Error,
     application::{Application, Conversion},
     cayenne,
+    config::Loading,
     frame::Payload,
+    loaded::Loaded,
 };
 
 /// What became of a payload.
@@ -78,14 +75,13 @@ pub struct Cost {
 /// Turns payloads into fields.
 pub struct Payloads {
     pool: Pool,
-    /// Loaded functions by the hash of their text, the least used first to go.
-    loaded: Mutex<LruCache<SourcesHash, Functions>>,
+    loaded: Loaded,
 }
 
 impl Payloads {
-    /// Runs functions in `pool` and keeps up to `loaded_max` applications' functions loaded.
-    pub fn new(pool: Pool, loaded_max: NonZeroUsize) -> Self {
-        Self { pool, loaded: Mutex::new(LruCache::new(loaded_max)) }
+    /// Runs functions in `pool` and keeps them loaded within `bounds`.
+    pub fn new(pool: Pool, bounds: &Loading) -> Self {
+        Self { pool, loaded: Loaded::new(bounds) }
     }
 
     /// Checks that functions can be used; [`Error::Function`] says what is wrong with them.
@@ -135,21 +131,7 @@ impl Payloads {
     }
 
     async fn load(&self, application: &Application) -> Result<Result<Functions, Failure>, Error> {
-        let sources = sources(application);
-        let hash = sources.hash();
-        if let Some(functions) = self.cache().get(&hash) {
-            return Ok(Ok(functions.clone()));
-        }
-        let loaded = self.pool.load(sources).await?;
-        if let Ok(functions) = &loaded {
-            self.cache().put(hash, functions.clone());
-        }
-        Ok(loaded)
-    }
-
-    fn cache(&self) -> std::sync::MutexGuard<'_, LruCache<SourcesHash, Functions>> {
-        // A panic elsewhere leaves a cache as good as before.
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(self.loaded.get(sources(application), &self.pool).await?)
     }
 }
 

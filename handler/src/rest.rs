@@ -164,10 +164,13 @@ async fn simulate_uplink(
     Ok(Json(CostBody { fuel: cost.fuel, microseconds: cost.elapsed.as_micros() }))
 }
 
-/// Reads a JSON body whatever its content type says; nothing at all is an empty message.
-fn parse<T: DeserializeOwned + Default>(bytes: &Bytes) -> Result<T, Error> {
-    if bytes.is_empty() {
-        return Ok(T::default());
+/// Reads a JSON object whatever its content type says.
+///
+/// An array would be read member by member, and nothing at all as defaults: both would empty what they were meant to
+/// change.
+fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Error> {
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Error::invalid("Body", "it must be a JSON object"));
     }
     serde_json::from_slice(bytes).map_err(|error| Error::invalid("Body", error))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use types::{ErrorEvent, Uplink};
+use types::{ErrorEvent, Kinded, Uplink};
 
 use crate::{
     Error,
@@ -32,6 +32,10 @@ impl Uplinks {
     /// A function that fails does not hold up its message: it goes out without fields, with an event beside it. Only
     /// a validator's "no" drops it.
     pub async fn handle(&self, frame: Frame) -> Result<Cost, Error> {
+        self.bring(frame).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
+    }
+
+    async fn bring(&self, frame: Frame) -> Result<Cost, Error> {
         let (application, device) = self.look_up(&frame).await?;
         let payload = frame.open(&device);
         let decoded = self.payloads.decode(&application, &payload).await?;
@@ -59,7 +63,6 @@ impl Uplinks {
         }
         if decoded.verdict == Verdict::Invalid {
             let error = Error::invalid("Payload", "payload validator function returned false");
-            metrics::uplink_dropped();
             self.event(device, error.to_string())?;
             return Err(error);
         }
