@@ -14,7 +14,7 @@ use types::Random;
 
 use crate::reply::Shape;
 
-pub use self::listen::{Listeners, Serving};
+pub use self::listen::{Listeners, Serving, is_of_peer};
 
 /// Bounds of every listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

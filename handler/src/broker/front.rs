@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use server::serve::is_of_peer;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -42,6 +43,7 @@ impl Front {
             };
             match accepted {
                 Ok((stream, _)) => self.admit(stream, tls.clone()),
+                Err(error) if is_of_peer(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "an MQTT connection was not accepted");
                     sleep(ACCEPT_PAUSE).await;

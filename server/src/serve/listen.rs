@@ -140,8 +140,8 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// Whether a failed accept concerns one peer that is gone already.
-fn is_of_peer(error: &io::Error) -> bool {
+/// Whether a failed accept concerns one peer that is gone already, so that there is no reason to pause.
+pub fn is_of_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
