@@ -7,7 +7,6 @@
 
 use std::{
     hint::black_box,
-    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -16,6 +15,7 @@ use std::{
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use handler::{
+    Loading,
     application::{Application, Applications, Functions},
     device::{Device, Devices, Lorawan},
     frame::Frame,
@@ -84,7 +84,7 @@ async fn uplinks(pool: Pool) -> Uplinks {
         lorawan: Lorawan::default(),
     };
     devices.set(device).await.unwrap();
-    let payloads = Arc::new(Payloads::new(pool, NonZeroUsize::MIN));
+    let payloads = Arc::new(Payloads::new(pool, &Loading::default()));
     Uplinks { applications, devices, payloads, output: Arc::new(Counter::default()) }
 }
 

@@ -296,13 +296,6 @@ fn payload(text: &str) -> Result<Payload, String> {
     hex::decode(digits).map(Payload).map_err(|error| format!("payloads are pairs of hexadecimal digits: {error}"))
 }
 
-impl Serve {
-    /// Whether this service is to run in this process.
-    pub fn includes(&self, service: Service) -> bool {
-        self.service.is_none_or(|only| only == service)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

@@ -37,12 +37,12 @@ const APP_ID: &str = "demo-app";
 const OWN_DEVICE: &str = "my-device";
 
 /// Starts the stack in a temporary folder, sends uplinks, and shows each as it arrives.
-pub(crate) async fn run(demo: Demo, random: &dyn Random) -> anyhow::Result<()> {
+pub(crate) async fn run(demo: Demo, settings: Settings, random: &dyn Random) -> anyhow::Result<()> {
     let script = Script::new(&demo)?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     say("Starting account, discovery, handler and MQTT broker in a temporary folder …")?;
     let stop = CancellationToken::new();
-    let stack = Stack::start(Settings::temporary(folder.path()), None, Metrics::install(stop.clone())?).await?;
+    let stack = Stack::start(settings.temporary(folder.path()), None, Metrics::install(stop.clone())?).await?;
     let result = play(&stack, script, demo.count, random).await;
     stack.stop().await;
     stop.cancel();

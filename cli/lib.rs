@@ -25,7 +25,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let (clock, random) = (SystemClock, OsRandom);
     runtime.block_on(async {
         match command {
-            Command::Demo(demo) => demo::run(demo, &random).await,
+            Command::Demo(demo) => demo::run(demo, Settings::load(&global)?, &random).await,
             Command::Serve(serve) => serve::run(serve, Settings::load(&global)?).await,
             Command::Config { command: Config::Print } => settings::print(&Settings::load(&global)?),
             Command::User { command } => {

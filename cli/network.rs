@@ -86,10 +86,15 @@ impl Network {
     pub(crate) async fn announcement(&self) -> anyhow::Result<api::discovery::Announcement> {
         let client = &self.settings.client;
         let discovery = DiscoveryClient::connect(&client.discovery_address, &self.trust()?)?;
-        discovery
-            .get(ServiceName::Handler, &client.handler_id)
-            .await
-            .with_context(|| format!("cannot find the handler `{}`", client.handler_id))
+        discovery.get(ServiceName::Handler, &client.handler_id).await.with_context(|| {
+            let (id, place) = (&client.handler_id, self.settings.data_dir.join("ca.cert"));
+            let hint = if place.exists() {
+                String::new()
+            } else {
+                format!("; to trust a server, copy its ca.cert to {}", place.display())
+            };
+            format!("cannot find the handler `{id}`{hint}")
+        })
     }
 
     /// The handler, as whoever has this credential.

@@ -181,24 +181,24 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Everything in `folder`, on free ports of this machine, quietly; only the compiled sandbox is kept for others.
-    pub fn temporary(folder: &Path) -> Self {
+    /// The same with everything in `folder`, on free ports of this machine; only the compiled sandbox stays where it is.
+    pub fn temporary(mut self, folder: &Path) -> Self {
         let free = || "127.0.0.1:0".to_owned();
-        let mut settings = Self {
-            data_dir: folder.to_owned(),
-            listen: Listen {
-                account: free(),
-                discovery: free(),
-                discovery_http: free(),
-                handler: free(),
-                handler_http: free(),
-            },
-            ..Self::default()
+        folder.clone_into(&mut self.data_dir);
+        self.listen = Listen {
+            account: free(),
+            discovery: free(),
+            discovery_http: free(),
+            handler: free(),
+            handler_http: free(),
         };
-        settings.broker.listen = free();
-        settings.telemetry.listen = free();
-        settings.sandbox.cache_dir = choose_base_strategy().ok().map(|folders| folders.cache_dir().join("airlock"));
-        settings
+        self.broker.listen = free();
+        self.telemetry.listen = free();
+        self.store = StoreSettings::default();
+        self.tls = TlsSettings::default();
+        self.handler.token_file = None;
+        self.client.mqtt_address = None;
+        self
     }
 }
 

@@ -126,7 +126,7 @@ impl SigningKey {
 
     fn open(&self, keys: &Keys) -> Result<Pair> {
         let broken = || Error::Crypto("use a signing key of the store");
-        let pkcs8 = keys.unseal("the signing key", PLACE, &self.pkcs8)?;
+        let pkcs8 = keys.unseal("signing key", PLACE, &self.pkcs8)?;
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8).map_err(|_| broken())?;
         let spki = pair.public_key().as_der().map_err(|_| broken())?;
         let private = EncodingKey::from_ec_der(&pkcs8);

@@ -21,10 +21,15 @@ pub(crate) async fn run(command: Applications, network: &Network, clock: &dyn Cl
         Applications::Add { app_id, description, app_eui, skip_register, skip_select } => {
             let new = NewApplication { id: app_id, name: description, euis: app_eui, access_keys: Vec::new() };
             let app_id = add(network, clock, new).await?;
-            if !(skip_register || skip_select) {
-                register(network, clock, &app_id).await?;
+            if skip_select {
+                return Ok(());
             }
-            if skip_select { Ok(()) } else { select(network, app_id) }
+            select(network, app_id.clone())?;
+            if skip_register {
+                return Ok(());
+            }
+            let registered = register(network, clock, &app_id).await;
+            registered.context("it is not registered with the handler: try `airlock applications register` later")
         }
         Applications::List => list(network, clock).await,
         Applications::Info { app_id } => info(network, clock, network.application(app_id)?).await,

@@ -1,12 +1,12 @@
 //! `airlock devices …`: the devices of an application.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use api::{
     handler::SimulatedUplinkMessage,
     rest::handler::{Device, LorawanDevice},
 };
 use client::handler::{HandlerClient, Page};
-use types::{AppEui, AppId, AppKey, Clock, DevEui, DevId, Random, Timestamp};
+use types::{AppEui, AppId, AppKey, Clock, DevEui, DevId, Kind, Kinded, Random, Timestamp};
 
 use crate::{
     args::{Devices, Payload},
@@ -74,6 +74,11 @@ fn random_key(random: &dyn Random) -> AppKey {
 }
 
 async fn register(handler: &HandlerClient, mut device: Device, app_key: AppKey) -> anyhow::Result<()> {
+    match handler.get_device(&device.app_id.parse()?, &device.dev_id.parse()?).await {
+        Ok(_) => bail!("device {} is registered already: choose another id", device.dev_id),
+        Err(error) if error.kind() == Kind::NotFound => {}
+        Err(error) => return Err(error.into()),
+    }
     let (dev_id, app_key_text) = (device.dev_id.clone(), app_key.to_hex());
     let lorawan = device.lorawan_device.as_mut().context("a new device is a LoRaWAN device")?;
     let (app_eui, dev_eui) = (lorawan.app_eui.to_hex(), lorawan.dev_eui.to_hex());

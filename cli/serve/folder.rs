@@ -8,6 +8,10 @@ use std::{
 };
 
 use anyhow::Context;
+use types::Secret;
+
+/// The file of the handler's component token.
+const TOKEN: &str = "handler.token";
 
 /// A folder that only its owner may read.
 pub(crate) struct Folder {
@@ -45,6 +49,21 @@ impl Folder {
     /// Keeps the certificate where this user's commands look for it.
     pub(crate) fn trust(&self, certificate: &str) -> anyhow::Result<()> {
         self.write("ca.cert", certificate.as_bytes())
+    }
+
+    /// Keeps the token with which the handler announces itself, for one that runs in another process.
+    pub(crate) fn give_token(&self, token: &Secret) -> anyhow::Result<()> {
+        self.write(TOKEN, token.expose().as_bytes())
+    }
+
+    /// The token that an account service left here, if one did.
+    pub(crate) fn token(&self) -> anyhow::Result<Option<Secret>> {
+        let path = self.path.join(TOKEN);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(Secret::new(text))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
     }
 
     /// Writes beside the file and renames, so that a crash leaves the old file or the new one.

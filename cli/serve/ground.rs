@@ -58,6 +58,7 @@ impl Ground {
         let account =
             Account::open(settings, keys, self.store.clone(), self.clock.clone(), self.random.clone()).await?;
         let token = account.component_token(ServiceName::Handler, &self.settings.handler.id).await?;
+        self.folder.give_token(&token)?;
         let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
         let site = Site { name: "account", router: account.router(), shape: Shape::Account };
         Ok((self.server.start(site, listeners), token))
@@ -92,7 +93,7 @@ impl Ground {
 
     /// The token of a handler that runs without the account service in its process.
     pub(super) fn token(&self) -> anyhow::Result<Option<Secret>> {
-        let Some(path) = &self.settings.handler.token_file else { return Ok(None) };
+        let Some(path) = &self.settings.handler.token_file else { return self.folder.token() };
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Some(Secret::new(text.trim())))
     }

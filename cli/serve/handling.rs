@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
     access::Access, announce::Announcer, application::Applications, broker::Broker, device::Devices,
@@ -42,7 +42,9 @@ impl Handling {
     ) -> anyhow::Result<Self> {
         let settings = &ground.settings;
         let listeners = ground.listeners(&settings.listen.handler, &settings.listen.handler_http).await?;
-        let broker = Broker::start(&settings.broker, None, authenticator.clone(), ground.random.as_ref()).await?;
+        let tls = ground.tls.as_ref().map(|tls| tls.server_config(&[]));
+        ensure!(tls.is_some() || settings.broker.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
+        let broker = Broker::start(&settings.broker, tls, authenticator.clone(), ground.random.as_ref()).await?;
         let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, ground.random.clone())?);
         let announcer = announcer(ground, token, &listeners, broker.address())?.map(Arc::new);
         let operations = operations(ground, authenticator, output.clone(), announcer.clone()).await?;
@@ -53,7 +55,10 @@ impl Handling {
         let serving = server.start(Site { name: "handler", router, shape: Shape::Gateway }, listeners);
         let announcing = match announcer {
             Some(announcer) => {
-                announcer.announce().await.context("cannot announce this handler")?;
+                // Without the discovery service the handler works all the same; it will be told later.
+                if let Err(error) = announcer.announce().await {
+                    tracing::warn!(%error, "cannot announce this handler yet");
+                }
                 Some(tokio::spawn({
                     let stop = stop.clone();
                     async move { announcer.run(stop).await }
@@ -96,7 +101,7 @@ async fn operations(
     let sandbox = ground.settings.sandbox.clone();
     // Compiling the guest takes seconds on the first start.
     let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
-    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, ground.settings.handler.loaded_max));
+    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &ground.settings.handler.loading));
     let (applications, devices) = (Applications::new(ground.store.clone()), Devices::new(ground.store.clone()));
     Ok(Operations {
         access: Access::new(authenticator),
@@ -117,7 +122,9 @@ fn announcer(
     mqtt: SocketAddr,
 ) -> anyhow::Result<Option<Announcer>> {
     let Some(token) = token else {
-        tracing::warn!("this handler announces nothing: set handler.token_file to the file of its component token");
+        tracing::warn!(
+            "this handler announces nothing: set handler.token_file to handler.token of the account service's folder"
+        );
         return Ok(None);
     };
     let settings = &ground.settings;

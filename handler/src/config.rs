@@ -16,7 +16,8 @@ pub struct Settings {
     /// What it says about itself in its announcement.
     pub description: String,
     /// File with the component token with which it announces itself, for a handler that runs without the account service
-    /// in its process; without one it announces nothing.
+    /// in its process: copy `handler.token` from that service's data folder. The one in its own data folder unless set;
+    /// without one it announces nothing.
     pub token_file: Option<PathBuf>,
     /// How many payload functions are kept loaded.
     pub loading: Loading,

@@ -14,6 +14,8 @@ type Case = (&'static str, &'static str, &'static str, (u16, i64, &'static str))
 
 const CASES: &[Case] = &[
     ("PUT", "", "{", (400, 3, "Body not valid")),
+    ("PUT", "", "", (400, 3, "JSON object")),
+    ("PUT", "", "[]", (400, 3, "JSON object")),
     ("PUT", "", r#"{"decoder": 1}"#, (400, 3, "Body not valid")),
     ("PUT", "", r#"{"app_id": "another-app"}"#, (400, 3, "the path says")),
     ("PUT", "", r#"{"decoder": "function Decoder(bytes) { return {; }"}"#, (400, 3, "line 1, column 33")),
@@ -29,6 +31,13 @@ const CASES: &[Case] = &[
     ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"dev_eui": "0102"}}"#, (400, 3, "16 hexadecimal digits")),
     ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"dev_eui": "010203040506070G"}}"#, (400, 3, "16 hexadecimal")),
     ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"app_key": "00"}}"#, (400, 3, "32 hexadecimal digits")),
+    (
+        "PUT",
+        "/devices/dev-2",
+        r#"{"latitude": "NaN", "lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#,
+        (400, 3, "finite"),
+    ),
+    ("POST", "/devices/dev-1/simulate", "[]", (400, 3, "JSON object")),
     ("POST", "/devices/dev-1/simulate", r#"{"payload": "%%%"}"#, (400, 3, "base64")),
     ("POST", "/devices/dev-1/simulate", r#"{"port": "seven"}"#, (400, 3, "Body not valid")),
     ("POST", "/devices/dev-1/simulate", r#"{"port": 256}"#, (400, 3, "0 to 255")),

@@ -42,7 +42,8 @@ impl Network {
     pub(crate) async fn start() -> Self {
         server::system::install_crypto();
         let folder = tempfile::tempdir().unwrap();
-        let mut settings = Settings::temporary(folder.path());
+        let mut settings = Settings::default().temporary(folder.path());
+        settings.sandbox.cache_dir = Some(cache());
         settings.sandbox.workers = 1;
         let stack = Stack::start(settings, None, metrics()).await.unwrap();
         Self { stack, folder }
