@@ -91,6 +91,8 @@ impl Instance {
     /// Runs one task. The mapping has to be put back afterwards.
     pub(crate) fn run(&mut self, engine: &Engine, task: &Task<'_>) -> Run {
         let fuel = i64::try_from(task.fuel).unwrap_or(i64::MAX);
+        // Of this task alone: what the one before was refused must not colour what is thrown in this one.
+        self.store.data_mut().refused = false;
         let reply = self.hand_in(engine, task.request).and_then(|place| {
             self.set(self.fuel, Val::I64(fuel))?;
             engine.watchdog.arm(&self.mapping, task.deadline);
@@ -145,7 +147,9 @@ impl Instance {
 
     /// What a trap means to the author of the function that was running.
     fn failure(&mut self, engine: &Engine, errand: Errand, error: &wasmtime::Error) -> Failure {
-        let stage = self.memory().get(engine.guest.stage).copied().and_then(Slot::from_byte);
+        // Memory that could not be opened again must not be read: that would end the process.
+        let open = !self.mapping.is_closed();
+        let stage = open.then(|| self.memory().get(engine.guest.stage).copied()).flatten().and_then(Slot::from_byte);
         let slot = stage.unwrap_or(match errand {
             Errand::Load => Slot::Decoder,
             Errand::Call(slot) => slot,

@@ -121,19 +121,25 @@ impl Mapping {
     pub(crate) fn disarm(&self) -> io::Result<bool> {
         let mut access = self.lock();
         access.deadline = None;
-        if std::mem::take(&mut access.closed) {
+        if access.closed {
             self.protect(0..access.open_bytes, MprotectFlags::READ | MprotectFlags::WRITE)?;
+            access.closed = false;
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Whether the memory is closed, so that nobody may read it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
     }
 
     /// Closes the memory if its call is overdue; says whether it was used since the last look.
     pub(crate) fn close_if_overdue(&self, now: Instant) -> io::Result<bool> {
         let mut access = self.lock();
         if access.deadline.is_some_and(|deadline| deadline <= now) && !access.closed {
-            access.closed = true;
             self.protect(0..access.open_bytes, MprotectFlags::empty())?;
+            access.closed = true;
         }
         Ok(std::mem::take(&mut access.used) || access.deadline.is_some())
     }

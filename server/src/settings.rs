@@ -40,7 +40,7 @@ impl Layers {
         Self { figment: self.figment.merge(Toml::file_exact(path)) }
     }
 
-    /// Adds variables such as `AIRLOCK_HANDLER__LOADED_MAX` for `handler.loaded_max`; ignores those of others.
+    /// Adds variables such as `AIRLOCK_HANDLER__ID` for `handler.id`; ignores those of others.
     ///
     /// An empty one counts as absent, since not every caller can unset one. Numbers, booleans and `[arrays]` are
     /// recognised; a text that looks like one of them needs quotes of its own.
@@ -55,7 +55,7 @@ impl Layers {
         self
     }
 
-    /// Adds one value, such as `handler.loaded_max`, that was given with a flag of this name.
+    /// Adds one value, such as `handler.id`, that was given with a flag of this name.
     pub fn flag(self, flag: &str, key: &str, value: impl Serialize) -> Self {
         self.one(format!("flag `{flag}`"), key, value)
     }

@@ -109,6 +109,27 @@ fn memory_ends_a_heap_that_the_sandbox_has_no_room_for() {
 }
 
 #[test]
+fn what_loading_leaves_behind_has_a_bound() {
+    let mut rig = Rig::with_limits(|limits| limits.kept_bytes_max = 1 << 20);
+    let text = |bytes: usize| format!("var table = 'x'.repeat({bytes});\nfunction Decoder() {{ return {{}}; }}");
+    rig.load_in(Slot::Decoder, &text(200_000));
+    rig.check_fails(Slot::Decoder, Kind::Memory, &text(3_000_000));
+}
+
+#[test]
+fn memory_that_was_refused_to_one_message_is_no_excuse_for_the_next() {
+    let mut rig = Rig::with_limits(|limits| limits.heap_bytes_max = 64 << 20);
+    let text = "function Decoder(bytes) {
+        if (bytes[0] === 0) throw new Error('mine');
+        try { return { n: 'x'.repeat(1 << 25).length }; } catch (error) { return { n: -1 }; }
+    }";
+    let functions = rig.load_in(Slot::Decoder, text);
+    assert_eq!(fields(&rig.decode(&functions, &[1])), r#"{"n":-1}"#);
+    let failure = rig.decode(&functions, &[0]).result.unwrap_err();
+    assert!(failure.kind == Kind::Thrown && failure.message.contains("mine"), "{failure}");
+}
+
+#[test]
 fn ten_thousand_memory_bombs_do_not_grow_the_process() {
     // In a process of its own, because the other tests of this one grow it meanwhile.
     let me = std::env::current_exe().unwrap();
