@@ -53,7 +53,7 @@ async fn only_the_component_itself_may_announce() {
 
 #[tokio::test]
 async fn only_components_of_the_named_issuers_may_announce() {
-    let settings = Settings { announce_issuers: vec!["another".to_owned()], ..Settings::default() };
+    let settings = Settings { announce_issuers: vec!["another".to_owned()] };
     let stage = Stage::with(&settings).await;
     let caller = stage.account.component("handler", "handler-1");
     let (code, text) = announce(&stage, announcement("handler", "handler-1"), Some(&caller)).await;
