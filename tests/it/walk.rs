@@ -1,4 +1,4 @@
-//! The README's five minutes, word by word, with a stranger's MQTT client listening.
+//! The README's five minutes, its commands one after the other, with a stranger's MQTT client listening.
 
 use std::{
     io::{BufRead, BufReader, Lines},
