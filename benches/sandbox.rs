@@ -57,6 +57,7 @@ impl Case {
             time_ms: 1_763_700_000_000,
             seed: 1,
             payload: self.payload.to_vec(),
+            trial: None,
         }
     }
 }

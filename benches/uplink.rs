@@ -94,7 +94,7 @@ fn frame() -> Frame {
 }
 
 fn call() -> Call {
-    Call { entry: Entry::Uplink, port: PORT, time_ms: 1, seed: 0, payload: PAYLOAD.to_vec() }
+    Call { entry: Entry::Uplink, port: PORT, time_ms: 1, seed: 0, payload: PAYLOAD.to_vec(), trial: None }
 }
 
 fn bench(criterion: &mut Criterion) {

@@ -123,8 +123,8 @@ impl Payloads {
                 let report = self.pool.call(functions, call).await?;
                 match report.result.map_err(Error::Function)? {
                     Value::Bytes { bytes, .. } => Ok(Encoded { payload: bytes, logs: report.logs }),
-                    // A downlink answers with bytes; fields would be the sandbox's mistake.
-                    Value::Fields { .. } => Ok(Encoded::default()),
+                    // A downlink answers with bytes; anything else would be the sandbox's mistake.
+                    Value::Fields { .. } | Value::Returned { .. } => Ok(Encoded::default()),
                 }
             }
         }
@@ -147,7 +147,7 @@ fn sources(application: &Application) -> Sources {
         converter: functions.converter.clone(),
         validator: functions.validator.clone(),
         encoder: functions.encoder.clone(),
-        dialect: None,
+        ..Sources::default()
     }
 }
 
@@ -158,6 +158,7 @@ fn call(entry: Entry, payload: &Payload, bytes: &[u8]) -> Call {
         time_ms: payload.received.as_millis(),
         seed: payload.seed,
         payload: bytes.to_vec(),
+        trial: None,
     }
 }
 
@@ -182,12 +183,12 @@ impl From<Report> for Decoded {
     fn from(report: Report) -> Self {
         let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
         let (fields, verdict, problem) = match report.result {
-            Ok(Value::Fields { json, valid }) => {
+            Ok(Value::Fields { json, valid, .. }) => {
                 let fields = (json.get() != "{}" && json.get() != "null").then_some(json);
                 (fields, if valid { Verdict::Valid } else { Verdict::Invalid }, None)
             }
-            // An uplink answers with fields; bytes would be the sandbox's mistake.
-            Ok(Value::Bytes { .. }) => (None, Verdict::Unconverted, None),
+            // An uplink answers with fields; anything else would be the sandbox's mistake.
+            Ok(Value::Bytes { .. } | Value::Returned { .. }) => (None, Verdict::Unconverted, None),
             Err(failure) => (None, Verdict::Unconverted, Some(Problem::Function(failure))),
         };
         Self { fields, verdict, problem, warnings: report.warnings, logs: report.logs, cost }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;
-use crate::wire::{Entry, Level, Slot};
+use crate::wire::{Entry, Function, Level, Slot};
 
 /// One message on its way through the functions.
 #[derive(Clone, Debug)]
@@ -20,6 +20,21 @@ pub struct Call {
     pub seed: u64,
     /// Payload bytes; the text of a JSON object for [`Entry::EncodeDownlink`].
     pub payload: Vec<u8>,
+    /// What [`Entry::Trial`] runs; nothing for all others.
+    pub trial: Option<Trial>,
+}
+
+/// One function to run by itself, with the arguments that it would get from a message.
+///
+/// The payload is then bytes for [`Function::Decoder`] and [`Function::DecodeDownlink`], and the text of any JSON value
+/// for the others: what `data` is for TS013, and the first argument or object for the other dialects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Which one.
+    pub function: Function,
+    /// The text of a JSON object whose members join the input of TS013 functions, or are the `variables` of ChirpStack 3;
+    /// empty for none.
+    pub extra: String,
 }
 
 /// What became of one message.
@@ -48,17 +63,26 @@ impl Report {
 pub enum Value {
     /// Of payload bytes.
     Fields {
-        /// A well-formed JSON object of at most 16 KiB and 32 levels; null when there is no function to make one.
+        /// A well-formed JSON object within the limits; null when there is no function to make one, or a TS013
+        /// decoder had nothing to say.
         json: Box<RawValue>,
+        /// What `normalizeUplink` made of the decoder's object: an object, or an array of them. None without such a
+        /// function, or when it failed, which is a warning.
+        normalized: Option<Box<RawValue>>,
         /// Whether the validator found it worth publishing; true without a validator.
         valid: bool,
     },
     /// Of a JSON object.
     Bytes {
-        /// The payload, at most 242 bytes.
+        /// The payload, within the limits.
         bytes: Vec<u8>,
         /// The port that the encoder asks for, if it does.
         port: Option<u8>,
+    },
+    /// Of a trial.
+    Returned {
+        /// Any well-formed JSON within the limits; `None` for `undefined` and what else JSON leaves out.
+        json: Option<Box<RawValue>>,
     },
 }
 

@@ -23,7 +23,7 @@ use crate::sandbox::Sandbox;
 use crate::settings::{Limits, Settings};
 use crate::sources::Sources;
 use crate::watchdog::Watchdog;
-use crate::wire::{Kind, Slot, Writer};
+use crate::wire::{Kind, Slot};
 
 /// The guest as it is built by `runtime/guest/build.sh`.
 const GUEST: &[u8] = include_bytes!("../guest.wasm");
@@ -102,11 +102,12 @@ impl Engine {
     pub fn load(&self, sources: &Sources) -> Result<Functions, Failure> {
         self.check_lengths(sources)?;
         let mut instance = self.first_instance().map_err(|error| no_room(Slot::Decoder, &error))?;
-        let request = load_request(sources, self.limits().heap_bytes_max);
+        let request = sources.load_request(&self.limits().bounds());
         let deadline = deadline(Instant::now(), self.limits().load_time_ms_max);
         let fuel = self.limits().load_fuel;
-        let run = instance.run(self, &Task { errand: Errand::Load, request: request.as_bytes(), fuel, deadline });
-        let dialects = reply::load(&run.reply?).ok_or_else(|| nonsense(Slot::Decoder))??;
+        let (errand, request) = (Errand::Load, request.as_bytes());
+        let run = instance.run(self, &Task { errand, request, fuel, deadline });
+        let dialects = reply::load(&run.reply?, self.limits()).ok_or_else(|| nonsense(Slot::Decoder))??;
         let heap = Heap::between(&self.guest.memory, instance.memory());
         let (kept, kept_max) = (heap.kept_bytes(), self.limits().kept_bytes_max);
         let functions = Functions::new(sources.hash(), dialects, run.fuel, heap);
@@ -179,16 +180,6 @@ fn config(creator: &Arc<Creator>) -> Config {
         .generate_address_map(false)
         .with_host_memory(Arc::clone(creator) as _);
     config
-}
-
-fn load_request(sources: &Sources, heap_bytes_max: u32) -> Writer {
-    let mut request = Writer::default();
-    request.number(heap_bytes_max);
-    for slot in Slot::ALL {
-        request.byte(slot as u8).byte(sources.dialect.map_or(0, |dialect| dialect as u8));
-        request.text(sources.text(slot).as_bytes());
-    }
-    request
 }
 
 /// When a call that starts now has had its time.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::wire::{Dialect, Kind, Slot};
+use crate::wire::{Dialect, Function, Kind, Slot};
 
 /// Why a function gave no result. Its text is one sentence for the function's author.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +63,18 @@ impl Slot {
             Self::Converter => "converter",
             Self::Validator => "validator",
             Self::Encoder => "encoder",
+        }
+    }
+}
+
+impl Function {
+    /// The slot whose text has to define it, or which is blamed when none does.
+    pub const fn slot(self) -> Slot {
+        match self {
+            Self::Decoder | Self::NormalizeUplink => Slot::Decoder,
+            Self::Converter => Slot::Converter,
+            Self::Validator => Slot::Validator,
+            Self::Encoder | Self::DecodeDownlink => Slot::Encoder,
         }
     }
 }

@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::guest::WASM_PAGE_BYTES;
 use crate::memory::Mapping;
-use crate::reply::REPLY_BYTES_MAX;
 use crate::wire::{Kind, Slot};
 
 /// Fuel for making room for a request, which runs no tenant code.
@@ -101,7 +100,11 @@ impl Instance {
                 Errand::Call(_) => self.call.call(&mut self.store, place),
             };
             // Before anything else: until here the watchdog may close the memory under whoever reads it.
-            if self.mapping.disarm()? { Err(Overdue.into()) } else { self.hand_out(reply?) }
+            if self.mapping.disarm()? {
+                Err(Overdue.into())
+            } else {
+                self.hand_out(reply?, engine.limits().reply_bytes_max())
+            }
         });
         let reply = reply.map_err(|error| {
             self.trapped = true;
@@ -139,9 +142,9 @@ impl Instance {
     }
 
     /// Copies out the reply that the guest points at, in its upper half, with the length in the lower.
-    fn hand_out(&self, reply: i64) -> wasmtime::Result<Vec<u8>> {
+    fn hand_out(&self, reply: i64, bytes_max: usize) -> wasmtime::Result<Vec<u8>> {
         let (start, len) = ((reply.cast_unsigned() >> 32) as u32, reply.cast_unsigned() as u32 as usize);
-        let reply = place(start, len).filter(|_| len <= REPLY_BYTES_MAX);
+        let reply = place(start, len).filter(|_| len <= bytes_max);
         Ok(reply.and_then(|range| self.memory().get(range)).ok_or(OutsideOfMemory)?.to_vec())
     }
 

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod artefact;
+#[allow(dead_code, reason = "compiled into the guest too")]
+mod bounds;
 mod call;
 mod creator;
 mod engine;
@@ -10,6 +12,7 @@ mod functions;
 mod guest;
 mod heap;
 mod image;
+mod input;
 mod instance;
 mod memory;
 mod pages;
@@ -23,7 +26,7 @@ mod watchdog;
 #[allow(dead_code, reason = "compiled into the guest too, and each side reads what the other writes")]
 mod wire;
 
-pub use call::{Call, LogEntry, Report, Value};
+pub use call::{Call, LogEntry, Report, Trial, Value};
 pub use engine::Engine;
 pub use error::Error;
 pub use failure::Failure;
@@ -33,4 +36,4 @@ pub use reset::Reset;
 pub use sandbox::Sandbox;
 pub use settings::{Limits, Settings};
 pub use sources::{Sources, SourcesHash};
-pub use wire::{Dialect, Entry, Kind, Level, Slot};
+pub use wire::{Dialect, Entry, Function, Kind, Level, Slot};

@@ -4,35 +4,30 @@ use serde_json::value::RawValue;
 
 use crate::call::{LogEntry, Report, Value};
 use crate::failure::Failure;
+use crate::input::Shape;
+use crate::settings::Limits;
 use crate::wire::{Dialect, Kind, Level, Reader, Slot};
 
-/// The longest reply that is read at all: results, warnings and logs have bounds far below.
-pub(crate) const REPLY_BYTES_MAX: usize = 256 * 1024;
-const FIELDS_BYTES_MAX: usize = 16 * 1024;
-const FIELDS_DEPTH_MAX: usize = 32;
-const PAYLOAD_BYTES_MAX: usize = 242;
-const TEXT_BYTES_MAX: usize = 4 * 1024;
-const WARNINGS_MAX: usize = 64;
-const LOG_ENTRIES_MAX: usize = 65;
-const LOG_FIELDS_MAX: usize = 2048;
-const LOG_BYTES_MAX: usize = 64 * 1024;
+/// How much longer than their limit a cut field, the marker of dropped entries and the logs with it may be.
+const LOG_SLACK_BYTES: usize = 64;
 
 /// Reads the reply to a call; `None` for one that makes no sense.
-pub(crate) fn call(bytes: &[u8]) -> Option<Report> {
+pub(crate) fn call(bytes: &[u8], limits: &Limits) -> Option<Report> {
     let mut reader = Reader::new(bytes);
     let result = match reader.byte()? {
-        0 => Ok(fields(&mut reader)?),
-        1 => Ok(payload(&mut reader)?),
-        2 => Err(failure(&mut reader)?),
+        0 => Ok(fields(&mut reader, limits)?),
+        1 => Ok(payload(&mut reader, limits)?),
+        2 => Err(failure(&mut reader, limits)?),
+        3 => Ok(Value::Returned { json: optional(&mut reader, limits)? }),
         _ => return None,
     };
-    let warnings = texts(&mut reader, WARNINGS_MAX)?;
-    let logs = logs(&mut reader)?;
+    let warnings = texts(&mut reader, limits.warnings_max as usize, limits.message_bytes_max as usize)?;
+    let logs = logs(&mut reader, limits)?;
     reader.is_empty().then_some(Report { warnings, logs, ..Report::of(result) })
 }
 
 /// Reads the reply to a load: the dialect in each slot, or why there is none.
-pub(crate) fn load(bytes: &[u8]) -> Option<Result<[Option<Dialect>; 4], Failure>> {
+pub(crate) fn load(bytes: &[u8], limits: &Limits) -> Option<Result<[Option<Dialect>; 4], Failure>> {
     let mut reader = Reader::new(bytes);
     let reply = match reader.byte()? {
         0 => {
@@ -45,52 +40,55 @@ pub(crate) fn load(bytes: &[u8]) -> Option<Result<[Option<Dialect>; 4], Failure>
             }
             Ok(dialects)
         }
-        1 => Err(failure(&mut reader)?),
+        1 => Err(failure(&mut reader, limits)?),
         _ => return None,
     };
     reader.is_empty().then_some(reply)
 }
 
-fn fields(reader: &mut Reader<'_>) -> Option<Value> {
+fn fields(reader: &mut Reader<'_>, limits: &Limits) -> Option<Value> {
     let valid = match reader.byte()? {
         0 => false,
         1 => true,
         _ => return None,
     };
-    Some(Value::Fields { json: object(text(reader, FIELDS_BYTES_MAX)?)?, valid })
+    let json = optional(reader, limits)?.filter(|json| json.get() == "null" || json.get().starts_with('{'))?;
+    Some(Value::Fields { json, normalized: optional(reader, limits)?, valid })
 }
 
-fn payload(reader: &mut Reader<'_>) -> Option<Value> {
+fn payload(reader: &mut Reader<'_>, limits: &Limits) -> Option<Value> {
     let port = reader.byte()?;
-    let bytes = reader.text().filter(|bytes| bytes.len() <= PAYLOAD_BYTES_MAX)?;
+    let bytes = reader.text().filter(|bytes| bytes.len() <= limits.payload_bytes_max as usize)?;
     Some(Value::Bytes { bytes: bytes.to_vec(), port: (port != 0).then_some(port) })
 }
 
-fn failure(reader: &mut Reader<'_>) -> Option<Failure> {
+fn failure(reader: &mut Reader<'_>, limits: &Limits) -> Option<Failure> {
     let slot = Slot::from_byte(reader.byte()?)?;
     let kind = Kind::from_byte(reader.byte()?)?;
     let line = known(reader.number()?);
     let column = known(reader.number()?);
-    Some(Failure { slot, kind, line, column, message: text(reader, TEXT_BYTES_MAX)?.to_owned() })
+    let message = text(reader, limits.message_bytes_max as usize)?.to_owned();
+    Some(Failure { slot, kind, line, column, message })
 }
 
-fn logs(reader: &mut Reader<'_>) -> Option<Vec<LogEntry>> {
-    let count = count(reader, LOG_ENTRIES_MAX)?;
-    let mut left = LOG_BYTES_MAX;
+fn logs(reader: &mut Reader<'_>, limits: &Limits) -> Option<Vec<LogEntry>> {
+    let field_bytes_max = limits.log_field_bytes_max as usize + LOG_SLACK_BYTES;
+    let mut left = limits.log_bytes_max as usize + LOG_SLACK_BYTES;
+    let count = count(reader, limits.log_entries_max as usize + 1)?;
     let mut logs = Vec::with_capacity(count);
     for _ in 0..count {
         let slot = Slot::from_byte(reader.byte()?)?;
         let level = Level::from_byte(reader.byte()?)?;
-        let fields = texts(reader, LOG_FIELDS_MAX)?;
+        let fields = texts(reader, left, field_bytes_max)?;
         left = left.checked_sub(fields.iter().map(String::len).sum())?;
         logs.push(LogEntry { slot, level, fields });
     }
     Some(logs)
 }
 
-fn texts(reader: &mut Reader<'_>, most: usize) -> Option<Vec<String>> {
+fn texts(reader: &mut Reader<'_>, most: usize, bytes_max: usize) -> Option<Vec<String>> {
     let count = count(reader, most)?;
-    (0..count).map(|_| text(reader, TEXT_BYTES_MAX).map(str::to_owned)).collect()
+    (0..count).map(|_| text(reader, bytes_max).map(str::to_owned)).collect()
 }
 
 fn count(reader: &mut Reader<'_>, most: usize) -> Option<usize> {
@@ -106,30 +104,17 @@ fn known(number: u32) -> Option<u32> {
     (number != 0).then_some(number)
 }
 
-/// `text` as JSON, if it is null or an object of bounded depth.
-fn object(text: &str) -> Option<Box<RawValue>> {
+/// JSON within the limits, or `Some(None)` for none at all.
+fn optional(reader: &mut Reader<'_>, limits: &Limits) -> Option<Option<Box<RawValue>>> {
+    let text = text(reader, limits.fields_bytes_max as usize)?;
+    if text.is_empty() {
+        return Some(None);
+    }
     // The parser for raw values checks the whole grammar and does not recurse.
     let json: Box<RawValue> = serde_json::from_str(text).ok()?;
-    let fits = json.get() == "null" || (json.get().starts_with('{') && depth(json.get()) <= FIELDS_DEPTH_MAX);
-    fits.then_some(json)
-}
-
-/// How deep objects and arrays are nested in well-formed `json`.
-fn depth(json: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_string,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
+    let shape = Shape::of(json.get());
+    let fits = shape.depth <= limits.fields_depth_max as usize && shape.keys <= limits.fields_keys_max as usize;
+    fits.then_some(Some(json))
 }
 
 #[cfg(test)]
@@ -142,14 +127,14 @@ mod tests {
     /// A reply with fields, one warning and one log entry.
     fn reply(fields: &str) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.byte(0).byte(1).text(fields.as_bytes());
+        writer.byte(0).byte(1).text(fields.as_bytes()).text(b"");
         writer.number(1).text(b"careful");
         writer.number(1).byte(0).byte(1).number(1).text(b"\"hello\"");
         writer.as_bytes().to_vec()
     }
 
     fn is_readable(fields: &str) -> bool {
-        call(&reply(fields)).is_some()
+        call(&reply(fields), &Limits::default()).is_some()
     }
 
     #[test]
@@ -159,16 +144,23 @@ mod tests {
             assert!(!is_readable(fields), "{fields}");
         }
         let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
-        assert!(is_readable(&nested(FIELDS_DEPTH_MAX)));
-        assert!(!is_readable(&nested(FIELDS_DEPTH_MAX + 1)));
+        assert!(is_readable(&nested(32)));
+        assert!(!is_readable(&nested(33)));
         assert!(!is_readable(&format!("{{\"a\":{}1{}}}", "[".repeat(8000), "]".repeat(8000))));
     }
 
     #[test]
     fn fields_may_be_as_long_as_their_limit() {
         let long = |bytes: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8));
-        assert!(is_readable(&long(FIELDS_BYTES_MAX)));
-        assert!(!is_readable(&long(FIELDS_BYTES_MAX + 1)));
+        assert!(is_readable(&long(16_384)));
+        assert!(!is_readable(&long(16_385)));
+    }
+
+    #[test]
+    fn fields_may_have_as_many_keys_as_their_limit() {
+        let many = |keys: usize| format!("{{{}}}", vec!["\":\":1"; keys].join(","));
+        assert!(is_readable(&many(1024)));
+        assert!(!is_readable(&many(1025)));
     }
 
     #[test]
@@ -176,20 +168,20 @@ mod tests {
         let mut bytes = reply("{}");
         let place = bytes.windows(5).position(|window| window == b"hello").unwrap();
         bytes[place] = 0xff;
-        assert!(call(&bytes).is_none());
+        assert!(call(&bytes, &Limits::default()).is_none());
     }
 
     #[test]
     fn a_count_does_not_reserve_memory() {
         let mut writer = Writer::default();
-        writer.byte(0).byte(1).text(b"{}").number(u32::MAX);
-        assert!(call(writer.as_bytes()).is_none());
+        writer.byte(0).byte(1).text(b"{}").text(b"").number(u32::MAX);
+        assert!(call(writer.as_bytes(), &Limits::default()).is_none());
     }
 
     proptest! {
         #[test]
         fn no_bytes_make_a_reply_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = (call(&bytes), load(&bytes));
+            let _ = (call(&bytes, &Limits::default()), load(&bytes, &Limits::default()));
         }
 
         #[test]
@@ -197,8 +189,9 @@ mod tests {
             let mut bytes = reply(r#"{"temperature":21.5,"alarms":["low","high"]}"#);
             let last = bytes.len() - 1;
             bytes[place.min(last)] = byte;
-            let _ = call(&bytes);
-            prop_assert!(call(&bytes[..cut.min(last)]).is_none());
+            let limits = Limits::default();
+            let _ = call(&bytes, &limits);
+            prop_assert!(call(&bytes[..cut.min(last)], &limits).is_none());
         }
     }
 }

@@ -10,9 +10,11 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::functions::Functions;
 use crate::image::Image;
+use crate::input;
 use crate::instance::{Errand, Instance, OUT_OF_MEMORY, Run, Task};
 use crate::memory::Mapping;
 use crate::reply;
+use crate::settings::Limits;
 use crate::sources::SourcesHash;
 use crate::wire::{Entry, Kind, Slot, Writer};
 
@@ -46,13 +48,17 @@ impl Sandbox {
     /// The thread needs 2 MiB of stack and is busy for up to `Limits::time_ms_max`.
     pub fn call(&mut self, functions: &Functions, call: &Call) -> Report {
         let start = Instant::now();
-        let first = match call.entry {
-            Entry::Uplink => functions.first(),
-            Entry::EncodeDownlink | Entry::DecodeDownlink => Slot::Encoder,
+        let first = match (call.entry, &call.trial) {
+            (Entry::Trial, Some(trial)) => trial.function.slot(),
+            (Entry::Uplink | Entry::Trial, _) => functions.first(),
+            (Entry::EncodeDownlink | Entry::DecodeDownlink, _) => Slot::Encoder,
         };
+        if let Err(failure) = input::check(call, first, self.engine.limits()) {
+            return Report::of(Err(failure));
+        }
         write_request(&mut self.request, call);
         let mut report = match self.run(functions, first, start) {
-            Ok(run) => report(run, first),
+            Ok(run) => report(run, first, self.engine.limits()),
             Err(error) => Report::of(Err(no_room(first, &error))),
         };
         report.elapsed = start.elapsed();
@@ -125,10 +131,13 @@ fn write_request(request: &mut Writer, call: &Call) {
     request.clear();
     request.byte(call.entry as u8).byte(call.port).long(call.time_ms.cast_unsigned()).long(call.seed);
     request.text(&call.payload);
+    if let Some(trial) = &call.trial {
+        request.byte(trial.function as u8).text(trial.extra.as_bytes());
+    }
 }
 
-fn report(run: Run, first: Slot) -> Report {
-    match run.reply.and_then(|bytes| reply::call(&bytes).ok_or_else(|| nonsense(first))) {
+fn report(run: Run, first: Slot, limits: &Limits) -> Report {
+    match run.reply.and_then(|bytes| reply::call(&bytes, limits).ok_or_else(|| nonsense(first))) {
         Ok(report) => {
             Report { fuel: run.fuel, result: report.result.map_err(|failure| blame(failure, run.hungry)), ..report }
         }

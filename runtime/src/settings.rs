@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::Bounds;
+
 /// How functions are run: where, how many at once, within which limits.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -34,6 +36,8 @@ pub struct Limits {
     /// Longest text of one function, in bytes. Published vendor codecs reach 235 kB, far over the 40 960 bytes that
     /// other servers allow.
     pub source_bytes_max: usize,
+    /// Longest payload that a function gets, in bytes.
+    pub input_bytes_max: usize,
     /// Fuel for all functions that one message meets; the normal limit, the same on every machine.
     pub fuel: u64,
     /// Fuel for parsing and evaluating a function set once.
@@ -45,6 +49,24 @@ pub struct Limits {
     /// What evaluating a function set may leave in that heap, in bytes: it is kept for as long as the set is loaded.
     /// The largest published codecs leave less than 1 MiB.
     pub kept_bytes_max: usize,
+    /// Longest result in bytes of JSON, and the longest JSON that an encoder gets.
+    pub fields_bytes_max: u32,
+    /// How deep objects and arrays of a result, or of what an encoder gets, may lie in each other.
+    pub fields_depth_max: u32,
+    /// How many keys all objects of a result, or of what an encoder gets, may have together.
+    pub fields_keys_max: u32,
+    /// Longest payload that an encoder may return, in bytes; no data rate carries more than 242.
+    pub payload_bytes_max: u32,
+    /// Calls of `console.log` and its like for one message; further ones are dropped.
+    pub log_entries_max: u32,
+    /// Longest argument of such a call, in bytes of JSON; longer ones are cut.
+    pub log_field_bytes_max: u32,
+    /// All of them together, in bytes; what comes then is dropped.
+    pub log_bytes_max: u32,
+    /// Longest text of a failure or a warning, in bytes; longer ones are cut.
+    pub message_bytes_max: u32,
+    /// Warnings of one message; further ones are dropped.
+    pub warnings_max: u32,
     /// Wall-clock time of one message, in milliseconds; an alarm rather than a limit, fuel should end it first.
     pub time_ms_max: u64,
     /// Wall-clock time of parsing and evaluating a function set, in milliseconds.
@@ -55,13 +77,59 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             source_bytes_max: 262_144,
+            input_bytes_max: 255,
             fuel: 250_000_000,
             load_fuel: 1_000_000_000,
             memory_bytes_max: 16 << 20,
             heap_bytes_max: 12 << 20,
             kept_bytes_max: 4 << 20,
+            fields_bytes_max: 16_384,
+            fields_depth_max: 32,
+            fields_keys_max: 1_024,
+            payload_bytes_max: 242,
+            log_entries_max: 64,
+            log_field_bytes_max: 1_024,
+            log_bytes_max: 16_384,
+            message_bytes_max: 1_024,
+            warnings_max: 32,
             time_ms_max: 1_000,
             load_time_ms_max: 5_000,
         }
+    }
+}
+
+impl Limits {
+    /// Those that the guest holds functions to.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds {
+            heap_bytes_max: self.heap_bytes_max,
+            fields_bytes_max: self.fields_bytes_max,
+            fields_depth_max: self.fields_depth_max,
+            fields_keys_max: self.fields_keys_max,
+            payload_bytes_max: self.payload_bytes_max,
+            log_entries_max: self.log_entries_max,
+            log_field_bytes_max: self.log_field_bytes_max,
+            log_bytes_max: self.log_bytes_max,
+            message_bytes_max: self.message_bytes_max,
+            warnings_max: self.warnings_max,
+        }
+    }
+
+    /// The longest reply that can come of these limits.
+    pub(crate) fn reply_bytes_max(&self) -> usize {
+        /// What a text, an entry of the log or a failure takes beside its own bytes.
+        const AROUND: usize = 16;
+        let size = |number: u32| number as usize;
+        let texts = |count: u32, bytes: u32| size(count).saturating_mul(size(bytes).saturating_add(AROUND));
+        [
+            texts(2, self.fields_bytes_max),
+            texts(1, self.payload_bytes_max),
+            texts(self.warnings_max.saturating_add(1), self.message_bytes_max),
+            texts(self.log_entries_max, 0),
+            texts(2, self.log_bytes_max),
+            1024,
+        ]
+        .into_iter()
+        .fold(0, usize::saturating_add)
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::wire::{Dialect, Slot};
+use crate::bounds::Bounds;
+use crate::wire::{Dialect, Slot, WHOLE, Writer};
 
 /// The function texts of one application; an empty text is a step left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,12 +20,21 @@ pub struct Sources {
     pub encoder: String,
     /// Whose calling convention to follow; found from the texts when absent.
     pub dialect: Option<Dialect>,
+    /// Whether `decoder` is one text for everything, which may define any of the functions; the other texts are then
+    /// not looked at.
+    pub is_whole: bool,
 }
 
 impl Sources {
+    /// One text that may define any of the functions, as vendors publish them.
+    pub fn whole(text: impl Into<String>) -> Self {
+        Self { decoder: text.into(), is_whole: true, ..Self::default() }
+    }
+
     /// The text in `slot`.
     pub fn text(&self, slot: Slot) -> &str {
         match slot {
+            _ if self.is_whole => &self.decoder,
             Slot::Decoder => &self.decoder,
             Slot::Converter => &self.converter,
             Slot::Validator => &self.validator,
@@ -35,13 +45,41 @@ impl Sources {
     /// Names these texts: equal texts have equal hashes, others have not.
     pub fn hash(&self) -> SourcesHash {
         let mut hasher = Sha256::new();
-        hasher.update([self.dialect.map_or(0, |dialect| dialect as u8)]);
+        hasher.update([self.dialect.map_or(0, |dialect| dialect as u8), u8::from(self.is_whole)]);
         for slot in Slot::ALL {
             let text = self.text(slot);
             hasher.update((text.len() as u64).to_le_bytes());
             hasher.update(text);
         }
         SourcesHash(hasher.finalize().into())
+    }
+
+    /// The request to load them within `bounds`.
+    pub(crate) fn load_request(&self, bounds: &Bounds) -> Writer {
+        let mut request = Writer::default();
+        bounds.write(&mut request);
+        let dialect = self.dialect.map_or(0, |dialect| dialect as u8);
+        for (slots, text) in self.parcels() {
+            if !text.trim_ascii().is_empty() {
+                request.byte(slots).byte(dialect).text(text.as_bytes());
+            }
+        }
+        request
+    }
+
+    /// Each text with the slots that it fills. People paste the same text as decoder and as encoder, which never meet in
+    /// one message: that one is evaluated once.
+    fn parcels(&self) -> Vec<(u8, &str)> {
+        if self.is_whole {
+            return vec![(WHOLE, &self.decoder)];
+        }
+        let parcel = |slot: Slot| (1 << slot as u8, self.text(slot));
+        let mut parcels: Vec<_> = Slot::ALL.map(parcel).into();
+        if self.decoder == self.encoder {
+            parcels.truncate(Slot::Encoder as usize);
+            parcels[Slot::Decoder as usize].0 |= 1 << Slot::Encoder as u8;
+        }
+        parcels
     }
 }
 

@@ -5,15 +5,16 @@
 //!
 //! | message | layout |
 //! |---|---|
-//! | load request | `heap_bytes_max: u32`, then per text `slot: u8`, `dialect: u8` (0: detect), `text` |
+//! | load request | the limits (`bounds.rs`), then per text `slots: u8`, `dialect: u8` (0: detect), `text` |
 //! | load reply | `0`, then the dialect of each slot (0: no function), or `1` and a failure |
-//! | call request | `entry: u8`, `port: u8`, `time_ms: i64`, `seed: u64`, `payload` |
+//! | call request | `entry: u8`, `port: u8`, `time_ms: i64`, `seed: u64`, `payload`; for a trial also `function: u8`, `extra` |
 //! | call reply | a result, `warnings: u32` texts, `logs: u32` entries |
-//! | result | `0` `valid: u8` fields, `1` `port: u8` bytes, or `2` and a failure |
+//! | result | `0` `valid: u8` fields normalized (empty: none), `1` `port: u8` bytes, `2` a failure, or `3` JSON (empty: undefined) |
 //! | failure | `slot: u8`, `kind: u8`, `line: u32`, `column: u32` (0: unknown), `message` |
 //! | log entry | `slot: u8`, `level: u8`, `fields: u32` texts |
 //!
-//! A text, a payload or fields are `length: u32` and that many bytes.
+//! A text, a payload, fields or JSON are `length: u32` and that many bytes. The slots of a text are a bit each, or
+//! [`WHOLE`].
 
 /// The four payload functions, in the order in which a message meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +49,29 @@ pub enum Entry {
     EncodeDownlink = 1,
     /// Payload bytes of a downlink back to an object (TS013 only).
     DecodeDownlink = 2,
+    /// One function by itself; its whole return value comes back.
+    Trial = 3,
 }
+
+/// The functions that texts define: one for each slot, and what only TS013 has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// `decodeUplink`, `Decoder` or `Decode`.
+    Decoder = 0,
+    /// `Converter`.
+    Converter = 1,
+    /// `Validator`.
+    Validator = 2,
+    /// `encodeDownlink`, `Encoder` or `Encode`.
+    Encoder = 3,
+    /// `decodeDownlink`: bytes of a downlink back to an object.
+    DecodeDownlink = 4,
+    /// `normalizeUplink`: the decoder's object to the words that all devices share.
+    NormalizeUplink = 5,
+}
+
+/// In place of the slots of a text: it may define any of the functions, and need not define a certain one.
+pub(crate) const WHOLE: u8 = 0x80;
 
 /// Why a function gave no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,7 +120,8 @@ macro_rules! from_byte {
 
 from_byte!(Slot: Decoder, Converter, Validator, Encoder);
 from_byte!(Dialect: V2, Ts013, ChirpStack3);
-from_byte!(Entry: Uplink, EncodeDownlink, DecodeDownlink);
+from_byte!(Entry: Uplink, EncodeDownlink, DecodeDownlink, Trial);
+from_byte!(Function: Decoder, Converter, Validator, Encoder, DecodeDownlink, NormalizeUplink);
 from_byte!(Kind: Syntax, Thrown, Fuel, Memory, Stack, Time, Output, Broken);
 from_byte!(Level: Debug, Info, Warn, Error);
 

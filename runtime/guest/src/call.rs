@@ -1,21 +1,14 @@
 //! One message through the functions.
 
 use crate::clock;
-use crate::dialect::{DECODE_DOWNLINK, Function, describe};
-use crate::downlink;
-use crate::failure::Failure;
+use crate::dialect::Function;
+use crate::failure::{self, Failure};
 use crate::guest::Guest;
-use crate::js::{Primitive, Realm, Thrown, Value};
+use crate::js::{Realm, Thrown, Value};
 use crate::json::Writer as Json;
-use crate::load::subject_name;
-use crate::uplink;
-use crate::wire::{Entry, Kind, Reader, Slot, Writer};
-
-/// The longest fields, in bytes of JSON.
-const FIELDS_BYTES_MAX: usize = 16 * 1024;
-/// The most warnings of one call, and the longest of them in bytes.
-const WARNINGS_MAX: usize = 32;
-const WARNING_BYTES_MAX: usize = 1024;
+use crate::wire::{self, Entry, Kind, Reader, Slot, Writer};
+use crate::{downlink, trial, uplink};
+use std::ffi::CString;
 
 /// What is known of a message.
 pub(crate) struct Message<'a> {
@@ -23,12 +16,17 @@ pub(crate) struct Message<'a> {
     pub(crate) port: u8,
     pub(crate) time_ms: i64,
     pub(crate) payload: &'a [u8],
+    /// What a trial runs.
+    trial: Option<wire::Function>,
+    /// A JSON object that a trial adds to the input; empty for none.
+    extra: &'a [u8],
 }
 
 /// What the functions made of it.
 pub(crate) enum Outcome {
-    Fields { valid: bool, json: Vec<u8> },
+    Fields { valid: bool, json: Vec<u8>, normalized: Option<Vec<u8>> },
     Bytes { port: u8, bytes: Vec<u8> },
+    Returned { json: Option<Vec<u8>> },
 }
 
 /// One call while it runs.
@@ -47,13 +45,12 @@ pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
             call.message = message;
             call.dispatch()
         }
-        None => Err(Failure::new(Slot::Decoder, Kind::Broken, "the call request is malformed")),
+        None => Err(malformed()),
     };
     reply.clear();
     match &outcome {
-        Ok(Outcome::Fields { valid, json }) => _ = reply.byte(0).byte(u8::from(*valid)).text(json),
-        Ok(Outcome::Bytes { port, bytes }) => _ = reply.byte(1).byte(*port).text(bytes),
-        Err(failure) => failure.write(reply.byte(2)),
+        Ok(outcome) => outcome.write(reply),
+        Err(failure) => failure.write(reply.byte(2), guest.bounds().message_bytes_max),
     }
     reply.number(call.warnings.len() as u32);
     for warning in &call.warnings {
@@ -62,8 +59,13 @@ pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
     guest.log.take().write(reply);
 }
 
+fn malformed() -> Failure {
+    Failure::new(Slot::Decoder, Kind::Broken, "the call request is malformed")
+}
+
 impl<'a> Message<'a> {
-    const EMPTY: Message<'static> = Message { entry: Entry::Uplink, port: 0, time_ms: 0, payload: &[] };
+    const EMPTY: Message<'static> =
+        Message { entry: Entry::Uplink, port: 0, time_ms: 0, payload: &[], trial: None, extra: &[] };
 
     fn read(request: &'a [u8]) -> Option<Self> {
         let mut reader = Reader::new(request);
@@ -71,24 +73,72 @@ impl<'a> Message<'a> {
         let port = reader.byte()?;
         let time_ms = reader.long()? as i64;
         clock::set(time_ms, reader.long()?);
-        let message = Self { entry, port, time_ms, payload: reader.text()? };
+        let mut message = Self { entry, port, time_ms, payload: reader.text()?, ..Message::EMPTY };
+        if entry == Entry::Trial {
+            message.trial = Some(wire::Function::from_byte(reader.byte()?)?);
+            message.extra = reader.text()?;
+        }
         reader.is_empty().then_some(message)
+    }
+}
+
+impl Outcome {
+    fn write(&self, reply: &mut Writer) {
+        match self {
+            Self::Fields { valid, json, normalized } => {
+                reply.byte(0).byte(u8::from(*valid)).text(json).text(normalized.as_deref().unwrap_or_default())
+            }
+            Self::Bytes { port, bytes } => reply.byte(1).byte(*port).text(bytes),
+            Self::Returned { json } => reply.byte(3).text(json.as_deref().unwrap_or_default()),
+        };
     }
 }
 
 impl Call<'_> {
     fn dispatch(&mut self) -> Result<Outcome, Failure> {
         let functions = self.guest.functions.borrow();
-        match self.message.entry {
-            Entry::Uplink => uplink::run(self, &functions),
-            Entry::EncodeDownlink => downlink::encode(self, functions[Slot::Encoder as usize].as_ref()),
-            Entry::DecodeDownlink => uplink::decode_downlink(self, functions[DECODE_DOWNLINK].as_ref()),
+        match (self.message.entry, self.message.trial) {
+            (Entry::Uplink, _) => uplink::run(self, &functions),
+            (Entry::EncodeDownlink, _) => downlink::encode(self, functions[Slot::Encoder as usize].as_ref()),
+            (Entry::DecodeDownlink, _) => uplink::decode_downlink(self, &functions),
+            (Entry::Trial, Some(which)) => trial::run(self, &functions, which),
+            (Entry::Trial, None) => Err(malformed()),
         }
     }
 
     /// The payload as the array that a function gets.
     pub(crate) fn byte_array(&self, function: &Function) -> Result<Value, Failure> {
         self.made(function, function.realm().byte_array(self.message.payload))
+    }
+
+    /// The payload as the value whose JSON it is; `undefined` if it is empty.
+    pub(crate) fn value(&self, function: &Function) -> Result<Value, Failure> {
+        if self.message.payload.is_empty() {
+            return Ok(function.realm().undefined());
+        }
+        self.parse(function, self.message.payload)
+    }
+
+    /// The object that a trial adds to the input, if it does.
+    pub(crate) fn extra(&self, function: &Function) -> Result<Option<Value>, Failure> {
+        if self.message.extra.is_empty() {
+            return Ok(None);
+        }
+        self.parse(function, self.message.extra).map(Some)
+    }
+
+    /// The object that functions of ChirpStack 3 get last.
+    pub(crate) fn variables(&self, function: &Function) -> Result<Value, Failure> {
+        match self.extra(function)? {
+            Some(variables) => Ok(variables),
+            None => self.made(function, function.realm().object()),
+        }
+    }
+
+    fn parse(&self, function: &Function, json: &[u8]) -> Result<Value, Failure> {
+        let unfit = |message| Failure::output(function.slot, message);
+        let text = CString::new(json).map_err(|_| unfit("got fields with a zero byte"))?;
+        function.realm().parse_json(&text).map_err(|_| unfit("got fields that are no JSON"))
     }
 
     /// The port as a number.
@@ -101,71 +151,29 @@ impl Call<'_> {
         value.map_err(|thrown| function.threw(self.guest, &thrown))
     }
 
-    /// Sets the globals that a text of TTN v2 reads.
-    pub(crate) fn set_globals(&self, function: &Function, subject: &Value) -> Result<(), Failure> {
-        let realm = function.realm();
-        if function.globals.0 {
-            let set = realm.global().set(subject_name(self.guest, function.slot), subject.share(realm));
-            self.made(function, set)?;
-        }
-        if function.globals.1 {
-            self.made(function, realm.global().set(self.guest.names.port, self.port(realm)))?;
-        }
-        Ok(())
-    }
-
     /// Writes `value`, which `function` returned, as the JSON of an object.
     pub(crate) fn fields(&mut self, function: &Function, value: Value) -> Result<Vec<u8>, Failure> {
-        self.guest.enter(function.slot);
-        let mut writer = Json::new(self.guest, FIELDS_BYTES_MAX);
-        writer.write(value).map_err(|refusal| Failure::refused(self.guest, function.slot, refusal))?;
-        let (json, notes) = writer.into_parts();
-        if json.first() != Some(&b'{') {
-            return Err(Failure::output(function.slot, "returned an object whose JSON is none"));
+        match self.json(function, value)? {
+            Some(json) if json.first() == Some(&b'{') => Ok(json),
+            _ => Err(Failure::output(function.slot, "returned an object whose JSON is none")),
         }
+    }
+
+    /// Writes `value`, which `function` returned, as JSON; none for what JSON leaves out.
+    pub(crate) fn json(&mut self, function: &Function, value: Value) -> Result<Option<Vec<u8>>, Failure> {
+        self.guest.enter(function.slot);
+        let mut writer = Json::new(self.guest, self.guest.bounds().fields_bytes_max as usize);
+        let written = writer.write(value).map_err(|refusal| Failure::refused(self.guest, function.slot, refusal))?;
+        let (json, notes) = writer.into_parts();
         notes.into_iter().for_each(|note| self.warn(note));
-        Ok(json)
+        Ok(written.then_some(json))
     }
 
     /// Adds a warning, within limits.
     pub(crate) fn warn(&mut self, text: String) {
-        if self.warnings.len() < WARNINGS_MAX {
-            self.warnings.push(crate::failure::cut(text, WARNING_BYTES_MAX));
+        let bounds = self.guest.bounds();
+        if self.warnings.len() < bounds.warnings_max as usize {
+            self.warnings.push(failure::cut(text.as_bytes(), bounds.message_bytes_max));
         }
-    }
-
-    /// Takes `warnings` and `errors` out of a TS013 result; errors make it a failure.
-    pub(crate) fn take_remarks(&mut self, function: &Function, result: &Value) -> Result<(), Failure> {
-        let names = &self.guest.names;
-        for warning in self.texts(function, self.made(function, result.get(names.warnings))?)? {
-            self.warn(warning);
-        }
-        let errors = self.texts(function, self.made(function, result.get(names.errors))?)?;
-        if errors.is_empty() {
-            return Ok(());
-        }
-        let message = crate::failure::cut(errors.join("; "), WARNING_BYTES_MAX);
-        Err(Failure::new(function.slot, Kind::Thrown, message))
-    }
-
-    /// A list of remarks: an array, or a single one.
-    fn texts(&self, function: &Function, value: Value) -> Result<Vec<String>, Failure> {
-        let values = match value.primitive() {
-            Primitive::Undefined | Primitive::Null | Primitive::Bool(false) => Vec::new(),
-            Primitive::Object if value.is_array() => {
-                let length = self.made(function, value.length())?.clamp(0, WARNINGS_MAX as i64) as u32;
-                (0..length).map(|index| self.made(function, value.at(index))).collect::<Result<_, _>>()?
-            }
-            _ => vec![value],
-        };
-        values.iter().map(|value| self.remark(function, value)).collect()
-    }
-
-    fn remark(&self, function: &Function, value: &Value) -> Result<String, Failure> {
-        if value.primitive() == Primitive::Symbol {
-            return Ok(describe(value).to_owned());
-        }
-        let text = self.made(function, value.text())?;
-        Ok(String::from_utf8_lossy(&text[..text.len().min(WARNING_BYTES_MAX)]).into_owned())
     }
 }

@@ -1,13 +1,11 @@
 //! The calling conventions: which names a text may define, and how each is called.
 
 use crate::failure::Failure;
+use crate::globals::Untouched;
 use crate::guest::Guest;
 use crate::js::{Primitive, Realm, Thrown, Value};
-use crate::wire::{Dialect, Kind, Slot};
+use crate::wire::{self, Dialect, Kind, Slot};
 use std::ffi::CStr;
-
-/// Where `decodeDownlink` is kept among the functions.
-pub(crate) const DECODE_DOWNLINK: usize = 4;
 
 /// A function that a text defines.
 pub(crate) struct Function {
@@ -16,8 +14,8 @@ pub(crate) struct Function {
     code: Value,
     /// `undefined`, which every function gets as its `this`.
     receiver: Value,
-    /// Whether the text left the globals of TTN v2 as it found them: the first, and `port`.
-    pub(crate) globals: (bool, bool),
+    /// Which globals of TTN v2 it finds set.
+    pub(crate) globals: Untouched,
 }
 
 /// An expression that gives a function if the text defines one of this name, in whichever way.
@@ -36,50 +34,59 @@ macro_rules! candidates {
 
 type Candidate = (Dialect, &'static str, &'static CStr);
 
-/// The names looked for in `slot`; where a text defines several, the first counts.
-fn candidates(slot: Slot) -> &'static [Candidate] {
+/// The names of a function; where a text defines several, the first counts.
+fn candidates(which: wire::Function) -> &'static [Candidate] {
+    use wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
     const DECODER: &[Candidate] = candidates!(Ts013 "decodeUplink", V2 "Decoder", ChirpStack3 "Decode");
     const CONVERTER: &[Candidate] = candidates!(V2 "Converter");
     const VALIDATOR: &[Candidate] = candidates!(V2 "Validator");
     const ENCODER: &[Candidate] = candidates!(Ts013 "encodeDownlink", V2 "Encoder", ChirpStack3 "Encode");
-    match slot {
-        Slot::Decoder => DECODER,
-        Slot::Converter => CONVERTER,
-        Slot::Validator => VALIDATOR,
-        Slot::Encoder => ENCODER,
+    const DECODE_DOWNLINK: &[Candidate] = candidates!(Ts013 "decodeDownlink");
+    const NORMALIZE_UPLINK: &[Candidate] = candidates!(Ts013 "normalizeUplink");
+    match which {
+        Decoder => DECODER,
+        Converter => CONVERTER,
+        Validator => VALIDATOR,
+        Encoder => ENCODER,
+        DecodeDownlink => DECODE_DOWNLINK,
+        NormalizeUplink => NORMALIZE_UPLINK,
     }
 }
 
 impl Function {
-    /// Finds the function that the text of `slot` defines, of `dialect` if one is named.
-    pub(crate) fn find(guest: &Guest, slot: Slot, dialect: Option<Dialect>) -> Result<Option<Self>, Thrown> {
-        let realm = guest.realm(slot);
-        for (candidate, _, expression) in candidates(slot) {
-            if dialect.is_none_or(|dialect| dialect == *candidate)
-                && let Some(function) = Self::look_up(realm, slot, *candidate, expression)?
-            {
-                return Ok(Some(function));
+    /// Finds a function in the text that was evaluated in `realm`, of `dialect` if one is named.
+    pub(crate) fn find(realm: Realm, which: wire::Function, dialect: Option<Dialect>) -> Result<Option<Self>, Thrown> {
+        for (candidate, _, expression) in candidates(which) {
+            if dialect.is_none_or(|dialect| fits(dialect, *candidate, which)) {
+                let code = realm.value_of(expression)?;
+                if code.is_function() {
+                    let (slot, receiver) = (Self::slot_of(which), realm.undefined());
+                    return Ok(Some(Self { slot, dialect: *candidate, code, receiver, globals: Untouched::default() }));
+                }
             }
         }
         Ok(None)
     }
 
-    /// Finds `decodeDownlink` in the text of `slot`.
-    pub(crate) fn find_decode_downlink(guest: &Guest, slot: Slot) -> Result<Option<Self>, Thrown> {
-        const NAME: &[Candidate] = candidates!(Ts013 "decodeDownlink");
-        Self::look_up(guest.realm(slot), slot, Dialect::Ts013, NAME[0].2)
+    /// The slot that is blamed for what a function does.
+    pub(crate) fn slot_of(which: wire::Function) -> Slot {
+        use wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
+        match which {
+            Decoder | NormalizeUplink => Slot::Decoder,
+            Converter => Slot::Converter,
+            Validator => Slot::Validator,
+            Encoder | DecodeDownlink => Slot::Encoder,
+        }
     }
 
-    fn look_up(realm: Realm, slot: Slot, dialect: Dialect, expression: &CStr) -> Result<Option<Self>, Thrown> {
-        let code = realm.value_of(expression)?;
-        let receiver = realm.undefined();
-        Ok(code.is_function().then_some(Self { slot, dialect, code, receiver, globals: (false, false) }))
-    }
-
-    /// What a text in `slot` should have defined, in words.
-    pub(crate) fn expected(slot: Slot, dialect: Option<Dialect>) -> String {
-        let fits = |candidate: &&Candidate| dialect.is_none_or(|dialect| dialect == candidate.0);
-        let names: Vec<String> = candidates(slot).iter().filter(fits).map(|(_, name, _)| format!("`{name}`")).collect();
+    /// What a text should have defined, in words.
+    pub(crate) fn expected(any_of: &[wire::Function], dialect: Option<Dialect>) -> String {
+        let names: Vec<String> = any_of
+            .iter()
+            .flat_map(|which| candidates(*which).iter().map(move |candidate| (*which, candidate)))
+            .filter(|(which, candidate)| dialect.is_none_or(|dialect| fits(dialect, candidate.0, *which)))
+            .map(|(_, candidate)| format!("`{}`", candidate.1))
+            .collect();
         let names = if names.is_empty() { "any function of that dialect".to_owned() } else { names.join(", ") };
         format!("defines no function that fits; expected one named {names}")
     }
@@ -111,6 +118,12 @@ impl Function {
             found => Err(Failure::output(self.slot, format!("{what}, got {found}"))),
         }
     }
+}
+
+/// Whether a function of dialect `candidate` serves where `dialect` was chosen. Converters and validators combine with
+/// any decoder.
+fn fits(dialect: Dialect, candidate: Dialect, which: wire::Function) -> bool {
+    dialect == candidate || matches!(which, wire::Function::Converter | wire::Function::Validator)
 }
 
 /// The type of a value, for messages.

@@ -4,41 +4,41 @@ use crate::call::{Call, Outcome};
 use crate::dialect::{Function, describe};
 use crate::failure::Failure;
 use crate::js::{Primitive, Value};
-use crate::json::DEPTH_MAX;
 use crate::wire::{Dialect, Kind, Slot};
-use std::ffi::CString;
-
-/// The longest payload that any data rate carries.
-const BYTES_MAX: i64 = 242;
+use crate::{globals, ts013};
 
 /// Runs the encoder on the fields of the message.
 pub(crate) fn encode(call: &mut Call<'_>, function: Option<&Function>) -> Result<Outcome, Failure> {
     let function =
         function.ok_or_else(|| Failure::new(Slot::Encoder, Kind::Syntax, "there are fields but no encoder"))?;
-    let fields = fields(call, function)?;
-    let realm = function.realm();
+    let fields = call.value(function)?;
+    if fields.primitive() != Primitive::Object || fields.is_array() {
+        return Err(Failure::output(function.slot, "got fields that are no JSON object"));
+    }
+    let returned = ask(call, function, fields)?;
     match function.dialect {
-        Dialect::V2 => {
-            call.set_globals(function, &fields)?;
-            let returned = function.call(call.guest, [&fields, &call.port(realm)])?;
-            Ok(Outcome::Bytes { port: 0, bytes: bytes(call, function, &returned)? })
-        }
-        Dialect::Ts013 => encode_ts013(call, function, fields),
-        Dialect::ChirpStack3 => {
-            let variables = call.made(function, realm.object())?;
-            let returned = function.call(call.guest, [&call.port(realm), &fields, &variables])?;
-            Ok(Outcome::Bytes { port: 0, bytes: bytes(call, function, &returned)? })
-        }
+        Dialect::V2 | Dialect::ChirpStack3 => Ok(Outcome::Bytes { port: 0, bytes: bytes(call, function, &returned)? }),
+        Dialect::Ts013 => encoded_ts013(call, function, &returned),
     }
 }
 
-fn encode_ts013(call: &mut Call<'_>, function: &Function, fields: Value) -> Result<Outcome, Failure> {
+/// Calls an encoder with `fields`, and gives whatever it returns.
+pub(crate) fn ask(call: &Call<'_>, function: &Function, fields: Value) -> Result<Value, Failure> {
+    let port = call.port(function.realm());
+    match function.dialect {
+        Dialect::V2 => {
+            globals::set(call, function, &fields)?;
+            function.call(call.guest, [&fields, &port])
+        }
+        Dialect::Ts013 => ts013::call_with_data(call, function, fields, call.message.port),
+        Dialect::ChirpStack3 => function.call(call.guest, [&port, &fields, &call.variables(function)?]),
+    }
+}
+
+fn encoded_ts013(call: &mut Call<'_>, function: &Function, result: &Value) -> Result<Outcome, Failure> {
     let names = &call.guest.names;
-    let input = call.made(function, function.realm().object())?;
-    call.made(function, input.set(names.data, fields))?;
-    let result = function.call(call.guest, [&input])?;
-    function.require_object(&result, "must return an object with `bytes`")?;
-    call.take_remarks(function, &result)?;
+    function.require_object(result, "must return an object with `bytes`")?;
+    ts013::take_remarks(call, function, result)?;
     let port = call.made(function, result.get(names.f_port))?;
     let port = match port.primitive() {
         Primitive::Undefined | Primitive::Null => 0,
@@ -48,39 +48,6 @@ fn encode_ts013(call: &mut Call<'_>, function: &Function, fields: Value) -> Resu
     Ok(Outcome::Bytes { port, bytes: bytes(call, function, &returned)? })
 }
 
-/// The fields of the message, which arrive as JSON.
-fn fields(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
-    let unfit = |message| Failure::new(function.slot, Kind::Output, message);
-    if depth(call.message.payload) > DEPTH_MAX {
-        return Err(unfit("got fields more than 32 levels deep"));
-    }
-    let text = CString::new(call.message.payload).map_err(|_| unfit("got fields with a zero byte"))?;
-    let fields = function.realm().parse_json(&text).map_err(|_| unfit("got fields that are no JSON"))?;
-    if fields.primitive() != Primitive::Object || fields.is_array() {
-        return Err(unfit("got fields that are no JSON object"));
-    }
-    Ok(fields)
-}
-
-/// How deep brackets lie in each other, outside of strings.
-fn depth(json: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut in_text, mut escaped) = (0usize, 0, false, false);
-    for byte in json {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'{' | b'[' if !in_text => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
-
 /// The bytes in an array or typed array that the encoder returned; holes are left out.
 fn bytes(call: &Call<'_>, function: &Function, returned: &Value) -> Result<Vec<u8>, Failure> {
     if !returned.is_array() && !returned.is_typed_array() {
@@ -88,11 +55,10 @@ fn bytes(call: &Call<'_>, function: &Function, returned: &Value) -> Result<Vec<u
         return Err(Failure::output(function.slot, message));
     }
     let length = call.made(function, returned.length())?;
-    if length > BYTES_MAX {
-        return Err(Failure::output(
-            function.slot,
-            format!("returned {length} bytes; at most {BYTES_MAX} can be sent"),
-        ));
+    let bytes_max = call.guest.bounds().payload_bytes_max;
+    if length > i64::from(bytes_max) {
+        let message = format!("returned {length} bytes; at most {bytes_max} can be sent");
+        return Err(Failure::output(function.slot, message));
     }
     let mut bytes = Vec::with_capacity(length as usize);
     for index in 0..length as u32 {

@@ -5,8 +5,6 @@ use crate::js::{Primitive, Thrown, Value};
 use crate::json::{Refusal, Writer};
 use crate::wire::{Kind, Slot, Writer as Reply};
 
-/// The longest message, in bytes.
-const MESSAGE_BYTES_MAX: usize = 1024;
 const OUT_OF_MEMORY: &str = "ran out of memory";
 
 /// A failed load or call.
@@ -38,21 +36,29 @@ impl Failure {
 
     /// What became of a value that has no JSON.
     pub(crate) fn refused(guest: &Guest, slot: Slot, refusal: Refusal) -> Self {
+        let bounds = guest.bounds();
         let message = match refusal {
             Refusal::Threw(thrown) => return Self::thrown(guest, slot, Kind::Thrown, &thrown),
-            Refusal::Circular => "returned an object that contains itself",
-            Refusal::TooDeep => "returned objects more than 32 levels deep",
-            Refusal::TooManyKeys => "returned more than 1024 keys",
-            Refusal::TooLong => "returned more than 16 KiB of JSON",
-            Refusal::BigInt => "returned a BigInt, which JSON does not have; convert it with Number() or String()",
+            Refusal::Circular => "returned an object that contains itself".to_owned(),
+            Refusal::TooDeep => format!("returned objects more than {} levels deep", bounds.fields_depth_max),
+            Refusal::TooManyKeys => format!("returned more than {} keys", bounds.fields_keys_max),
+            Refusal::TooLong => format!("returned more than {} bytes of JSON", bounds.fields_bytes_max),
+            Refusal::BigInt => {
+                "returned a BigInt, which JSON does not have; convert it with Number() or String()".to_owned()
+            }
         };
         Self::output(slot, message)
     }
 
-    /// Appends the failure to a reply.
-    pub(crate) fn write(&self, reply: &mut Reply) {
+    /// What happened, in words.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Appends the failure to a reply, with at most `bytes_max` of its message.
+    pub(crate) fn write(&self, reply: &mut Reply, bytes_max: u32) {
         reply.byte(self.slot as u8).byte(self.kind as u8).number(self.line).number(self.column);
-        reply.text(self.message.as_bytes());
+        reply.text(cut(self.message.as_bytes(), bytes_max).as_bytes());
     }
 }
 
@@ -70,7 +76,7 @@ fn classify(guest: &Guest, kind: Kind, thrown: &Thrown) -> (Kind, String) {
         None if is_nothing && guest.runtime.has_refused_memory() => (Kind::Memory, OUT_OF_MEMORY.to_owned()),
         Some(b"Maximum call stack size exceeded") => (Kind::Stack, "called itself too deeply".to_owned()),
         _ => match describe(guest, value) {
-            Ok(text) => (kind, cut(text, MESSAGE_BYTES_MAX)),
+            Ok(text) => (kind, text),
             Err(thrown) if thrown.is_interruption() => classify(guest, kind, &thrown),
             Err(_) => (kind, "a value that cannot be shown".to_owned()),
         },
@@ -79,9 +85,10 @@ fn classify(guest: &Guest, kind: Kind, thrown: &Thrown) -> (Kind, String) {
 
 /// A thrown value in words. Asking it may run script, which may throw again.
 fn describe(guest: &Guest, value: &Value) -> Result<String, Thrown> {
+    let bytes_max = guest.bounds().message_bytes_max;
     let is_plain_object = value.primitive() == Primitive::Object && !value.is_error() && !value.is_function();
     if is_plain_object {
-        let mut writer = Writer::new(guest, MESSAGE_BYTES_MAX);
+        let mut writer = Writer::new(guest, bytes_max as usize);
         match writer.write(value.share(value.realm())) {
             Ok(true) | Err(Refusal::TooLong) => {
                 return Ok(String::from_utf8_lossy(&writer.into_parts().0).into_owned());
@@ -91,16 +98,21 @@ fn describe(guest: &Guest, value: &Value) -> Result<String, Thrown> {
         }
     }
     let text = value.text()?;
-    Ok(String::from_utf8_lossy(&text[..text.len().min(MESSAGE_BYTES_MAX + 4)]).into_owned())
+    Ok(cut(&text, bytes_max))
 }
 
-/// `text`, no longer than `bytes_max`.
-pub(crate) fn cut(mut text: String, bytes_max: usize) -> String {
+/// `text`, no longer than `bytes_max`; what is no UTF-8 is replaced.
+pub(crate) fn cut(text: &[u8], bytes_max: u32) -> String {
     const ELLIPSIS: &str = "…";
+    let bytes_max = bytes_max as usize;
+    // One character more than fits, so that the cut is seen below.
+    let mut text = String::from_utf8_lossy(&text[..text.len().min(bytes_max + 4)]).into_owned();
     if text.len() > bytes_max {
-        let end = (0..=bytes_max - ELLIPSIS.len()).rev().find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or(0));
-        text.push_str(ELLIPSIS);
+        let end = bytes_max.saturating_sub(ELLIPSIS.len());
+        text.truncate((0..=end).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0));
+        if bytes_max >= ELLIPSIS.len() {
+            text.push_str(ELLIPSIS);
+        }
     }
     text
 }
@@ -112,8 +124,11 @@ fn position(guest: &Guest, slot: Slot, value: &Value) -> (u32, u32) {
     };
     let Ok(stack) = stack.text() else { return (0, 0) };
     let stack = String::from_utf8_lossy(&stack);
-    let file = Guest::file(slot).to_string_lossy();
-    stack.lines().find_map(|frame| frame_position(frame, &file)).unwrap_or((0, 0))
+    // A text that fills two slots goes by the name of the first.
+    [slot, Slot::Decoder]
+        .into_iter()
+        .find_map(|slot| stack.lines().find_map(|frame| frame_position(frame, &Guest::file(slot).to_string_lossy())))
+        .unwrap_or((0, 0))
 }
 
 /// Reads `    at name (file:line:column)` or `    at file:line:column`.

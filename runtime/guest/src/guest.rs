@@ -1,5 +1,6 @@
 //! What the guest consists of while it lives: runtime, realms, loaded functions, log.
 
+use crate::bounds::Bounds;
 use crate::clock;
 use crate::dialect::Function;
 use crate::exports;
@@ -18,6 +19,9 @@ thread_local! {
     static GUEST: OnceCell<&'static Guest> = const { OnceCell::new() };
 }
 
+/// What the texts define, each where [`crate::wire::Function`] numbers it.
+pub(crate) type Functions = [Option<Function>; 6];
+
 /// The state of the guest.
 pub(crate) struct Guest {
     pub(crate) runtime: Runtime,
@@ -25,9 +29,9 @@ pub(crate) struct Guest {
     pub(crate) realms: [Realm; 4],
     pub(crate) names: Names,
     pub(crate) boxes: Boxes,
-    /// By slot; the last is `decodeDownlink`, wherever it was found.
-    pub(crate) functions: RefCell<[Option<Function>; 5]>,
+    pub(crate) functions: RefCell<Functions>,
     pub(crate) log: RefCell<Log>,
+    bounds: Cell<Bounds>,
     /// Scripts are interrupted below this much fuel.
     reserve: Cell<i64>,
 }
@@ -58,6 +62,7 @@ impl Guest {
             boxes: Boxes::new(realms[0])?,
             functions: RefCell::default(),
             log: RefCell::default(),
+            bounds: Cell::default(),
             reserve: Cell::new(0),
         })
     }
@@ -75,6 +80,17 @@ impl Guest {
             Slot::Validator => c"validator",
             Slot::Encoder => c"encoder",
         }
+    }
+
+    /// The limits that came with the texts.
+    pub(crate) fn bounds(&self) -> Bounds {
+        self.bounds.get()
+    }
+
+    /// Takes the limits that texts come with.
+    pub(crate) fn set_bounds(&self, bounds: Bounds) {
+        self.runtime.set_heap_bytes_max(bounds.heap_bytes_max);
+        self.bounds.set(bounds);
     }
 
     /// The slot now running.

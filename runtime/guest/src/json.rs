@@ -7,10 +7,6 @@
 use crate::guest::Guest;
 use crate::js::{Atom, Primitive, Thrown, Value};
 
-/// How deep objects and arrays may lie in each other.
-pub(crate) const DEPTH_MAX: usize = 32;
-/// How many keys all objects together may have.
-const KEYS_MAX: usize = 1024;
 /// How many notes about lost numbers are kept.
 const NOTES_MAX: usize = 16;
 
@@ -48,6 +44,7 @@ pub(crate) struct Writer<'a> {
     guest: &'a Guest,
     out: Vec<u8>,
     bytes_max: usize,
+    depth_max: usize,
     keys_left: usize,
     /// The way from the outermost object to the value being written.
     path: Vec<Step>,
@@ -63,7 +60,8 @@ impl<'a> Writer<'a> {
             guest,
             out: Vec::with_capacity(512),
             bytes_max,
-            keys_left: KEYS_MAX,
+            depth_max: guest.bounds().fields_depth_max as usize,
+            keys_left: guest.bounds().fields_keys_max as usize,
             path: Vec::with_capacity(8),
             parents: Vec::with_capacity(8),
             notes: Vec::new(),
@@ -134,7 +132,7 @@ impl<'a> Writer<'a> {
         if self.parents.contains(&identity) {
             return Err(Refusal::Circular);
         }
-        if self.parents.len() == DEPTH_MAX {
+        if self.parents.len() == self.depth_max {
             return Err(Refusal::TooDeep);
         }
         self.parents.push(identity);

@@ -1,11 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+#[path = "../../src/bounds.rs"]
+#[allow(dead_code, reason = "compiled into the host as well, which writes what the guest reads")]
+mod bounds;
 mod call;
 mod clock;
 mod dialect;
 mod downlink;
 mod exports;
 mod failure;
+mod globals;
 mod guest;
 mod js;
 mod json;
@@ -13,6 +17,9 @@ mod load;
 mod log;
 mod memory;
 mod names;
+mod normalize;
+mod trial;
+mod ts013;
 mod uplink;
 #[path = "../../src/wire.rs"]
 #[allow(dead_code, unreachable_pub, reason = "compiled into the host as well, which uses the rest")]

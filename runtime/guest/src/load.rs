@@ -1,12 +1,18 @@
 //! Evaluates the function texts and finds what they define.
 
-use crate::dialect::{DECODE_DOWNLINK, Function};
+use crate::bounds::Bounds;
+use crate::dialect::Function;
 use crate::failure::Failure;
-use crate::guest::Guest;
-use crate::js::{Evaluation, Realm, Thrown, Value};
+use crate::globals::{Globals, Untouched};
+use crate::guest::{Functions, Guest};
+use crate::js::{Evaluation, Realm, Thrown};
 use crate::memory;
-use crate::wire::{Dialect, Kind, Reader, Slot, Writer};
+use crate::wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
+use crate::wire::{self, Dialect, Kind, Reader, Slot, WHOLE, Writer};
 use std::ffi::CString;
+
+const SLOTS: [wire::Function; 4] = [Decoder, Converter, Validator, Encoder];
+const ALL: [wire::Function; 6] = [Decoder, Converter, Validator, Encoder, DecodeDownlink, NormalizeUplink];
 
 /// How much scripts may allocate before garbage is collected.
 pub(crate) const GARBAGE_BYTES: usize = 1 << 20;
@@ -26,7 +32,7 @@ pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
         }
         Err(failure) => {
             reply.byte(1);
-            failure.write(reply);
+            failure.write(reply, guest.bounds().message_bytes_max);
         }
     }
     guest.log.take();
@@ -36,91 +42,96 @@ pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
 fn load(guest: &Guest, request: &[u8]) -> Result<[u8; 4], Failure> {
     let malformed = || Failure::new(Slot::Decoder, Kind::Broken, "the load request is malformed");
     let mut reader = Reader::new(request);
-    let heap_bytes_max = reader.number().ok_or_else(malformed)?;
-    guest.runtime.set_heap_bytes_max(heap_bytes_max);
-    let mut dialects = [0; 4];
+    guest.set_bounds(Bounds::read(&mut reader).ok_or_else(malformed)?);
     while !reader.is_empty() {
-        let slot = reader.byte().and_then(Slot::from_byte).ok_or_else(malformed)?;
+        let slots = reader.byte().filter(|slots| *slots != 0).ok_or_else(malformed)?;
         let dialect = Dialect::from_byte(reader.byte().ok_or_else(malformed)?);
         let text = reader.text().ok_or_else(malformed)?;
-        if text.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        let function = load_text(guest, slot, dialect, text)?;
-        dialects[slot as usize] = function.dialect as u8;
-        guest.functions.borrow_mut()[slot as usize] = Some(function);
+        Text { guest, slots, dialect }.load(text)?;
     }
-    Ok(dialects)
+    let functions = guest.functions.borrow();
+    let slots = [Slot::Decoder, Slot::Converter, Slot::Validator, Slot::Encoder];
+    Ok(slots.map(|slot| functions[slot as usize].as_ref().map_or(0, |function| function.dialect as u8)))
 }
 
-fn load_text(guest: &Guest, slot: Slot, dialect: Option<Dialect>, text: &[u8]) -> Result<Function, Failure> {
-    let realm = guest.realm(slot);
-    let fail = |kind| move |thrown: Thrown| Failure::thrown(guest, slot, kind, &thrown);
-    let text = CString::new(text)
-        .map_err(|_| Failure::new(slot, Kind::Syntax, "contains a zero byte, which no script may"))?;
-    guest.enter(slot);
-    let globals = Globals::place(guest, slot).map_err(fail(Kind::Thrown))?;
-    match realm.run(&text, Guest::file(slot)) {
-        Evaluation::Done => {}
-        Evaluation::Unreadable(thrown) => return Err(fail(Kind::Syntax)(thrown)),
-        Evaluation::Threw(thrown) => return Err(fail(Kind::Thrown)(thrown)),
-    }
-    let mut function = Function::find(guest, slot, dialect)
-        .map_err(fail(Kind::Thrown))?
-        .ok_or_else(|| Failure::new(slot, Kind::Syntax, Function::expected(slot, dialect)))?;
-    function.globals = globals.settle(guest, slot, function.dialect).map_err(fail(Kind::Thrown))?;
-    // Kept for ever: freeing them when a call sets the globals would dirty half a dozen pages.
-    std::mem::forget(globals);
-    if function.dialect == Dialect::Ts013
-        && let Some(decode) = Function::find_decode_downlink(guest, slot).map_err(fail(Kind::Thrown))?
-    {
-        guest.functions.borrow_mut()[DECODE_DOWNLINK] = Some(decode);
-    }
-    Ok(function)
+/// A text, and what it is for.
+struct Text<'a> {
+    guest: &'a Guest,
+    slots: u8,
+    dialect: Option<Dialect>,
 }
 
-/// The globals `payload` or `fields`, and `port`, which TTN v2 set before it ran a text.
-struct Globals {
-    realm: Realm,
-    subject: Value,
-    port: Value,
-}
-
-impl Globals {
-    /// Gives the text something to find while it is evaluated.
-    fn place(guest: &Guest, slot: Slot) -> Result<Self, Thrown> {
-        let realm = guest.realm(slot);
-        let subject = if slot == Slot::Decoder { realm.byte_array(&[])? } else { realm.object()? };
-        let placed = Self { realm, subject, port: realm.number(0.0) };
-        let global = realm.global();
-        global.set(subject_name(guest, slot), placed.subject.share(realm))?;
-        global.set(guest.names.port, placed.port.share(realm))?;
-        Ok(placed)
+impl Text<'_> {
+    fn load(&self, text: &[u8]) -> Result<(), Failure> {
+        let (home, kind) = (self.home(), Kind::Syntax);
+        let text =
+            CString::new(text).map_err(|_| Failure::new(home, kind, "contains a zero byte, which no script may"))?;
+        self.guest.enter(home);
+        let globals = self.fine(Globals::place(self.guest, self.realm()))?;
+        match self.realm().run(&text, Guest::file(home)) {
+            Evaluation::Done => {}
+            Evaluation::Unreadable(thrown) => return Err(Failure::thrown(self.guest, home, kind, &thrown)),
+            Evaluation::Threw(thrown) => return self.fine(Err(thrown)),
+        }
+        let mut found = self.find()?;
+        let is_v2 = found.iter().flatten().any(|function| function.dialect == Dialect::V2);
+        let untouched = self.fine(globals.settle(self.guest, is_v2))?;
+        // Kept for ever: freeing them when a call sets the globals would dirty half a dozen pages.
+        std::mem::forget(globals);
+        let mut functions = self.guest.functions.borrow_mut();
+        for (place, function) in functions.iter_mut().zip(&mut found) {
+            if let Some(mut function) = function.take() {
+                function.globals = if function.dialect == Dialect::V2 { untouched } else { Untouched::default() };
+                *place = Some(function);
+            }
+        }
+        Ok(())
     }
 
-    /// Says which of them a call shall set: those that the text has not made its own.
-    fn settle(&self, guest: &Guest, slot: Slot, dialect: Dialect) -> Result<(bool, bool), Thrown> {
-        let global = self.realm.global();
-        let untouched = |name, placed: &Value| Ok(global.get(name)?.identity() == placed.identity());
-        let subject = untouched(subject_name(guest, slot), &self.subject)?;
-        let port = untouched(guest.names.port, &self.port)?;
-        if dialect == Dialect::V2 {
-            return Ok((subject, port));
+    /// What the text defines of what it is for.
+    fn find(&self) -> Result<Functions, Failure> {
+        let mut found = Functions::default();
+        for which in ALL {
+            found[which as usize] = self.fine(self.look_up(which, &found))?;
         }
-        if subject {
-            global.delete(subject_name(guest, slot))?;
+        let lacks =
+            |which: &wire::Function| self.slots != WHOLE && self.fills(*which) && found[*which as usize].is_none();
+        if let Some(which) = SLOTS.into_iter().find(lacks) {
+            let slot = Function::slot_of(which);
+            return Err(Failure::new(slot, Kind::Syntax, Function::expected(&[which], self.dialect)));
         }
-        if port {
-            global.delete(guest.names.port)?;
+        if found.iter().all(Option::is_none) {
+            return Err(Failure::new(self.home(), Kind::Syntax, Function::expected(&ALL, self.dialect)));
         }
-        Ok((false, false))
+        Ok(found)
     }
-}
 
-/// The name under which a text of TTN v2 finds its input.
-pub(crate) fn subject_name(guest: &Guest, slot: Slot) -> crate::js::Atom {
-    match slot {
-        Slot::Decoder | Slot::Encoder => guest.names.payload,
-        Slot::Converter | Slot::Validator => guest.names.fields,
+    /// Finds one function, if it is one that the text is for. What only TS013 has counts beside another of TS013.
+    fn look_up(&self, which: wire::Function, found: &Functions) -> Result<Option<Function>, Thrown> {
+        let is_beside = |slot: Slot| found[slot as usize].as_ref().is_some_and(|other| other.dialect == Dialect::Ts013);
+        let is_for = match which {
+            _ if self.slots == WHOLE => true,
+            DecodeDownlink => is_beside(Slot::Decoder) || is_beside(Slot::Encoder),
+            NormalizeUplink => is_beside(Slot::Decoder),
+            _ => self.fills(which),
+        };
+        if is_for { Function::find(self.realm(), which, self.dialect) } else { Ok(None) }
+    }
+
+    fn fills(&self, which: wire::Function) -> bool {
+        self.slots & 1 << which as u8 != 0
+    }
+
+    /// The first slot that it fills, in whose realm it lives.
+    fn home(&self) -> Slot {
+        Slot::from_byte(self.slots.trailing_zeros() as u8).unwrap_or(Slot::Decoder)
+    }
+
+    fn realm(&self) -> Realm {
+        self.guest.realm(self.home())
+    }
+
+    fn fine<T>(&self, outcome: Result<T, Thrown>) -> Result<T, Failure> {
+        outcome.map_err(|thrown| Failure::thrown(self.guest, self.home(), Kind::Thrown, &thrown))
     }
 }

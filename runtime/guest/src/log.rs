@@ -1,5 +1,6 @@
 //! What scripts write to the console, within limits.
 
+use crate::bounds::Bounds;
 use crate::failure::cut;
 use crate::guest::{self, Guest};
 use crate::js::{Primitive, Realm, Thrown, Value};
@@ -7,9 +8,6 @@ use crate::json::{Refusal, Writer};
 use crate::wire::{Level, Slot, Writer as Reply};
 use std::ffi::CStr;
 
-const ENTRIES_MAX: usize = 64;
-const FIELD_BYTES_MAX: usize = 1024;
-const BYTES_MAX: usize = 16 * 1024;
 /// What a field costs beside its text, so that empty ones are bounded too.
 const FIELD_BYTES: usize = 8;
 
@@ -38,13 +36,15 @@ struct Entry {
 }
 
 impl Log {
-    fn has_room(&self) -> bool {
-        self.overflow.is_none() && self.entries.len() < ENTRIES_MAX && self.bytes < BYTES_MAX
+    fn has_room(&self, bounds: &Bounds) -> bool {
+        self.overflow.is_none()
+            && self.entries.len() < bounds.log_entries_max as usize
+            && self.bytes < bounds.log_bytes_max as usize
     }
 
-    fn push(&mut self, entry: Entry) {
+    fn push(&mut self, entry: Entry, bounds: &Bounds) {
         let bytes = entry.fields.iter().map(|field| field.len() + FIELD_BYTES).sum::<usize>() + FIELD_BYTES;
-        if !self.has_room() || self.bytes + bytes > BYTES_MAX {
+        if !self.has_room(bounds) || self.bytes + bytes > bounds.log_bytes_max as usize {
             self.overflow.get_or_insert(entry.slot);
             return;
         }
@@ -81,18 +81,20 @@ fn write(realm: Realm, arguments: &[Value], level: i32) -> Result<Value, Thrown>
     let guest = guest::get();
     if let (Some(slot), Some(level)) = (guest.slot(), Level::from_byte(level as u8)) {
         // The log is not borrowed while the arguments are asked, which may run script that logs.
-        let fields = if guest.log.borrow().has_room() { fields(guest, arguments)? } else { Vec::new() };
-        guest.log.borrow_mut().push(Entry { slot, level, fields });
+        let bounds = guest.bounds();
+        let fields = if guest.log.borrow().has_room(&bounds) { fields(guest, arguments)? } else { Vec::new() };
+        guest.log.borrow_mut().push(Entry { slot, level, fields }, &bounds);
     }
     Ok(realm.undefined())
 }
 
 /// The arguments as texts; only an interruption of what they run gets through.
 fn fields(guest: &Guest, arguments: &[Value]) -> Result<Vec<String>, Thrown> {
-    let mut room = BYTES_MAX;
+    let bounds = guest.bounds();
+    let mut room = bounds.log_bytes_max as usize;
     let mut fields = Vec::new();
     for argument in arguments {
-        let field = cut(field(guest, argument)?, FIELD_BYTES_MAX);
+        let field = cut(field(guest, argument)?.as_bytes(), bounds.log_field_bytes_max);
         let Some(rest) = room.checked_sub(field.len() + FIELD_BYTES) else { break };
         room = rest;
         fields.push(field);
@@ -106,7 +108,7 @@ fn field(guest: &Guest, argument: &Value) -> Result<String, Thrown> {
         return Ok(r#""[symbol]""#.to_owned());
     }
     let shown = if argument.is_error() { error_fields(guest, argument).ok() } else { None };
-    let mut writer = Writer::new(guest, FIELD_BYTES_MAX);
+    let mut writer = Writer::new(guest, guest.bounds().log_field_bytes_max as usize);
     let outcome = writer.write(shown.unwrap_or_else(|| argument.share(argument.realm())));
     let written = || String::from_utf8_lossy(&writer.into_parts().0).into_owned();
     Ok(match outcome {

@@ -3,98 +3,118 @@
 use crate::call::{Call, Outcome};
 use crate::dialect::{Function, describe};
 use crate::failure::Failure;
+use crate::guest::Functions;
 use crate::js::{Primitive, Value};
-use crate::wire::{Dialect, Kind, Slot};
+use crate::wire::{self, Dialect, Kind, Slot};
+use crate::{globals, normalize, ts013};
 
 /// Runs the functions that there are, each on what the one before it returned.
-pub(crate) fn run(call: &mut Call<'_>, functions: &[Option<Function>; 5]) -> Result<Outcome, Failure> {
+pub(crate) fn run(call: &mut Call<'_>, functions: &Functions) -> Result<Outcome, Failure> {
     let [decoder, converter, validator, ..] = functions;
-    let decoded = decoder.as_ref().map(|function| decode(call, function)).transpose()?;
-    let converted = match converter {
-        Some(function) => Some(convert(call, function, decoded)?),
-        None => decoded,
+    let decoded = match decoder {
+        Some(function) => decode(call, function)?,
+        None => None,
+    };
+    let fields = match converter {
+        Some(function) => Some(convert(call, function, decoded.as_ref())?),
+        None => decoded.as_ref().map(|decoded| decoded.share(decoded.realm())),
     };
     let valid = match validator {
-        Some(function) => validate(call, function, converted.as_ref())?,
+        Some(function) => validate(call, function, fields.as_ref())?,
         None => true,
     };
-    let json = match (converted, converter.as_ref().or(decoder.as_ref())) {
+    let json = match (fields, converter.as_ref().or(decoder.as_ref())) {
         (Some(fields), Some(function)) => call.fields(function, fields)?,
         _ => b"null".to_vec(),
     };
-    Ok(Outcome::Fields { valid, json })
+    let normalized = match (&functions[wire::Function::NormalizeUplink as usize], decoded) {
+        (Some(function), Some(decoded)) if valid => normalize::run(call, function, decoded),
+        _ => None,
+    };
+    Ok(Outcome::Fields { valid, json, normalized })
 }
 
 /// Runs `decodeDownlink` of TS013.
-pub(crate) fn decode_downlink(call: &mut Call<'_>, function: Option<&Function>) -> Result<Outcome, Failure> {
-    let function = function
+pub(crate) fn decode_downlink(call: &mut Call<'_>, functions: &Functions) -> Result<Outcome, Failure> {
+    let function = functions[wire::Function::DecodeDownlink as usize]
+        .as_ref()
         .ok_or_else(|| Failure::new(Slot::Encoder, Kind::Syntax, "defines no function named `decodeDownlink`"))?;
-    let fields = decode_ts013(call, function)?;
-    Ok(Outcome::Fields { valid: true, json: call.fields(function, fields)? })
-}
-
-fn decode(call: &mut Call<'_>, function: &Function) -> Result<Value, Failure> {
-    let decoded = match function.dialect {
-        Dialect::V2 => decode_v2(call, function)?,
-        Dialect::Ts013 => return decode_ts013(call, function),
-        Dialect::ChirpStack3 => decode_chirpstack3(call, function)?,
+    let returned = ts013::call_with_bytes(call, function)?;
+    let json = match data(call, function, &returned)? {
+        Some(fields) => call.fields(function, fields)?,
+        None => b"null".to_vec(),
     };
-    function.require_object(&decoded, "must return an object")?;
-    Ok(decoded)
+    Ok(Outcome::Fields { valid: true, json, normalized: None })
 }
 
-fn decode_v2(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
+/// Calls a decoder, and gives whatever it returns.
+pub(crate) fn ask(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
+    match function.dialect {
+        Dialect::V2 => ask_v2(call, function),
+        Dialect::Ts013 => ts013::call_with_bytes(call, function),
+        Dialect::ChirpStack3 => {
+            let variables = call.variables(function)?;
+            function.call(call.guest, [&call.port(function.realm()), &call.byte_array(function)?, &variables])
+        }
+    }
+}
+
+/// Calls a converter or validator with what the one before it returned.
+pub(crate) fn pass_on(call: &Call<'_>, function: &Function, fields: &Value) -> Result<Value, Failure> {
+    let realm = function.realm();
+    globals::set(call, function, fields)?;
+    function.call(call.guest, [fields, &call.port(realm)])
+}
+
+fn ask_v2(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
     // The global and the argument are two arrays, so that changing one leaves the other.
     let bytes = call.byte_array(function)?;
-    if function.globals.0 {
-        call.set_globals(function, &call.byte_array(function)?)?;
+    if function.globals.subject(function) {
+        globals::set(call, function, &call.byte_array(function)?)?;
     } else {
-        call.set_globals(function, &bytes)?;
+        globals::set(call, function, &bytes)?;
     }
     function.call(call.guest, [&bytes, &call.port(function.realm())])
 }
 
-fn decode_ts013(call: &mut Call<'_>, function: &Function) -> Result<Value, Failure> {
-    let (realm, names) = (function.realm(), &call.guest.names);
-    let input = call.made(function, realm.object())?;
-    call.made(function, input.set(names.bytes, call.byte_array(function)?))?;
-    call.made(function, input.set(names.f_port, call.port(realm)))?;
-    let received = call.made(function, realm.date(call.message.time_ms))?;
-    call.made(function, input.set(names.recv_time, received))?;
-    let result = function.call(call.guest, [&input])?;
-    function.require_object(&result, "must return an object with `data`")?;
-    call.take_remarks(function, &result)?;
-    let fields = call.made(function, result.get(names.data))?;
-    function.require_object(&fields, "must return an object as `data`")?;
-    Ok(fields)
+fn decode(call: &mut Call<'_>, function: &Function) -> Result<Option<Value>, Failure> {
+    let decoded = ask(call, function)?;
+    if function.dialect == Dialect::Ts013 {
+        return data(call, function, &decoded);
+    }
+    function.require_object(&decoded, "must return an object")?;
+    Ok(Some(decoded))
 }
 
-fn decode_chirpstack3(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
-    let variables = call.made(function, function.realm().object())?;
-    function.call(call.guest, [&call.port(function.realm()), &call.byte_array(function)?, &variables])
+fn data(call: &mut Call<'_>, function: &Function, result: &Value) -> Result<Option<Value>, Failure> {
+    let data = ts013::data(call, function, result)?;
+    if let Some(data) = &data {
+        function.require_object(data, "must return an object as `data`")?;
+    }
+    Ok(data)
 }
 
-fn convert(call: &Call<'_>, function: &Function, decoded: Option<Value>) -> Result<Value, Failure> {
-    let converted = pass_on(call, function, decoded.as_ref())?;
+fn convert(call: &Call<'_>, function: &Function, decoded: Option<&Value>) -> Result<Value, Failure> {
+    let fields = fields_or_none(call, function, decoded)?;
+    let converted = pass_on(call, function, &fields)?;
     function.require_object(&converted, "must return an object")?;
     Ok(converted)
 }
 
 fn validate(call: &Call<'_>, function: &Function, converted: Option<&Value>) -> Result<bool, Failure> {
-    let verdict = pass_on(call, function, converted)?;
+    let fields = fields_or_none(call, function, converted)?;
+    let verdict = pass_on(call, function, &fields)?;
     match verdict.primitive() {
         Primitive::Bool(valid) => Ok(valid),
         _ => Err(Failure::output(function.slot, format!("must return a boolean, got {}", describe(&verdict)))),
     }
 }
 
-/// Calls `function` with what the one before it returned, or an empty object.
-fn pass_on(call: &Call<'_>, function: &Function, fields: Option<&Value>) -> Result<Value, Failure> {
+/// What the function before returned, or an empty object.
+fn fields_or_none(call: &Call<'_>, function: &Function, fields: Option<&Value>) -> Result<Value, Failure> {
     let realm = function.realm();
-    let fields = match fields {
-        Some(fields) => fields.share(realm),
-        None => call.made(function, realm.object())?,
-    };
-    call.set_globals(function, &fields)?;
-    function.call(call.guest, [&fields, &call.port(realm)])
+    match fields {
+        Some(fields) => Ok(fields.share(realm)),
+        None => call.made(function, realm.object()),
+    }
 }

@@ -100,7 +100,7 @@ pub(crate) fn sources(slot: Slot, text: &str) -> Sources {
 
 /// A message with nothing special about it.
 pub(crate) fn call(entry: Entry, payload: &[u8]) -> Call {
-    Call { entry, port: 7, time_ms: 1_700_000_000_000, seed: 42, payload: payload.to_vec() }
+    Call { entry, port: 7, time_ms: 1_700_000_000_000, seed: 42, payload: payload.to_vec(), trial: None }
 }
 
 /// The fields of a message that must have some.

@@ -6,8 +6,9 @@ use javy::quickjs::qjs;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;
 
-/// The longest array that [`Realm::byte_array`] makes.
-const BYTES_MAX: usize = 255;
+/// The longest payload of which [`Realm::byte_array`] makes an array without allocating anything else: all there are,
+/// as long as the operator does not allow longer ones.
+const FEW_BYTES: usize = 255;
 
 /// A JavaScript world of its own; functions of one do not see the globals of another.
 #[derive(Clone, Copy)]
@@ -134,15 +135,23 @@ impl Realm {
         self.result(unsafe { qjs::JS_NewDate(self.raw(), time_ms as f64) })
     }
 
-    /// A true array of the numbers in `bytes`, of which only the first 255 are taken.
+    /// A true array of the numbers in `bytes`.
     pub(crate) fn byte_array(self, bytes: &[u8]) -> Result<Value, Thrown> {
-        let mut values = [qjs::JS_UNDEFINED; BYTES_MAX];
-        let count = bytes.len().min(BYTES_MAX);
-        for (value, byte) in values.iter_mut().zip(bytes) {
-            *value = qjs::JS_MKVAL(qjs::JS_TAG_INT, i32::from(*byte));
+        let number = |byte: &u8| qjs::JS_MKVAL(qjs::JS_TAG_INT, i32::from(*byte));
+        if bytes.len() > FEW_BYTES {
+            return self.array(&bytes.iter().map(number).collect::<Vec<_>>());
         }
-        // SAFETY: the first `count` values are numbers, which hold no references.
-        self.result(unsafe { qjs::JS_NewArrayFrom(self.raw(), count as c_int, values.as_ptr()) })
+        let mut values = [qjs::JS_UNDEFINED; FEW_BYTES];
+        for (value, byte) in values.iter_mut().zip(bytes) {
+            *value = number(byte);
+        }
+        self.array(&values[..bytes.len()])
+    }
+
+    /// An array of numbers.
+    fn array(self, numbers: &[qjs::JSValue]) -> Result<Value, Thrown> {
+        // SAFETY: numbers hold no references.
+        self.result(unsafe { qjs::JS_NewArrayFrom(self.raw(), numbers.len() as c_int, numbers.as_ptr()) })
     }
 
     /// What the JSON `text` stands for.

@@ -1,0 +1,73 @@
+//! What a message must be before any sandbox sees it.
+
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::settings::Limits;
+use crate::wire::{Entry, Function, Kind, Slot};
+
+/// How large well-formed JSON is in ways that its length does not tell.
+pub(crate) struct Shape {
+    /// How deep objects and arrays lie in each other.
+    pub(crate) depth: usize,
+    /// The keys of all objects together.
+    pub(crate) keys: usize,
+}
+
+impl Shape {
+    /// Measures `json` without recursion; of what is no JSON it says something, and does not fail.
+    pub(crate) fn of(json: &str) -> Self {
+        let (mut depth, mut deepest, mut keys) = (0_usize, 0, 0);
+        let (mut in_string, mut escaped) = (false, false);
+        for byte in json.bytes() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = in_string,
+                b'"' => in_string = !in_string,
+                b'{' | b'[' if !in_string => depth += 1,
+                b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+                b':' if !in_string => keys += 1,
+                _ => {}
+            }
+            deepest = deepest.max(depth);
+        }
+        Self { depth: deepest, keys }
+    }
+}
+
+/// Refuses a message that is larger than `limits` allow; `slot` is the function that it is for.
+pub(crate) fn check(call: &Call, slot: Slot, limits: &Limits) -> Result<(), Failure> {
+    let extra = call.trial.as_ref().map_or("", |trial| &trial.extra);
+    let checked = check_json(extra.as_bytes(), limits).and_then(|()| {
+        if is_json(call) { check_json(&call.payload, limits) } else { check_bytes(&call.payload, limits) }
+    });
+    checked.map_err(|message| Failure::new(slot, Kind::Output, message))
+}
+
+fn check_bytes(payload: &[u8], limits: &Limits) -> Result<(), String> {
+    let (bytes, bytes_max) = (payload.len(), limits.input_bytes_max);
+    if bytes > bytes_max { Err(format!("got {bytes} bytes; at most {bytes_max} may come in")) } else { Ok(()) }
+}
+
+fn check_json(json: &[u8], limits: &Limits) -> Result<(), String> {
+    let Limits { fields_bytes_max, fields_depth_max, fields_keys_max, .. } = limits;
+    if json.len() > *fields_bytes_max as usize {
+        return Err(format!("got more than {fields_bytes_max} bytes of JSON"));
+    }
+    let shape = Shape::of(std::str::from_utf8(json).map_err(|_| "got fields that are no JSON".to_owned())?);
+    if shape.depth > *fields_depth_max as usize {
+        return Err(format!("got fields more than {fields_depth_max} levels deep"));
+    }
+    if shape.keys > *fields_keys_max as usize {
+        return Err(format!("got fields with more than {fields_keys_max} keys"));
+    }
+    Ok(())
+}
+
+/// Whether the payload is JSON rather than bytes.
+fn is_json(call: &Call) -> bool {
+    match (call.entry, &call.trial) {
+        (Entry::EncodeDownlink, _) => true,
+        (Entry::Trial, Some(trial)) => !matches!(trial.function, Function::Decoder | Function::DecodeDownlink),
+        _ => false,
+    }
+}
