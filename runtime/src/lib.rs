@@ -7,6 +7,7 @@ mod call;
 mod creator;
 mod engine;
 mod error;
+mod excerpt;
 mod failure;
 mod functions;
 mod guest;

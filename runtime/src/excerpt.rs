@@ -1,0 +1,120 @@
+//! The line of a function's text where it failed, with a caret under the column.
+
+use std::fmt::Write as _;
+
+use crate::failure::Failure;
+use crate::sources::Sources;
+
+/// How much of a line is shown, in characters; minified texts have lines of many thousands.
+const WIDTH_CHARS: usize = 100;
+/// How much of that lies before the column, where a line has to be cut.
+const BEFORE_CHARS: usize = 60;
+
+impl Failure {
+    /// The line where it failed and a caret under the column, on two lines; none when the place is unknown.
+    ///
+    /// `sources` are the texts that failed. Control characters of theirs are replaced, so the result can be shown on a
+    /// terminal.
+    pub fn excerpt(&self, sources: &Sources) -> Option<String> {
+        let line = self.line?;
+        let text = sources.text(self.slot).split('\n').nth(line.checked_sub(1)? as usize)?;
+        let window = Window::around(text, self.column);
+        let gutter = line.to_string();
+        let mut excerpt = format!("{gutter} | {}", window.text);
+        if let Some(caret) = window.caret {
+            // Writing to a string cannot fail.
+            _ = write!(excerpt, "\n{:>1$} |{2:3$}^", "", gutter.len(), "", caret + 1);
+        }
+        Some(excerpt)
+    }
+}
+
+/// The part of a line that is shown.
+struct Window {
+    text: String,
+    /// How many characters stand before the caret.
+    caret: Option<usize>,
+}
+
+impl Window {
+    /// The part of `line` around `column`, which counts from 1.
+    fn around(line: &str, column: Option<u32>) -> Self {
+        let line = line.trim_end();
+        let length = line.chars().count();
+        let place = column.and_then(|column| column.checked_sub(1)).map(|place| (place as usize).min(length));
+        let last_start = length.saturating_sub(WIDTH_CHARS);
+        let start = place.unwrap_or(0).saturating_sub(BEFORE_CHARS).min(last_start);
+        let start = if length > WIDTH_CHARS { start } else { 0 };
+        let mut text: String = line.chars().skip(start).take(WIDTH_CHARS).map(shown).collect();
+        if start + WIDTH_CHARS < length {
+            text.push('…');
+        }
+        match start {
+            0 => Self { text, caret: place },
+            _ => Self { text: format!("…{text}"), caret: place.map(|place| place - start + 1) },
+        }
+    }
+}
+
+/// The character itself if it takes one place on a terminal and does nothing else there.
+fn shown(character: char) -> char {
+    match character {
+        '\t' => ' ',
+        // They turn the direction of writing, or cannot be seen.
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
+        _ if character.is_control() => '\u{fffd}',
+        _ => character,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Kind, Slot};
+
+    fn excerpt(text: &str, line: Option<u32>, column: Option<u32>) -> Option<String> {
+        let failure = Failure { line, column, ..Failure::new(Slot::Converter, Kind::Thrown, "no") };
+        failure.excerpt(&Sources { converter: text.to_owned(), ..Sources::default() })
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_column() {
+        let text = "function Converter() {\n\treturn nothing;\r\n}";
+        assert_eq!(excerpt(text, Some(2), Some(9)).unwrap(), "2 |  return nothing;\n  |         ^");
+        assert_eq!(excerpt(text, Some(3), Some(1)).unwrap(), "3 | }\n  | ^");
+        let far = "\n".repeat(99) + "é∑x";
+        assert_eq!(excerpt(&far, Some(100), Some(3)).unwrap(), "100 | é∑x\n    |   ^");
+    }
+
+    #[test]
+    fn a_column_beyond_the_line_is_its_end() {
+        assert_eq!(excerpt("abc", Some(1), Some(99)).unwrap(), "1 | abc\n  |    ^");
+    }
+
+    #[test]
+    fn without_a_column_there_is_no_caret_and_without_a_line_nothing() {
+        assert_eq!(excerpt("abc", Some(1), None).unwrap(), "1 | abc");
+        for line in [None, Some(0), Some(2), Some(u32::MAX)] {
+            assert_eq!(excerpt("abc", line, Some(1)), None);
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_column() {
+        let text: String = (0..1000).map(|index| if index == 500 { '!' } else { '.' }).collect();
+        for (column, cut) in [(1, (false, true)), (501, (true, true)), (1000, (true, false))] {
+            let excerpt = excerpt(&text, Some(1), Some(column)).unwrap();
+            let (line, caret) = excerpt.split_once('\n').unwrap();
+            assert!(line.chars().count() <= 100 + 6, "{excerpt}");
+            assert_eq!((line.contains(" …"), line.ends_with('…')), cut, "{excerpt}");
+            let under = line.chars().nth(caret.chars().count() - 1);
+            assert_eq!(under, Some(if column == 501 { '!' } else { '.' }), "{excerpt}");
+        }
+    }
+
+    #[test]
+    fn what_could_steer_a_terminal_is_replaced() {
+        let excerpt = excerpt("a\u{1b}[2Jb\u{202e}c\u{7}", Some(1), Some(8)).unwrap();
+        assert_eq!(excerpt, "1 | a\u{fffd}[2Jb\u{fffd}c\u{fffd}\n  |        ^");
+    }
+}
