@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use types::{Kind, Kinded};
 
-use crate::payload::Problem;
+use crate::fault::Fault;
 
 /// Why the handler could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +43,8 @@ pub enum Error {
         what: String,
     },
     /// A payload function cannot be used.
-    #[error("payload function not valid: {0}")]
-    Function(runtime::Failure),
+    #[error("payload function not valid: {0:#}")]
+    Function(Box<Fault>),
     /// More payloads wait for a sandbox than may.
     #[error("too many payloads wait for a sandbox: retry later")]
     Busy(#[from] runtime::Busy),
@@ -98,19 +98,10 @@ impl Error {
     }
 }
 
-impl From<Problem> for Error {
-    fn from(problem: Problem) -> Self {
-        match problem {
-            Problem::Function(failure) => Self::Function(failure),
-            Problem::CayenneLpp(error) => error,
-        }
-    }
-}
-
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Function(failure) if failure.kind == runtime::Kind::Broken => Kind::Internal,
+            Self::Function(fault) if fault.failure.kind == runtime::Kind::Broken => Kind::Internal,
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) => Kind::Invalid,
             Self::NotFound { .. } => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,

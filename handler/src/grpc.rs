@@ -100,9 +100,6 @@ impl ApplicationManager for Service {
         let (caller, DryUplinkMessage { payload, app, port }) = open(request)?;
         let run = DryRun { application: application(app).map_err(refuse)?, port, input: payload.clone() };
         let decoded = self.operations.dry_uplink(caller, run).await.map_err(refuse)?;
-        if let Some(problem) = decoded.problem {
-            return Err(refuse(problem.into()));
-        }
         let fields = decoded.fields.map_or_else(|| "null".to_owned(), |fields| fields.get().to_owned());
         let valid = decoded.verdict != Verdict::Invalid;
         answer(Ok(DryUplinkResult { payload, fields, valid, logs: logs(decoded.logs) }))

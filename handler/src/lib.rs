@@ -10,6 +10,7 @@ mod cayenne;
 mod config;
 pub mod device;
 mod error;
+pub mod fault;
 pub mod frame;
 mod grpc;
 mod loaded;

@@ -131,9 +131,15 @@ impl Operations {
     }
 
     /// Shows what the functions that are given would make of a payload; keeps and publishes nothing.
+    ///
+    /// A function that fails is the error, with its excerpt and logs.
     pub async fn dry_uplink(&self, caller: Caller, run: DryRun<Vec<u8>>) -> Result<Decoded, Error> {
         let (application, payload) = self.prepare(caller, run.application, run.port, Some(run.input)).await?;
-        self.payloads.decode(&application, &payload).await
+        let mut decoded = self.payloads.decode(&application, &payload).await?;
+        match decoded.problem.take() {
+            None => Ok(decoded),
+            Some(problem) => Err(problem.into_error(&application, decoded.logs)),
+        }
     }
 
     /// Shows what the encoder that is given would make of fields; keeps and sends nothing.

@@ -10,6 +10,7 @@ use crate::{
     application::{Application, Conversion},
     cayenne,
     config::Loading,
+    fault::Fault,
     frame::Payload,
     loaded::Loaded,
 };
@@ -63,6 +64,16 @@ pub enum Problem {
     CayenneLpp(Error),
 }
 
+impl Problem {
+    /// The problem as the answer to whoever tried the functions of `application`, with what they logged.
+    pub(crate) fn into_error(self, application: &Application, logs: Vec<LogEntry>) -> Error {
+        match self {
+            Self::Function(failure) => fault(failure, application, logs),
+            Self::CayenneLpp(error) => error,
+        }
+    }
+}
+
 /// What a message cost in the sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -89,7 +100,7 @@ impl Payloads {
         if application.functions.is_empty() {
             return Ok(());
         }
-        self.load(application).await?.map(drop).map_err(Error::Function)
+        self.load(application).await?.map(drop).map_err(|failure| fault(failure, application, Vec::new()))
     }
 
     /// Understands a payload as the application wants it to be; only a full queue is an error.
@@ -118,13 +129,15 @@ impl Payloads {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
             Conversion::Custom => {
-                let functions = self.load(application).await?.map_err(Error::Function)?;
+                let functions = self.load(application).await?;
+                let functions = functions.map_err(|failure| fault(failure, application, Vec::new()))?;
                 let call = call(Entry::EncodeDownlink, payload, fields.as_bytes());
                 let report = self.pool.call(functions, call).await?;
-                match report.result.map_err(Error::Function)? {
-                    Value::Bytes { bytes, .. } => Ok(Encoded { payload: bytes, logs: report.logs }),
+                match report.result {
+                    Ok(Value::Bytes { bytes, .. }) => Ok(Encoded { payload: bytes, logs: report.logs }),
                     // A downlink answers with bytes; anything else would be the sandbox's mistake.
-                    Value::Fields { .. } | Value::Returned { .. } => Ok(Encoded::default()),
+                    Ok(_) => Ok(Encoded::default()),
+                    Err(failure) => Err(fault(failure, application, report.logs)),
                 }
             }
         }
@@ -149,6 +162,10 @@ fn sources(application: &Application) -> Sources {
         encoder: functions.encoder.clone(),
         ..Sources::default()
     }
+}
+
+fn fault(failure: Failure, application: &Application, logs: Vec<LogEntry>) -> Error {
+    Error::Function(Box::new(Fault::new(failure, &sources(application), logs)))
 }
 
 fn call(entry: Entry, payload: &Payload, bytes: &[u8]) -> Call {

@@ -1,0 +1,45 @@
+//! A payload function that failed, with what its author wants to see.
+
+use std::fmt;
+
+use runtime::{Failure, LogEntry, Sources};
+
+/// How many of the last logs are told; a gRPC message is a header, which has no room for all.
+const LOGS_MAX: usize = 8;
+/// How much of each, in characters.
+const LOG_CHARS_MAX: usize = 120;
+
+/// A payload function that failed. Its text is one line; the alternate form (`{:#}`) adds the excerpt and the last logs,
+/// a line each.
+#[derive(Debug)]
+pub struct Fault {
+    /// Which function failed, where and why.
+    pub failure: Failure,
+    /// The line of its text with a caret under the column, when known.
+    pub excerpt: Option<String>,
+    /// What the functions logged up to the failure.
+    pub logs: Vec<LogEntry>,
+}
+
+impl Fault {
+    /// The fault of a function whose texts are `sources`.
+    pub fn new(failure: Failure, sources: &Sources, logs: Vec<LogEntry>) -> Self {
+        Self { excerpt: failure.excerpt(sources), failure, logs }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.failure)?;
+        if f.alternate() {
+            if let Some(excerpt) = &self.excerpt {
+                write!(f, "\n{excerpt}")?;
+            }
+            for entry in &self.logs[self.logs.len().saturating_sub(LOGS_MAX)..] {
+                let text: String = entry.fields.join(" ").chars().take(LOG_CHARS_MAX).collect();
+                write!(f, "\nthe {} logged: {text}", entry.slot.name())?;
+            }
+        }
+        Ok(())
+    }
+}
