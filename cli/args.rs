@@ -1,5 +1,7 @@
 //! What people type: every command, argument and option, with the help text beside it.
 
+pub mod functions;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -75,6 +77,13 @@ pub enum Command {
         /// What to do
         #[command(subcommand)]
         command: Devices,
+    },
+    /// Check, try and measure payload functions on this machine, without a network
+    #[command(visible_alias = "function")]
+    Functions {
+        /// What to do
+        #[command(subcommand)]
+        command: functions::Functions,
     },
     /// Show uplinks of an application as they arrive
     Subscribe(Subscribe),

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use types::{Kind, Kinded};
 
+use crate::{check::BadInput, terminal::lines};
+
 /// Something went wrong.
 const FAILURE: u8 = 1;
 /// What was typed, or a value in it, is not valid; clap uses the same.
@@ -13,8 +15,16 @@ const NOT_FOUND: u8 = 3;
 /// Not logged in, or without the right.
 const NOT_ALLOWED: u8 = 4;
 
+/// The text of an error; what others wrote into it cannot steer the terminal.
+pub fn text(error: &anyhow::Error) -> String {
+    lines(&format!("{error:#}"))
+}
+
 /// The exit code for an error.
 pub fn code(error: &anyhow::Error) -> ExitCode {
+    if error.chain().any(|cause| cause.downcast_ref::<BadInput>().is_some()) {
+        return ExitCode::from(USAGE);
+    }
     let refused = error.chain().find_map(|cause| cause.downcast_ref::<client::Error>());
     ExitCode::from(refused.map_or(FAILURE, |refused| of(refused.kind())))
 }

@@ -3,6 +3,7 @@
 //! `run` is the table of contents. Programs that want Airlock's services use `airlock-client`, not this.
 
 pub mod args;
+pub mod check;
 mod commands;
 mod demo;
 pub mod exit;
@@ -37,6 +38,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             Command::Devices { app_id, command } => {
                 let network = Network::new(Settings::load(&global)?);
                 commands::devices::run(command, app_id, &network, &clock, &random).await
+            }
+            Command::Functions { command } => {
+                commands::functions::run(command, &Settings::load(&global)?.sandbox, &clock)
             }
             Command::Subscribe(subscribe) => {
                 commands::subscribe::run(subscribe, &Network::new(Settings::load(&global)?), &clock).await

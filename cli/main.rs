@@ -10,7 +10,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to be told when standard error is closed.
-            _ = writeln!(std::io::stderr(), "error: {error:#}");
+            _ = writeln!(std::io::stderr(), "error: {}", exit::text(&error));
             exit::code(&error)
         }
     }

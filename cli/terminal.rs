@@ -40,6 +40,11 @@ pub(crate) fn inert(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
 
+/// The same for text that may have several lines.
+pub(crate) fn lines(text: &str) -> String {
+    text.lines().map(inert).collect::<Vec<_>>().join("\n")
+}
+
 /// Asks for a password, or reads it from standard input when told so.
 pub(crate) fn password(from: Password, question: &str) -> anyhow::Result<Secret> {
     if from.password_stdin {

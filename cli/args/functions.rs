@@ -1,0 +1,119 @@
+//! `airlock functions …`: the arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use runtime::Dialect;
+use types::Timestamp;
+
+use super::{Payload, payload};
+
+/// `airlock functions …`.
+#[derive(Debug, Subcommand)]
+pub enum Functions {
+    /// Check codecs against examples of what they must answer
+    ///
+    /// Every line of a file is a JSON object: a codec and its examples.
+    ///
+    ///   {"id": "vendor/model", "script_file": "model.js", "examples": [
+    ///     {"port": 2, "bytes_hex": "0110", "expected": {"data": {"on": true}}}]}
+    ///
+    /// `script` holds the text itself, `script_file` names a file beside this one. `style` is ts013, v2 or chirpstack3;
+    /// without it the text decides. `kind` of an example is uplink (the default), convert, validate, downlink-encode,
+    /// downlink-decode or uplink-normalize; all but uplink and downlink-decode take `input_obj` in place of `bytes_hex`.
+    /// `expected` is the whole return value, `outcome` may be undefined, throws or timeout; with neither, what comes out is
+    /// shown. `docs/functions.md` tells the rest.
+    ///
+    /// The exit code is 0 when everything came out as expected, 1 when something did not, 2 when the files are not valid.
+    #[command(verbatim_doc_comment)]
+    Check(Check),
+    /// Run functions on one payload and show what comes out
+    Run(Trial),
+    /// Measure what a message costs: time, fuel, memory
+    Bench(Bench),
+}
+
+/// `airlock functions check`.
+#[derive(Debug, ClapArgs)]
+pub struct Check {
+    /// Files of one codec per line; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Check only codecs with this text in their id
+    #[arg(long, value_name = "TEXT")]
+    pub id: Option<String>,
+    /// Show only what failed, and the totals
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Show every example, with its result and logs
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Print JSON: an object per codec, then the totals
+    #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
+    pub json: bool,
+    /// Codecs to check at once; 1 measures time best [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: Option<u16>,
+}
+
+/// What `airlock functions run` and `bench` run: the same path that a live message takes.
+#[derive(Debug, ClapArgs)]
+pub struct Trial {
+    /// File with the decoder; or the encoder, with --fields
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Payload in hexadecimal
+    #[arg(long, value_name = "HEX", value_parser = payload, required_unless_present = "fields")]
+    pub hex: Option<Payload>,
+    /// JSON object to encode, in place of a payload to decode
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["hex", "converter", "validator"])]
+    pub fields: Option<String>,
+    /// Port that the functions see
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub port: u8,
+    /// File with a converter
+    #[arg(long, value_name = "FILE")]
+    pub converter: Option<PathBuf>,
+    /// File with a validator
+    #[arg(long, value_name = "FILE")]
+    pub validator: Option<PathBuf>,
+    /// Calling convention [default: the one whose function the text defines]
+    #[arg(long, value_name = "STYLE")]
+    pub style: Option<Style>,
+    /// What the functions see as the current time, as in 2026-01-01T00:00:00Z [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<Timestamp>,
+}
+
+/// `airlock functions bench`.
+#[derive(Debug, ClapArgs)]
+pub struct Bench {
+    /// What to run.
+    #[command(flatten)]
+    pub trial: Trial,
+    /// Messages to run, each in a fresh sandbox
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub count: u32,
+}
+
+/// Whose calling convention functions follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Style {
+    /// LoRa Alliance TS013: `decodeUplink`, `encodeDownlink`
+    Ts013,
+    /// The Things Network 2: `Decoder`, `Converter`, `Validator`, `Encoder`
+    V2,
+    /// ChirpStack 3: `Decode`, `Encode`
+    #[value(name = "chirpstack3")]
+    ChirpStack3,
+}
+
+impl From<Style> for Dialect {
+    fn from(style: Style) -> Self {
+        match style {
+            Style::Ts013 => Self::Ts013,
+            Style::V2 => Self::V2,
+            Style::ChirpStack3 => Self::ChirpStack3,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Compares JSON values: the order of members does not count, nor the last digits of numbers.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// How far numbers may be apart, as a part of the larger one.
+const RELATIVE: f64 = 1e-9;
+/// How many differences of one value are told.
+const DIFFERENCES_MAX: usize = 8;
+/// How much of a value is shown, in characters.
+const SHOWN_CHARS: usize = 160;
+
+/// A place where two values differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The place, as in `data.history[2].time`; empty for the value itself.
+    pub path: String,
+    /// What should be there, as JSON that may be cut; absent for nothing.
+    pub expected: Option<String>,
+    /// What is there, likewise.
+    pub got: Option<String>,
+}
+
+/// The first places where `got` is not what was expected, eight at most.
+///
+/// With `ignores_empty`, members that are null and empty `warnings` and `errors` count as if they were not there.
+pub fn differences(expected: &Value, got: &Value, ignores_empty: bool) -> Vec<Difference> {
+    let mut comparison = Comparison { ignores_empty, path: String::new(), found: Vec::new() };
+    comparison.values(Some(expected), Some(got));
+    comparison.found
+}
+
+/// `value` as JSON, cut to what fits in a line or two.
+pub(super) fn shown(value: &Value) -> String {
+    cut(&value.to_string())
+}
+
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+struct Comparison {
+    ignores_empty: bool,
+    path: String,
+    found: Vec<Difference>,
+}
+
+impl Comparison {
+    fn values(&mut self, expected: Option<&Value>, got: Option<&Value>) {
+        match (expected, got) {
+            (None, None) => {}
+            _ if self.found.len() >= DIFFERENCES_MAX => {}
+            (Some(Value::Object(expected)), Some(Value::Object(got))) => self.objects(expected, got),
+            (Some(Value::Array(expected)), Some(Value::Array(got))) => self.arrays(expected, got),
+            (Some(Value::Number(expected)), Some(Value::Number(got))) if are_close(expected, got) => {}
+            (expected, got) if expected == got => {}
+            (expected, got) => {
+                let (expected, got) = (expected.map(shown), got.map(shown));
+                self.found.push(Difference { path: self.path.clone(), expected, got });
+            }
+        }
+    }
+
+    fn objects(&mut self, expected: &Map<String, Value>, got: &Map<String, Value>) {
+        let names: BTreeSet<&String> = expected.keys().chain(got.keys()).collect();
+        for name in names {
+            let member =
+                |object: &Map<String, Value>| object.get(name).filter(|value| self.counts(name, value)).cloned();
+            let (expected, got) = (member(expected), member(got));
+            let dot = if self.path.is_empty() { "" } else { "." };
+            self.below(&format!("{dot}{name}"), expected.as_ref(), got.as_ref());
+        }
+    }
+
+    fn arrays(&mut self, expected: &[Value], got: &[Value]) {
+        for index in 0..expected.len().max(got.len()) {
+            self.below(&format!("[{index}]"), expected.get(index), got.get(index));
+        }
+    }
+
+    fn below(&mut self, step: &str, expected: Option<&Value>, got: Option<&Value>) {
+        let length = self.path.len();
+        self.path.push_str(step);
+        self.values(expected, got);
+        self.path.truncate(length);
+    }
+
+    fn counts(&self, name: &str, value: &Value) -> bool {
+        let is_empty_list = value.as_array().is_some_and(Vec::is_empty);
+        !self.ignores_empty || !(value.is_null() || is_empty_list && matches!(name, "warnings" | "errors"))
+    }
+}
+
+fn are_close(one: &serde_json::Number, other: &serde_json::Number) -> bool {
+    let (Some(one), Some(other)) = (one.as_f64(), other.as_f64()) else { return false };
+    (one - other).abs() <= RELATIVE * one.abs().max(other.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn paths(expected: &Value, got: &Value) -> Vec<String> {
+        differences(expected, got, false).into_iter().map(|difference| difference.path).collect()
+    }
+
+    #[test]
+    fn order_of_members_and_last_digits_do_not_count() {
+        let expected = json!({"a": 1, "b": [0.1, {"c": 1e300}], "d": 0});
+        let got = json!({"d": -0.0, "b": [0.1 + 1e-12, {"c": 1e300 * (1.0 + 1e-12)}], "a": 1.0});
+        assert_eq!(differences(&expected, &got, false), []);
+    }
+
+    #[test]
+    fn everything_else_counts() {
+        for (expected, got, path) in [
+            (json!(1), json!(1.000_001), ""),
+            (json!(0), json!(1e-12), ""),
+            (json!(1), json!("1"), ""),
+            (json!(null), json!({}), ""),
+            (json!({"a": null}), json!({}), "a"),
+            (json!({}), json!({"a": {"b": 1}}), "a"),
+            (json!({"a": {"b": [1, 2]}}), json!({"a": {"b": [1, 3]}}), "a.b[1]"),
+            (json!([[1], [2]]), json!([[1]]), "[1]"),
+            (json!([0, 1]), json!([1, 0]), "[0]"),
+        ] {
+            assert_eq!(paths(&expected, &got).first().map(String::as_str), Some(path), "{expected} {got}");
+        }
+    }
+
+    #[test]
+    fn a_difference_says_what_should_be_there_and_what_is() {
+        let [difference] = &differences(&json!({"a": 1}), &json!({}), false)[..] else { panic!() };
+        assert_eq!((difference.expected.as_deref(), difference.got.as_deref()), (Some("1"), None));
+    }
+
+    #[test]
+    fn nulls_and_empty_remarks_are_ignored_only_on_demand() {
+        let (expected, got) = (json!({"data": {"a": null, "b": []}}), json!({"data": {"b": []}, "errors": []}));
+        assert_eq!(paths(&expected, &got), ["data.a", "errors"]);
+        assert_eq!(differences(&expected, &got, true), []);
+        let got = json!({"data": {"b": [], "c": []}, "warnings": ["x"]});
+        assert_eq!(differences(&expected, &got, true).len(), 2);
+    }
+
+    #[test]
+    fn differences_and_their_values_are_cut() {
+        let got: Vec<_> = (0..100).map(|index| "é".repeat(index * 100)).collect();
+        let found = differences(&json!(vec![1; 100]), &json!(got), false);
+        assert_eq!(found.len(), DIFFERENCES_MAX);
+        assert!(found.iter().all(|difference| difference.got.as_ref().unwrap().chars().count() <= SHOWN_CHARS + 1));
+    }
+}

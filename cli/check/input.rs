@@ -1,0 +1,139 @@
+//! Reads codecs from files: one JSON object per line, everything before anything is run.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use super::{codec::Codec, record::Record};
+
+/// Longest line, in bytes: a script of the largest size with some thousand examples.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+/// All files together, in bytes, because all of it is in memory at once.
+const INPUT_BYTES_MAX: u64 = 1 << 30;
+/// Longest script in a file of its own, in bytes; what the sandbox accepts is less.
+const SCRIPT_BYTES_MAX: u64 = 4 << 20;
+
+/// Why codecs cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BadInput {
+    /// A file cannot be read.
+    #[error("cannot read {file}")]
+    File {
+        /// The file, as it was given.
+        file: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A line is not what it must be.
+    #[error("{file}, line {line}: {reason}")]
+    Line {
+        /// The file, as it was given.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is too much of it.
+    #[error("the files have more than {INPUT_BYTES_MAX} bytes: check them one by one")]
+    TooLarge,
+    /// Nothing is left to check.
+    #[error("{0}")]
+    Nothing(String),
+}
+
+/// Reads the codecs of `files`, where `-` is standard input; only those with `id` in their id, if one is given.
+///
+/// A `script_file` is looked for beside the file that names it; for standard input in the current folder.
+pub fn read(files: &[PathBuf], id: Option<&str>) -> Result<Vec<Codec>, BadInput> {
+    let (mut codecs, mut left) = (Vec::new(), INPUT_BYTES_MAX);
+    for path in files {
+        let file = path.display().to_string();
+        let source = |source| BadInput::File { file: file.clone(), source };
+        let (reader, folder): (Box<dyn Read>, _) = match path.as_os_str() == "-" {
+            true => (Box::new(io::stdin()), Path::new("")),
+            false => (Box::new(File::open(path).map_err(source)?), path.parent().unwrap_or(Path::new(""))),
+        };
+        Lines { file: &file, folder, left: &mut left }.read(BufReader::new(reader), &mut codecs)?;
+    }
+    if codecs.is_empty() {
+        return Err(BadInput::Nothing("there are no codecs in these files".to_owned()));
+    }
+    if let Some(id) = id {
+        codecs.retain(|codec| codec.id.contains(id));
+        if codecs.is_empty() {
+            return Err(BadInput::Nothing(format!("no codec has `{id}` in its id")));
+        }
+    }
+    Ok(codecs)
+}
+
+/// One file on its way.
+struct Lines<'a> {
+    file: &'a str,
+    folder: &'a Path,
+    /// How many bytes may still come.
+    left: &'a mut u64,
+}
+
+impl Lines<'_> {
+    fn read(&mut self, mut reader: impl BufRead, codecs: &mut Vec<Codec>) -> Result<(), BadInput> {
+        let mut text = Vec::new();
+        for line in 1.. {
+            text.clear();
+            let wrong = |reason: String| BadInput::Line { file: self.file.to_owned(), line, reason };
+            let bytes = reader.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut text);
+            let bytes = bytes.map_err(|source| BadInput::File { file: self.file.to_owned(), source })? as u64;
+            if bytes == 0 {
+                break;
+            }
+            if bytes > LINE_BYTES_MAX {
+                return Err(wrong(format!("it has more than {LINE_BYTES_MAX} bytes")));
+            }
+            *self.left = self.left.checked_sub(bytes).ok_or(BadInput::TooLarge)?;
+            if !text.trim_ascii().is_empty() {
+                codecs.push(self.codec(&text, line).map_err(wrong)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn codec(&self, text: &[u8], line: u64) -> Result<Codec, String> {
+        let record: Record = serde_json::from_slice(text).map_err(|error| reason(&error))?;
+        let name = record.script_file.as_ref().map(|path| path.display().to_string());
+        let id = record.id.clone().or(name).unwrap_or_else(|| format!("{}:{line}", self.file));
+        let script = match (&record.script, &record.script_file) {
+            (Some(script), None) => script.clone(),
+            (None, Some(path)) => self.script(path)?,
+            (Some(_), Some(_)) => return Err("it has both `script` and `script_file`".to_owned()),
+            (None, None) => return Err("`script` or `script_file` is missing".to_owned()),
+        };
+        record.codec(id, script)
+    }
+
+    fn script(&self, path: &Path) -> Result<String, String> {
+        read_script(&self.folder.join(path)).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    }
+}
+
+/// Reads a script from a file of its own.
+pub(crate) fn read_script(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(SCRIPT_BYTES_MAX + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > SCRIPT_BYTES_MAX {
+        true => Err(io::Error::other(format!("it has more than {SCRIPT_BYTES_MAX} bytes"))),
+        false => Ok(text),
+    }
+}
+
+/// What the parser says, without the line, which is always 1.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    match error.classify() {
+        serde_json::error::Category::Data => format!("not valid: {text} (column {})", error.column()),
+        _ => format!("no JSON: {text} (column {})", error.column()),
+    }
+}

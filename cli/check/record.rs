@@ -1,0 +1,190 @@
+//! A codec and its examples, as they stand in a line of JSON.
+
+use std::path::PathBuf;
+
+use runtime::{Dialect, Function};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use types::Timestamp;
+
+use super::codec::{Codec, Example, Excluded, Expected, Input};
+
+/// What the functions see as the current time unless `extra.recvTime` says otherwise: the first moment of 2026.
+const TIME_MS: i64 = 1_767_225_600_000;
+
+/// A line as it was written. Members that say where a script is from are let through.
+#[derive(Deserialize)]
+pub(super) struct Record {
+    pub(super) id: Option<String>,
+    pub(super) script: Option<String>,
+    pub(super) script_file: Option<PathBuf>,
+    style: Option<Style>,
+    #[serde(default)]
+    examples: Vec<RawExample>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Style {
+    V2,
+    Ts013,
+    ChirpStack3,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Uplink,
+    Convert,
+    Validate,
+    DownlinkEncode,
+    DownlinkDecode,
+    UplinkNormalize,
+}
+
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Ending {
+    Value,
+    Undefined,
+    Throws,
+    Timeout,
+}
+
+#[derive(Deserialize)]
+struct RawExample {
+    kind: Option<Kind>,
+    port: Option<u8>,
+    bytes_hex: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    input_obj: Option<Value>,
+    #[serde(default)]
+    extra: Map<String, Value>,
+    #[serde(default, deserialize_with = "present")]
+    expected: Option<Value>,
+    outcome: Option<Ending>,
+    #[serde(default = "yes")]
+    oracle_ok: bool,
+    #[serde(default, deserialize_with = "present")]
+    oracle: Option<Value>,
+    oracle_outcome: Option<Ending>,
+    #[serde(default)]
+    env: Vec<String>,
+    quickjs: Option<String>,
+    #[serde(rename = "match")]
+    matching: Option<String>,
+    #[serde(default)]
+    desc: String,
+}
+
+/// Tells a member that is null from one that is not there.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Record {
+    /// The codec that was meant, or what is wrong with it.
+    pub(super) fn codec(self, id: String, script: String) -> Result<Codec, String> {
+        let examples = self
+            .examples
+            .into_iter()
+            .enumerate()
+            .map(|(index, example)| example.example().map_err(|reason| format!("example {}: {reason}", index + 1)));
+        let dialect = self.style.map(Style::dialect);
+        Ok(Codec { id, script, dialect, examples: examples.collect::<Result<_, _>>()? })
+    }
+}
+
+impl RawExample {
+    fn example(self) -> Result<Example, String> {
+        let function = self.kind.unwrap_or(Kind::Uplink).function();
+        Ok(Example {
+            input: self.input(function)?,
+            time_ms: self.time_ms()?,
+            excluded: self.excluded(),
+            ignores_empty: self.matching.as_deref() == Some("modulo-null-or-empty"),
+            expected: self.expected(),
+            description: self.desc,
+            port: self.port.unwrap_or(0),
+            extra: self.extra,
+            function,
+        })
+    }
+
+    fn input(&self, function: Function) -> Result<Input, String> {
+        let takes_bytes = matches!(function, Function::Decoder | Function::DecodeDownlink);
+        match (&self.bytes_hex, &self.input_obj) {
+            (Some(digits), _) if takes_bytes => {
+                hex::decode(digits).map(Input::Bytes).map_err(|error| format!("`bytes_hex` not valid: {error}"))
+            }
+            (_, Some(json)) if !takes_bytes => Ok(Input::Json(json.clone())),
+            _ if takes_bytes => Err("`bytes_hex` is missing".to_owned()),
+            _ => Err("`input_obj` is missing".to_owned()),
+        }
+    }
+
+    fn time_ms(&self) -> Result<i64, String> {
+        match self.extra.get("recvTime").and_then(Value::as_str) {
+            Some(text) => {
+                let time: Timestamp = text.parse().map_err(|error| format!("`recvTime` not valid: {error}"))?;
+                Ok(time.as_millis())
+            }
+            None => Ok(TIME_MS),
+        }
+    }
+
+    fn excluded(&self) -> Option<Excluded> {
+        let depends_on = |what: &str| self.env.iter().any(|name| name == what);
+        if depends_on("now") {
+            Some(Excluded::Now)
+        } else if depends_on("random") {
+            Some(Excluded::Random)
+        } else if self.quickjs.as_deref() == Some("differs") && self.outcome != Some(Ending::Timeout) {
+            Some(Excluded::Engine)
+        } else {
+            let unsound = !self.oracle_ok && self.oracle.is_none() && self.oracle_outcome.is_none();
+            unsound.then_some(Excluded::Unsound)
+        }
+    }
+
+    /// What the author states, or what an oracle answered where it knows better.
+    fn expected(&self) -> Expected {
+        let (ending, value) = match self.oracle_ok {
+            true => (self.outcome, &self.expected),
+            false => (self.oracle_outcome, &self.oracle),
+        };
+        match ending {
+            Some(Ending::Undefined) => Expected::Undefined,
+            Some(Ending::Throws) => Expected::Throws,
+            Some(Ending::Timeout) => Expected::Timeout,
+            Some(Ending::Value) | None => value.clone().map_or(Expected::Unknown, Expected::Value),
+        }
+    }
+}
+
+impl Kind {
+    const fn function(self) -> Function {
+        match self {
+            Self::Uplink => Function::Decoder,
+            Self::Convert => Function::Converter,
+            Self::Validate => Function::Validator,
+            Self::DownlinkEncode => Function::Encoder,
+            Self::DownlinkDecode => Function::DecodeDownlink,
+            Self::UplinkNormalize => Function::NormalizeUplink,
+        }
+    }
+}
+
+impl Style {
+    const fn dialect(self) -> Dialect {
+        match self {
+            Self::V2 => Dialect::V2,
+            Self::Ts013 => Dialect::Ts013,
+            Self::ChirpStack3 => Dialect::ChirpStack3,
+        }
+    }
+}

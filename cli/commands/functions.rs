@@ -1,0 +1,149 @@
+//! `airlock functions …`: payload functions on this machine, without a network.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail};
+use runtime::{Call, Engine, Entry, Failure, Report, Sources, Value};
+use types::Clock;
+
+use crate::{
+    args::functions::{Bench, Check, Functions, Trial},
+    check::{self, Detail, Totals, microseconds, told},
+    terminal::{fields, inert, say},
+};
+
+/// Where `Math.random` starts.
+const SEED: u64 = 1;
+
+/// Runs one of the commands.
+pub(crate) fn run(command: Functions, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+    match command {
+        Functions::Check(command) => check(&command, settings),
+        Functions::Run(trial) => run_once(&trial, settings, clock),
+        Functions::Bench(bench) => measure(&bench, settings, clock),
+    }
+}
+
+fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
+    let codecs = check::read(&command.files, command.id.as_deref())?;
+    let engine = Arc::new(Engine::new(settings)?);
+    let jobs = command.jobs.map(usize::from);
+    let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let reports = check::check(&engine, &codecs, jobs);
+    let totals = Totals::of(&reports);
+    let detail = match (command.quiet, command.verbose) {
+        (true, _) => Detail::Quiet,
+        (_, true) => Detail::Verbose,
+        _ => Detail::Normal,
+    };
+    let mut out = io::stdout().lock();
+    for report in &reports {
+        match command.json {
+            true => writeln!(out, "{}", serde_json::to_string(report)?),
+            false => write!(out, "{}", report.text(detail)),
+        }
+        .context("cannot write to standard output")?;
+    }
+    say(if command.json { serde_json::to_string(&totals)? } else { totals.to_string() })?;
+    match totals.is_clean() {
+        true => Ok(()),
+        false => bail!("{} of {} codecs failed", totals.codecs_failed, totals.codecs),
+    }
+}
+
+fn run_once(trial: &Trial, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+    let sources = sources(trial)?;
+    let engine = Arc::new(Engine::new(settings)?);
+    let functions = engine.load(&sources).map_err(|failure| failed(&failure, &sources))?;
+    let report = engine.sandbox().call(&functions, &call(trial, clock));
+    report.logs.iter().try_for_each(|entry| say(inert(&check::log_line(entry))))?;
+    report.warnings.iter().try_for_each(|warning| say(format_args!("warning: {}", inert(warning))))?;
+    let cost = format!("{:.0} µs, fuel {}", microseconds(report.elapsed), report.fuel);
+    match &report.result {
+        Ok(value) => {
+            show(value)?;
+            say(cost)
+        }
+        Err(failure) => {
+            say(cost)?;
+            Err(failed(failure, &sources))
+        }
+    }
+}
+
+fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+    let sources = sources(&bench.trial)?;
+    let engine = Arc::new(Engine::new(settings)?);
+    let start = Instant::now();
+    let functions = engine.load(&sources).map_err(|failure| failed(&failure, &sources))?;
+    let load = start.elapsed();
+    let (mut sandbox, call) = (engine.sandbox(), call(&bench.trial, clock));
+    let mut run = || -> anyhow::Result<Report> {
+        let report = sandbox.call(&functions, &call);
+        match &report.result {
+            Ok(_) => Ok(report),
+            Err(failure) => Err(failed(failure, &sources)),
+        }
+    };
+    let first = run()?;
+    let mut times = (0..bench.count).map(|_| Ok(run()?.elapsed)).collect::<anyhow::Result<Vec<Duration>>>()?;
+    times.sort_unstable();
+    let at = |percent: usize| microseconds(times[(times.len() - 1) * percent / 100]);
+    let (fuel, fuel_max) = (first.fuel, settings.limits.fuel);
+    fields([
+        ("messages", times.len().to_string()),
+        ("median", format!("{:.1} µs", at(50))),
+        ("p99", format!("{:.1} µs", at(99))),
+        ("fuel", format!("{fuel} of {fuel_max}, {:.2}%", 100.0 * fuel as f64 / fuel_max as f64)),
+        ("first message", format!("{:.1} µs", microseconds(first.elapsed))),
+        ("loading", format!("{:.1} ms, fuel {}", 1e3 * load.as_secs_f64(), functions.load_fuel())),
+        ("kept memory", format!("{} bytes", functions.kept_bytes())),
+    ])
+}
+
+fn sources(trial: &Trial) -> anyhow::Result<Sources> {
+    let text =
+        |path: &Path| check::read_script(path).with_context(|| format!("cannot read {} as text", path.display()));
+    let optional = |path: &Option<_>| path.as_deref().map(text).transpose().map(Option::unwrap_or_default);
+    let function = text(&trial.file)?;
+    let (decoder, encoder) = match trial.fields {
+        None => (function, String::new()),
+        Some(_) => (String::new(), function),
+    };
+    let (converter, validator) = (optional(&trial.converter)?, optional(&trial.validator)?);
+    Ok(Sources { decoder, converter, validator, encoder, dialect: trial.style.map(Into::into), ..Sources::default() })
+}
+
+fn call(trial: &Trial, clock: &dyn Clock) -> Call {
+    let (entry, payload) = match (&trial.fields, &trial.hex) {
+        (Some(fields), _) => (Entry::EncodeDownlink, fields.clone().into_bytes()),
+        (None, bytes) => (Entry::Uplink, bytes.as_ref().map(|payload| payload.0.clone()).unwrap_or_default()),
+    };
+    let time_ms = trial.time.unwrap_or_else(|| clock.now()).as_millis();
+    Call { entry, port: trial.port, time_ms, seed: SEED, payload, trial: None }
+}
+
+fn show(value: &Value) -> anyhow::Result<()> {
+    match value {
+        Value::Fields { json, normalized, valid } => {
+            say(inert(json.get()))?;
+            if let Some(normalized) = normalized {
+                say(format_args!("normalized: {}", inert(normalized.get())))?;
+            }
+            if *valid { Ok(()) } else { say("not valid: it would not be published") }
+        }
+        Value::Bytes { bytes, port: Some(port) } => say(format_args!("{} on port {port}", hex::encode(bytes))),
+        Value::Bytes { bytes, port: None } => say(hex::encode(bytes)),
+        Value::Returned { json } => say(inert(json.as_ref().map_or("undefined", |json| json.get()))),
+    }
+}
+
+/// The failure with its place, as the error of the command.
+fn failed(failure: &Failure, sources: &Sources) -> anyhow::Error {
+    anyhow::Error::msg(told(failure, sources))
+}
