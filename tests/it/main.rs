@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod demo;
+mod functions;
 mod harness;
 mod layers;
 mod serve;

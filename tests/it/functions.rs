@@ -1,0 +1,188 @@
+//! `airlock functions`: our own codecs, what is wrong with an example that does not hold, and bad input.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Output,
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::{airlock, complaint, printed, run};
+
+/// Examples of what `codec()` must answer, each with what the report says when that is not so.
+const WRONG: &[(&str, &[&str])] = &[
+    (r#"{"port": 1, "bytes_hex": "0a", "expected": {"data": {"level": 11}}}"#, &["data.level: expected 11, got 10"]),
+    (
+        r#"{"port": 1, "bytes_hex": "0a", "expected": {"data": {"level": 10, "unit": "m"}}}"#,
+        &["data.unit: expected \"m\", got nothing"],
+    ),
+    (r#"{"port": 1, "bytes_hex": "0a", "expected": {}}"#, &["data: expected nothing, got {\"level\":10}"]),
+    (r#"{"port": 1, "bytes_hex": "0a", "expected": null}"#, &["the result: expected null"]),
+    (r#"{"port": 1, "bytes_hex": "0a", "outcome": "throws"}"#, &["expected an exception", "got {\"data\""]),
+    (r#"{"port": 1, "bytes_hex": "0a", "outcome": "undefined"}"#, &["expected undefined"]),
+    (r#"{"port": 1, "bytes_hex": "0a", "outcome": "timeout"}"#, &["expected a limit that ends it"]),
+    (
+        r#"{"port": 2, "bytes_hex": "0a", "expected": {}}"#,
+        &["expected {}", "ReferenceError", "line 4, column", "4 |     return nowhere", "|            ^", "wrong port"],
+    ),
+    (r#"{"kind": "downlink-encode", "input_obj": {"data": {}}, "expected": {}}"#, &["expected {}", "encodeDownlink"]),
+];
+
+/// Lines that are no codec, and what is said about them.
+const BAD: &[(&str, &str)] = &[
+    ("{", "line 2: no JSON: EOF while parsing"),
+    ("[]", "line 2: not valid: "),
+    ("{}", "line 2: `script` or `script_file` is missing"),
+    (r#"{"script": "", "script_file": "x.js"}"#, "line 2: it has both"),
+    (r#"{"script_file": "missing.js"}"#, "line 2: cannot read missing.js: No such file"),
+    (r#"{"script_file": "."}"#, "line 2: cannot read .: "),
+    (r#"{"script": 1}"#, "line 2: not valid: invalid type"),
+    (r#"{"script": "", "style": "v3"}"#, "line 2: not valid: unknown variant `v3`"),
+    (r#"{"script": "", "examples": [{"bytes_hex": ""}, {}]}"#, "line 2: example 2: `bytes_hex` is missing"),
+    (r#"{"script": "", "examples": [{"bytes_hex": "0"}]}"#, "line 2: example 1: `bytes_hex` not valid"),
+    (r#"{"script": "", "examples": [{"kind": "convert", "bytes_hex": ""}]}"#, "example 1: `input_obj` is missing"),
+    (r#"{"script": "", "examples": [{"port": 256, "bytes_hex": ""}]}"#, "line 2: not valid: invalid value"),
+    (
+        r#"{"script": "", "examples": [{"bytes_hex": "", "extra": {"recvTime": "noon"}}]}"#,
+        "example 1: `recvTime` not valid",
+    ),
+];
+
+#[test]
+fn our_own_codecs_answer_as_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fixtures().join("codecs.jsonl");
+    let shown = check(folder.path(), &[&file], &["--quiet"], "");
+    assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stdout));
+    let output = check(folder.path(), &[&file], &["--json"], "");
+    let lines: Vec<Value> = printed(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (totals, codecs) = lines.split_last().unwrap();
+    assert!(codecs.len() >= 40 && totals["codecs"] == codecs.len(), "{totals}");
+    assert_eq!((&totals["failed"], &totals["shown"], &totals["excluded"]), (&json!(0), &json!(0), &json!({})));
+    assert!(totals["passed"].as_u64().unwrap() > 100, "{totals}");
+    for codec in codecs {
+        let passed = |example: &Value| example["outcome"] == "passed" && example["fuel"].as_u64() > Some(0);
+        assert!(codec["examples"].as_array().unwrap().iter().all(passed), "{codec}");
+        assert!(!codec["examples"].as_array().unwrap().is_empty(), "{codec}");
+    }
+}
+
+#[test]
+fn every_codec_in_the_folder_has_examples() {
+    let listed = fs::read_to_string(fixtures().join("codecs.jsonl")).unwrap();
+    let scripts = fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    for script in scripts.filter(|name| name.ends_with(".js")) {
+        assert!(listed.contains(&format!("\"script_file\":\"{script}\"")), "{script}");
+    }
+}
+
+#[test]
+fn a_wrong_expectation_is_told_with_its_place() {
+    for (example, told) in WRONG {
+        let folder = folder_with(&[example]);
+        let output = check(folder.path(), &[Path::new("codecs.jsonl")], &[], "");
+        assert_eq!(output.status.code(), Some(1), "{example}");
+        let shown = String::from_utf8(output.stdout).unwrap();
+        for text in told.iter().chain(&["FAIL  level", "1 codecs, 1 with failures", "0 passed, 1 failed"]) {
+            assert!(shown.contains(text), "{example}: {text} in\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_codec_that_cannot_be_loaded_fails_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = json!({"id": "broken\u{1b}[2J", "script": "function Decoder() {\n  return {;\n}", "examples": []});
+    let output = check(folder.path(), &[Path::new("-")], &["--quiet"], &line.to_string());
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    for text in ["FAIL  broken\u{fffd}[2J", "cannot be loaded (line 2, column", "2 |   return {;", "^"] {
+        assert!(shown.contains(text), "{text} in\n{shown}");
+    }
+}
+
+#[test]
+fn without_an_expectation_what_comes_out_is_shown() {
+    let folder = folder_with(&[r#"{"port": 1, "bytes_hex": "0a"}"#, r#"{"port": 3, "bytes_hex": "", "env": ["now"]}"#]);
+    let shown = printed(&check(folder.path(), &[Path::new("codecs.jsonl")], &[], ""));
+    assert!(shown.contains(r#"returned {"data":{"level":10}}"#), "{shown}");
+    assert!(shown.contains("0 passed, 0 failed, 1 shown, 1 excluded (now 1)"), "{shown}");
+}
+
+#[test]
+fn bad_input_is_named_and_nothing_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = r#"{"script": "function Decoder() { return {} }", "examples": [{"bytes_hex": ""}]}"#;
+    for (bad, told) in BAD {
+        let output = check(folder.path(), &[Path::new("-")], &[], &format!("{good}\n{bad}\n"));
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{bad}");
+        let error = complaint(&output);
+        assert!(error.contains(told), "{bad}: {told} in {error}");
+    }
+    for (arguments, told) in [
+        (&["nowhere.jsonl"][..], "cannot read nowhere.jsonl: No such file"),
+        (&["."], "cannot read .: "),
+        (&["-"], "no codecs in these files"),
+        (&[], "<FILE>"),
+    ] {
+        let output = run(airlock(folder.path()).args(["functions", "check"]).args(arguments), "\n\n");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(complaint(&output).contains(told), "{told} in {}", complaint(&output));
+    }
+}
+
+#[test]
+fn only_codecs_that_are_asked_for_are_checked() {
+    let folder = folder_with(&[]);
+    let file = [Path::new("codecs.jsonl")];
+    let shown = printed(&check(folder.path(), &file, &["--id", "eve", "--jobs", "1"], ""));
+    assert!(shown.starts_with("ok    level\n"), "{shown}");
+    assert!(complaint(&check(folder.path(), &file, &["--id", "other"], "")).contains("`other`"));
+}
+
+#[test]
+fn run_shows_one_message_as_the_server_would_treat_it() {
+    let folder = folder_with(&[]);
+    let call =
+        |arguments: &[&str]| run(airlock(folder.path()).args(["functions", "run", "level.js"]).args(arguments), "");
+    let shown = printed(&call(&["--hex", "0a"]));
+    assert!(shown.starts_with("{\"level\":10}\n") && shown.contains("fuel"), "{shown}");
+    let output = call(&["--hex", "0a", "--port", "2"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("decoder logged: \"wrong port\" 2"));
+    let error = complaint(&output);
+    assert!(error.contains("the decoder failed (line 4, column 12)"), "{error}");
+    assert!(error.ends_with("4 |     return nowhere;\n  |            ^\n"), "{error}");
+    assert_eq!(call(&["--hex", "0"]).status.code(), Some(2));
+}
+
+#[test]
+fn bench_tells_time_fuel_and_memory() {
+    let folder = folder_with(&[]);
+    let arguments = ["functions", "bench", "level.js", "--hex", "0a", "--count", "20"];
+    let shown = printed(&run(airlock(folder.path()).args(arguments), ""));
+    for name in ["messages: 20", "median: ", "p99: ", "fuel: ", "kept memory: "] {
+        assert!(shown.contains(name), "{name} in\n{shown}");
+    }
+}
+
+/// A folder with a codec and a file that has these examples of it.
+fn folder_with(examples: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "function decodeUplink(input) {\n  if (input.fPort === 2) {\n    console.log('wrong port', 2);\n    \
+                  return nowhere;\n  }\n  return { data: { level: input.bytes[0] } };\n}\n";
+    fs::write(folder.path().join("level.js"), script).unwrap();
+    let examples = examples.join(", ");
+    let line = format!(r#"{{"id": "level", "script_file": "level.js", "examples": [{examples}]}}"#);
+    fs::write(folder.path().join("codecs.jsonl"), line).unwrap();
+    folder
+}
+
+fn check(folder: &Path, files: &[&Path], options: &[&str], input: &str) -> Output {
+    run(airlock(folder).args(["functions", "check"]).args(files).args(options), input)
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/codecs")
+}
