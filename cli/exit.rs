@@ -37,3 +37,14 @@ fn of(kind: Kind) -> u8 {
         _ => FAILURE,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_into_an_error_is_inert_line_by_line() {
+        let error = anyhow::anyhow!("1 | a\u{1b}[2Jb\n  | ^").context("refused");
+        assert_eq!(text(&error), "refused: 1 | a\u{fffd}[2Jb\n  | ^");
+    }
+}

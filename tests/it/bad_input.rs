@@ -141,7 +141,7 @@ async fn request(network: &Network, owner: &Owner, method: &str, path: &str, bod
     (status, answer.json().await.unwrap())
 }
 
-fn signed<T>(message: T, owner: &Owner) -> Request<T> {
+pub(crate) fn signed<T>(message: T, owner: &Owner) -> Request<T> {
     let Credential::Token(token) = &owner.token else { panic!("owners have tokens") };
     let mut request = Request::new(message);
     request.metadata_mut().insert("token", token.expose().parse().unwrap());

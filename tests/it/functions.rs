@@ -6,10 +6,15 @@ use std::{
     process::Output,
 };
 
+use api::handler::{Application, DryUplinkMessage, application_manager_client::ApplicationManagerClient};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tonic::{Code, transport::Channel};
 
-use crate::harness::{airlock, complaint, printed, run};
+use crate::{
+    bad_input::signed,
+    harness::{Network, airlock, complaint, printed, run},
+};
 
 /// Examples of what `codec()` must answer, each with what the report says when that is not so.
 const WRONG: &[(&str, &[&str])] = &[
@@ -134,6 +139,15 @@ fn bad_input_is_named_and_nothing_is_run() {
 }
 
 #[test]
+fn a_line_has_a_largest_size() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::File::create(folder.path().join("huge.jsonl")).unwrap().set_len(17 << 20).unwrap();
+    let output = check(folder.path(), &[Path::new("huge.jsonl")], &[], "");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(complaint(&output).contains("huge.jsonl, line 1: it has more than 16777216 bytes"));
+}
+
+#[test]
 fn only_codecs_that_are_asked_for_are_checked() {
     let folder = folder_with(&[]);
     let file = [Path::new("codecs.jsonl")];
@@ -165,6 +179,38 @@ fn bench_tells_time_fuel_and_memory() {
     for name in ["messages: 20", "median: ", "p99: ", "fuel: ", "kept memory: "] {
         assert!(shown.contains(name), "{name} in\n{shown}");
     }
+}
+
+#[test]
+fn the_page_for_developers_tells_every_limit() {
+    let page = include_str!("../../docs/functions.md");
+    let limits = serde_json::to_value(runtime::Limits::default()).unwrap();
+    for (name, value) in limits.as_object().unwrap() {
+        assert!(page.contains(&format!("| `{name}` | {value} |")), "{name} is {value}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn saving_and_dry_runs_answer_with_the_place_and_the_logs() {
+    let network = Network::start().await;
+    let owner = network.owner("author").await;
+    let error = owner.set_functions(["function Decoder() {\n  return {;\n}", "", ""]).await.unwrap_err().to_string();
+    assert!(error.contains("the decoder cannot be loaded (line 2, column"), "{error}");
+    assert!(error.contains("\n2 |   return {;\n  |"), "{error}");
+
+    let decoder = "function Decoder(bytes) {\n  console.log('length', bytes.length);\n  return bytes.a.b;\n}";
+    let run = DryUplinkMessage {
+        payload: vec![1, 2],
+        app: Some(Application { app_id: owner.app_id.to_string(), decoder: decoder.to_owned(), ..Default::default() }),
+        port: 1,
+    };
+    let channel = Channel::from_shared(network.handler_http()).unwrap().connect().await.unwrap();
+    let status = ApplicationManagerClient::new(channel).dry_uplink(signed(run, &owner)).await.unwrap_err();
+    let (code, text) = (status.code(), status.message());
+    assert!(code == Code::InvalidArgument && text.contains("(line 3, column"), "{status}");
+    assert!(text.contains("\n3 |   return bytes.a.b;\n  |"), "{status}");
+    assert!(text.ends_with("^\nthe decoder logged: \"length\" 2"), "{status}");
+    network.stack.stop().await;
 }
 
 /// A folder with a codec and a file that has these examples of it.

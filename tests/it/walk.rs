@@ -63,7 +63,7 @@ async fn commands_say_what_to_do_next() {
     let (code, error) = refused(&["devices", "simulate", "no-such-device", "00"], "");
     assert!(code == Some(3) && error.contains("not found"), "{code:?} {error}");
     let (_, error) = refused(&["applications", "pf", "set", "decoder"], "function Decoder(bytes) {\n\n  return (;\n}");
-    assert!(error.contains("line 3"), "{error}");
+    assert!(error.contains("line 3") && error.contains("\n3 |   return (;\n  |"), "{error}");
     network.stack.stop().await;
 }
 
