@@ -23,7 +23,7 @@ use handler::{
     payload::Payloads,
     uplink::Uplinks,
 };
-use runtime::{Call, Engine, Entry, Pool, Settings, Sources};
+use runtime::{Asker, Call, Engine, Entry, Pool, Settings, Sources, Urgency};
 use store::{Clock, Embedded};
 use tokio::task::JoinSet;
 use types::Timestamp;
@@ -97,6 +97,10 @@ fn call() -> Call {
     Call { entry: Entry::Uplink, port: PORT, time_ms: 1, seed: 0, payload: PAYLOAD.to_vec(), trial: None }
 }
 
+fn asker() -> Asker {
+    Asker { tenant: "bench-app".into(), urgency: Urgency::Live }
+}
+
 fn bench(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("uplink");
     group.throughput(Throughput::Elements(ROUND as u64));
@@ -116,14 +120,14 @@ fn bench(criterion: &mut Criterion) {
             });
         });
         let pool = Arc::new(pool(workers));
-        let functions = tokio.block_on(pool.load(sources())).unwrap().unwrap();
+        let functions = tokio.block_on(pool.load(&asker(), sources())).unwrap().unwrap();
         group.bench_function(BenchmarkId::new("sandbox", workers), |bencher| {
             bencher.iter(|| {
                 tokio.block_on(async {
                     let mut round = JoinSet::new();
                     for _ in 0..ROUND {
                         let (pool, functions) = (pool.clone(), functions.clone());
-                        round.spawn(async move { pool.call(functions, call()).await.unwrap() });
+                        round.spawn(async move { pool.call(&asker(), functions, call()).await.unwrap() });
                     }
                     black_box(round.join_all().await)
                 })

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
-use runtime::{Busy, Failure, Functions, Kind, Pool, Sources, SourcesHash};
+use runtime::{Asker, Busy, Failure, Functions, Kind, Pool, Sources, SourcesHash};
 use tokio::sync::OnceCell;
 
 use crate::config::Loading;
@@ -24,13 +24,18 @@ impl Loaded {
     }
 
     /// The functions of these texts, or why they cannot be used; loads them in `pool` when nobody did.
-    pub(crate) async fn get(&self, sources: Sources, pool: &Pool) -> Result<Result<Functions, Failure>, Busy> {
+    pub(crate) async fn get(
+        &self,
+        asker: &Asker,
+        sources: Sources,
+        pool: &Pool,
+    ) -> Result<Result<Functions, Failure>, Busy> {
         let hash = sources.hash();
         let cell = self.lock().get_or_insert(hash, Cell::default).clone();
         if let Some(known) = cell.get() {
             return Ok(known.clone());
         }
-        let loaded = cell.get_or_try_init(|| pool.load(sources)).await?.clone();
+        let loaded = cell.get_or_try_init(|| pool.load(asker, sources)).await?.clone();
         self.settle(&hash, &loaded);
         Ok(loaded)
     }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use runtime::Urgency;
 use types::{AppId, ApplicationRight, Clock, Credential, DevId};
 
 use crate::{
@@ -135,7 +136,7 @@ impl Operations {
     /// A function that fails is the error, with its excerpt and logs.
     pub async fn dry_uplink(&self, caller: Caller, run: DryRun<Vec<u8>>) -> Result<Decoded, Error> {
         let (application, payload) = self.prepare(caller, run.application, run.port, Some(run.input)).await?;
-        let mut decoded = self.payloads.decode(&application, &payload).await?;
+        let mut decoded = self.payloads.decode(&application, &payload, Urgency::Trial).await?;
         match decoded.problem.take() {
             None => Ok(decoded),
             Some(problem) => Err(problem.into_error(&application, decoded.logs)),
@@ -148,7 +149,7 @@ impl Operations {
     pub async fn dry_downlink(&self, caller: Caller, run: DryRun<Downlink>) -> Result<Encoded, Error> {
         let (application, payload) = self.prepare(caller, run.application, run.port, None).await?;
         match (run.input.payload.is_empty(), run.input.fields.is_empty()) {
-            (true, false) => self.payloads.encode(&application, &run.input.fields, &payload).await,
+            (true, false) => self.payloads.encode(&application, &run.input.fields, &payload, Urgency::Trial).await,
             (false, true) => Ok(Encoded { payload: run.input.payload, logs: Vec::new() }),
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (true, true) => Err(Error::invalid("Downlink", "Neither Fields nor Payload provided")),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use runtime::{Call, Entry, Failure, Functions, LogEntry, Pool, Report, Sources, Value};
+use runtime::{Asker, Call, Entry, Failure, Functions, LogEntry, Pool, Report, Sources, Urgency, Value};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -100,19 +100,27 @@ impl Payloads {
         if application.functions.is_empty() {
             return Ok(());
         }
-        self.load(application).await?.map(drop).map_err(|failure| fault(failure, application, Vec::new()))
+        let asker = asker(application, Urgency::Trial);
+        self.load(&asker, application).await?.map(drop).map_err(|failure| fault(failure, application, Vec::new()))
     }
 
     /// Understands a payload as the application wants it to be; only a full queue is an error.
-    pub async fn decode(&self, application: &Application, payload: &Payload) -> Result<Decoded, Error> {
+    pub async fn decode(
+        &self,
+        application: &Application,
+        payload: &Payload,
+        urgency: Urgency,
+    ) -> Result<Decoded, Error> {
+        let asker = asker(application, urgency);
         let bytes = payload.bytes.as_deref().unwrap_or_default();
         match application.conversion() {
             Conversion::None => Ok(Decoded::default()),
             Conversion::CayenneLpp => decode_cayenne(bytes),
             Conversion::Custom if no_uplink_function(application) => Ok(Decoded::default()),
-            Conversion::Custom => match self.load(application).await? {
+            Conversion::Custom => match self.load(&asker, application).await? {
                 Ok(functions) => {
-                    Ok(Decoded::from(self.pool.call(functions, call(Entry::Uplink, payload, bytes)).await?))
+                    let call = call(Entry::Uplink, payload, bytes);
+                    Ok(Decoded::from(self.pool.call(&asker, functions, call).await?))
                 }
                 Err(failure) => Ok(Decoded::failed(Problem::Function(failure))),
             },
@@ -120,7 +128,13 @@ impl Payloads {
     }
 
     /// Writes the bytes of `fields` as the application wants it done; [`Error::Function`] when its encoder fails.
-    pub async fn encode(&self, application: &Application, fields: &str, payload: &Payload) -> Result<Encoded, Error> {
+    pub async fn encode(
+        &self,
+        application: &Application,
+        fields: &str,
+        payload: &Payload,
+        urgency: Urgency,
+    ) -> Result<Encoded, Error> {
         let object = serde_json::from_str(fields).map_err(|error| Error::invalid("Fields", error))?;
         match application.conversion() {
             Conversion::None => Ok(Encoded::default()),
@@ -129,10 +143,11 @@ impl Payloads {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
             Conversion::Custom => {
-                let functions = self.load(application).await?;
+                let asker = asker(application, urgency);
+                let functions = self.load(&asker, application).await?;
                 let functions = functions.map_err(|failure| fault(failure, application, Vec::new()))?;
                 let call = call(Entry::EncodeDownlink, payload, fields.as_bytes());
-                let report = self.pool.call(functions, call).await?;
+                let report = self.pool.call(&asker, functions, call).await?;
                 match report.result {
                     Ok(Value::Bytes { bytes, .. }) => Ok(Encoded { payload: bytes, logs: report.logs }),
                     // A downlink answers with bytes; anything else would be the sandbox's mistake.
@@ -143,9 +158,14 @@ impl Payloads {
         }
     }
 
-    async fn load(&self, application: &Application) -> Result<Result<Functions, Failure>, Error> {
-        Ok(self.loaded.get(sources(application), &self.pool).await?)
+    async fn load(&self, asker: &Asker, application: &Application) -> Result<Result<Functions, Failure>, Error> {
+        Ok(self.loaded.get(asker, sources(application), &self.pool).await?)
     }
+}
+
+/// Turns of sandboxes are shared between applications.
+fn asker(application: &Application, urgency: Urgency) -> Asker {
+    Asker { tenant: application.app_id.as_str().into(), urgency }
 }
 
 fn no_uplink_function(application: &Application) -> bool {

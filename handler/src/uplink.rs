@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use runtime::Urgency;
 use types::{ErrorEvent, Kinded, Uplink};
 
 use crate::{
@@ -38,7 +39,7 @@ impl Uplinks {
     async fn bring(&self, frame: Frame) -> Result<Cost, Error> {
         let (application, device) = self.look_up(&frame).await?;
         let payload = frame.open(&device);
-        let decoded = self.payloads.decode(&application, &payload).await?;
+        let decoded = self.payloads.decode(&application, &payload, Urgency::Live).await?;
         let cost = decoded.cost;
         let message = self.report(&device, payload, decoded)?;
         self.publish(&device, Topic::Up, &message)?;

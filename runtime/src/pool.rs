@@ -1,6 +1,5 @@
 //! A fixed set of threads that run functions, with bounded queues in front.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -12,29 +11,28 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::functions::Functions;
+use crate::queue::{Asker, Bounds, Busy, Queue, Ticket};
 use crate::sandbox::Sandbox;
 use crate::sources::Sources;
 use crate::wire::Slot;
 
 /// Loads that run at once, beside the messages: more would take the processors from live traffic.
 const LOADERS: usize = 2;
-/// Loads that may wait.
-const LOADS_MAX: usize = 64;
+/// Loads that may wait, and those of one tenant.
+const LOADS_MAX: usize = 256;
+const TENANT_LOADS_MAX: usize = 32;
+/// A job that uses more than this part of the fuel that it may use is long.
+const LONG_PART: u64 = 16;
 /// Compiled code takes up to 512 KiB of it, the host around it far less.
 const STACK_BYTES: usize = 2 << 20;
 
 /// Threads that run functions. Dropping it refuses what waits and ends them after what they run.
 pub struct Pool {
     engine: Arc<Engine>,
-    calls: Arc<Queue<CallJob>>,
-    loads: Arc<Queue<LoadJob>>,
+    calls: Arc<Desk<CallJob>>,
+    loads: Arc<Desk<LoadJob>>,
     threads: Vec<JoinHandle<()>>,
 }
-
-/// All queues are full, or the pool is ending: try again later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("all workers are busy and their queues are full; try again later")]
-pub struct Busy;
 
 struct CallJob {
     functions: Functions,
@@ -55,43 +53,44 @@ impl Pool {
             0 => thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         };
-        let calls = Arc::new(Queue::new(workers, settings.queue_max));
-        let loads = Arc::new(Queue::new(LOADERS, LOADS_MAX / LOADERS));
+        let calls = Arc::new(Desk::new(Bounds {
+            workers,
+            waiting_max: settings.queue_max,
+            tenant_waiting_max: settings.tenant_queue_max,
+            short_fuel_max: settings.limits.fuel / LONG_PART,
+        }));
+        let loads = Arc::new(Desk::new(Bounds {
+            workers: LOADERS,
+            waiting_max: LOADS_MAX,
+            tenant_waiting_max: TENANT_LOADS_MAX,
+            short_fuel_max: settings.limits.load_fuel / LONG_PART,
+        }));
         let mut pool = Self { engine, calls, loads, threads: Vec::new() };
         for worker in 0..workers {
             let (calls, mut sandbox) = (Arc::clone(&pool.calls), pool.engine.sandbox());
-            pool.spawn("sandbox", move || {
-                while let Some(job) = calls.take(worker) {
-                    job.run(&mut sandbox);
-                }
-            })?;
+            pool.spawn("sandbox", move || calls.serve(worker, |job| job.run(&mut sandbox)))?;
         }
         for loader in 0..LOADERS {
             let (loads, engine) = (Arc::clone(&pool.loads), Arc::clone(&pool.engine));
-            pool.spawn("sandbox-load", move || {
-                while let Some(job) = loads.take(loader) {
-                    job.run(&engine);
-                }
-            })?;
+            pool.spawn("sandbox-load", move || loads.serve(loader, |job| job.run(&engine)))?;
         }
         Ok(pool)
     }
 
-    /// Runs one message on a worker that has met these functions before, or on one that is free.
+    /// Runs one message when it is the asker's turn, preferably on a worker that has met these functions before.
     ///
     /// Dropping the future before a worker has begun leaves the message out.
-    pub async fn call(&self, functions: Functions, call: Call) -> Result<Report, Busy> {
+    pub async fn call(&self, asker: &Asker, functions: Functions, call: Call) -> Result<Report, Busy> {
         let (done, report) = oneshot::channel();
         let home = functions.hash().spread();
-        self.calls.put(home, CallJob { functions, call, done })?;
+        self.calls.put(asker, home, CallJob { functions, call, done })?;
         report.await.map_err(|_| Busy)
     }
 
-    /// Loads a function set, at most two at once.
-    pub async fn load(&self, sources: Sources) -> Result<Result<Functions, Failure>, Busy> {
+    /// Loads a function set when it is the asker's turn, at most two at once.
+    pub async fn load(&self, asker: &Asker, sources: Sources) -> Result<Result<Functions, Failure>, Busy> {
         let (done, loaded) = oneshot::channel();
-        let home = sources.hash().spread();
-        self.loads.put(home, LoadJob { sources, done })?;
+        self.loads.put(asker, 0, LoadJob { sources, done })?;
         loaded.await.map_err(|_| Busy)
     }
 
@@ -125,24 +124,31 @@ impl Drop for Pool {
 }
 
 impl CallJob {
-    fn run(self, sandbox: &mut Sandbox) {
+    /// Runs the message; says the fuel that it used.
+    fn run(self, sandbox: &mut Sandbox) -> u64 {
         if self.done.is_closed() {
-            return;
+            return 0;
         }
         let report = catch_unwind(AssertUnwindSafe(|| sandbox.call(&self.functions, &self.call)));
         let report = report.unwrap_or_else(|_| Report::of(Err(panicked())));
+        let fuel = report.fuel;
         // The asker may have gone by now; then nobody misses the report.
         let _ = self.done.send(report);
+        fuel
     }
 }
 
 impl LoadJob {
-    fn run(self, engine: &Engine) {
+    /// Loads the functions; says the fuel that it used, which is all that it may use for those that fail.
+    fn run(self, engine: &Engine) -> u64 {
         if self.done.is_closed() {
-            return;
+            return 0;
         }
         let loaded = catch_unwind(AssertUnwindSafe(|| engine.load(&self.sources)));
-        let _ = self.done.send(loaded.unwrap_or_else(|_| Err(panicked())));
+        let loaded = loaded.unwrap_or_else(|_| Err(panicked()));
+        let fuel = loaded.as_ref().map_or(engine.limits().load_fuel, Functions::load_fuel);
+        let _ = self.done.send(loaded);
+        fuel
     }
 }
 
@@ -152,71 +158,84 @@ fn panicked() -> Failure {
     Failure::broken(Slot::Decoder, "the host made a mistake")
 }
 
-/// One queue for each worker; one without work takes from the others.
-struct Queue<T> {
+/// Where jobs are handed to threads.
+struct Desk<T> {
     state: Mutex<State<T>>,
     /// Wakes the worker of the same number.
     wake: Vec<Condvar>,
-    jobs_max: usize,
 }
 
 struct State<T> {
-    jobs: Vec<VecDeque<T>>,
+    queue: Queue<T>,
     idle: Vec<bool>,
     ended: bool,
 }
 
-impl<T> Queue<T> {
-    fn new(workers: usize, jobs_max: usize) -> Self {
-        let jobs = (0..workers).map(|_| VecDeque::new()).collect();
-        let wake = (0..workers).map(|_| Condvar::new()).collect();
-        Self { state: Mutex::new(State { jobs, idle: vec![false; workers], ended: false }), wake, jobs_max }
+impl<T> Desk<T> {
+    fn new(bounds: Bounds) -> Self {
+        let wake = (0..bounds.workers).map(|_| Condvar::new()).collect();
+        let state = State { queue: Queue::new(bounds), idle: vec![false; bounds.workers], ended: false };
+        Self { state: Mutex::new(state), wake }
     }
 
-    /// Puts a job before the worker that `home` stands for, or the one with the shortest queue when that is full.
-    fn put(&self, home: usize, job: T) -> Result<(), Busy> {
+    /// Puts a job into the queue and wakes a worker for it, the one that `home` stands for if that has nothing to do.
+    fn put(&self, asker: &Asker, home: usize, job: T) -> Result<(), Busy> {
         let mut state = self.lock();
-        let home = home % state.jobs.len();
-        let shortest = || (0..state.jobs.len()).min_by_key(|worker| state.jobs[*worker].len()).unwrap_or(home);
-        let worker = if state.jobs[home].len() < self.jobs_max { home } else { shortest() };
-        if state.ended || state.jobs[worker].len() >= self.jobs_max {
+        if state.ended {
             return Err(Busy);
         }
-        state.jobs[worker].push_back(job);
-        let idle = if state.idle[worker] { Some(worker) } else { state.idle.iter().position(|idle| *idle) };
-        if let Some(idle) = idle {
-            state.idle[idle] = false;
-            self.wake[idle].notify_one();
-        }
+        state.queue.put(asker, home, job)?;
+        self.wake_one(&mut state, home % self.wake.len());
         Ok(())
     }
 
-    /// Waits for a job: its own first, then one of the longest queue. `None` once the queue has ended.
-    fn take(&self, worker: usize) -> Option<T> {
+    /// Runs jobs, one after the other, until the desk closes. `run` says the fuel that a job used.
+    fn serve(&self, worker: usize, mut run: impl FnMut(T) -> u64) {
+        let mut done = None;
+        while let Some((ticket, job)) = self.next(worker, done) {
+            done = Some((ticket, run(job)));
+        }
+    }
+
+    /// Gives back what was done, and waits for what is next. `None` once the desk has closed.
+    fn next(&self, worker: usize, done: Option<(Ticket, u64)>) -> Option<(Ticket, T)> {
         let mut state = self.lock();
-        loop {
-            if state.ended {
-                return None;
-            }
-            let longest = (0..state.jobs.len()).max_by_key(|other| state.jobs[*other].len()).unwrap_or(worker);
-            let job = state.jobs[worker].pop_front().or_else(|| state.jobs[longest].pop_front());
-            if job.is_some() {
-                return job;
+        if let Some((ticket, fuel)) = done {
+            state.queue.done(ticket, fuel);
+        }
+        while !state.ended {
+            if let Some(next) = state.queue.take(worker) {
+                // What was done may have been what kept another worker from its job.
+                if state.queue.len() > 0 {
+                    self.wake_one(&mut state, worker);
+                }
+                return Some(next);
             }
             state.idle[worker] = true;
             state = self.wake[worker].wait(state).unwrap_or_else(PoisonError::into_inner);
             state.idle[worker] = false;
         }
+        None
+    }
+
+    /// Wakes a worker that has nothing to do, `preferred` if that is one, when there is something to do for it.
+    fn wake_one(&self, state: &mut State<T>, preferred: usize) {
+        let idle = if state.idle[preferred] { Some(preferred) } else { state.idle.iter().position(|idle| *idle) };
+        if let Some(idle) = idle.filter(|_| state.queue.has_turn()) {
+            state.idle[idle] = false;
+            self.wake[idle].notify_one();
+        }
     }
 
     fn len(&self) -> usize {
-        self.lock().jobs.iter().map(VecDeque::len).sum()
+        self.lock().queue.len()
     }
 
+    /// Refuses what waits and lets the workers go.
     fn end(&self) {
         let mut state = self.lock();
         state.ended = true;
-        state.jobs.iter_mut().for_each(VecDeque::clear);
+        state.queue.clear();
         self.wake.iter().for_each(Condvar::notify_one);
     }
 

@@ -15,8 +15,11 @@ pub struct Settings {
     pub cache_dir: Option<PathBuf>,
     /// Threads that run functions; 0 means one per processor.
     pub workers: usize,
-    /// Messages that may wait for one worker; more are refused.
+    /// Messages that may wait for a worker; more are refused.
     pub queue_max: usize,
+    /// Messages of one application that may wait for a worker. When many wait it is fewer, so that there is room for
+    /// others.
+    pub tenant_queue_max: usize,
     /// Function sets that one worker keeps mapped; each takes up to 3 MiB of memory and an open file.
     pub hot_max: usize,
     /// What one function set and one message may use.
@@ -25,7 +28,14 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { cache_dir: None, workers: 0, queue_max: 256, hot_max: 32, limits: Limits::default() }
+        Self {
+            cache_dir: None,
+            workers: 0,
+            queue_max: 1024,
+            tenant_queue_max: 256,
+            hot_max: 32,
+            limits: Limits::default(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_runtime::{Busy, Engine, Entry, Kind, Pool, Settings, Slot};
+use airlock_runtime::{Asker, Busy, Engine, Entry, Functions, Kind, Pool, Settings, Slot, Urgency};
 
 use crate::rig::{call, fields, settings, sources};
 
@@ -15,18 +15,24 @@ fn pool(change: impl FnOnce(&mut Settings)) -> Pool {
     Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap()
 }
 
+/// A message of this tenant.
+fn live(tenant: &str) -> Asker {
+    Asker { tenant: tenant.into(), urgency: Urgency::Live }
+}
+
 #[tokio::test]
 async fn every_message_gets_its_own_answer() {
     let pool = Arc::new(pool(|settings| settings.workers = 3));
     let texts: Vec<String> = (0..5).map(|n| format!("{ECHO} // {n}")).collect();
     let mut loaded = Vec::new();
     for text in &texts {
-        loaded.push(pool.load(sources(Slot::Decoder, text)).await.unwrap().unwrap());
+        loaded.push(pool.load(&live("a"), sources(Slot::Decoder, text)).await.unwrap().unwrap());
     }
     let tasks: Vec<_> = (0..200_u8)
         .map(|n| {
             let (pool, functions) = (Arc::clone(&pool), loaded[usize::from(n) % 5].clone());
-            tokio::spawn(async move { (n, pool.call(functions, call(Entry::Uplink, &[n, n])).await.unwrap()) })
+            let asker = live(&format!("tenant {}", n % 5));
+            tokio::spawn(async move { (n, pool.call(&asker, functions, call(Entry::Uplink, &[n, n])).await.unwrap()) })
         })
         .collect();
     for task in tasks {
@@ -42,8 +48,9 @@ async fn a_full_queue_refuses_and_recovers() {
         settings.workers = 1;
         settings.queue_max = 1;
     });
-    let endless = pool.load(sources(Slot::Decoder, ENDLESS)).await.unwrap().unwrap();
-    let ask = || pool.call(endless.clone(), call(Entry::Uplink, b""));
+    let endless = pool.load(&live("a"), sources(Slot::Decoder, ENDLESS)).await.unwrap().unwrap();
+    let a = live("a");
+    let ask = || pool.call(&a, endless.clone(), call(Entry::Uplink, b""));
     // One runs and one waits, so at least two of four find no room.
     let (a, b, c, d) = tokio::join!(ask(), ask(), ask(), ask());
     let answers = [a, b, c, d].map(|answer| answer.map(|report| report.result.unwrap_err().kind));
@@ -54,6 +61,32 @@ async fn a_full_queue_refuses_and_recovers() {
 }
 
 #[tokio::test]
+async fn endless_loops_of_one_tenant_let_another_pass() {
+    let pool = Arc::new(pool(|settings| {
+        settings.workers = 1;
+        settings.limits.fuel = 50_000_000;
+    }));
+    let bad = pool.load(&live("bad"), sources(Slot::Decoder, ENDLESS)).await.unwrap().unwrap();
+    let good = pool.load(&live("good"), sources(Slot::Decoder, ECHO)).await.unwrap().unwrap();
+    let send = |tenant, functions: &Functions, payload: u8| {
+        let (pool, functions) = (Arc::clone(&pool), functions.clone());
+        tokio::spawn(async move { pool.call(&live(tenant), functions, call(Entry::Uplink, &[payload])).await })
+    };
+    let bad: Vec<_> = (0..40).map(|n| send("bad", &bad, n)).collect();
+    // All of them are in the queue once this task has its turn again.
+    tokio::task::yield_now().await;
+    let before = pool.waiting();
+    assert!(before > bad.len() / 2, "only {before} wait");
+    for (n, task) in (0..20).map(|n| send("good", &good, n)).enumerate().collect::<Vec<_>>() {
+        let report = task.await.unwrap().unwrap();
+        assert_eq!(fields(&report), format!(r#"{{"bytes":[{n}]}}"#));
+    }
+    // One loop runs when they come; some more may begin before they are there and after they are gone.
+    let overtook = before - pool.waiting();
+    assert!(overtook < 10, "{overtook} of {} endless loops went first", bad.len());
+}
+
+#[tokio::test]
 async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
     let pool = pool(|settings| {
         settings.workers = 2;
@@ -61,10 +94,11 @@ async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
         settings.limits.time_ms_max = 2_000;
     });
     let text = "function Decoder(bytes) { while (bytes[0]) {} return {}; }";
-    let functions = pool.load(sources(Slot::Decoder, text)).await.unwrap().unwrap();
+    let functions = pool.load(&live("a"), sources(Slot::Decoder, text)).await.unwrap().unwrap();
     // Both messages have the same home; the first holds it until the clock ends it.
-    let endless = pool.call(functions.clone(), call(Entry::Uplink, &[1]));
-    let quick = pool.call(functions, call(Entry::Uplink, &[0]));
+    let a = live("a");
+    let endless = pool.call(&a, functions.clone(), call(Entry::Uplink, &[1]));
+    let quick = pool.call(&a, functions, call(Entry::Uplink, &[0]));
     tokio::select! {
         biased;
         _ = endless => panic!("an endless function has ended"),
@@ -75,7 +109,7 @@ async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
 #[tokio::test]
 async fn a_load_that_fails_says_why() {
     let pool = pool(|_| {});
-    let failure = pool.load(sources(Slot::Encoder, "function Encoder( {")).await.unwrap().unwrap_err();
+    let failure = pool.load(&live("a"), sources(Slot::Encoder, "function Encoder( {")).await.unwrap().unwrap_err();
     assert_eq!((failure.slot, failure.kind, failure.line), (Slot::Encoder, Kind::Syntax, Some(1)));
     assert!(failure.to_string().starts_with("the encoder cannot be loaded (line 1, column"), "{failure}");
 }

@@ -1,0 +1,415 @@
+//! What waits for a worker: bounded, fair between tenants, live traffic before trials. Pure; no threads, no clock.
+//!
+//! Three rules keep one tenant's bad functions from holding up another's good ones. Turns go by fuel used (`fair`).
+//! One worker is always kept for jobs that promise to be short, because one that has begun cannot be put off. And what
+//! may wait is bounded by the room that is left, so that whoever comes new always finds some.
+
+use std::sync::Arc;
+
+use crate::fair::{Fair, Prospect, Turn};
+
+/// Live traffic gets this many times the fuel of trials when both wait.
+const TRIAL_WEIGHT: u64 = 8;
+
+/// Who wants something run, and how urgently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// Whose fuel it is: turns are shared fairly between tenants.
+    pub tenant: Arc<str>,
+    /// Whether a message waits for it.
+    pub urgency: Urgency,
+}
+
+/// What goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// A message on its way.
+    Live,
+    /// Somebody tries or saves functions: after live traffic, with a small share of its own.
+    Trial,
+}
+
+/// The queue is full, or ending: try again later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("all workers are busy and their queues are full; try again later")]
+pub struct Busy;
+
+/// How many may wait, and who runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) workers: usize,
+    /// Jobs of all tenants that may wait.
+    pub(crate) waiting_max: usize,
+    /// Jobs of one tenant that may wait.
+    pub(crate) tenant_waiting_max: usize,
+    /// A job that uses more fuel than this is long.
+    pub(crate) short_fuel_max: u64,
+}
+
+/// Jobs that wait for workers.
+pub(crate) struct Queue<T> {
+    lanes: [Lane<T>; 2],
+    bounds: Bounds,
+    waiting: usize,
+    long_running: usize,
+}
+
+/// Live traffic, or trials.
+struct Lane<T> {
+    fair: Fair<T>,
+    /// Fuel that the lane used, times its weight.
+    used: u64,
+}
+
+/// A job that runs now.
+#[must_use = "a ticket has to be given back"]
+pub(crate) struct Ticket {
+    turn: Turn,
+    urgency: Urgency,
+    is_long: bool,
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        let lane = || Lane { fair: Fair::default(), used: 0 };
+        Self { lanes: [lane(), lane()], bounds, waiting: 0, long_running: 0 }
+    }
+
+    /// Jobs that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Lets `job` wait, preferably for the worker that `home` stands for.
+    pub(crate) fn put(&mut self, asker: &Asker, home: usize, job: T) -> Result<(), Busy> {
+        let other_used = self.lanes[1 - asker.urgency.lane()].used;
+        let room = self.bounds.waiting_max.saturating_sub(self.waiting);
+        let lane = &mut self.lanes[asker.urgency.lane()];
+        let waiting = lane.fair.waiting(&asker.tenant);
+        // As many as there is room left for others: whoever fills the queue leaves room for who comes next.
+        if room == 0 || waiting >= self.bounds.tenant_waiting_max.min(room) {
+            return Err(Busy);
+        }
+        if lane.fair.is_idle() {
+            lane.used = lane.used.max(other_used);
+        }
+        lane.fair.push(&asker.tenant, home % self.bounds.workers, job);
+        self.waiting += 1;
+        Ok(())
+    }
+
+    /// The job whose turn it is on `worker`; none when none waits, or those that wait are to wait for another worker.
+    pub(crate) fn take(&mut self, worker: usize) -> Option<(Ticket, T)> {
+        let first = self.first_lane();
+        self.take_from(first, worker).or_else(|| self.take_from(first.other(), worker))
+    }
+
+    /// Takes back the ticket of a job that used `fuel`.
+    pub(crate) fn done(&mut self, ticket: Ticket, fuel: u64) {
+        let lane = &mut self.lanes[ticket.urgency.lane()];
+        lane.used = lane.used.saturating_add(fuel.saturating_mul(ticket.urgency.weight()));
+        lane.fair.done(ticket.turn, fuel);
+        self.long_running -= usize::from(ticket.is_long);
+    }
+
+    /// Whether a worker that is free would find a job.
+    pub(crate) fn has_turn(&self) -> bool {
+        [Urgency::Live, Urgency::Trial].into_iter().any(|urgency| {
+            let gate = self.gate(urgency);
+            self.lanes[urgency.lane()].fair.has_turn(|prospect| gate.opens_for(prospect))
+        })
+    }
+
+    /// Forgets all that waits.
+    pub(crate) fn clear(&mut self) {
+        self.lanes.iter_mut().for_each(|lane| lane.fair = Fair::default());
+        self.waiting = 0;
+    }
+
+    /// Live traffic, unless trials have had less than their share.
+    fn first_lane(&self) -> Urgency {
+        let [live, trial] = &self.lanes;
+        if live.used <= trial.used { Urgency::Live } else { Urgency::Trial }
+    }
+
+    fn take_from(&mut self, urgency: Urgency, worker: usize) -> Option<(Ticket, T)> {
+        let (gate, most) = (self.gate(urgency), self.workers_but_one());
+        let lane = &mut self.lanes[urgency.lane()];
+        // Nobody takes the last worker while another tenant waits for it.
+        let shared = lane.fair.pop(worker, |prospect| prospect.running < most && gate.opens_for(prospect));
+        let (turn, job) = shared.or_else(|| lane.fair.pop(worker, |prospect| gate.opens_for(prospect)))?;
+        let is_long = gate.is_long(turn.expected());
+        self.waiting -= 1;
+        self.long_running += usize::from(is_long);
+        Some((Ticket { turn, urgency, is_long }, job))
+    }
+
+    /// Keeps one worker free of long jobs.
+    fn gate(&self, urgency: Urgency) -> Gate {
+        let short_fuel_max = match urgency {
+            Urgency::Live => Some(self.bounds.short_fuel_max),
+            // What is tried for the first time may be anything.
+            Urgency::Trial => None,
+        };
+        Gate { long_may_run: self.long_running < self.workers_but_one(), short_fuel_max }
+    }
+
+    fn workers_but_one(&self) -> usize {
+        self.bounds.workers.saturating_sub(1).max(1)
+    }
+}
+
+/// Who may run just now.
+#[derive(Clone, Copy)]
+struct Gate {
+    long_may_run: bool,
+    /// None when no job promises to be short.
+    short_fuel_max: Option<u64>,
+}
+
+impl Gate {
+    fn opens_for(self, prospect: Prospect) -> bool {
+        self.long_may_run || !self.is_long(prospect.expected)
+    }
+
+    fn is_long(self, expected: u64) -> bool {
+        self.short_fuel_max.is_none_or(|short| expected > short)
+    }
+}
+
+impl Urgency {
+    const fn lane(self) -> usize {
+        self as usize
+    }
+
+    const fn other(self) -> Self {
+        match self {
+            Self::Live => Self::Trial,
+            Self::Trial => Self::Live,
+        }
+    }
+
+    /// What a unit of fuel counts in its lane.
+    const fn weight(self) -> u64 {
+        match self {
+            Self::Live => 1,
+            Self::Trial => TRIAL_WEIGHT,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: u64 = 50_000_000;
+    const SHORT: u64 = 20_000;
+
+    fn queue(workers: usize, waiting_max: usize, tenant_waiting_max: usize) -> Queue<u32> {
+        Queue::new(Bounds { workers, waiting_max, tenant_waiting_max, short_fuel_max: 1_000_000 })
+    }
+
+    fn live(tenant: &str) -> Asker {
+        Asker { tenant: tenant.into(), urgency: Urgency::Live }
+    }
+
+    fn trial(tenant: &str) -> Asker {
+        Asker { urgency: Urgency::Trial, ..live(tenant) }
+    }
+
+    fn put(queue: &mut Queue<u32>, asker: &Asker, jobs: impl IntoIterator<Item = u32>) {
+        jobs.into_iter().for_each(|job| queue.put(asker, 0, job).unwrap());
+    }
+
+    /// Runs jobs one after the other on the one worker; each uses the fuel that `fuel` says.
+    fn run(queue: &mut Queue<u32>, times: usize, fuel: impl Fn(u32) -> u64) -> Vec<u32> {
+        let mut ran = Vec::new();
+        for _ in 0..times {
+            let Some((ticket, job)) = queue.take(0) else { break };
+            queue.done(ticket, fuel(job));
+            ran.push(job);
+        }
+        ran
+    }
+
+    #[test]
+    fn one_tenants_jobs_run_in_their_order() {
+        let mut queue = queue(1, 100, 100);
+        put(&mut queue, &live("a"), 0..10);
+        assert_eq!(run(&mut queue, 100, |_| SHORT), Vec::from_iter(0..10));
+        assert_eq!(queue.len(), 0);
+    }
+
+    #[test]
+    fn a_hundred_endless_loops_of_one_tenant_hold_up_another_for_one_of_them() {
+        let mut queue = queue(1, 1000, 500);
+        put(&mut queue, &live("bad"), 0..100);
+        assert_eq!(run(&mut queue, 1, |_| LONG), [0]);
+        put(&mut queue, &live("good"), 1000..1050);
+        assert_eq!(run(&mut queue, 50, |_| SHORT), Vec::from_iter(1000..1050));
+        assert_eq!(run(&mut queue, 1, |_| LONG), [1]);
+    }
+
+    #[test]
+    fn fuel_not_jobs_is_shared_equally() {
+        let mut queue = queue(1, 10_000, 5_000);
+        put(&mut queue, &live("cheap"), 0..4000);
+        put(&mut queue, &live("dear"), 10_000..10_400);
+        let ran = run(&mut queue, 1000, |job| if job < 10_000 { 40_000 } else { 490_000 });
+        let dear = ran.iter().filter(|job| **job >= 10_000).count();
+        // One costs 50 000 with its share of the rest, the other 500 000.
+        assert!((90..=92).contains(&dear), "{dear} of 1000");
+    }
+
+    #[test]
+    fn a_tenant_that_comes_back_brings_no_credit_and_no_debt() {
+        let mut queue = queue(1, 10_000, 5_000);
+        put(&mut queue, &live("early"), 0..500);
+        run(&mut queue, 400, |_| SHORT);
+        put(&mut queue, &live("late"), 1000..1100);
+        let late = run(&mut queue, 100, |_| SHORT).into_iter().filter(|job| *job >= 1000).count();
+        assert!((49..=51).contains(&late), "{late} of 100");
+        run(&mut queue, 500, |_| SHORT);
+
+        put(&mut queue, &live("late"), 2000..2100);
+        run(&mut queue, 100, |_| LONG);
+        put(&mut queue, &live("late"), 3000..3100);
+        put(&mut queue, &live("early"), 4000..4100);
+        let late = run(&mut queue, 100, |_| SHORT).into_iter().filter(|job| *job < 4000).count();
+        assert!((45..=55).contains(&late), "what it used while it was alone is held against it: {late} of 100");
+    }
+
+    #[test]
+    fn one_worker_is_kept_for_short_jobs() {
+        let mut queue = queue(3, 1000, 500);
+        for tenant in ["bad", "worse", "worst"] {
+            put(&mut queue, &live(tenant), 0..1);
+        }
+        run(&mut queue, 3, |_| LONG);
+        for tenant in ["bad", "worse", "worst"] {
+            put(&mut queue, &live(tenant), 0..10);
+        }
+        let first = queue.take(0).unwrap();
+        let second = queue.take(1).unwrap();
+        assert!(queue.take(2).is_none() && !queue.has_turn());
+        put(&mut queue, &live("good"), 7..8);
+        assert!(queue.has_turn());
+        let (short, job) = queue.take(2).unwrap();
+        assert_eq!(job, 7);
+        queue.done(short, SHORT);
+        queue.done(first.0, LONG);
+        assert!(queue.take(0).is_some() && queue.take(2).is_none());
+        queue.done(second.0, LONG);
+    }
+
+    #[test]
+    fn a_tenant_that_mends_its_functions_is_trusted_again() {
+        let mut queue = queue(2, 1000, 500);
+        put(&mut queue, &live("a"), 0..200);
+        run(&mut queue, 1, |_| LONG);
+        run(&mut queue, 60, |_| SHORT);
+        let first = queue.take(0).unwrap();
+        assert!(queue.take(1).is_some(), "its jobs are short again");
+        queue.done(first.0, SHORT);
+    }
+
+    #[test]
+    fn a_tenant_may_take_every_worker_only_while_no_other_waits() {
+        let mut queue = queue(3, 1000, 300);
+        put(&mut queue, &live("a"), 0..10);
+        let alone: Vec<_> = (0..3).map(|worker| queue.take(worker).unwrap()).collect();
+        alone.into_iter().for_each(|(ticket, _)| queue.done(ticket, SHORT));
+        // The other is behind by its account, and still gets the third worker.
+        put(&mut queue, &live("b"), 100..101);
+        run(&mut queue, 1, |_| 900_000);
+        put(&mut queue, &live("b"), 101..102);
+        let both: Vec<_> = (0..3).map(|worker| queue.take(worker).unwrap()).collect();
+        assert_eq!(both.iter().map(|(_, job)| *job).collect::<Vec<_>>(), [3, 4, 101]);
+        both.into_iter().for_each(|(ticket, _)| queue.done(ticket, SHORT));
+    }
+
+    #[test]
+    fn live_traffic_goes_before_trials_and_trials_go_on() {
+        let mut queue = queue(1, 10_000, 5_000);
+        put(&mut queue, &trial("a"), 0..100);
+        put(&mut queue, &live("b"), 1000..2000);
+        let ran = run(&mut queue, 900, |_| SHORT);
+        assert_eq!(ran[0], 1000);
+        let trials = ran.iter().filter(|job| **job < 1000).count();
+        assert!((99..=101).contains(&trials), "{trials} of 900");
+    }
+
+    #[test]
+    fn trials_never_take_the_last_worker() {
+        let mut queue = queue(2, 100, 100);
+        put(&mut queue, &trial("a"), 0..2);
+        put(&mut queue, &trial("b"), 0..2);
+        let first = queue.take(0).unwrap();
+        assert!(queue.take(1).is_none());
+        put(&mut queue, &live("c"), 7..8);
+        let (ticket, job) = queue.take(1).unwrap();
+        assert_eq!(job, 7);
+        queue.done(ticket, SHORT);
+        queue.done(first.0, SHORT);
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_whoever_is_new_finds_room() {
+        let mut queue = queue(1, 64, 40);
+        let mut accepted = Vec::new();
+        for tenant in ["a", "b", "c", "d", "e", "f", "g"] {
+            accepted.push((0..100).filter(|job| queue.put(&live(tenant), 0, *job).is_ok()).count());
+        }
+        assert_eq!(accepted, [32, 16, 8, 4, 2, 1, 1]);
+        assert_eq!((queue.len(), queue.put(&live("h"), 0, 1)), (64, Err(Busy)));
+        run(&mut queue, 10, |_| SHORT);
+        assert_eq!(queue.put(&live("h"), 0, 1), Ok(()));
+
+        let mut queue = self::queue(1, 64, 20);
+        assert_eq!((0..100).filter(|job| queue.put(&live("a"), 0, *job).is_ok()).count(), 20);
+    }
+
+    #[test]
+    fn a_worker_prefers_the_functions_that_it_has_at_hand() {
+        let mut queue = queue(2, 100, 100);
+        for (tenant, home) in [("a", 4), ("b", 5), ("c", 6), ("d", 7)] {
+            queue.put(&live(tenant), home, home as u32).unwrap();
+        }
+        let order: Vec<_> = [1, 0, 1, 0].map(|worker| queue.take(worker).unwrap()).into();
+        assert_eq!(order.iter().map(|(_, job)| *job).collect::<Vec<_>>(), [5, 4, 7, 6]);
+        order.into_iter().for_each(|(ticket, _)| queue.done(ticket, SHORT));
+        // Fairness goes before: who has used more than a little waits, wherever its functions are.
+        put(&mut queue, &live("busy"), 9..10);
+        let busy = queue.take(0).unwrap();
+        put(&mut queue, &live("b"), 0..1);
+        run(&mut queue, 1, |_| 5_000_000);
+        queue.put(&live("b"), 1, 1).unwrap();
+        queue.put(&live("a"), 0, 0).unwrap();
+        queue.done(busy.0, SHORT);
+        let (ticket, job) = queue.take(1).unwrap();
+        assert_eq!(job, 0);
+        queue.done(ticket, SHORT);
+    }
+
+    #[test]
+    fn what_runs_may_come_back_after_the_rest_was_forgotten() {
+        let mut queue = queue(2, 10, 10);
+        put(&mut queue, &trial("a"), 0..3);
+        let (ticket, _) = queue.take(0).unwrap();
+        queue.clear();
+        assert!(queue.len() == 0 && queue.take(1).is_none());
+        queue.done(ticket, LONG);
+        put(&mut queue, &trial("a"), 3..4);
+        assert_eq!(run(&mut queue, 9, |_| SHORT), [3]);
+    }
+
+    #[test]
+    fn tenants_that_come_and_go_are_forgotten() {
+        let mut queue = queue(1, 10, 10);
+        for number in 0..50_000_u32 {
+            queue.put(&live(&number.to_string()), 0, number).unwrap();
+            assert_eq!(run(&mut queue, 1, |_| SHORT), [number]);
+        }
+        assert!(queue.lanes[0].fair.remembered() < 20_000);
+    }
+}
