@@ -10,6 +10,7 @@ mod cost;
 mod input;
 mod record;
 mod report;
+mod surrogates;
 mod text;
 mod totals;
 mod trial;

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{codec::Codec, record::Record};
+use super::{codec::Codec, record::Record, surrogates::mended};
 
 /// Longest line, in bytes: a script of the largest size with some thousand examples.
 const LINE_BYTES_MAX: u64 = 16 << 20;
@@ -101,7 +101,8 @@ impl Lines<'_> {
     }
 
     fn codec(&self, text: &[u8], line: u64) -> Result<Codec, String> {
-        let record: Record = serde_json::from_slice(text).map_err(|error| reason(&error))?;
+        let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
+        let record: Record = serde_json::from_str(&mended(text)).map_err(|error| reason(&error))?;
         let name = record.script_file.as_ref().map(|path| path.display().to_string());
         let id = record.id.clone().or(name).unwrap_or_else(|| format!("{}:{line}", self.file));
         let script = match (&record.script, &record.script_file) {

@@ -58,32 +58,24 @@ struct RawExample {
     bytes_hex: Option<String>,
     #[serde(default, deserialize_with = "present")]
     input_obj: Option<Value>,
-    #[serde(default)]
-    extra: Map<String, Value>,
+    extra: Option<Map<String, Value>>,
     #[serde(default, deserialize_with = "present")]
     expected: Option<Value>,
     outcome: Option<Ending>,
-    #[serde(default = "yes")]
-    oracle_ok: bool,
+    oracle_ok: Option<bool>,
     #[serde(default, deserialize_with = "present")]
     oracle: Option<Value>,
     oracle_outcome: Option<Ending>,
-    #[serde(default)]
-    env: Vec<String>,
+    env: Option<Vec<String>>,
     quickjs: Option<String>,
     #[serde(rename = "match")]
     matching: Option<String>,
-    #[serde(default)]
-    desc: String,
+    desc: Option<String>,
 }
 
 /// Tells a member that is null from one that is not there.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl Record {
@@ -104,13 +96,13 @@ impl RawExample {
         let function = self.kind.unwrap_or(Kind::Uplink).function();
         Ok(Example {
             input: self.input(function)?,
-            time_ms: self.time_ms()?,
+            time_ms: self.time_ms(),
             excluded: self.excluded(),
             ignores_empty: self.matching.as_deref() == Some("modulo-null-or-empty"),
             expected: self.expected(),
-            description: self.desc,
+            description: self.desc.unwrap_or_default(),
             port: self.port.unwrap_or(0),
-            extra: self.extra,
+            extra: self.extra.unwrap_or_default(),
             function,
         })
     }
@@ -127,18 +119,15 @@ impl RawExample {
         }
     }
 
-    fn time_ms(&self) -> Result<i64, String> {
-        match self.extra.get("recvTime").and_then(Value::as_str) {
-            Some(text) => {
-                let time: Timestamp = text.parse().map_err(|error| format!("`recvTime` not valid: {error}"))?;
-                Ok(time.as_millis())
-            }
-            None => Ok(TIME_MS),
-        }
+    fn time_ms(&self) -> i64 {
+        let received = self.extra.as_ref().and_then(|extra| extra.get("recvTime")).and_then(Value::as_str);
+        // What is no time is still something that the function may get.
+        let time = received.and_then(|text| text.parse::<Timestamp>().ok());
+        time.map_or(TIME_MS, Timestamp::as_millis)
     }
 
     fn excluded(&self) -> Option<Excluded> {
-        let depends_on = |what: &str| self.env.iter().any(|name| name == what);
+        let depends_on = |what: &str| self.env.iter().flatten().any(|name| name == what);
         if depends_on("now") {
             Some(Excluded::Now)
         } else if depends_on("random") {
@@ -146,7 +135,7 @@ impl RawExample {
         } else if self.quickjs.as_deref() == Some("differs") && self.outcome != Some(Ending::Timeout) {
             Some(Excluded::Engine)
         } else {
-            let unsound = !self.oracle_ok && self.oracle.is_none() && self.oracle_outcome.is_none();
+            let unsound = self.oracle_ok == Some(false) && self.oracle.is_none() && self.oracle_outcome.is_none();
             unsound.then_some(Excluded::Unsound)
         }
     }
@@ -154,8 +143,8 @@ impl RawExample {
     /// What the author states, or what an oracle answered where it knows better.
     fn expected(&self) -> Expected {
         let (ending, value) = match self.oracle_ok {
-            true => (self.outcome, &self.expected),
-            false => (self.oracle_outcome, &self.oracle),
+            Some(false) => (self.oracle_outcome, &self.oracle),
+            _ => (self.outcome, &self.expected),
         };
         match ending {
             Some(Ending::Undefined) => Expected::Undefined,

@@ -14,6 +14,7 @@ use super::{
     codec::{Codec, Example, Expected, Input},
     compare::{cut, differences, shown},
     report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome},
+    surrogates::mended,
     text::log_line,
 };
 
@@ -139,7 +140,7 @@ fn failed(example: &Example, failure: &Failure, sources: &Sources) -> Outcome {
 }
 
 fn compare(expected: &Value, got: &str, ignores_empty: bool) -> Outcome {
-    let value: Value = match serde_json::from_str(got) {
+    let value: Value = match serde_json::from_str(&mended(got)) {
         Ok(value) => value,
         Err(error) => return Outcome::Failed(Mismatch::got(shown(expected), format!("{}, where {error}", cut(got)))),
     };
