@@ -1,6 +1,6 @@
 //! `airlock applications …`: applications and their payload functions.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use api::{
@@ -11,6 +11,7 @@ use types::{AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded};
 
 use crate::{
     args::{Applications, PayloadFormat, PayloadFunctions},
+    check::read_script,
     network::Network,
     terminal::{self, fields, inert, say, table},
 };
@@ -179,7 +180,7 @@ fn slot(application: &mut Application, what: PayloadFormat) -> Option<&mut Strin
 
 fn read_function(file: Option<PathBuf>) -> anyhow::Result<String> {
     match file {
-        Some(path) => fs::read_to_string(&path).with_context(|| format!("cannot read {} as text", path.display())),
+        Some(path) => read_script(&path).with_context(|| format!("cannot read {} as text", path.display())),
         None => terminal::read_input(),
     }
 }
