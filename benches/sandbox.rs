@@ -70,7 +70,7 @@ fn fresh(reset: Option<Reset>, sources: &Sources) -> (Arc<Engine>, Functions, Sa
         None => Engine::new(&settings),
     };
     let engine = Arc::new(engine.unwrap());
-    let functions = engine.load(sources).unwrap();
+    let functions = engine.load(sources, engine.limits()).unwrap();
     let sandbox = engine.sandbox();
     (engine, functions, sandbox)
 }
@@ -138,7 +138,9 @@ fn loads(criterion: &mut Criterion) {
     for case in &CASES {
         let (engine, functions, _) = fresh(None, &case.sources());
         let (sources, call) = (case.sources(), case.call());
-        group.bench_function(BenchmarkId::new("load", case.name), |bencher| bencher.iter(|| engine.load(&sources)));
+        group.bench_function(BenchmarkId::new("load", case.name), |bencher| {
+            bencher.iter(|| engine.load(&sources, engine.limits()))
+        });
         group.bench_function(BenchmarkId::new("first message", case.name), |bencher| {
             bencher.iter(|| engine.sandbox().call(&functions, &call));
         });

@@ -15,7 +15,6 @@ use std::{
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use handler::{
-    Loading,
     application::{Application, Applications, Functions},
     device::{Device, Devices, Lorawan},
     frame::Frame,
@@ -84,7 +83,7 @@ async fn uplinks(pool: Pool) -> Uplinks {
         lorawan: Lorawan::default(),
     };
     devices.set(device).await.unwrap();
-    let payloads = Arc::new(Payloads::new(pool, &Loading::default()));
+    let payloads = Arc::new(Payloads::new(pool, &handler::Settings::default()).unwrap());
     Uplinks { applications, devices, payloads, output: Arc::new(Counter::default()) }
 }
 
@@ -120,7 +119,8 @@ fn bench(criterion: &mut Criterion) {
             });
         });
         let pool = Arc::new(pool(workers));
-        let functions = tokio.block_on(pool.load(&asker(), sources())).unwrap().unwrap();
+        let functions =
+            tokio.block_on(pool.load(&asker(), sources(), pool.engine().limits().clone())).unwrap().unwrap();
         group.bench_function(BenchmarkId::new("sandbox", workers), |bencher| {
             bencher.iter(|| {
                 tokio.block_on(async {

@@ -25,7 +25,7 @@ const SEED: u64 = 1;
 pub(super) fn check(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec) -> CodecReport {
     let sources = Sources { dialect: codec.dialect, ..Sources::whole(&codec.script) };
     let start = Instant::now();
-    let functions = match engine.load(&sources) {
+    let functions = match engine.load(&sources, engine.limits()) {
         Ok(functions) => functions,
         Err(failure) => return CodecReport::unloadable(codec, told(&failure, &sources)),
     };

@@ -59,7 +59,7 @@ fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
 fn run_once(trial: &Trial, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
     let sources = sources(trial)?;
     let engine = Arc::new(Engine::new(settings)?);
-    let functions = engine.load(&sources).map_err(|failure| failed(&failure, &sources))?;
+    let functions = engine.load(&sources, engine.limits()).map_err(|failure| failed(&failure, &sources))?;
     let report = engine.sandbox().call(&functions, &call(trial, clock));
     report.logs.iter().try_for_each(|entry| say(inert(&check::log_line(entry))))?;
     report.warnings.iter().try_for_each(|warning| say(format_args!("warning: {}", inert(warning))))?;
@@ -80,7 +80,7 @@ fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> an
     let sources = sources(&bench.trial)?;
     let engine = Arc::new(Engine::new(settings)?);
     let start = Instant::now();
-    let functions = engine.load(&sources).map_err(|failure| failed(&failure, &sources))?;
+    let functions = engine.load(&sources, engine.limits()).map_err(|failure| failed(&failure, &sources))?;
     let load = start.elapsed();
     let (mut sandbox, call) = (engine.sandbox(), call(&bench.trial, clock));
     let mut run = || -> anyhow::Result<Report> {

@@ -101,7 +101,7 @@ async fn operations(
     let sandbox = ground.settings.sandbox.clone();
     // Compiling the guest takes seconds on the first start.
     let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
-    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &ground.settings.handler.loading));
+    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &ground.settings.handler)?);
     let (applications, devices) = (Applications::new(ground.store.clone()), Devices::new(ground.store.clone()));
     Ok(Operations {
         access: Access::new(authenticator),

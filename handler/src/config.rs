@@ -1,10 +1,11 @@
 //! What an operator may set about the handler.
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf};
 
+use runtime::LimitsChange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use types::ComponentId;
+use types::{AppId, ComponentId};
 
 /// How the handler presents itself, and how much it keeps ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,24 +22,28 @@ pub struct Settings {
     pub token_file: Option<PathBuf>,
     /// How many payload functions are kept loaded.
     pub loading: Loading,
+    /// By the id of an application: any of `sandbox.limits`, where they are to be others for its functions.
+    #[schemars(with = "BTreeMap<String, LimitsChange>")]
+    pub limits: BTreeMap<AppId, LimitsChange>,
 }
 
-/// How many payload functions are kept loaded; what does not fit is loaded again when a message needs it.
+/// How many payload functions are kept loaded; what does not fit is read back from `sandbox.cache_dir`, or evaluated
+/// again, when a message needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Loading {
     /// The most function sets; an application has one.
     pub sets_max: NonZeroUsize,
-    /// The most memory that they keep together, in bytes; a median codec keeps about 100 KiB.
+    /// The most memory that they take together, in bytes; a median codec takes about 40 kB.
     pub bytes_max: usize,
 }
 
 /// The default of [`Loading::sets_max`].
-const SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
+const SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
 
 impl Default for Loading {
     fn default() -> Self {
-        Self { sets_max: SETS_MAX, bytes_max: 256 << 20 }
+        Self { sets_max: SETS_MAX, bytes_max: 1 << 30 }
     }
 }
 
@@ -46,6 +51,12 @@ impl Default for Settings {
     fn default() -> Self {
         #[expect(clippy::expect_used, reason = "the id is written here, and a test makes one")]
         let id = "handler".parse().expect("`handler` is an id");
-        Self { id, description: "Airlock handler".to_owned(), token_file: None, loading: Loading::default() }
+        Self {
+            id,
+            description: "Airlock handler".to_owned(),
+            token_file: None,
+            loading: Loading::default(),
+            limits: BTreeMap::new(),
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     Error,
     application::{Application, Conversion},
     cayenne,
-    config::Loading,
+    config::Settings,
     fault::Fault,
     frame::Payload,
     loaded::Loaded,
@@ -90,9 +90,10 @@ pub struct Payloads {
 }
 
 impl Payloads {
-    /// Runs functions in `pool` and keeps them loaded within `bounds`.
-    pub fn new(pool: Pool, bounds: &Loading) -> Self {
-        Self { pool, loaded: Loaded::new(bounds) }
+    /// Runs functions in `pool`, and keeps them loaded and within limits as `settings` say.
+    pub fn new(pool: Pool, settings: &Settings) -> Result<Self, Error> {
+        let loaded = Loaded::new(settings, pool.engine().limits())?;
+        Ok(Self { pool, loaded })
     }
 
     /// Checks that functions can be used; [`Error::Function`] says what is wrong with them.
@@ -159,7 +160,8 @@ impl Payloads {
     }
 
     async fn load(&self, asker: &Asker, application: &Application) -> Result<Result<Functions, Failure>, Error> {
-        Ok(self.loaded.get(asker, sources(application), &self.pool).await?)
+        let limits = self.loaded.limits(&application.app_id);
+        Ok(self.loaded.get(asker, sources(application), limits, &self.pool).await?)
     }
 }
 

@@ -8,20 +8,21 @@ use wasmtime::{Config, InstancePre, Linker, OptLevel, Strategy, WasmFeatures};
 
 use crate::artefact;
 use crate::creator::Creator;
-use crate::error::Error;
+use crate::error::{Error, ModuleError};
 use crate::failure::Failure;
 use crate::functions::Functions;
 use crate::guest::Guest;
-use crate::heap::{self, Heap};
 use crate::image::Image;
 use crate::instance::{Errand, Growth, Instance, Task};
-use crate::memory::{GUARD_BYTES, Mapping, RESERVED_BYTES};
+use crate::kept::Kept;
+use crate::memory::{GUARD_BYTES, Mapping, Pristine, RESERVED_BYTES};
+use crate::module::{About, Module};
 use crate::pages::Scanner;
 use crate::reply;
 use crate::reset::Reset;
 use crate::sandbox::Sandbox;
 use crate::settings::{Limits, Settings};
-use crate::sources::Sources;
+use crate::sources::{Sources, SourcesHash};
 use crate::watchdog::Watchdog;
 use crate::wire::{Kind, Slot};
 
@@ -49,8 +50,11 @@ pub struct Engine {
     scanner: Option<Scanner>,
     reset: Reset,
     /// The guest's first memory, from which function sets are loaded.
-    first: Image,
+    first: Arc<Image>,
+    /// Where loaded function sets are kept, and the key that they are sealed with.
+    kept: Kept,
     settings: Settings,
+    limits: Arc<Limits>,
 }
 
 impl Engine {
@@ -68,6 +72,7 @@ impl Engine {
         let module = artefact::compiled(&engine, &guest.code, settings.cache_dir.as_deref())?;
         let pre = Linker::new(&engine).instantiate_pre(&module).map_err(|error| Error::Guest(error.to_string()))?;
         let tick = Duration::from_millis((settings.limits.time_ms_max / 10).clamp(1, 25));
+        let kept = Kept::open(settings.cache_dir.as_deref(), settings.cache_bytes_max)?;
         tracing::info!(reset = reset.name(), "sandboxes are ready");
         Ok(Self {
             pre,
@@ -75,9 +80,11 @@ impl Engine {
             watchdog: Watchdog::start(tick).map_err(Error::Thread)?,
             scanner: reset.scanner().map_err(Error::Memory)?,
             reset,
-            first: reset.image(guest.memory.len(), heap::pieces(&guest.memory)).map_err(Error::Memory)?,
+            first: Arc::new(reset.image(&guest.memory, None).map_err(Error::Memory)?),
+            kept,
             guest,
             settings: settings.clone(),
+            limits: Arc::new(settings.limits.clone()),
         })
     }
 
@@ -96,21 +103,37 @@ impl Engine {
         Sandbox::new(Arc::clone(self))
     }
 
-    /// Parses and evaluates the texts once, in a sandbox of their own.
+    /// Takes a function set from where it is kept, or else parses and evaluates its texts once, in a sandbox of their own.
     ///
     /// Takes as long as [`Limits::load_time_ms_max`] on the calling thread, which needs 2 MiB of stack.
-    pub fn load(&self, sources: &Sources) -> Result<Functions, Failure> {
-        self.check_lengths(sources)?;
+    pub fn load(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
+        check_lengths(sources, limits)?;
+        let hash = sources.hash_within(limits);
+        if let Some(functions) = self.kept.find(hash, |bytes| self.accept(bytes, limits, Some(hash))) {
+            return Ok(functions);
+        }
+        let functions = self.evaluate(sources, hash, limits)?;
+        self.kept.keep(&functions);
+        Ok(functions)
+    }
+
+    /// Reads what [`Functions::as_module`] gave to an engine with the same guest and key.
+    pub fn read(&self, module: &[u8], limits: &Arc<Limits>) -> Result<Functions, ModuleError> {
+        self.accept(module.into(), limits, None)
+    }
+
+    fn evaluate(&self, sources: &Sources, hash: SourcesHash, limits: &Arc<Limits>) -> Result<Functions, Failure> {
         let mut instance = self.first_instance().map_err(|error| no_room(Slot::Decoder, &error))?;
-        let request = sources.load_request(&self.limits().bounds());
-        let deadline = deadline(Instant::now(), self.limits().load_time_ms_max);
-        let fuel = self.limits().load_fuel;
-        let (errand, request) = (Errand::Load, request.as_bytes());
-        let run = instance.run(self, &Task { errand, request, fuel, deadline });
-        let dialects = reply::load(&run.reply?, self.limits()).ok_or_else(|| nonsense(Slot::Decoder))??;
-        let heap = Heap::between(&self.guest.memory, instance.memory());
-        let (kept, kept_max) = (heap.kept_bytes(), self.limits().kept_bytes_max);
-        let functions = Functions::new(sources.hash(), dialects, run.fuel, heap);
+        let request = sources.load_request(&limits.bounds());
+        let deadline = deadline(Instant::now(), limits.load_time_ms_max);
+        let (errand, request, fuel) = (Errand::Load, request.as_bytes(), limits.load_fuel);
+        let run = instance.run(self, &Task { errand, request, limits, fuel, deadline });
+        let dialects = reply::load(&run.reply?, limits).ok_or_else(|| nonsense(Slot::Decoder))??;
+        let about = About { guest: self.guest.digest, hash, dialects, fuel: run.fuel };
+        let module = Module::between(&self.guest.memory, instance.memory(), &about, self.kept.key())
+            .map_err(|error| no_room(Slot::Decoder, &error))?;
+        let (kept, kept_max) = (module.changed_bytes(), limits.kept_bytes_max);
+        let functions = Functions::new(module, Arc::clone(limits));
         if kept > kept_max {
             let text = format!("leaves {kept} bytes behind when it is evaluated, {kept_max} are allowed");
             return Err(Failure::new(functions.first(), Kind::Memory, text));
@@ -118,20 +141,46 @@ impl Engine {
         Ok(functions)
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.settings.limits
+    /// Checks that a module is ours, whole, over this guest's memory, within its limits, and the one that was meant.
+    fn accept(
+        &self,
+        bytes: Box<[u8]>,
+        limits: &Arc<Limits>,
+        meant: Option<SourcesHash>,
+    ) -> Result<Functions, ModuleError> {
+        // Cheaper than a page of 4 KiB has no module that changes it: a longer one is not worth its seal.
+        within(bytes.len(), limits.kept_bytes_max.saturating_mul(2))?;
+        let module = Module::read(bytes, self.kept.key())?;
+        if module.about().guest != self.guest.digest || module.memory_bytes() < self.guest.memory.len() {
+            return Err(ModuleError::OtherGuest);
+        }
+        if meant.is_some_and(|hash| hash != module.about().hash) {
+            return Err(ModuleError::OtherFunctions);
+        }
+        within(module.changed_bytes(), limits.kept_bytes_max)?;
+        within(module.memory_bytes(), limits.memory_bytes_max)?;
+        Ok(Functions::new(module, Arc::clone(limits)))
+    }
+
+    /// The limits of function sets that have none of their own.
+    pub fn limits(&self) -> &Arc<Limits> {
+        &self.limits
+    }
+
+    /// The guest's first memory, over which modules are laid.
+    pub(crate) fn first_image(&self) -> Arc<Image> {
+        Arc::clone(&self.first)
     }
 
     /// The image of `functions`, shared with every other sandbox that has it mapped.
     pub(crate) fn image(&self, functions: &Functions) -> io::Result<Arc<Image>> {
-        let heap = functions.heap();
-        functions.image(|| self.reset.image(heap.len(), heap::pieces(&self.guest.memory).chain(heap.pieces())))
+        functions.image(|| self.reset.image(&self.guest.memory, Some(functions.module())))
     }
 
-    /// Address space that the watchdog watches, laid with `image`.
-    pub(crate) fn mapping(&self, image: &Image) -> io::Result<Arc<Mapping>> {
+    /// Address space that the watchdog watches, laid with `image` and zeros behind it.
+    pub(crate) fn mapping(&self, image: &Image, len: usize) -> io::Result<Arc<Mapping>> {
         let mapping = Arc::new(Mapping::reserve()?);
-        mapping.lay(image)?;
+        mapping.lay(image, len)?;
         self.watchdog.watch(&mapping);
         Ok(mapping)
     }
@@ -141,24 +190,28 @@ impl Engine {
         self.scanner.as_ref().and_then(Scanner::faults)
     }
 
-    /// Makes `mapping` the `image` that was laid there; `still` as in [`Mapping::restore`].
-    pub(crate) fn restore(&self, mapping: &Mapping, image: &Image, still: bool) -> io::Result<()> {
-        mapping.restore(image, self.reset, self.scanner.as_ref(), still)
+    /// Makes `mapping` what `pristine` says; `still` as in [`Mapping::restore`].
+    pub(crate) fn restore(&self, mapping: &Mapping, pristine: &Pristine<'_>, still: bool) -> io::Result<()> {
+        mapping.restore(pristine, self.reset, self.scanner.as_ref(), still)
     }
 
     fn first_instance(&self) -> Result<Instance, Error> {
-        let mapping = self.mapping(&self.first).map_err(Error::Memory)?;
+        let mapping = self.mapping(&self.first, self.first.len()).map_err(Error::Memory)?;
         Instance::start(self, &mapping, self.first.len())
     }
+}
 
-    fn check_lengths(&self, sources: &Sources) -> Result<(), Failure> {
-        let bytes_max = self.limits().source_bytes_max;
-        let too_long = Slot::ALL.into_iter().find(|slot| sources.text(*slot).len() > bytes_max);
-        too_long.map_or(Ok(()), |slot| {
-            let bytes = sources.text(slot).len();
-            Err(Failure::new(slot, Kind::Syntax, format!("it is {bytes} bytes long, {bytes_max} are allowed")))
-        })
-    }
+fn check_lengths(sources: &Sources, limits: &Limits) -> Result<(), Failure> {
+    let bytes_max = limits.source_bytes_max;
+    let too_long = Slot::ALL.into_iter().find(|slot| sources.text(*slot).len() > bytes_max);
+    too_long.map_or(Ok(()), |slot| {
+        let bytes = sources.text(slot).len();
+        Err(Failure::new(slot, Kind::Syntax, format!("it is {bytes} bytes long, {bytes_max} are allowed")))
+    })
+}
+
+fn within(bytes: usize, bytes_max: usize) -> Result<(), ModuleError> {
+    if bytes > bytes_max { Err(ModuleError::TooLarge { bytes, bytes_max }) } else { Ok(()) }
 }
 
 /// What `Mapping` and `Guest` rely on, and nothing that costs without need.

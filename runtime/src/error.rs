@@ -28,3 +28,29 @@ pub enum Error {
         source: io::Error,
     },
 }
+
+/// Why a kept function set was refused. It is loaded anew from its texts then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// Its seal is not one of this key: it was changed, or written by somebody else.
+    #[error("its authentication failed: it was changed, or was not written with this key")]
+    Unauthentic,
+    /// It goes over the memory of another guest.
+    #[error("it does not fit this guest: another version wrote it")]
+    OtherGuest,
+    /// It is of other texts or limits than it was asked for.
+    #[error("it holds other functions than its name says")]
+    OtherFunctions,
+    /// It is longer, or needs more memory, than its limits allow.
+    #[error("it takes {bytes} bytes, {bytes_max} are allowed")]
+    TooLarge {
+        /// What it takes.
+        bytes: usize,
+        /// What it may take.
+        bytes_max: usize,
+    },
+    /// It is not a module as they are written here.
+    #[error("it is damaged: {0}")]
+    Damaged(&'static str),
+}

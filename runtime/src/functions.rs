@@ -4,49 +4,58 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::heap::Heap;
 use crate::image::Image;
+use crate::module::Module;
+use crate::settings::Limits;
 use crate::sources::SourcesHash;
 use crate::wire::{Dialect, Slot};
 
-/// The functions of one application after evaluation. Clones share everything.
+/// The functions of one application after evaluation, and what they may use. Clones share everything.
 #[derive(Clone)]
 pub struct Functions {
     loaded: Arc<Loaded>,
 }
 
 struct Loaded {
-    hash: SourcesHash,
-    dialects: [Option<Dialect>; 4],
-    fuel: u64,
-    heap: Heap,
+    module: Module,
+    limits: Arc<Limits>,
     /// The image, for as long as some sandbox has it mapped.
     image: Mutex<Weak<Image>>,
 }
 
 impl Functions {
-    pub(crate) fn new(hash: SourcesHash, dialects: [Option<Dialect>; 4], fuel: u64, heap: Heap) -> Self {
-        Self { loaded: Arc::new(Loaded { hash, dialects, fuel, heap, image: Mutex::default() }) }
+    pub(crate) fn new(module: Module, limits: Arc<Limits>) -> Self {
+        Self { loaded: Arc::new(Loaded { module, limits, image: Mutex::default() }) }
     }
 
-    /// The hash of the texts that these functions were loaded from.
+    /// The hash of the texts and limits that these functions were loaded from.
     pub fn hash(&self) -> SourcesHash {
-        self.loaded.hash
+        self.loaded.module.about().hash
     }
 
     /// The calling convention of the function in `slot`; `None` where there is no function.
     pub fn dialect(&self, slot: Slot) -> Option<Dialect> {
-        self.loaded.dialects[slot as usize]
+        self.loaded.module.about().dialects[slot as usize]
     }
 
     /// The fuel that parsing and evaluating the texts took.
     pub fn load_fuel(&self) -> u64 {
-        self.loaded.fuel
+        self.loaded.module.about().fuel
+    }
+
+    /// What they may use, at load and in every message.
+    pub fn limits(&self) -> &Limits {
+        &self.loaded.limits
     }
 
     /// The bytes of memory that are kept for these functions while no message meets them.
     pub fn kept_bytes(&self) -> usize {
-        self.loaded.heap.kept_bytes()
+        size_of::<Loaded>() + self.loaded.module.resident_bytes()
+    }
+
+    /// What evaluation left, as a Wasm module with nothing but data: see [`Engine::read`](crate::Engine::read).
+    pub fn as_module(&self) -> &[u8] {
+        self.module().as_bytes()
     }
 
     /// The function that an uplink meets first.
@@ -55,8 +64,8 @@ impl Functions {
     }
 
     /// What evaluation left.
-    pub(crate) fn heap(&self) -> &Heap {
-        &self.loaded.heap
+    pub(crate) fn module(&self) -> &Module {
+        &self.loaded.module
     }
 
     /// The memory that each message starts from: the one that others map just now, or a new one by `make`.
@@ -73,6 +82,9 @@ impl Functions {
 
 impl fmt::Debug for Functions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Functions").field("hash", &self.hash()).field("dialects", &self.loaded.dialects).finish()
+        f.debug_struct("Functions")
+            .field("hash", &self.hash())
+            .field("dialects", &self.module().about().dialects)
+            .finish()
     }
 }

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use sha2::{Digest, Sha256};
 use wasmparser::{
     BinaryReaderError, ConstExpr, Data, DataKind, Export, ExternalKind, Global, MemoryType, Operator, Parser, Payload,
 };
@@ -18,6 +19,8 @@ pub(crate) const WASM_PAGE_BYTES: usize = 65_536;
 
 /// The guest as the engine needs it.
 pub(crate) struct Guest {
+    /// The SHA-256 of the whole module.
+    pub(crate) digest: [u8; 32],
     /// The module without its data.
     pub(crate) code: Vec<u8>,
     /// The linear memory that the module starts with; whole Wasm pages.
@@ -41,6 +44,7 @@ impl Guest {
         let memory = sections.memory()?;
         let stage = usize::try_from(stage).ok().filter(|address| *address < memory.len());
         Ok(Self {
+            digest: Sha256::digest(wasm).into(),
             code: without(wasm, &sections.data_ranges),
             memory,
             stage: stage.ok_or_else(|| refuse("`stage` points outside of its memory"))?,

@@ -1,9 +1,9 @@
-//! The memory that every message of one function set starts from, in a form that can be mapped.
+//! The memory that messages start from, in a form that can be mapped.
 #![allow(unsafe_code, reason = "maps a sealed file to read it")]
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
@@ -11,9 +11,14 @@ use std::ptr::{self, NonNull};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::heap::Piece;
+use crate::module::{Module, PAGE_BYTES};
 
-/// Bytes that never change; whole Wasm pages of them.
+/// Zeros that an image's file has behind it, so that longer memories can be mapped from it. They take no room.
+pub(crate) const FILE_BYTES: usize = 64 << 20;
+/// What lies behind the end of an image.
+const ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
+
+/// Bytes that never change, whole Wasm pages of them, and zeros behind them.
 pub(crate) enum Image {
     /// In a file without a name that processes can map privately.
     File(ImageFile),
@@ -22,13 +27,17 @@ pub(crate) enum Image {
 }
 
 impl Image {
-    /// Puts `pieces` into a sealed file of `len` bytes; zeros elsewhere take no room until they are read.
-    pub(crate) fn in_file<'a>(len: usize, pieces: impl Iterator<Item = Piece<'a>>) -> io::Result<Self> {
+    /// Puts `first`, and `module` over it, into a sealed file; what is zero takes no room until it is read.
+    pub(crate) fn in_file(first: &[u8], module: Option<&Module>) -> io::Result<Self> {
+        let len = module.map_or(first.len(), Module::memory_bytes);
         let file = rustix::fs::memfd_create("airlock-image", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         let file = File::from(file);
-        file.set_len(len as u64)?;
-        for (start, bytes) in pieces {
-            file.write_all_at(bytes, start as u64)?;
+        file.set_len(len.max(FILE_BYTES) as u64)?;
+        for run in not_zero(first) {
+            file.write_all_at(&first[run.clone()], run.start as u64)?;
+        }
+        for (start, page) in changed(first, module) {
+            file.write_all_at(&page, start as u64)?;
         }
         rustix::fs::fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
         // SAFETY: a new mapping at an address of the kernel's choice, of a file that can no longer shrink.
@@ -37,11 +46,12 @@ impl Image {
         Ok(Self::File(ImageFile { file, base, len }))
     }
 
-    /// Puts `pieces` on the heap, between zeros.
-    pub(crate) fn on_heap<'a>(len: usize, pieces: impl Iterator<Item = Piece<'a>>) -> Self {
-        let mut memory = vec![0; len];
-        for (start, bytes) in pieces {
-            memory[start..start + bytes.len()].copy_from_slice(bytes);
+    /// Puts `first`, and `module` over it, on the heap.
+    pub(crate) fn on_heap(first: &[u8], module: Option<&Module>) -> Self {
+        let mut memory = vec![0; module.map_or(first.len(), Module::memory_bytes)];
+        memory[..first.len()].copy_from_slice(first);
+        for (start, page) in changed(first, module) {
+            memory[start..start + PAGE_BYTES].copy_from_slice(&page);
         }
         Self::Heap(memory.into())
     }
@@ -53,6 +63,33 @@ impl Image {
             Self::Heap(_) => None,
         }
     }
+
+    /// The page that begins at `start`, also behind the end.
+    pub(crate) fn page(&self, start: usize) -> &[u8; PAGE_BYTES] {
+        self.get(start..).and_then(<[u8]>::first_chunk).unwrap_or(&ZEROS)
+    }
+}
+
+/// The runs of pages of `memory` that hold anything but zeros.
+fn not_zero(memory: &[u8]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (number, _) in memory.chunks(PAGE_BYTES).enumerate().filter(|(_, page)| **page != ZEROS[..page.len()]) {
+        let start = number * PAGE_BYTES;
+        match runs.last_mut() {
+            Some(run) if run.end == start => run.end = start + PAGE_BYTES,
+            _ => runs.push(start..start + PAGE_BYTES),
+        }
+    }
+    runs
+}
+
+/// The pages that `module` changes, as they are then, and where they go.
+fn changed(first: &[u8], module: Option<&Module>) -> impl Iterator<Item = (usize, [u8; PAGE_BYTES])> {
+    module.into_iter().flat_map(Module::pages).map(|changed| {
+        let mut page = *first.get(changed.start..).and_then(<[u8]>::first_chunk).unwrap_or(&ZEROS);
+        changed.lay_over(&mut page);
+        (changed.start, page)
+    })
 }
 
 impl Deref for Image {

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::guest::WASM_PAGE_BYTES;
 use crate::memory::Mapping;
+use crate::settings::Limits;
 use crate::wire::{Kind, Slot};
 
 /// Fuel for making room for a request, which runs no tenant code.
@@ -25,6 +26,7 @@ pub(crate) const OUT_OF_MEMORY: &str = "needs more memory than it may have";
 pub(crate) struct Task<'a> {
     pub(crate) errand: Errand,
     pub(crate) request: &'a [u8],
+    pub(crate) limits: &'a Limits,
     pub(crate) fuel: u64,
     pub(crate) deadline: Instant,
 }
@@ -66,7 +68,7 @@ impl Instance {
     }
 
     fn try_start(engine: &Engine, mapping: &Arc<Mapping>, bytes: usize) -> wasmtime::Result<Self> {
-        let growth = Growth { bytes_max: engine.limits().memory_bytes_max, refused: false };
+        let growth = Growth { bytes_max: bytes, refused: false };
         let mut store = Store::new(engine.pre.module().engine(), growth);
         store.limiter(|growth| growth);
         let instance = engine.creator.with(mapping, || engine.pre.instantiate(&mut store))?;
@@ -91,7 +93,7 @@ impl Instance {
     pub(crate) fn run(&mut self, engine: &Engine, task: &Task<'_>) -> Run {
         let fuel = i64::try_from(task.fuel).unwrap_or(i64::MAX);
         // Of this task alone: what the one before was refused must not colour what is thrown in this one.
-        self.store.data_mut().refused = false;
+        *self.store.data_mut() = Growth { bytes_max: task.limits.memory_bytes_max, refused: false };
         let reply = self.hand_in(engine, task.request).and_then(|place| {
             self.set(self.fuel, Val::I64(fuel))?;
             engine.watchdog.arm(&self.mapping, task.deadline);
@@ -103,7 +105,7 @@ impl Instance {
             if self.mapping.disarm()? {
                 Err(Overdue.into())
             } else {
-                self.hand_out(reply?, engine.limits().reply_bytes_max())
+                self.hand_out(reply?, task.limits.reply_bytes_max())
             }
         });
         let reply = reply.map_err(|error| {

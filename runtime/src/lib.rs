@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod artefact;
+mod bed;
 #[allow(dead_code, reason = "compiled into the guest too")]
 mod bounds;
 mod call;
@@ -12,17 +13,21 @@ mod failure;
 mod fair;
 mod functions;
 mod guest;
-mod heap;
+mod hot;
 mod image;
 mod input;
 mod instance;
+mod kept;
+mod limits_change;
 mod memory;
+mod module;
 mod pages;
 mod pool;
 mod queue;
 mod reply;
 mod reset;
 mod sandbox;
+mod seal;
 mod settings;
 mod sources;
 mod watchdog;
@@ -31,9 +36,10 @@ mod wire;
 
 pub use call::{Call, LogEntry, Report, Trial, Value};
 pub use engine::Engine;
-pub use error::Error;
+pub use error::{Error, ModuleError};
 pub use failure::Failure;
 pub use functions::Functions;
+pub use limits_change::LimitsChange;
 pub use pool::Pool;
 pub use queue::{Asker, Busy, Urgency};
 pub use reset::Reset;

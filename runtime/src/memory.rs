@@ -1,25 +1,24 @@
 //! Linear memory: address space that an image is laid over, put back after each message, and closed by the watchdog.
 #![allow(unsafe_code, reason = "maps, protects and copies back the memory of instances")]
 
+mod restore;
+
 use std::io;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 
-use crate::image::Image;
-use crate::pages::Scanner;
-use crate::reset::Reset;
+use crate::image::{FILE_BYTES, Image};
+pub(crate) use restore::Pristine;
 
 /// What compiled code may address without a check: 32 bits of index and as many of offset fault in here.
 pub(crate) const RESERVED_BYTES: usize = 4 << 30;
 /// What lies before and after that, never accessible.
 pub(crate) const GUARD_BYTES: usize = 32 << 20;
 const MAPPED_BYTES: usize = GUARD_BYTES + RESERVED_BYTES + GUARD_BYTES;
-/// Changed pages that stay in memory between messages; beyond it they go back to the system.
-const RESIDENT_BYTES_MAX: usize = 1 << 20;
 
 /// The address space of one linear memory.
 ///
@@ -42,6 +41,12 @@ struct Access {
     closed: bool,
     /// Offsets of the pages that are not those of the image's file, as of the last scan.
     changed: Vec<Range<usize>>,
+    /// Whether that scan no longer holds, because pages were given back since.
+    unsure: bool,
+    /// For each page how often in a row nobody had written to it.
+    idle: Vec<u8>,
+    /// How often it was put back.
+    restored: u32,
 }
 
 // SAFETY: the address space belongs to the value; who may touch its bytes is said above and kept by `Instance`.
@@ -60,54 +65,34 @@ impl Mapping {
         Ok(Self { base, access: Mutex::default() })
     }
 
-    /// Makes the memory exactly `image`, whatever it was before, and everything behind it inaccessible.
-    pub(crate) fn lay(&self, image: &Image) -> io::Result<()> {
+    /// Makes the first `len` bytes `image` and zeros behind it, and everything behind that inaccessible.
+    pub(crate) fn lay(&self, image: &Image, len: usize) -> io::Result<()> {
         let mut access = self.lock();
-        self.hide(image.len()..access.open_bytes.max(image.len()))?;
+        self.hide(len..access.open_bytes.max(len))?;
         // In this order, so that a failure leaves nothing open that is not the image.
         access.open_bytes = 0;
         access.changed.clear();
+        access.idle.clear();
+        access.unsure = true;
         let (flags, open) = (MapFlags::PRIVATE | MapFlags::FIXED, ProtFlags::READ | ProtFlags::WRITE);
         let base = self.base.as_ptr().cast();
         match image.file() {
+            // Behind the end of its file a mapping cannot be touched.
+            Some(_) if len > image.len().max(FILE_BYTES) => return Err(io::ErrorKind::InvalidInput.into()),
             // SAFETY: replaces pages of our own address space, which no one else touches (see `Mapping`).
-            Some(file) => unsafe { rustix::mm::mmap(base, image.len(), open, flags, file, 0) }?,
+            Some(file) => unsafe { rustix::mm::mmap(base, len, open, flags, file, 0) }?,
             None => {
-                // SAFETY: as above; the copy goes to fresh pages of exactly that length.
+                // SAFETY: as above; the copy goes to fresh pages of at least that length.
                 unsafe {
-                    let fresh = rustix::mm::mmap_anonymous(base, image.len(), open, flags)?;
-                    ptr::copy_nonoverlapping(image.as_ptr(), fresh.cast::<u8>(), image.len());
+                    let fresh = rustix::mm::mmap_anonymous(base, len, open, flags)?;
+                    ptr::copy_nonoverlapping(image.as_ptr(), fresh.cast::<u8>(), image.len().min(len));
                     fresh
                 }
             }
         };
-        access.open_bytes = image.len();
+        access.open_bytes = len;
         access.closed = false;
         Ok(())
-    }
-
-    /// Puts back what a message changed. `image` is what was laid before.
-    ///
-    /// `still` says that the thread met no page fault since the memory was last put back. Then no further page can have
-    /// changed, since the first write to a page of the file is a fault, and the last scan still holds.
-    pub(crate) fn restore(
-        &self,
-        image: &Image,
-        reset: Reset,
-        scanner: Option<&Scanner>,
-        still: bool,
-    ) -> io::Result<()> {
-        self.shrink(image.len())?;
-        match (reset, scanner) {
-            (Reset::PageScan, Some(scanner)) => {
-                if !still {
-                    self.scan(image, scanner)?;
-                }
-                self.copy_back(image)
-            }
-            (Reset::PageScan | Reset::Remap, _) if image.file().is_some() => self.drop_changed(image),
-            _ => self.lay(image),
-        }
     }
 
     /// Lets a call run until `deadline`; from here on the watchdog may close the memory.
@@ -218,32 +203,6 @@ impl Mapping {
         }
         // SAFETY: our own address space. Whoever faults on it is compiled code, and that fault is a trap.
         unsafe { rustix::mm::mprotect(start.cast(), range.len(), flags) }?;
-        Ok(())
-    }
-
-    fn scan(&self, image: &Image, scanner: &Scanner) -> io::Result<()> {
-        let base = self.base.as_ptr() as usize;
-        let mut access = self.lock();
-        access.changed.clear();
-        scanner.changed(base..base + image.len(), |run| access.changed.push(run.start - base..run.end - base))
-    }
-
-    fn copy_back(&self, image: &Image) -> io::Result<()> {
-        let access = self.lock();
-        for run in &access.changed {
-            let Some(good) = image.get(run.clone()) else { return Err(io::ErrorKind::InvalidData.into()) };
-            // SAFETY: as long as the image, this memory is accessible, and no guest runs on it.
-            unsafe { ptr::copy_nonoverlapping(good.as_ptr(), self.base.as_ptr().add(run.start), good.len()) };
-        }
-        let copied_bytes = access.changed.iter().map(Range::len).sum::<usize>();
-        drop(access);
-        if copied_bytes > RESIDENT_BYTES_MAX { self.drop_changed(image) } else { Ok(()) }
-    }
-
-    fn drop_changed(&self, image: &Image) -> io::Result<()> {
-        self.lock().changed.clear();
-        // SAFETY: our own address space; private pages of a file come back as the file has them.
-        unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), image.len(), Advice::LinuxDontNeed) }?;
         Ok(())
     }
 

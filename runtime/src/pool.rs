@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::functions::Functions;
 use crate::queue::{Asker, Bounds, Busy, Queue, Ticket};
 use crate::sandbox::Sandbox;
+use crate::settings::Limits;
 use crate::sources::Sources;
 use crate::wire::Slot;
 
@@ -42,6 +43,7 @@ struct CallJob {
 
 struct LoadJob {
     sources: Sources,
+    limits: Arc<Limits>,
     done: oneshot::Sender<Result<Functions, Failure>>,
 }
 
@@ -87,10 +89,15 @@ impl Pool {
         report.await.map_err(|_| Busy)
     }
 
-    /// Loads a function set when it is the asker's turn, at most two at once.
-    pub async fn load(&self, asker: &Asker, sources: Sources) -> Result<Result<Functions, Failure>, Busy> {
+    /// Loads a function set within its limits when it is the asker's turn, at most two at once.
+    pub async fn load(
+        &self,
+        asker: &Asker,
+        sources: Sources,
+        limits: Arc<Limits>,
+    ) -> Result<Result<Functions, Failure>, Busy> {
         let (done, loaded) = oneshot::channel();
-        self.loads.put(asker, 0, LoadJob { sources, done })?;
+        self.loads.put(asker, 0, LoadJob { sources, limits, done })?;
         loaded.await.map_err(|_| Busy)
     }
 
@@ -144,9 +151,9 @@ impl LoadJob {
         if self.done.is_closed() {
             return 0;
         }
-        let loaded = catch_unwind(AssertUnwindSafe(|| engine.load(&self.sources)));
+        let loaded = catch_unwind(AssertUnwindSafe(|| engine.load(&self.sources, &self.limits)));
         let loaded = loaded.unwrap_or_else(|_| Err(panicked()));
-        let fuel = loaded.as_ref().map_or(engine.limits().load_fuel, Functions::load_fuel);
+        let fuel = loaded.as_ref().map_or(self.limits.load_fuel, Functions::load_fuel);
         let _ = self.done.send(loaded);
         fuel
     }

@@ -1,12 +1,11 @@
 //! The ways to put a memory back after a message, and which of them this system can do.
 
 use std::io;
-use std::iter;
 
 use crate::guest::WASM_PAGE_BYTES;
-use crate::heap::Piece;
 use crate::image::Image;
-use crate::memory::Mapping;
+use crate::memory::{Mapping, Pristine};
+use crate::module::Module;
 use crate::pages::Scanner;
 
 /// How a memory is put back after a message.
@@ -35,11 +34,11 @@ impl Reset {
         }
     }
 
-    /// Puts a memory of `len` bytes where memories of this kind are mapped from.
-    pub(crate) fn image<'a>(self, len: usize, pieces: impl Iterator<Item = Piece<'a>>) -> io::Result<Image> {
+    /// Puts a memory where memories of this kind are mapped from: `first`, and what `module` changes of it.
+    pub(crate) fn image(self, first: &[u8], module: Option<&Module>) -> io::Result<Image> {
         match self {
-            Self::PageScan | Self::Remap => Image::in_file(len, pieces),
-            Self::Copy => Ok(Image::on_heap(len, pieces)),
+            Self::PageScan | Self::Remap => Image::in_file(first, module),
+            Self::Copy => Ok(Image::on_heap(first, module)),
         }
     }
 
@@ -52,12 +51,13 @@ impl Reset {
     fn works(self) -> io::Result<bool> {
         const CHANGED: usize = WASM_PAGE_BYTES;
         let memory: Vec<u8> = (0..2 * WASM_PAGE_BYTES).map(|index| (index / 7) as u8).collect();
-        let image = self.image(memory.len(), iter::once((0, memory.as_slice())))?;
+        let image = self.image(&memory, None)?;
+        let pristine = Pristine { image: &image, len: image.len(), over: None };
         let scanner = self.scanner()?;
         let mapping = Mapping::reserve()?;
-        mapping.lay(&image)?;
+        mapping.lay(&image, image.len())?;
         mapping.write(CHANGED, !image[CHANGED])?;
-        mapping.restore(&image, self, scanner.as_ref(), false)?;
+        mapping.restore(&pristine, self, scanner.as_ref(), false)?;
         Ok(mapping.changed_bytes() < WASM_PAGE_BYTES && mapping.snapshot() == *image)
     }
 }

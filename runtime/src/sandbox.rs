@@ -4,46 +4,40 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::bed::Bed;
 use crate::call::{Call, Report};
 use crate::engine::{Engine, deadline, no_room, nonsense};
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::functions::Functions;
-use crate::image::Image;
+use crate::hot::{Hot, Own};
 use crate::input;
-use crate::instance::{Errand, Instance, OUT_OF_MEMORY, Run, Task};
-use crate::memory::Mapping;
+use crate::instance::{Errand, OUT_OF_MEMORY, Run, Task};
 use crate::reply;
 use crate::settings::Limits;
-use crate::sources::SourcesHash;
 use crate::wire::{Entry, Kind, Slot, Writer};
+
+/// Lengths of memory that a thread keeps a shared one for: nearly all function sets need one of two.
+const SHARED_MAX: usize = 4;
 
 /// The instances of one thread. Every call meets exactly the memory that loading its functions left.
 pub struct Sandbox {
     engine: Arc<Engine>,
-    /// At most `hot_max` function sets that were used last.
-    hot: Vec<Hot>,
-    /// Counts calls, to tell which function set was used last.
-    calls: u64,
+    /// The memories of those function sets that are busy.
+    hot: Hot,
+    /// The memories of all others, one for each length; the one that was used last comes last.
+    shared: Vec<Bed>,
     request: Writer,
-}
-
-/// A function set with memory of its own.
-struct Hot {
-    hash: SourcesHash,
-    image: Arc<Image>,
-    mapping: Arc<Mapping>,
-    /// Absent when the last message grew its memory or trapped: neither can be undone inside an instance.
-    instance: Option<Instance>,
-    last_call: u64,
 }
 
 impl Sandbox {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        Self { engine, hot: Vec::new(), calls: 0, request: Writer::default() }
+        let settings = engine.settings();
+        let hot = Hot::new(settings.hot_max, settings.hot_after);
+        Self { engine, hot, shared: Vec::new(), request: Writer::default() }
     }
 
-    /// Runs one message through `functions`, within the engine's limits.
+    /// Runs one message through `functions`, within their limits.
     ///
     /// The thread needs 2 MiB of stack and is busy for up to `Limits::time_ms_max`.
     pub fn call(&mut self, functions: &Functions, call: &Call) -> Report {
@@ -53,12 +47,12 @@ impl Sandbox {
             (Entry::Uplink | Entry::Trial, _) => functions.first(),
             (Entry::EncodeDownlink | Entry::DecodeDownlink, _) => Slot::Encoder,
         };
-        if let Err(failure) = input::check(call, first, self.engine.limits()) {
+        if let Err(failure) = input::check(call, first, functions.limits()) {
             return Report::of(Err(failure));
         }
         write_request(&mut self.request, call);
         let mut report = match self.run(functions, first, start) {
-            Ok(run) => report(run, first, self.engine.limits()),
+            Ok(run) => report(run, first, functions.limits()),
             Err(error) => Report::of(Err(no_room(first, &error))),
         };
         report.elapsed = start.elapsed();
@@ -68,62 +62,64 @@ impl Sandbox {
     /// What the next message of `functions` would find in its memory.
     #[doc(hidden)]
     pub fn next_memory(&mut self, functions: &Functions) -> Option<Vec<u8>> {
-        self.hot.iter().find(|hot| hot.hash == functions.hash()).map(|hot| hot.mapping.snapshot())
+        if let Some(bed) = self.hot.get(functions.hash()) {
+            return Some(bed.snapshot());
+        }
+        let mut bed = self.take_shared(functions).ok()?;
+        bed.make(&self.engine, Some(functions.module())).ok()?;
+        let memory = bed.snapshot();
+        self.shared.push(bed);
+        Some(memory)
     }
 
     fn run(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
-        // Out of the list until it is put back: what a panic leaves behind must not meet another message.
-        let mut hot = self.take(functions).map_err(Error::Memory)?;
-        let faults = self.engine.faults();
-        let mut instance = match hot.instance.take() {
-            Some(instance) => instance,
-            None => Instance::start(&self.engine, &hot.mapping, hot.image.len())?,
-        };
-        let limits = self.engine.limits();
-        let deadline = deadline(start, limits.time_ms_max);
-        let (errand, request) = (Errand::Call(first), self.request.as_bytes());
-        let run = instance.run(&self.engine, &Task { errand, request, fuel: limits.fuel, deadline });
-        let still = faults.is_some() && faults == self.engine.faults();
-        match hot.put_back(instance, &self.engine, still) {
-            Ok(()) => self.hot.push(hot),
+        let own = self.hot.take(&self.engine, functions).map_err(Error::Memory)?;
+        match own {
+            Some(own) => self.run_hot(own, functions, first, start),
+            None => self.run_cold(functions, first, start),
+        }
+    }
+
+    /// In a memory of its own, which is put back at once: a message must not hold memory until the next one comes.
+    fn run_hot(&mut self, mut own: Own, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
+        let run = own.bed.run(&self.engine, None, &self.task(functions, first, start))?;
+        match own.bed.make(&self.engine, None) {
+            Ok(()) => self.hot.put(own),
             Err(error) => tracing::error!(%error, "failed to put back the memory of a sandbox, will make a new one"),
         }
         Ok(run)
     }
 
-    /// Takes `functions` out of the hot ones, or maps them now.
-    fn take(&mut self, functions: &Functions) -> io::Result<Hot> {
-        self.calls += 1;
-        let hash = functions.hash();
-        let mut hot = match self.hot.iter().position(|hot| hot.hash == hash) {
-            Some(index) => self.hot.swap_remove(index),
-            None => self.map(functions)?,
-        };
-        hot.last_call = self.calls;
-        Ok(hot)
+    /// In a memory that others use too, which is put back when it is known what shall lie there next.
+    fn run_cold(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
+        // Out of the list until it has run: what a panic leaves behind must not meet another message.
+        let mut bed = self.take_shared(functions).map_err(Error::Memory)?;
+        let run = bed.run(&self.engine, Some(functions.module()), &self.task(functions, first, start))?;
+        self.shared.push(bed);
+        Ok(run)
     }
 
-    /// Maps `functions`, in place of those that were used longest ago if there are too many.
-    fn map(&mut self, functions: &Functions) -> io::Result<Hot> {
-        let coldest = (0..self.hot.len()).min_by_key(|index| self.hot[*index].last_call);
-        if let Some(coldest) = coldest.filter(|_| self.hot.len() >= self.engine.settings().hot_max.max(1)) {
-            self.hot.swap_remove(coldest);
+    fn task<'a>(&'a self, functions: &'a Functions, first: Slot, start: Instant) -> Task<'a> {
+        let limits = functions.limits();
+        Task {
+            errand: Errand::Call(first),
+            request: self.request.as_bytes(),
+            limits,
+            fuel: limits.fuel,
+            deadline: deadline(start, limits.time_ms_max),
         }
-        let image = self.engine.image(functions)?;
-        let mapping = self.engine.mapping(&image)?;
-        Ok(Hot { hash: functions.hash(), image, mapping, instance: None, last_call: 0 })
     }
-}
 
-impl Hot {
-    /// Makes the memory what it was before the message, and keeps the instance if nothing else of it changed.
-    fn put_back(&mut self, instance: Instance, engine: &Engine, still: bool) -> io::Result<()> {
-        if instance.has_trapped() {
-            drop(instance);
-            return self.mapping.lay(&self.image);
+    /// Takes out the shared memory that is as long as `functions` need it, or makes one.
+    fn take_shared(&mut self, functions: &Functions) -> io::Result<Bed> {
+        let len = functions.module().memory_bytes();
+        if let Some(place) = self.shared.iter().position(|bed| bed.len() == len) {
+            return Ok(self.shared.remove(place));
         }
-        self.instance = instance.is_reusable(self.image.len()).then_some(instance);
-        engine.restore(&self.mapping, &self.image, still)
+        if self.shared.len() >= SHARED_MAX {
+            self.shared.remove(0);
+        }
+        Bed::new(&self.engine, self.engine.first_image(), len)
     }
 }
 

@@ -11,8 +11,10 @@ use crate::bounds::Bounds;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Folder that keeps the compiled sandbox between starts; not kept when absent.
+    /// Folder that keeps the compiled sandbox and loaded functions between starts; not kept when absent.
     pub cache_dir: Option<PathBuf>,
+    /// The most that loaded functions take in that folder, in bytes; the oldest go first.
+    pub cache_bytes_max: u64,
     /// Threads that run functions; 0 means one per processor.
     pub workers: usize,
     /// Messages that may wait for a worker; more are refused.
@@ -20,8 +22,12 @@ pub struct Settings {
     /// Messages of one application that may wait for a worker. When many wait it is fewer, so that there is room for
     /// others.
     pub tenant_queue_max: usize,
-    /// Function sets that one worker keeps mapped; each takes up to 3 MiB of memory and an open file.
+    /// Function sets that have a memory of their own with one worker; each takes up to 3 MiB and an open file. The others
+    /// share one, which costs each of their messages some µs more.
     pub hot_max: usize,
+    /// Messages of one function set that a worker must have met lately to give it a memory of its own, which takes as
+    /// long as some tens of messages.
+    pub hot_after: u32,
     /// What one function set and one message may use.
     pub limits: Limits,
 }
@@ -30,10 +36,12 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             cache_dir: None,
+            cache_bytes_max: 1 << 30,
             workers: 0,
             queue_max: 1024,
             tenant_queue_max: 256,
             hot_max: 32,
+            hot_after: 8,
             limits: Limits::default(),
         }
     }
@@ -56,7 +64,7 @@ pub struct Limits {
     pub memory_bytes_max: usize,
     /// JavaScript heap inside that memory, in bytes; beyond it a function sees an out-of-memory error.
     pub heap_bytes_max: u32,
-    /// What evaluating a function set may leave in that heap, in bytes: it is kept for as long as the set is loaded.
+    /// What evaluating a function set may leave in that heap, in bytes of whole pages of 4 KiB that it changed.
     /// The largest published codecs leave less than 1 MiB.
     pub kept_bytes_max: usize,
     /// Longest result in bytes of JSON, and the longest JSON that an encoder gets.

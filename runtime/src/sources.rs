@@ -5,6 +5,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use crate::bounds::Bounds;
+use crate::settings::Limits;
 use crate::wire::{Dialect, Slot, WHOLE, Writer};
 
 /// The function texts of one application; an empty text is a step left out.
@@ -40,6 +41,15 @@ impl Sources {
             Slot::Validator => &self.validator,
             Slot::Encoder => &self.encoder,
         }
+    }
+
+    /// Names these texts under these limits: what is loaded from them is the same for the same hash.
+    ///
+    /// All limits are part of it, also those that only a message meets: one that is added later cannot be forgotten.
+    pub fn hash_within(&self, limits: &Limits) -> SourcesHash {
+        let mut hasher = Sha256::new_with_prefix(self.hash().as_bytes());
+        hasher.update(format!("{limits:?}"));
+        SourcesHash(hasher.finalize().into())
     }
 
     /// Names these texts: equal texts have equal hashes, others have not.
@@ -83,11 +93,15 @@ impl Sources {
     }
 }
 
-/// The SHA-256 of [`Sources`].
+/// A SHA-256 that names [`Sources`], or what was loaded from them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SourcesHash([u8; 32]);
 
 impl SourcesHash {
+    pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// Its 32 bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -14,9 +14,10 @@ fn start(dir: &Path) -> Rig {
     rig
 }
 
-/// The one file in `dir`, and the number that tells it from another of the same name.
+/// The compiled guest in `dir`, and the number that tells it from another of the same name.
 fn kept(dir: &Path) -> (PathBuf, u64) {
-    let files: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: Vec<_> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
     let [file] = files.as_slice() else { panic!("expected one file, got {files:?}") };
     (file.clone(), fs::metadata(file).unwrap().ino())
 }

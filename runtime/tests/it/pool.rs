@@ -26,7 +26,9 @@ async fn every_message_gets_its_own_answer() {
     let texts: Vec<String> = (0..5).map(|n| format!("{ECHO} // {n}")).collect();
     let mut loaded = Vec::new();
     for text in &texts {
-        loaded.push(pool.load(&live("a"), sources(Slot::Decoder, text)).await.unwrap().unwrap());
+        loaded.push(
+            pool.load(&live("a"), sources(Slot::Decoder, text), pool.engine().limits().clone()).await.unwrap().unwrap(),
+        );
     }
     let tasks: Vec<_> = (0..200_u8)
         .map(|n| {
@@ -48,7 +50,8 @@ async fn a_full_queue_refuses_and_recovers() {
         settings.workers = 1;
         settings.queue_max = 1;
     });
-    let endless = pool.load(&live("a"), sources(Slot::Decoder, ENDLESS)).await.unwrap().unwrap();
+    let endless =
+        pool.load(&live("a"), sources(Slot::Decoder, ENDLESS), pool.engine().limits().clone()).await.unwrap().unwrap();
     let a = live("a");
     let ask = || pool.call(&a, endless.clone(), call(Entry::Uplink, b""));
     // One runs and one waits, so at least two of four find no room.
@@ -66,8 +69,13 @@ async fn endless_loops_of_one_tenant_let_another_pass() {
         settings.workers = 1;
         settings.limits.fuel = 50_000_000;
     }));
-    let bad = pool.load(&live("bad"), sources(Slot::Decoder, ENDLESS)).await.unwrap().unwrap();
-    let good = pool.load(&live("good"), sources(Slot::Decoder, ECHO)).await.unwrap().unwrap();
+    let bad = pool
+        .load(&live("bad"), sources(Slot::Decoder, ENDLESS), pool.engine().limits().clone())
+        .await
+        .unwrap()
+        .unwrap();
+    let good =
+        pool.load(&live("good"), sources(Slot::Decoder, ECHO), pool.engine().limits().clone()).await.unwrap().unwrap();
     let send = |tenant, functions: &Functions, payload: u8| {
         let (pool, functions) = (Arc::clone(&pool), functions.clone());
         tokio::spawn(async move { pool.call(&live(tenant), functions, call(Entry::Uplink, &[payload])).await })
@@ -94,7 +102,8 @@ async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
         settings.limits.time_ms_max = 2_000;
     });
     let text = "function Decoder(bytes) { while (bytes[0]) {} return {}; }";
-    let functions = pool.load(&live("a"), sources(Slot::Decoder, text)).await.unwrap().unwrap();
+    let functions =
+        pool.load(&live("a"), sources(Slot::Decoder, text), pool.engine().limits().clone()).await.unwrap().unwrap();
     // Both messages have the same home; the first holds it until the clock ends it.
     let a = live("a");
     let endless = pool.call(&a, functions.clone(), call(Entry::Uplink, &[1]));
@@ -109,7 +118,11 @@ async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
 #[tokio::test]
 async fn a_load_that_fails_says_why() {
     let pool = pool(|_| {});
-    let failure = pool.load(&live("a"), sources(Slot::Encoder, "function Encoder( {")).await.unwrap().unwrap_err();
+    let failure = pool
+        .load(&live("a"), sources(Slot::Encoder, "function Encoder( {"), pool.engine().limits().clone())
+        .await
+        .unwrap()
+        .unwrap_err();
     assert_eq!((failure.slot, failure.kind, failure.line), (Slot::Encoder, Kind::Syntax, Some(1)));
     assert!(failure.to_string().starts_with("the encoder cannot be loaded (line 1, column"), "{failure}");
 }

@@ -10,6 +10,13 @@ use airlock_runtime::{
 /// Every way of putting memory back that this system has. Linux has them all, except in some containers.
 pub(crate) const RESETS: [Reset; 3] = [Reset::PageScan, Reset::Remap, Reset::Copy];
 
+/// Every way of putting memory back, once where each function set has a memory of its own from its first message on, and
+/// once where all share one.
+pub(crate) fn ways() -> impl Iterator<Item = (Reset, Settings)> {
+    let places = || [32, 0].map(|hot_max| Settings { hot_max, hot_after: 1, ..settings() });
+    RESETS.into_iter().flat_map(move |reset| places().map(|settings| (reset, settings)))
+}
+
 /// An engine and a sandbox of it.
 pub(crate) struct Rig {
     pub(crate) engine: Arc<Engine>,
@@ -21,8 +28,8 @@ impl Rig {
         Self::of(Engine::new(&settings()).unwrap())
     }
 
-    pub(crate) fn with_reset(reset: Reset) -> Self {
-        Self::of(Engine::with_reset(&settings(), reset).unwrap())
+    pub(crate) fn with_way((reset, settings): (Reset, Settings)) -> Self {
+        Self::of(Engine::with_reset(&settings, reset).unwrap())
     }
 
     pub(crate) fn with_limits(change: impl FnOnce(&mut Limits)) -> Self {
@@ -38,7 +45,7 @@ impl Rig {
 
     /// Loads functions that must be loadable.
     pub(crate) fn load(&self, sources: &Sources) -> Functions {
-        self.engine.load(sources).unwrap_or_else(|failure| panic!("{failure}"))
+        self.engine.load(sources, self.engine.limits()).unwrap_or_else(|failure| panic!("{failure}"))
     }
 
     /// Loads one text into `slot`, beside nothing.
@@ -60,7 +67,7 @@ impl Rig {
 
     /// The failure of a function in `slot`, at load or when it runs.
     pub(crate) fn fail(&mut self, slot: Slot, text: &str) -> Failure {
-        match self.engine.load(&sources(slot, text)) {
+        match self.engine.load(&sources(slot, text), self.engine.limits()) {
             Ok(functions) => self.run(slot, &functions, b"x").result.expect_err(text),
             Err(failure) => failure,
         }
@@ -79,10 +86,15 @@ impl Rig {
     }
 }
 
-/// Defaults, with a compiled guest that is kept between test runs, and a clock that a busy machine does not run into.
+/// Defaults, with a compiled guest that is kept between test runs, functions that are not, and a clock that a busy machine does not run into.
 pub(crate) fn settings() -> Settings {
     let limits = Limits { time_ms_max: 60_000, load_time_ms_max: 60_000, ..Limits::default() };
-    Settings { cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))), limits, ..Settings::default() }
+    Settings {
+        cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))),
+        cache_bytes_max: 0,
+        limits,
+        ..Settings::default()
+    }
 }
 
 /// `text` in `slot`, beside nothing.

@@ -1,0 +1,130 @@
+//! Reads the sections of a module, and refuses whatever [`super::write`] would not have written.
+
+use wasmparser::{DataKind, MemoryType, Parser, Payload};
+
+use super::{ABOUT, About, FORMAT, PAGE_BYTES, Place};
+use crate::error::ModuleError;
+use crate::guest::WASM_PAGE_BYTES;
+use crate::sources::SourcesHash;
+use crate::wire::{Dialect, Reader};
+
+/// Wasm pages of the longest memory: addresses stay below 2 GiB.
+const WASM_PAGES_MAX: u64 = (2 << 30) / WASM_PAGE_BYTES as u64;
+
+/// What a module says.
+pub(super) struct Parts {
+    pub(super) about: About,
+    pub(super) memory_bytes: usize,
+    pub(super) pages: Box<[Place]>,
+    pub(super) data_end: usize,
+}
+
+/// One data segment, taken off the front of others.
+pub(super) struct Segment<'a> {
+    pub(super) offset: u32,
+    pub(super) bytes: &'a [u8],
+    pub(super) rest: &'a [u8],
+}
+
+/// Reads all of a module but its seal.
+pub(super) fn body(body: &[u8]) -> Result<Parts, ModuleError> {
+    let mut memory_bytes = None;
+    let mut places = None;
+    let mut about = None;
+    for payload in Parser::new(0).parse_all(body) {
+        match payload.map_err(|_| ModuleError::Damaged("it is no Wasm module"))? {
+            Payload::Version { .. } | Payload::End(_) => {}
+            Payload::MemorySection(memories) if memory_bytes.is_none() => {
+                let memories: Result<Vec<MemoryType>, _> = memories.into_iter().collect();
+                memory_bytes = Some(length(&memories.unwrap_or_default())?);
+            }
+            Payload::DataSection(data) if places.is_none() => {
+                let memory_bytes = memory_bytes.ok_or(ModuleError::Damaged("it has data before its memory"))?;
+                places = Some(pages(data, body, memory_bytes)?);
+            }
+            Payload::CustomSection(section) if section.name() == ABOUT && about.is_none() => {
+                about = Some(describes(section.data()).ok_or(ModuleError::Damaged("it does not say what it is for"))?);
+            }
+            _ => return Err(ModuleError::Damaged("it has sections that it must not have")),
+        }
+    }
+    let (Some(memory_bytes), Some((pages, data_end)), Some(about)) = (memory_bytes, places, about) else {
+        return Err(ModuleError::Damaged("a section is missing"));
+    };
+    Ok(Parts { about, memory_bytes, pages, data_end })
+}
+
+/// The bytes of the one memory.
+fn length(memories: &[MemoryType]) -> Result<usize, ModuleError> {
+    let plain = |memory: &&MemoryType| !memory.memory64 && !memory.shared && memory.maximum.is_none();
+    let [memory] = memories else { return Err(ModuleError::Damaged("it has not exactly one memory")) };
+    let pages = Some(memory).filter(plain).map(|memory| memory.initial).filter(|pages| *pages <= WASM_PAGES_MAX);
+    let pages = pages.and_then(|pages| usize::try_from(pages).ok());
+    Ok(pages.ok_or(ModuleError::Damaged("its memory is of another kind or size"))? * WASM_PAGE_BYTES)
+}
+
+/// Where the segments of each page begin, and where the last one ends.
+fn pages(
+    data: wasmparser::DataSectionReader<'_>,
+    body: &[u8],
+    memory_bytes: usize,
+) -> Result<(Box<[Place]>, usize), ModuleError> {
+    const DAMAGED: ModuleError = ModuleError::Damaged("its data is out of order or out of bounds");
+    let mut pages: Vec<Place> = Vec::new();
+    let (mut free_from, mut data_end) = (0, 0);
+    for data in data {
+        let data = data.map_err(|_| DAMAGED)?;
+        let at = data.range.start;
+        // Read once more by the function that lays it out later, so that the two agree.
+        let segment = body.get(at..data.range.end).and_then(segment).ok_or(DAMAGED)?;
+        let (start, end) = (segment.offset as usize, segment.offset as usize + segment.bytes.len());
+        let is_active = matches!(data.kind, DataKind::Active { memory_index: 0, .. });
+        let is_whole = segment.rest.is_empty() && segment.bytes == data.data && !segment.bytes.is_empty();
+        let is_placed = start >= free_from && end <= memory_bytes && start / PAGE_BYTES == (end - 1) / PAGE_BYTES;
+        if !(is_active && is_whole && is_placed) {
+            return Err(DAMAGED);
+        }
+        (free_from, data_end) = (end, data.range.end);
+        let page = (start / PAGE_BYTES) as u32;
+        if pages.last().is_none_or(|last| last.page != page) {
+            pages.push(Place { page, at: u32::try_from(at).map_err(|_| DAMAGED)? });
+        }
+    }
+    Ok((pages.into(), data_end))
+}
+
+fn describes(bytes: &[u8]) -> Option<About> {
+    let (version, rest) = bytes.split_first()?;
+    let (guest, rest) = rest.split_first_chunk()?;
+    let (hash, rest) = rest.split_first_chunk()?;
+    let mut reader = Reader::new(rest);
+    let mut dialects = [None; 4];
+    for dialect in &mut dialects {
+        *dialect = match reader.byte()? {
+            0 => None,
+            byte => Some(Dialect::from_byte(byte)?),
+        };
+    }
+    let about = About { guest: *guest, hash: SourcesHash::from_bytes(*hash), dialects, fuel: reader.long()? };
+    (*version == FORMAT && reader.is_empty()).then_some(about)
+}
+
+/// Takes the first segment off `segments`; `None` when there is none, or it is not written as ours are.
+pub(super) fn segment(segments: &[u8]) -> Option<Segment<'_>> {
+    let (offset, rest) = number(segments.strip_prefix(&[0, 0x41])?)?;
+    let (length, rest) = number(rest.strip_prefix(&[0x0b])?)?;
+    let (bytes, rest) = rest.split_at_checked(length as usize)?;
+    Some(Segment { offset, bytes, rest })
+}
+
+/// A number in LEB128 of at most five bytes.
+fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let mut number = 0_u64;
+    for (place, byte) in bytes.iter().enumerate().take(5) {
+        number |= u64::from(byte & 0x7f) << (7 * place);
+        if byte & 0x80 == 0 {
+            return Some((u32::try_from(number).ok()?, &bytes[place + 1..]));
+        }
+    }
+    None
+}
