@@ -219,7 +219,8 @@ pub enum Applications {
 pub enum PayloadFunctions {
     /// Set one function, or the payload format
     Set {
-        /// Which one: decoder, converter, validator, encoder; or cayennelpp
+        /// A function (decoder, converter, validator, encoder), or the payload format: whose functions count where a text
+        /// follows several styles (custom: the first of ts013, v2, chirpstack3), or none (cayennelpp)
         what: PayloadFormat,
         /// File with the function [default: standard input]
         file: Option<PathBuf>,
@@ -237,6 +238,15 @@ pub enum PayloadFormat {
     Validator,
     /// Fields to bytes
     Encoder,
+    /// Functions of any style
+    Custom,
+    /// Functions of LoRa Alliance TS013
+    Ts013,
+    /// Functions of The Things Network 2
+    V2,
+    /// Functions of ChirpStack 3
+    #[value(name = "chirpstack3")]
+    ChirpStack3,
     /// Cayenne Low Power Payload, without functions
     #[value(name = "cayennelpp")]
     CayenneLpp,

@@ -7,6 +7,7 @@ use api::{
     handler::Application,
     rest::account::{AccessKey, NewApplication},
 };
+use runtime::Dialect;
 use types::{AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded};
 
 use crate::{
@@ -132,7 +133,7 @@ async fn show_functions(network: &Network, clock: &dyn Clock) -> anyhow::Result<
     let handler = network.handler(network.credential_for(&app_id, clock).await?).await?;
     let application = handler.get_application(&app_id).await?;
     if !matches!(application.payload_format.as_str(), "" | "custom") {
-        return say(format_args!("Payload format is {}", inert(&application.payload_format)));
+        say(format_args!("// payload format: {}", inert(&application.payload_format)))?;
     }
     for (name, text) in [
         ("decoder", &application.decoder),
@@ -157,24 +158,36 @@ async fn set_function(
     let app_id = network.application(None)?;
     let handler = network.handler(network.credential_for(&app_id, clock).await?).await?;
     let mut application = handler.get_application(&app_id).await?;
-    match slot(&mut application, what) {
-        Some(slot) => *slot = read_function(file)?,
-        None => "cayennelpp".clone_into(&mut application.payload_format),
-    }
-    if what != PayloadFormat::CayenneLpp {
-        "custom".clone_into(&mut application.payload_format);
+    match format(what) {
+        Some(format) => format.clone_into(&mut application.payload_format),
+        None => set_text(&mut application, what, read_function(file)?),
     }
     handler.set_application(application).await?;
     say(format_args!("Updated application {app_id}"))
 }
 
-fn slot(application: &mut Application, what: PayloadFormat) -> Option<&mut String> {
+/// The word for it in applications; none for what is a function.
+fn format(what: PayloadFormat) -> Option<&'static str> {
     match what {
-        PayloadFormat::Decoder => Some(&mut application.decoder),
-        PayloadFormat::Converter => Some(&mut application.converter),
-        PayloadFormat::Validator => Some(&mut application.validator),
-        PayloadFormat::Encoder => Some(&mut application.encoder),
-        PayloadFormat::CayenneLpp => None,
+        PayloadFormat::Custom => Some("custom"),
+        PayloadFormat::Ts013 => Some(Dialect::Ts013.name()),
+        PayloadFormat::V2 => Some(Dialect::V2.name()),
+        PayloadFormat::ChirpStack3 => Some(Dialect::ChirpStack3.name()),
+        PayloadFormat::CayenneLpp => Some("cayennelpp"),
+        PayloadFormat::Decoder | PayloadFormat::Converter | PayloadFormat::Validator | PayloadFormat::Encoder => None,
+    }
+}
+
+/// Sets the text of a function. It counts from now on: whoever sets one does not want Cayenne LPP any more.
+fn set_text(application: &mut Application, what: PayloadFormat, text: String) {
+    if Dialect::from_name(&application.payload_format).is_none() {
+        "custom".clone_into(&mut application.payload_format);
+    }
+    match what {
+        PayloadFormat::Decoder => application.decoder = text,
+        PayloadFormat::Converter => application.converter = text,
+        PayloadFormat::Validator => application.validator = text,
+        _ => application.encoder = text,
     }
 }
 

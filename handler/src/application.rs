@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use runtime::Dialect;
 use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Entry, Key, Store, Tag};
 use types::{AccessKey, AppId};
@@ -42,8 +43,8 @@ pub struct Functions {
 /// What happens to a payload on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conversion {
-    /// The application's own functions.
-    Custom,
+    /// The application's own functions, of the dialect that it chose if it did.
+    Custom(Option<Dialect>),
     /// Cayenne Low Power Payload.
     CayenneLpp,
     /// It is passed on as it is.
@@ -64,9 +65,9 @@ impl Application {
     /// What its payload format asks for; a format that we do not know converts nothing.
     pub fn conversion(&self) -> Conversion {
         match self.payload_format.as_str() {
-            "custom" => Conversion::Custom,
+            "custom" => Conversion::Custom(None),
             "cayennelpp" => Conversion::CayenneLpp,
-            _ => Conversion::None,
+            name => Dialect::from_name(name).map_or(Conversion::None, |dialect| Conversion::Custom(Some(dialect))),
         }
     }
 }

@@ -170,7 +170,10 @@ impl Operations {
             application.payload_format = "custom".to_owned();
         }
         if application.conversion() == Conversion::None {
-            return Err(Error::invalid("App", "unknown payload format; custom and cayennelpp are known"));
+            return Err(Error::invalid(
+                "App",
+                "unknown payload format; custom, cayennelpp, ts013, v2 and chirpstack3 are known",
+            ));
         }
         Ok((application, Payload::dry(bytes, port, self.clock.now())?))
     }

@@ -117,8 +117,8 @@ impl Payloads {
         match application.conversion() {
             Conversion::None => Ok(Decoded::default()),
             Conversion::CayenneLpp => decode_cayenne(bytes),
-            Conversion::Custom if no_uplink_function(application) => Ok(Decoded::default()),
-            Conversion::Custom => match self.load(&asker, application).await? {
+            Conversion::Custom(_) if no_uplink_function(application) => Ok(Decoded::default()),
+            Conversion::Custom(_) => match self.load(&asker, application).await? {
                 Ok(functions) => {
                     let call = call(Entry::Uplink, payload, bytes);
                     Ok(Decoded::from(self.pool.call(&asker, functions, call).await?))
@@ -140,10 +140,10 @@ impl Payloads {
         match application.conversion() {
             Conversion::None => Ok(Encoded::default()),
             Conversion::CayenneLpp => Ok(Encoded { payload: cayenne::encode(&object), logs: Vec::new() }),
-            Conversion::Custom if application.functions.encoder.is_empty() => {
+            Conversion::Custom(_) if application.functions.encoder.is_empty() => {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
-            Conversion::Custom => {
+            Conversion::Custom(_) => {
                 let asker = asker(application, urgency);
                 let functions = self.load(&asker, application).await?;
                 let functions = functions.map_err(|failure| fault(failure, application, Vec::new()))?;
@@ -182,6 +182,10 @@ fn sources(application: &Application) -> Sources {
         converter: functions.converter.clone(),
         validator: functions.validator.clone(),
         encoder: functions.encoder.clone(),
+        dialect: match application.conversion() {
+            Conversion::Custom(dialect) => dialect,
+            Conversion::CayenneLpp | Conversion::None => None,
+        },
         ..Sources::default()
     }
 }

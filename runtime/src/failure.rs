@@ -80,6 +80,14 @@ impl Function {
 }
 
 impl Dialect {
+    /// All of them, in the order in which they count where a text follows several.
+    pub const ALL: [Self; 3] = [Self::Ts013, Self::V2, Self::ChirpStack3];
+
+    /// The dialect of this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+
     /// The word for it in settings, logs and messages.
     pub const fn name(self) -> &'static str {
         match self {

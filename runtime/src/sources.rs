@@ -68,10 +68,10 @@ impl Sources {
     pub(crate) fn load_request(&self, bounds: &Bounds) -> Writer {
         let mut request = Writer::default();
         bounds.write(&mut request);
-        let dialect = self.dialect.map_or(0, |dialect| dialect as u8);
         for (slots, text) in self.parcels() {
             if !text.trim_ascii().is_empty() {
-                request.byte(slots).byte(dialect).text(text.as_bytes());
+                let dialect = self.dialect.filter(|dialect| has_step(*dialect, slots));
+                request.byte(slots).byte(dialect.map_or(0, |dialect| dialect as u8)).text(text.as_bytes());
             }
         }
         request
@@ -91,6 +91,11 @@ impl Sources {
         }
         parcels
     }
+}
+
+/// Whether a dialect knows any of `slots`: converters and validators of v2 go with the decoders of all.
+fn has_step(dialect: Dialect, slots: u8) -> bool {
+    Slot::ALL.into_iter().any(|slot| slots & (1 << slot as u8) != 0 && dialect.function_name(slot).is_some())
 }
 
 /// A SHA-256 that names [`Sources`], or what was loaded from them.

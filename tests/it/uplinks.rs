@@ -91,6 +91,26 @@ async fn cayenne_lpp_needs_no_function() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_payload_format_chooses_among_the_styles_of_a_text() {
+    let network = Network::start().await;
+    let owner = network.owner("styles").await;
+    let decoder = "function decodeUplink() { return { data: { is: 'ts013' } }; }
+        function Decoder() { return { is: 'v2' }; } function Decode() { return { is: 'chirpstack3' }; }";
+    let converter = "function Converter(decoded) { decoded.converted = true; return decoded; }";
+    owner.set_functions([decoder, converter, ""]).await.unwrap();
+    owner.add_device("dev-1").await;
+    let mut listener = owner.listen(&network).await;
+    for (format, style) in [("custom", "ts013"), ("ts013", "ts013"), ("v2", "v2"), ("chirpstack3", "chirpstack3")] {
+        let mut application = owner.handler.get_application(&owner.app_id).await.unwrap();
+        application.payload_format = format.to_owned();
+        owner.handler.set_application(application).await.unwrap();
+        owner.simulate("dev-1", &[1], 1).await.unwrap();
+        assert_eq!(next(&mut listener).await.1["payload_fields"], json!({"is": style, "converted": true}), "{format}");
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_format_that_is_unknown_is_kept_and_converts_nothing() {
     let network = Network::start().await;
     let owner = network.owner("verbatim").await;
