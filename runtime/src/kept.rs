@@ -37,11 +37,11 @@ struct Folder {
 }
 
 impl Kept {
-    /// Opens the folder below `dir`, or none, and its key. A folder that cannot be used is left out.
+    /// Opens the folder below `dir`, or none, and its key. A folder that cannot be used, or has no room, is left out.
     pub(crate) fn open(dir: Option<&Path>, bytes_max: u64) -> Result<Self, Error> {
         let fresh =
             SealKey::random().map_err(|_| Error::Memory(io::Error::other("the system gave no random bytes")))?;
-        let Some(path) = dir.map(|dir| dir.join(FOLDER)) else {
+        let Some(path) = dir.filter(|_| bytes_max > 0).map(|dir| dir.join(FOLDER)) else {
             return Ok(Self { key: SealKey::new(&fresh), folder: None });
         };
         match key(&path, &fresh) {

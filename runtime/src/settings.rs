@@ -13,7 +13,7 @@ use crate::bounds::Bounds;
 pub struct Settings {
     /// Folder that keeps the compiled sandbox and loaded functions between starts; not kept when absent.
     pub cache_dir: Option<PathBuf>,
-    /// The most that loaded functions take in that folder, in bytes; the oldest go first.
+    /// The most that loaded functions take in that folder, in bytes; the oldest go first. With 0 none are kept.
     pub cache_bytes_max: u64,
     /// Threads that run functions; 0 means one per processor.
     pub workers: usize,
