@@ -40,7 +40,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
                 commands::devices::run(command, app_id, &network, &clock, &random).await
             }
             Command::Functions { command } => {
-                commands::functions::run(command, &Settings::load(&global)?.sandbox, &clock)
+                commands::functions::run(command, Settings::load(&global)?.sandbox, &clock)
             }
             Command::Subscribe(subscribe) => {
                 commands::subscribe::run(subscribe, &Network::new(Settings::load(&global)?), &clock).await
