@@ -3,6 +3,7 @@
 
 mod cache;
 mod dialects;
+mod hostile;
 mod isolation;
 mod limits;
 mod pool;

@@ -1,0 +1,243 @@
+//! Functions that change their world, or look for another one.
+
+use airlock_runtime::{Call, Entry, Kind, Slot, Sources};
+
+use super::{Act, Court, DECODER, Fails, Gives, MAKERS};
+use crate::rig::{call, fields};
+
+/// What must not be there: files, networks, timers, clocks, threads, engines.
+const ABSENT: [&str; 27] = [
+    "process",
+    "require",
+    "fetch",
+    "XMLHttpRequest",
+    "WebSocket",
+    "WebAssembly",
+    "Javy",
+    "std",
+    "os",
+    "bjson",
+    "setTimeout",
+    "setInterval",
+    "setImmediate",
+    "performance",
+    "SharedArrayBuffer",
+    "Atomics",
+    "Worker",
+    "print",
+    "gc",
+    "load",
+    "read",
+    "scriptArgs",
+    "navigator",
+    "Deno",
+    "crypto",
+    "global",
+    "self",
+];
+
+/// Ways to more power: none, and all of them metered.
+const CLIMBING: &[Act] = &[
+    ("SBX-060", DECODER, "import('fs'); return { n: 1 };", Gives(r#"{"n":1}"#)),
+    (
+        "SBX-060",
+        DECODER,
+        "return { t: typeof (function () {}).constructor.constructor('return this')().process };",
+        Gives(r#"{"t":"undefined"}"#),
+    ),
+    ("SBX-060", DECODER, "return { n: new Function('return 1')() };", Gives(r#"{"n":1}"#)),
+    ("SBX-060", DECODER, "return { n: (0, eval)('1') };", Gives(r#"{"n":1}"#)),
+    ("SBX-060", DECODER, "(0, eval)('for (;;);');", Fails(Kind::Fuel)),
+    ("SBX-060", DECODER, "[].constructor.constructor('while (true);')();", Fails(Kind::Fuel)),
+    ("SBX-060", DECODER, "eval('import.meta');", Fails(Kind::Thrown)),
+    (
+        "SBX-060",
+        DECODER,
+        "var stack; Error.prepareStackTrace = function (e, s) { stack = s; return ''; }; new Error('x').stack; return { n: stack ? typeof stack[0].getThis : 1 };",
+        Gives(r#"{"n":"undefined"}"#),
+    ),
+    (
+        "SBX-066",
+        DECODER,
+        "var t = Date.now(), i = 0; while (Date.now() === t && i < 1e5) i++; return { n: i === 1e5 ? 1 : 0 };",
+        Gives(r#"{"n":1}"#),
+    ),
+    (
+        "SBX-066",
+        DECODER,
+        "var t = new Date().getTime(); for (var i = 0; i < 1e4; i++); return { n: new Date() - t };",
+        Gives(r#"{"n":0}"#),
+    ),
+];
+
+/// Changes of what the glue and the next function rely on; the message itself comes out right.
+const SPOILING: &[Act] = &[
+    (
+        "SBX-053",
+        MAKERS,
+        "Object.prototype.n = 9; Object.prototype.toJSON = function () { return 9; }; return { a: 1 };",
+        Fails(Kind::Output),
+    ),
+    (
+        "SBX-053",
+        MAKERS,
+        "JSON.stringify = JSON.parse = function () { throw 1; }; return { n: 1 };",
+        Gives(r#"{"n":1}"#),
+    ),
+    (
+        "SBX-053",
+        MAKERS,
+        "Object.keys = Array.isArray = Number = String = function () { throw 1; }; return { n: 1 };",
+        Gives(r#"{"n":1}"#),
+    ),
+    (
+        "SBX-053",
+        MAKERS,
+        "Object.defineProperty(Object.prototype, 'data', { get: function () { throw 1; } }); return { n: 1 };",
+        Gives(r#"{"n":1}"#),
+    ),
+    (
+        "SBX-053",
+        MAKERS,
+        "Array.prototype.push = function () { throw 1; }; Object.prototype.length = 5; return { a: [1] };",
+        Gives(r#"{"a":[1]}"#),
+    ),
+    (
+        "SBX-053",
+        MAKERS,
+        "for (var k of Object.getOwnPropertyNames(globalThis)) try { delete globalThis[k]; } catch (e) {} return { n: 1 };",
+        Gives(r#"{"n":1}"#),
+    ),
+    ("SBX-053", MAKERS, "Object.freeze(globalThis); return { n: 1 };", Gives(r#"{"n":1}"#)),
+    ("SBX-054", MAKERS, "globalThis.x = 1; y = 2; this.z = 3; return { n: 1 };", Gives(r#"{"n":1}"#)),
+];
+
+#[test]
+fn there_is_no_way_to_more_power() {
+    Court::new().judge(CLIMBING);
+}
+
+#[test]
+fn spoiling_the_world_harms_nobody() {
+    Court::new().judge(SPOILING);
+}
+
+/// SBX-059
+#[test]
+fn nothing_is_there_but_the_language() {
+    let mut court = Court::new();
+    for name in ABSENT {
+        let report = court.decode(&format!("return {{ t: typeof {name} }};"));
+        assert_eq!(fields(&report), r#"{"t":"undefined"}"#, "{name}");
+    }
+}
+
+/// SBX-059: so that something new is noticed, whatever its name.
+#[test]
+fn the_globals_are_those_that_are_listed() {
+    let report = Court::new().decode("return { all: Object.getOwnPropertyNames(globalThis).sort() };");
+    let found: serde_json::Value = serde_json::from_str(fields(&report)).unwrap();
+    let found: Vec<&str> = found["all"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let unknown: Vec<&str> = found.into_iter().filter(|name| !super::list::GLOBALS.contains(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}: may functions have them?");
+}
+
+/// SBX-060
+#[test]
+fn modules_cannot_be_imported_or_written() {
+    let court = Court::new();
+    for text in [
+        "import fs from 'fs';\nfunction Decoder() { return {}; }",
+        "export function Decoder() { return {}; }",
+        "export default function Decoder() { return {}; }",
+        "await 1;\nfunction Decoder() { return {}; }",
+        "var m = import.meta;\nfunction Decoder() { return {}; }",
+    ] {
+        let sources = Sources { decoder: text.to_owned(), ..Sources::default() };
+        let failure = court.rig.engine.load(&sources).expect_err(text);
+        assert!(super::is(&failure, Slot::Decoder, Kind::Syntax) && failure.line == Some(1), "{failure} in {text}");
+    }
+}
+
+/// SBX-053: each function has built-ins of its own.
+#[test]
+fn what_one_function_changes_the_next_does_not_see() {
+    let mut court = Court::new();
+    let sources = Sources {
+        decoder: "function Decoder(bytes) {
+            Object.prototype.spoilt = 1; Array.prototype.map = null; JSON = null; Math.max = null; leaked = 1;
+            return { list: [1, 2] };
+        }"
+        .to_owned(),
+        converter: "function Converter(fields) {
+            return { list: fields.list, spoilt: typeof {}.spoilt, map: typeof [].map, json: typeof JSON,
+                     max: typeof Math.max, leaked: typeof leaked };
+        }"
+        .to_owned(),
+        validator: "function Validator() { return typeof leaked === 'undefined' && typeof {}.spoilt === 'undefined'; }"
+            .to_owned(),
+        ..Sources::default()
+    };
+    let functions = court.rig.load(&sources);
+    let report = court.rig.decode(&functions, b"");
+    let expected = r#""spoilt":"undefined","map":"function","json":"object","max":"function","leaked":"undefined"}"#;
+    assert!(fields(&report).ends_with(expected), "{}", fields(&report));
+    court.check_innocent("spoilt prototypes");
+}
+
+/// SBX-058
+#[test]
+fn sloppy_codecs_of_old_work() {
+    let mut court = Court::new();
+    for (body, expected) in [
+        ("undeclared = 010; return { n: undeclared };", r#"{"n":8}"#),
+        ("return { n: arguments.callee.length, l: arguments.length };", r#"{"n":2,"l":2}"#),
+        ("with ({ n: 1 }) { return { n: n }; }", r#"{"n":1}"#),
+        ("var undefined = 1; var bytes; return { n: bytes.length };", r#"{"n":1}"#),
+        ("delete bytes; return { n: '\\01'.charCodeAt(0) };", r#"{"n":1}"#),
+        ("function eval() { return 1; } return { n: eval() };", r#"{"n":1}"#),
+        ("return { n: (function (a, a) { return a; })(0, 1), t: typeof this };", r#"{"n":1,"t":"object"}"#),
+    ] {
+        let report = court.decode(body);
+        assert_eq!(fields(&report), expected, "{body}");
+    }
+}
+
+/// SBX-064
+#[test]
+fn time_and_chance_are_those_of_the_message() {
+    let mut court = Court::new();
+    let body = "return { a: Date.now(), b: +new Date(), c: new Date().toString(), d: Date(), r: [Math.random(), Math.random()] };";
+    let functions = court.rig.load(&super::sources(Slot::Decoder, body));
+    let message = |time_ms, seed| Call { time_ms, seed, ..call(Entry::Uplink, &[1]) };
+    let mut run = |message: &Call| fields(&court.rig.sandbox.call(&functions, message)).to_owned();
+    let first = run(&message(1_700_000_000_123, 42));
+    assert!(
+        first.starts_with(r#"{"a":1700000000123,"b":1700000000123,"c":"Tue Nov 14 2023 22:13:20 GMT+0000"#),
+        "{first}"
+    );
+    assert_eq!(run(&message(1_700_000_000_123, 42)), first);
+    let chances = |fields: &str| fields.split_once(r#""r":"#).unwrap().1.to_owned();
+    let other = run(&message(1_700_000_000_123, 43));
+    assert_ne!(chances(&other), chances(&first));
+    let later = run(&message(1_700_000_000_124, 42));
+    assert!(later.starts_with(r#"{"a":1700000000124"#) && chances(&later) == chances(&first), "{later}");
+    assert_eq!(Court::new().rig.engine.reset(), court.rig.engine.reset());
+}
+
+/// SBX-074
+#[test]
+fn a_thousand_failures_do_not_disable_a_function() {
+    let mut court = Court::with_limits(|limits| limits.fuel = 3_000_000);
+    let text = "if (port === 1) throw 1; if (port === 2) for (;;); if (port === 3) (function f() { f(); })();";
+    let functions = court.rig.load(&super::sources(Slot::Decoder, text));
+    for round in 0..1000_u32 {
+        let failing = Call { port: (round % 3 + 1) as u8, ..call(Entry::Uplink, &[1]) };
+        assert!(court.rig.sandbox.call(&functions, &failing).result.is_err());
+        if round % 100 == 0 {
+            court.check_next("many failures", Slot::Decoder, &functions);
+        }
+    }
+    court.check_next("a thousand failures", Slot::Decoder, &functions);
+    court.check_innocent("a thousand failures");
+}

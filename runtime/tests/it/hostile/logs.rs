@@ -1,0 +1,116 @@
+//! What functions write to the console.
+
+use airlock_runtime::{Entry, Slot, Sources};
+
+use super::Court;
+use crate::rig::{call, fields};
+
+/// SBX-036, SBX-037
+#[test]
+fn logs_are_cut_with_a_marker_and_the_call_goes_on() {
+    let mut court = Court::new();
+    for (body, entries) in [
+        ("console.log('x'.repeat(1e7)); return { n: 1 };", 1),
+        ("for (var i = 0; i < 1e5; i++) console.log(i); return { n: 1 };", 65),
+        ("for (var i = 0; i < 1e3; i++) console.log('x'.repeat(1e4)); return { n: 1 };", 16),
+        ("for (var i = 0; i < 100; i++) console.log.apply(console, new Array(1e4).fill('')); return { n: 1 };", 2),
+        ("console.log.apply(console, new Array(1e4).fill('x'.repeat(2000))); return { n: 1 };", 1),
+        ("for (var i = 0; i < 1e5; i++) console.error(); return { n: 1 };", 65),
+    ] {
+        let report = court.decode(body);
+        assert_eq!(fields(&report), r#"{"n":1}"#, "{body}");
+        assert!((1..=entries).contains(&report.logs.len()), "{} entries of {body}", report.logs.len());
+        let bytes: usize = report.logs.iter().flat_map(|entry| &entry.fields).map(String::len).sum();
+        assert!(bytes <= 17 * 1024, "{bytes} bytes of {body}");
+        assert!(report.logs.iter().flat_map(|entry| &entry.fields).all(|field| field.len() <= 1024), "{body}");
+        court.check_innocent(body);
+    }
+    let report = court.decode("for (var i = 0; i < 65; i++) console.log(i); return { n: 1 };");
+    assert_eq!(report.logs.len(), 65);
+    assert_eq!(report.logs[64].fields, [r#""further log entries were dropped""#]);
+    let report = court.decode("for (var i = 0; i < 64; i++) console.log(i); return { n: 1 };");
+    assert_eq!((report.logs.len(), &report.logs[63].fields[..]), (64, &["63".to_owned()][..]));
+}
+
+/// SBX-038
+#[test]
+fn entries_are_json_and_name_the_function_that_wrote_them() {
+    let mut court = Court::new();
+    let log = "console.log('é\"', 1, { a: [true] });";
+    let sources = Sources {
+        decoder: format!("function Decoder() {{ {log} return {{}}; }}"),
+        converter: format!("function Converter(fields) {{ {log} return fields; }}"),
+        validator: format!("function Validator() {{ {log} return true; }}"),
+        encoder: format!("function Encoder() {{ {log} return []; }}"),
+        ..Sources::default()
+    };
+    let functions = court.rig.load(&sources);
+    let up = court.rig.sandbox.call(&functions, &call(Entry::Uplink, b"")).logs;
+    let down = court.rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, b"{}")).logs;
+    assert_eq!(up.iter().chain(&down).map(|entry| entry.slot).collect::<Vec<_>>(), Slot::ALL);
+    for entry in up.iter().chain(&down) {
+        assert_eq!(entry.fields, [r#""é\"""#, "1", r#"{"a":[true]}"#]);
+    }
+}
+
+/// SBX-039
+#[test]
+fn whatever_is_logged_becomes_an_entry_and_the_call_goes_on() {
+    let mut court = Court::new();
+    for (value, shown) in [
+        ("new Proxy({}, { ownKeys: function () { throw 1; } })", r#""[threw while it was shown]""#),
+        ("{ get a() { throw 1; } }", r#""[threw while it was shown]""#),
+        ("{ toJSON: function () { throw 1; } }", r#""[threw while it was shown]""#),
+        (
+            "(function () { var p = Proxy.revocable({}, {}); p.revoke(); return p.proxy; })()",
+            r#""[threw while it was shown]""#,
+        ),
+        ("12n", r#""12n""#),
+        ("{ a: 12n }", r#""[contains a bigint]""#),
+        ("Symbol('s')", r#""[symbol]""#),
+        ("(function () { var a = {}; a.a = a; return a; })()", r#""[circular]""#),
+        ("-0", "0"),
+        ("NaN", "null"),
+        ("undefined", "undefined"),
+        ("function () {}", "undefined"),
+        ("'\\ud800'", "\"\u{fffd}\""),
+        ("null", "null"),
+    ] {
+        let report = court.decode(&format!("console.log({value}); return {{ n: 1 }};"));
+        assert_eq!(fields(&report), r#"{"n":1}"#, "{value}");
+        assert_eq!(report.logs.len(), 1, "{value}");
+        assert_eq!(report.logs[0].fields, [shown], "{value}");
+        court.check_innocent(value);
+    }
+}
+
+/// SBX-039: logging from inside of what is being logged.
+#[test]
+fn logging_while_something_is_logged_is_bounded_too() {
+    let mut court = Court::new();
+    for body in [
+        "var o = { toJSON: function () { console.log(1); return 2; } }; console.log(o, o); return { n: 1 };",
+        "var o = { get a() { console.log('in'); return 2; } }; console.log(o); return { n: 1 };",
+    ] {
+        let report = court.decode(body);
+        assert_eq!(fields(&report), r#"{"n":1}"#);
+        assert!((2..=3).contains(&report.logs.len()), "{:?}", report.logs);
+    }
+    let report =
+        court.decode("var o = { toJSON: function () { console.log(o); return 2; } }; console.log(o); return { n: 1 };");
+    assert!(report.logs.len() <= 65);
+    court.check_innocent("a log that logs itself");
+}
+
+/// SBX-036: what was logged before a failure is there.
+#[test]
+fn what_was_logged_before_a_failure_is_kept() {
+    let mut court = Court::new();
+    for body in
+        ["console.log('here'); throw 1;", "console.log('here'); while (true);", "console.log('here'); return 1;"]
+    {
+        let report = court.decode(body);
+        assert!(report.result.is_err(), "{body}");
+        assert_eq!(report.logs.first().map(|entry| &entry.fields[..]), Some(&[r#""here""#.to_owned()][..]), "{body}");
+    }
+}

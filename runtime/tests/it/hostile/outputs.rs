@@ -1,0 +1,224 @@
+//! What functions return and throw that is no result.
+
+use airlock_runtime::{Entry, Kind, Slot, Value};
+
+use super::{Act, Court, DECODER, ENCODER, Fails, FailsAs, Gives, MAKERS, VALIDATOR};
+use crate::rig::{call, fields};
+
+const RETURNS: &[Act] = &[
+    ("SBX-041", MAKERS, "return 'text';", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return 1;", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return null;", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return undefined;", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return [1];", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return function () {};", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return Symbol('s');", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return 1n;", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return new Date(0);", Fails(Kind::Output)),
+    ("SBX-042", VALIDATOR, "return 1;", Fails(Kind::Output)),
+    ("SBX-042", VALIDATOR, "return 'true';", Fails(Kind::Output)),
+    ("SBX-042", VALIDATOR, "return {};", Fails(Kind::Output)),
+    ("SBX-042", VALIDATOR, "return undefined;", Fails(Kind::Output)),
+    ("SBX-042", VALIDATOR, "return new Boolean(true);", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return [256];", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return [-1];", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return [1.5];", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return ['a'];", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return [NaN];", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return [1, , 3];", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return new Array(243).fill(0);", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return new Array(4294967295);", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return 'Hi';", Fails(Kind::Output)),
+    (
+        "SBX-043",
+        ENCODER,
+        "return new Proxy([], { get: function (t, k) { return k === 'length' ? 1e9 : 1; } });",
+        Fails(Kind::Output),
+    ),
+    ("SBX-043", ENCODER, "return [{ valueOf: function () { return 1; } }];", Fails(Kind::Output)),
+    ("SBX-045", MAKERS, "return { a: NaN, b: -Infinity, c: [Infinity] };", Gives(r#"{"a":null,"b":null,"c":[null]}"#)),
+    (
+        "SBX-047",
+        MAKERS,
+        "return { a: 2 ** 53 + 1, b: -0, c: 1e308, d: 5e-324 };",
+        Gives(r#"{"a":9007199254740992,"b":0,"c":1e+308,"d":5e-324}"#),
+    ),
+    ("SBX-047", MAKERS, "return { a: 9007199254740993n };", Fails(Kind::Output)),
+    ("SBX-048", MAKERS, "return { a: 'x'.repeat(16384) };", Fails(Kind::Output)),
+    ("SBX-048", MAKERS, "return { a: new Array(5000).fill(1000) };", Fails(Kind::Output)),
+    ("SBX-048", MAKERS, "var a = {}; for (var i = 0; i < 1025; i++) a['k' + i] = 0; return a;", Fails(Kind::Output)),
+    ("SBX-048", MAKERS, "var a = []; a.length = 4294967295; return { a: a };", FailsAs(&[Kind::Output, Kind::Fuel])),
+    (
+        "SBX-048",
+        MAKERS,
+        "return { a: new Proxy([], { get: (t, k) => k === 'length' ? 2 ** 53 - 1 : 0 }) };",
+        Fails(Kind::Output),
+    ),
+    (
+        "SBX-048",
+        MAKERS,
+        "return new Proxy({}, { ownKeys: () => Array.from({ length: 1e5 }, (v, i) => 'k' + i), getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true, value: 1 }) });",
+        FailsAs(&[Kind::Output, Kind::Fuel]),
+    ),
+    ("SBX-048", MAKERS, "var s = 'x'.repeat(5000); return { a: s, b: s, c: s, d: s };", Fails(Kind::Output)),
+];
+
+/// Values that fight back while they are looked at.
+const STUBBORN: &[Act] = &[
+    ("SBX-041", MAKERS, "return { get a() { throw new Error('no'); } };", Fails(Kind::Thrown)),
+    ("SBX-041", MAKERS, "return { toJSON: function () { throw 1; } };", Fails(Kind::Thrown)),
+    ("SBX-041", MAKERS, "return new Proxy({}, { ownKeys: function () { throw null; } });", Fails(Kind::Thrown)),
+    ("SBX-041", MAKERS, "var p = Proxy.revocable({}, {}); p.revoke(); return p.proxy;", Fails(Kind::Thrown)),
+    ("SBX-041", MAKERS, "return { toJSON: function () { return 'text'; } };", Fails(Kind::Output)),
+    (
+        "SBX-041",
+        MAKERS,
+        "var o = { a: 1, get b() { delete o.c; return 2; }, c: 3 }; return o;",
+        Gives(r#"{"a":1,"b":2}"#),
+    ),
+    (
+        "SBX-041",
+        MAKERS,
+        "var o = { a: { toJSON: function () { o.a = 0; o = null; return 1; } } }; return o;",
+        Gives(r#"{"a":1}"#),
+    ),
+    ("SBX-041", MAKERS, "return { a: Object(Symbol('s')), b: Symbol('s'), c: function () {} };", Gives(r#"{"a":{}}"#)),
+];
+
+#[test]
+fn results_that_are_none_are_refused() {
+    Court::new().judge(RETURNS);
+}
+
+#[test]
+fn values_that_fight_back_harm_nobody() {
+    Court::new().judge(STUBBORN);
+}
+
+/// SBX-050
+#[test]
+fn whatever_is_thrown_is_told_in_words() {
+    let mut court = Court::new();
+    for (thrown, told) in [
+        ("null", "null"),
+        ("undefined", "undefined"),
+        ("'a text'", "a text"),
+        ("7", "7"),
+        ("true", "true"),
+        ("-0", "0"),
+        ("1n", "1"),
+        ("new Error('a reason')", "a reason"),
+        ("new RangeError('a reason')", "RangeError: a reason"),
+        ("{ code: 4 }", r#"{"code":4}"#),
+        ("[1, 2]", "[1,2]"),
+        ("Symbol('s')", "value"),
+        ("{ toString: function () { throw 1; } }", "{}"),
+        ("new Proxy({}, { get: function () { throw 1; } })", "value"),
+        ("Object.create(null)", "{}"),
+        ("function () { return 1; }", "function"),
+        ("new (class extends Error { get message() { throw 1; } })()", "value"),
+    ] {
+        let failure = court.failure(&format!("throw {thrown};"));
+        assert!(super::is(&failure, Slot::Decoder, Kind::Thrown), "{failure} for {thrown}");
+        assert!(failure.message.contains(told), "{failure} for {thrown}");
+        court.check_innocent(thrown);
+    }
+}
+
+/// SBX-050
+#[test]
+fn errors_of_any_size_are_told_in_a_bounded_text() {
+    let mut court = Court::new();
+    for thrown in [
+        "'x'.repeat(1e6)",
+        "new Error('é'.repeat(1e5))",
+        "{ a: 'x'.repeat(1e5) }",
+        "Object.assign(new Error('x'), { message: { toString: () => 'y'.repeat(1e6) } })",
+        "Object.assign(new Error('x'), { stack: 'decoder:1:1\\n'.repeat(1e5) })",
+        "Object.assign(new Error('x'), { name: 'n'.repeat(1e6) })",
+    ] {
+        let failure = court.failure(&format!("throw {thrown};"));
+        assert!(!failure.message.is_empty() && failure.message.len() <= 1024, "{thrown}: {}", failure.message.len());
+    }
+}
+
+/// SBX-052
+#[test]
+fn errors_name_lines_of_the_users_text_and_nothing_of_ours() {
+    let mut court = Court::new();
+    let failure = court.failure("\n\n  null.x;");
+    assert_eq!((failure.line, failure.column.is_some()), (Some(3), true), "{failure}");
+    let failure = court
+        .failure("throw new Error(new Error('inner').stack + '|' + (function () { return arguments.callee; })());");
+    let told = failure.to_string();
+    assert!(told.contains("decoder"), "{told}");
+    for ours in ["/", "\\", ".rs", ".wasm", "airlock", "quickjs", "javy"] {
+        assert!(!told.contains(ours), "{ours} in {told}");
+    }
+}
+
+/// SBX-043: what a payload may be at most, and what it may be at all.
+#[test]
+fn payloads_of_an_encoder_within_the_limit_go_out() {
+    let mut court = Court::new();
+    for (body, expected) in
+        [("return [];", 0), ("return new Array(242).fill(255);", 242), ("return new Uint8Array(242);", 242)]
+    {
+        let functions = court.rig.load(&super::sources(Slot::Encoder, body));
+        match court.run(Slot::Encoder, &functions, 1).result {
+            Ok(Value::Bytes { bytes, .. }) => assert_eq!(bytes.len(), expected),
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+}
+
+/// SBX-045
+#[test]
+fn numbers_that_json_does_not_have_come_with_a_warning() {
+    let report = Court::new().decode("return { a: NaN, b: { c: [1, -1 / 0] } };");
+    assert_eq!(fields(&report), r#"{"a":null,"b":{"c":[1,null]}}"#);
+    assert_eq!(report.warnings.len(), 2, "{:?}", report.warnings);
+    assert!(report.warnings[0].contains("`a` is NaN") && report.warnings[1].contains("`b.c[1]` is -Infinity"));
+}
+
+/// SBX-048
+#[test]
+fn results_within_the_limits_are_whole() {
+    let mut court = Court::new();
+    let report = court.decode("return { a: 'x'.repeat(16384 - 8) };");
+    assert_eq!(fields(&report).len(), 16_384);
+    let report = court.decode("var a = {}; for (var i = 0; i < 1024; i++) a['k' + i] = 0; return a;");
+    assert_eq!(fields(&report).matches(':').count(), 1_024);
+    let report = court.decode("var a = 1; for (var i = 0; i < 31; i++) a = [a]; return { a: a };");
+    assert_eq!(fields(&report).matches(['[', '{']).count(), 32);
+}
+
+/// SBX-041: warnings and errors of TS013 are bounded like everything else.
+#[test]
+fn remarks_of_ts013_are_bounded() {
+    let mut court = Court::new();
+    for (remarks, count) in [
+        ("warnings: new Array(1e6).fill('x'.repeat(1e5))", 32),
+        ("warnings: { toString: () => 'x'.repeat(1e6) }", 1),
+        ("warnings: [Symbol('s'), null, {}, []]", 4),
+    ] {
+        let text = format!("function decodeUplink() {{ return {{ data: {{}}, {remarks} }}; }}");
+        let functions = court.rig.load_in(Slot::Decoder, &text);
+        let report = court.rig.sandbox.call(&functions, &call(Entry::Uplink, b""));
+        assert_eq!(fields(&report), "{}", "{remarks}");
+        assert_eq!(report.warnings.len(), count, "{remarks}");
+        assert!(report.warnings.iter().all(|warning| warning.len() <= 1024));
+        court.check_innocent(remarks);
+    }
+}
+
+/// SBX-041
+#[test]
+fn a_function_that_fails_is_the_one_that_is_named() {
+    let mut court = Court::new();
+    for slot in DECODER.iter().chain(ENCODER).chain(VALIDATOR) {
+        let functions = court.rig.load(&super::sources(*slot, "throw new Error('mine');"));
+        let failure = court.run(*slot, &functions, 1).result.unwrap_err();
+        assert!(failure.to_string().starts_with(&format!("the {} failed (line 1, column", slot.name())), "{failure}");
+    }
+}
