@@ -1,10 +1,8 @@
 //! Bad input at the handler's edge: what is wrong is said, with the right status, and nothing changes.
 
-use api::handler::{
-    ApplicationIdentifier, Device, DeviceIdentifier, application_manager_client::ApplicationManagerClient,
-};
+use api::handler::{ApplicationIdentifier, Device, DeviceIdentifier};
 use serde_json::{Value, json};
-use tonic::{Code, Request, transport::Channel};
+use tonic::Code;
 use types::Credential;
 
 use crate::harness::{Network, Owner, device};
@@ -107,23 +105,22 @@ async fn a_device_needs_its_application_and_a_caller_its_rights() {
 async fn grpc_answers_with_the_code_that_fits() {
     let network = Network::start().await;
     let owner = network.owner("caller").await;
-    let channel = Channel::from_shared(network.handler_http()).unwrap().connect().await.unwrap();
-    let mut stub = ApplicationManagerClient::new(channel);
+    let mut stub = network.manager().await;
     let id = |app_id: &str| ApplicationIdentifier { app_id: app_id.to_owned() };
     let status = stub.get_application(id("caller-app")).await.unwrap_err();
     assert_eq!(status.code(), Code::Unauthenticated, "{status}");
-    let status = stub.get_application(signed(id("Not An Id"), &owner)).await.unwrap_err();
+    let status = stub.get_application(owner.sign(id("Not An Id"))).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument, "{status}");
-    let status = stub.register_application(signed(id("caller-app"), &owner)).await.unwrap_err();
+    let status = stub.register_application(owner.sign(id("caller-app"))).await.unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::AlreadyExists, "Application caller-app already exists"));
     let missing = DeviceIdentifier { app_id: "caller-app".to_owned(), dev_id: "no-such-device".to_owned() };
-    let status = stub.get_device(signed(missing, &owner)).await.unwrap_err();
+    let status = stub.get_device(owner.sign(missing)).await.unwrap_err();
     assert!(status.code() == Code::NotFound && status.message().contains("not found"), "{status}");
     let mut short: Device = device(&owner.app_id, "dev-1").into();
     if let Some(api::handler::device::Device::LorawanDevice(lorawan)) = &mut short.device {
         lorawan.dev_eui = vec![1, 2, 3];
     }
-    let status = stub.set_device(signed(short, &owner)).await.unwrap_err();
+    let status = stub.set_device(owner.sign(short)).await.unwrap_err();
     assert!(status.code() == Code::InvalidArgument && status.message().contains("8 bytes"), "{status}");
     network.stack.stop().await;
 }
@@ -139,13 +136,6 @@ async fn request(network: &Network, owner: &Owner, method: &str, path: &str, bod
     let answer = request.header("authorization", owner.token.to_header()).send().await.unwrap();
     let status = answer.status().as_u16();
     (status, answer.json().await.unwrap())
-}
-
-pub(crate) fn signed<T>(message: T, owner: &Owner) -> Request<T> {
-    let Credential::Token(token) = &owner.token else { panic!("owners have tokens") };
-    let mut request = Request::new(message);
-    request.metadata_mut().insert("token", token.expose().parse().unwrap());
-    request
 }
 
 fn bad_token() -> Credential {

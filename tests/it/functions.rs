@@ -6,15 +6,12 @@ use std::{
     process::Output,
 };
 
-use api::handler::{Application, DryUplinkMessage, application_manager_client::ApplicationManagerClient};
+use api::handler::{Application, DryUplinkMessage};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tonic::{Code, transport::Channel};
+use tonic::Code;
 
-use crate::{
-    bad_input::signed,
-    harness::{Network, airlock, complaint, printed, run},
-};
+use crate::harness::{Network, airlock, complaint, printed, run};
 
 /// Examples of what `codec()` must answer, each with what the report says when that is not so.
 const WRONG: &[(&str, &[&str])] = &[
@@ -200,8 +197,7 @@ async fn saving_and_dry_runs_answer_with_the_place_and_the_logs() {
         app: Some(Application { app_id: owner.app_id.to_string(), decoder: decoder.to_owned(), ..Default::default() }),
         port: 1,
     };
-    let channel = Channel::from_shared(network.handler_http()).unwrap().connect().await.unwrap();
-    let status = ApplicationManagerClient::new(channel).dry_uplink(signed(run, &owner)).await.unwrap_err();
+    let status = network.manager().await.dry_uplink(owner.sign(run)).await.unwrap_err();
     let (code, text) = (status.code(), status.message());
     assert!(code == Code::InvalidArgument && text.contains("(line 3, column"), "{status}");
     assert!(text.contains("\n3 |   return bytes.a.b;\n  |"), "{status}");

@@ -10,7 +10,7 @@ use std::{
 
 use airlock::{serve::Stack, settings::Settings};
 use api::{
-    handler::{Application, SimulatedUplinkMessage},
+    handler::{Application, SimulatedUplinkMessage, application_manager_client::ApplicationManagerClient},
     rest::{
         account::{NewApplication, NewUser},
         handler::{Device, LorawanDevice},
@@ -26,6 +26,7 @@ use client::{
 use server::telemetry::Metrics;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+use tonic::{Request, transport::Channel};
 use types::{AccessKey, AppId, ApplicationRight, Credential, Scope, Secret, ServiceName};
 
 /// How long anything may take before it is called missing.
@@ -55,6 +56,12 @@ impl Network {
 
     pub(crate) fn handler_http(&self) -> String {
         format!("http://{}", self.stack.handler_http_address().unwrap())
+    }
+
+    /// The handler's application manager, for calls that our client does not make.
+    pub(crate) async fn manager(&self) -> ApplicationManagerClient<Channel> {
+        let channel = Channel::from_shared(self.handler_http()).unwrap().connect().await.unwrap();
+        ApplicationManagerClient::new(channel)
     }
 
     /// Registers a user and an application of theirs, the way a program would.
@@ -109,6 +116,14 @@ impl Owner {
             ..Application::default()
         };
         self.handler.set_application(application).await
+    }
+
+    /// A request by the owner, for [`Network::manager`].
+    pub(crate) fn sign<T>(&self, message: T) -> Request<T> {
+        let Credential::Token(token) = &self.token else { panic!("owners have tokens") };
+        let mut request = Request::new(message);
+        request.metadata_mut().insert("token", token.expose().parse().unwrap());
+        request
     }
 
     pub(crate) async fn add_device(&self, dev_id: &str) {

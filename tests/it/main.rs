@@ -6,6 +6,7 @@ mod bad_input;
 mod demo;
 mod functions;
 mod harness;
+mod hostile;
 mod layers;
 mod serve;
 mod uplinks;
