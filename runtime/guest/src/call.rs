@@ -135,7 +135,8 @@ impl Call<'_> {
         }
     }
 
-    fn parse(&self, function: &Function, json: &[u8]) -> Result<Value, Failure> {
+    /// The value whose JSON the bytes are.
+    pub(crate) fn parse(&self, function: &Function, json: &[u8]) -> Result<Value, Failure> {
         let unfit = |message| Failure::output(function.slot, message);
         let text = CString::new(json).map_err(|_| unfit("got fields with a zero byte"))?;
         function.realm().parse_json(&text).map_err(|_| unfit("got fields that are no JSON"))
@@ -161,12 +162,18 @@ impl Call<'_> {
 
     /// Writes `value`, which `function` returned, as JSON; none for what JSON leaves out.
     pub(crate) fn json(&mut self, function: &Function, value: Value) -> Result<Option<Vec<u8>>, Failure> {
+        let (json, notes) = self.write(function, value)?;
+        notes.into_iter().for_each(|note| self.warn(note));
+        Ok(json)
+    }
+
+    /// The same, with notes about numbers that JSON does not have.
+    pub(crate) fn write(&self, function: &Function, value: Value) -> Result<(Option<Vec<u8>>, Vec<String>), Failure> {
         self.guest.enter(function.slot);
         let mut writer = Json::new(self.guest, self.guest.bounds().fields_bytes_max as usize);
         let written = writer.write(value).map_err(|refusal| Failure::refused(self.guest, function.slot, refusal))?;
         let (json, notes) = writer.into_parts();
-        notes.into_iter().for_each(|note| self.warn(note));
-        Ok(written.then_some(json))
+        Ok((written.then_some(json), notes))
     }
 
     /// Adds a warning, within limits.

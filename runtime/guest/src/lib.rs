@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod adopt;
 #[path = "../../src/bounds.rs"]
 #[allow(dead_code, reason = "compiled into the host as well, which writes what the guest reads")]
 mod bounds;

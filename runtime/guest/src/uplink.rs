@@ -1,5 +1,6 @@
 //! Bytes in, fields out: decoder, converter, validator.
 
+use crate::adopt::adopt;
 use crate::call::{Call, Outcome};
 use crate::dialect::{Function, describe};
 use crate::failure::Failure;
@@ -10,14 +11,19 @@ use crate::{globals, normalize, ts013};
 
 /// Runs the functions that there are, each on what the one before it returned.
 pub(crate) fn run(call: &mut Call<'_>, functions: &Functions) -> Result<Outcome, Failure> {
-    let [decoder, converter, validator, ..] = functions;
+    let [decoder, converter, validator, _, _, normalizer] = functions;
     let decoded = match decoder {
         Some(function) => decode(call, function)?,
         None => None,
     };
+    // Taken now, because what comes next may change the object.
+    let draft = match (normalizer, &decoded) {
+        (Some(function), Some(decoded)) => normalize::draft(call, function, decoded),
+        _ => None,
+    };
     let fields = match converter {
-        Some(function) => Some(convert(call, function, decoded.as_ref())?),
-        None => decoded.as_ref().map(|decoded| decoded.share(decoded.realm())),
+        Some(function) => Some(convert(call, function, decoded)?),
+        None => decoded,
     };
     let valid = match validator {
         Some(function) => validate(call, function, fields.as_ref())?,
@@ -27,8 +33,8 @@ pub(crate) fn run(call: &mut Call<'_>, functions: &Functions) -> Result<Outcome,
         (Some(fields), Some(function)) => call.fields(function, fields)?,
         _ => b"null".to_vec(),
     };
-    let normalized = match (&functions[wire::Function::NormalizeUplink as usize], decoded) {
-        (Some(function), Some(decoded)) if valid => normalize::run(call, function, decoded),
+    let normalized = match (normalizer, draft) {
+        (Some(function), Some(draft)) if valid => normalize::run(call, function, draft),
         _ => None,
     };
     Ok(Outcome::Fields { valid, json, normalized })
@@ -94,8 +100,8 @@ fn data(call: &mut Call<'_>, function: &Function, result: &Value) -> Result<Opti
     Ok(data)
 }
 
-fn convert(call: &Call<'_>, function: &Function, decoded: Option<&Value>) -> Result<Value, Failure> {
-    let fields = fields_or_none(call, function, decoded)?;
+fn convert(call: &Call<'_>, function: &Function, decoded: Option<Value>) -> Result<Value, Failure> {
+    let fields = fields_or_none(call, function, decoded.as_ref())?;
     let converted = pass_on(call, function, &fields)?;
     function.require_object(&converted, "must return an object")?;
     Ok(converted)
@@ -114,7 +120,10 @@ fn validate(call: &Call<'_>, function: &Function, converted: Option<&Value>) -> 
 fn fields_or_none(call: &Call<'_>, function: &Function, fields: Option<&Value>) -> Result<Value, Failure> {
     let realm = function.realm();
     match fields {
-        Some(fields) => Ok(fields.share(realm)),
+        Some(fields) => {
+            adopt(call.guest, fields, realm);
+            Ok(fields.share(realm))
+        }
         None => call.made(function, realm.object()),
     }
 }

@@ -1,6 +1,6 @@
 //! The calling conventions: what functions get, what they may return, and what becomes of it.
 
-use airlock_runtime::{Dialect, Entry, Kind, Level, Report, Slot, Sources, Value};
+use airlock_runtime::{Call, Dialect, Entry, Failure, Function, Kind, Level, Report, Slot, Sources, Trial, Value};
 
 use crate::rig::{Rig, call, fields, sources};
 
@@ -72,6 +72,23 @@ fn entry_points_are_found_however_they_are_defined() {
 }
 
 #[test]
+fn entry_points_are_found_where_they_are_only_exported() {
+    let mut rig = Rig::new();
+    for definition in [
+        "module.exports = { Decoder: function (b) { return { a: b[0] }; } };",
+        "exports.Decoder = (b) => ({ a: b[0] });",
+        "(function () { function Decoder(b) { return { a: b[0] }; } module.exports.Decoder = Decoder; })();",
+        "module = { exports: { Decoder(b) { return { a: b[0] }; } } };",
+    ] {
+        rig.check_decodes(definition, &[9], r#"{"a":9}"#);
+    }
+    for broken in ["module = null;", "module.exports = undefined; exports = null;", "exports = 5;"] {
+        rig.check_decodes(&format!("{broken} function Decoder(b) {{ return {{ a: b[0] }}; }}"), &[9], r#"{"a":9}"#);
+        rig.check_fails(Slot::Decoder, Kind::Syntax, broken);
+    }
+}
+
+#[test]
 fn the_first_dialect_counts_where_a_text_has_several() {
     let all = "function Decode() { return { is: 3 }; } function Decoder() { return { is: 1 }; } function decodeUplink() { return { data: { is: 2 } }; }";
     let mut rig = Rig::new();
@@ -102,6 +119,47 @@ fn decoder_converter_and_validator_run_one_after_the_other() {
     let expected = r#"{"t":24.5,"port":7}"#.to_owned();
     assert_eq!(uplink(&steps("function Validator(f) { return f.t < 25; }"), &[245]), (expected.clone(), true));
     assert_eq!(uplink(&steps("function Validator(f, port) { return port === 8; }"), &[245]), (expected, false));
+}
+
+#[test]
+fn what_is_handed_on_is_at_home_where_it_arrives() {
+    let decoder = "Object.prototype.polluted = Array.prototype.polluted = 1;
+        function Decoder() { return { list: [[1]], at: new Date(5), nested: { more: {} }, frozen: Object.freeze({}) }; }";
+    let converter = "function Converter(d) {
+        var homes = [d instanceof Object, d.list instanceof Array, d.list[0].constructor === Array,
+            d.at instanceof Date, d.nested.more instanceof Object, d.constructor === Object, d.polluted === undefined];
+        return { homes: homes.every(Boolean), d: d };
+    }";
+    let validator =
+        "function Validator(c) { return c.d.list[0] instanceof Array && c.d.nested.constructor === Object; }";
+    let steps = Sources {
+        decoder: decoder.to_owned(),
+        converter: converter.to_owned(),
+        validator: validator.to_owned(),
+        ..Sources::default()
+    };
+    let expected =
+        r#"{"homes":true,"d":{"list":[[1]],"at":"1970-01-01T00:00:00.005Z","nested":{"more":{}},"frozen":{}}}"#;
+    assert_eq!(uplink(&steps, b"x"), (expected.to_owned(), true));
+}
+
+#[test]
+fn circles_and_proxies_are_handed_on_unharmed() {
+    let steps = |value: &str| Sources {
+        decoder: format!("function Decoder() {{ var o = {{ n: 1 }}; {value} return o; }}"),
+        converter: "function Converter(d) { return { n: d.n }; }".to_owned(),
+        ..Sources::default()
+    };
+    for value in [
+        "o.o = o;",
+        "o = new Proxy(o, {});",
+        "o.p = new Proxy({}, { getPrototypeOf: function () { throw 1; } });",
+        "Object.defineProperty(o, 'g', { get: function () { throw 1; }, enumerable: true });",
+        "o = Object.assign(Object.create(null), o);",
+        "o.list = [o, [o]];",
+    ] {
+        assert_eq!(uplink(&steps(value), b"x").0, r#"{"n":1}"#, "{value}");
+    }
 }
 
 #[test]
@@ -229,6 +287,167 @@ fn remarks_of_ts013_become_warnings_and_failures() {
     let failure = report.result.expect_err("errors are a failure");
     assert_eq!((failure.kind, failure.message.as_str()), (Kind::Thrown, "bad; worse"));
     assert_eq!(report.warnings, ["low battery"]);
+}
+
+#[test]
+fn a_ts013_decoder_may_have_nothing_to_say() {
+    let nothing = "function decodeUplink() { return { data: null, warnings: ['asleep'] }; }";
+    let mut rig = Rig::new();
+    let functions = rig.load_in(Slot::Decoder, nothing);
+    let report = rig.decode(&functions, b"x");
+    assert_eq!((fields(&report), &report.warnings[..]), ("null", &["asleep".to_owned()][..]));
+    let converter = "function Converter(f) { f.n = Object.keys(f).length; return f; }".to_owned();
+    let steps = Sources { converter, ..sources(Slot::Decoder, nothing) };
+    assert_eq!(uplink(&steps, b"x").0, r#"{"n":0}"#);
+}
+
+/// What `normalizeUplink` makes of a message, and the warnings.
+fn normalized(sources: &Sources) -> (Option<String>, Vec<String>) {
+    let mut rig = Rig::new();
+    let functions = rig.load(sources);
+    let report = rig.sandbox.call(&functions, &call(Entry::Uplink, &[21]));
+    match report.result {
+        Ok(Value::Fields { normalized, .. }) => (normalized.map(|json| json.get().to_owned()), report.warnings),
+        other => panic!("expected fields, got {other:?}"),
+    }
+}
+
+#[test]
+fn fields_are_normalized_where_the_text_can() {
+    let decode = "function decodeUplink(input) { return { data: { t: input.bytes[0] } }; }\n";
+    let with = |normalize: &str| normalized(&sources(Slot::Decoder, &format!("{decode}{normalize}")));
+    for (normalize, expected, warnings) in [
+        ("", None, &[][..]),
+        (
+            "function normalizeUplink(i) { return { data: { air: { temperature: i.data.t } } }; }",
+            Some(r#"{"air":{"temperature":21}}"#),
+            &[],
+        ),
+        ("function normalizeUplink(i) { return { data: [i.data], warnings: ['w'] }; }", Some(r#"[{"t":21}]"#), &["w"]),
+        ("function normalizeUplink() { return { data: null }; }", None, &[]),
+        ("function normalizeUplink() { throw new Error('no'); }", None, &["`normalizeUplink`: Error: no"]),
+        ("function normalizeUplink() { return { errors: ['bad'] }; }", None, &["`normalizeUplink`: bad"]),
+        (
+            "function normalizeUplink() { return 5; }",
+            None,
+            &["`normalizeUplink`: must return an object with `data`, got a number"],
+        ),
+        ("function normalizeUplink() { for (;;); }", None, &["`normalizeUplink`: used up its fuel"]),
+    ] {
+        let (json, said) = with(normalize);
+        assert_eq!(
+            (json.as_deref(), said),
+            (expected, warnings.iter().map(ToString::to_string).collect()),
+            "{normalize}"
+        );
+    }
+}
+
+#[test]
+fn what_is_normalized_is_what_the_decoder_gave() {
+    let text = "function decodeUplink(input) { return { data: { t: input.bytes[0] } }; }
+        function normalizeUplink(input) { input.data.t += 1; return { data: input.data }; }";
+    let converter = "function Converter(f) { f.t = 0; return f; }".to_owned();
+    let steps = Sources { converter, ..sources(Slot::Decoder, text) };
+    assert_eq!(normalized(&steps).0.as_deref(), Some(r#"{"t":22}"#));
+    assert_eq!(uplink(&steps, &[21]).0, r#"{"t":0}"#);
+    let steps = Sources { validator: "function Validator() { return false; }".to_owned(), ..steps };
+    assert_eq!(normalized(&steps).0, None);
+}
+
+/// What one function of `text` returns to a trial, or how it fails.
+fn attempt(text: &str, function: Function, payload: &str, extra: &str) -> Result<Option<String>, Failure> {
+    let mut rig = Rig::new();
+    let functions = rig.load(&Sources::whole(text));
+    let trial = Some(Trial { function, extra: extra.to_owned() });
+    let call = Call { port: 2, trial, ..call(Entry::Trial, payload.as_bytes()) };
+    rig.sandbox.call(&functions, &call).result.map(|value| match value {
+        Value::Returned { json } => json.map(|json| json.get().to_owned()),
+        other => panic!("expected what was returned, got {other:?}"),
+    })
+}
+
+#[test]
+fn a_trial_answers_with_all_that_a_function_returns() {
+    let ts013 = "function decodeUplink(i) { return { data: null, errors: ['e'], i: i }; }
+        function encodeDownlink(i) { return i; } function decodeDownlink(i) { return i.bytes; } function normalizeUplink(i) { return i; }";
+    let v2 = "function Decoder(b, p) { if (p === 2) return; } function Converter(f, p) { return [f, p, fields]; }
+        function Validator(f) { return 'odd'; } function Encoder(o, p) { return [o, p, payload]; }";
+    let chirpstack3 = "function Decode(p, b, v) { return [p, b, v]; } function Encode(p, o, v) { return [p, o, v]; }";
+    for (text, function, payload, extra, expected) in [
+        (
+            ts013,
+            Function::Decoder,
+            "A",
+            "",
+            r#"{"data":null,"errors":["e"],"i":{"bytes":[65],"fPort":2,"recvTime":"2023-11-14T22:13:20.000Z"}}"#,
+        ),
+        (
+            ts013,
+            Function::Decoder,
+            "",
+            r#"{"recvTime":1,"x":2}"#,
+            r#"{"data":null,"errors":["e"],"i":{"bytes":[],"fPort":2,"recvTime":1,"x":2}}"#,
+        ),
+        (ts013, Function::Encoder, "[1]", "", r#"{"data":[1],"fPort":2}"#),
+        (ts013, Function::Encoder, "", r#"{"fPort":9}"#, r#"{"fPort":9}"#),
+        (ts013, Function::DecodeDownlink, "B", "", "[66]"),
+        (ts013, Function::NormalizeUplink, r#"{"a":1}"#, "", r#"{"data":{"a":1}}"#),
+        (v2, Function::Decoder, "A", "", "undefined"),
+        (v2, Function::Converter, "7", "", "[7,2,7]"),
+        (v2, Function::Validator, "{}", "", r#""odd""#),
+        (v2, Function::Encoder, r#"{"a":1}"#, "", r#"[{"a":1},2,{"a":1}]"#),
+        (chirpstack3, Function::Decoder, "A", r#"{"v":1}"#, r#"[2,[65],{"v":1}]"#),
+        (chirpstack3, Function::Encoder, "{}", "", "[2,{},{}]"),
+    ] {
+        let returned = attempt(text, function, payload, extra).unwrap().unwrap_or("undefined".to_owned());
+        assert_eq!(returned, expected, "{function:?} of {text}");
+    }
+}
+
+#[test]
+fn a_trial_of_what_is_not_there_or_of_nonsense_fails() {
+    let encoder = "function Encoder() { throw new Error('x'); }";
+    let failure = |function, payload, extra| attempt(encoder, function, payload, extra).unwrap_err();
+    let missing = failure(Function::Decoder, "", "");
+    assert_eq!((missing.slot, missing.kind), (Slot::Decoder, Kind::Syntax));
+    let thrown = failure(Function::Encoder, "{}", "");
+    assert_eq!((thrown.slot, thrown.kind, thrown.line), (Slot::Encoder, Kind::Thrown, Some(1)));
+    assert_eq!(failure(Function::Encoder, "{", "").kind, Kind::Output);
+    assert_eq!(failure(Function::Encoder, &"[".repeat(40), "").kind, Kind::Output);
+}
+
+#[test]
+fn a_whole_text_needs_one_function_of_any_kind() {
+    let engine = Rig::new().engine;
+    let failure = engine.load(&Sources::whole("var nothing;")).unwrap_err();
+    assert!(failure.message.contains("`decodeUplink`") && failure.message.contains("`Encode`"), "{failure}");
+    assert!(engine.load(&Sources::whole("function normalizeUplink() {}")).is_ok());
+}
+
+#[test]
+fn a_text_that_is_decoder_and_encoder_is_evaluated_once() {
+    let text = "var evaluations = (globalThis.evaluations || 0) + 1;
+        function decodeUplink(i) { return { data: { n: evaluations } }; }
+        function encodeDownlink(i) { if (i.data.bad) throw new Error('bad'); return { bytes: [evaluations] }; }";
+    let mut rig = Rig::new();
+    let twice = Sources { encoder: text.to_owned(), ..sources(Slot::Decoder, text) };
+    let functions = rig.load(&twice);
+    assert_eq!(fields(&rig.sandbox.call(&functions, &call(Entry::Uplink, b"x"))), r#"{"n":1}"#);
+    let encoded = rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, b"{}")).result;
+    assert!(matches!(encoded, Ok(Value::Bytes { bytes, .. }) if bytes == [1]));
+    let failure = rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, br#"{"bad":1}"#)).result.unwrap_err();
+    assert_eq!((failure.slot, failure.line), (Slot::Encoder, Some(3)), "{failure}");
+}
+
+#[test]
+fn converters_and_validators_combine_with_any_dialect() {
+    let steps = Sources {
+        converter: "function Converter(f) { f.c = 1; return f; }".to_owned(),
+        dialect: Some(Dialect::Ts013),
+        ..sources(Slot::Decoder, "function decodeUplink() { return { data: { d: 1 } }; }")
+    };
+    assert_eq!(uplink(&steps, b"x").0, r#"{"d":1,"c":1}"#);
 }
 
 #[test]

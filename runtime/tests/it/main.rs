@@ -6,5 +6,6 @@ mod dialects;
 mod hostile;
 mod isolation;
 mod limits;
+mod limits_of_output;
 mod pool;
 mod rig;

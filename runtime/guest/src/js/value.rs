@@ -109,6 +109,24 @@ impl Value {
         unsafe { qjs::JS_GetTypedArrayType(self.raw) >= 0 }
     }
 
+    /// A copy of the bytes of a `Uint8Array` or a subclass of it.
+    pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
+        let mut length: qjs::size_t = 0;
+        // SAFETY: the value is live; no script runs that could change the bytes until they are copied.
+        unsafe {
+            if qjs::JS_GetTypedArrayType(self.raw) != qjs::JSTypedArrayEnum_JS_TYPED_ARRAY_UINT8 as c_int {
+                return None;
+            }
+            let start = qjs::JS_GetUint8Array(self.realm.raw(), &raw mut length, self.raw);
+            if start.is_null() {
+                // Its memory is gone. What was thrown is nobody's business.
+                drop(self.realm.thrown());
+                return None;
+            }
+            Some(std::slice::from_raw_parts(start, length as usize).to_vec())
+        }
+    }
+
     /// Whether it is a promise.
     pub(crate) fn is_promise(&self) -> bool {
         // SAFETY: the value is live.
@@ -165,6 +183,34 @@ impl Value {
         // SAFETY: the value is live; the call takes over the reference of the other.
         let status = unsafe { qjs::JS_SetProperty(self.realm.raw(), self.raw, name.0, value.into_raw()) };
         if status < 0 { Err(self.realm.thrown()) } else { Ok(()) }
+    }
+
+    /// Gives an object that has the prototype of its class in one of `realms` that of its class in `realm`; false if it
+    /// was no such object, or is at home there already.
+    pub(crate) fn move_home(&self, realms: &[Realm], realm: Realm) -> bool {
+        if self.is_proxy() {
+            return false;
+        }
+        // SAFETY: the value is live, and no proxy, so nothing runs.
+        let prototype = self.realm.own(unsafe { qjs::JS_GetPrototype(self.realm.raw(), self.raw) });
+        let home = self.class_prototype(realm);
+        let is_foreign = |other: &Realm| self.class_prototype(*other).raw == prototype.raw;
+        if prototype.raw == home.raw || !realms.iter().any(is_foreign) {
+            return false;
+        }
+        // SAFETY: both values are live.
+        let status = unsafe { qjs::JS_SetPrototype(self.realm.raw(), self.raw, home.raw) };
+        if status < 0 {
+            // Frozen. What was thrown is nobody's business.
+            drop(self.realm.thrown());
+        }
+        status > 0
+    }
+
+    /// The prototype that objects of the same class have in `realm`.
+    fn class_prototype(&self, realm: Realm) -> Value {
+        // SAFETY: the class of a live value is a class of the one runtime.
+        realm.own(unsafe { qjs::JS_GetClassProto(realm.raw(), self.class()) })
     }
 
     /// Adds the property `name`: writable, configurable, not listed.
