@@ -18,56 +18,62 @@ pub(crate) struct Function {
     pub(crate) globals: Untouched,
 }
 
-/// An expression that gives a function if the text defines one of this name, in whichever way.
-macro_rules! candidates {
-    ($($dialect:ident $name:literal),*) => {
-        &[$((
-            Dialect::$dialect,
-            $name,
-            match CStr::from_bytes_with_nul(concat!("typeof ", $name, "==='function'?", $name, ":null\0").as_bytes()) {
-                Ok(expression) => expression,
-                Err(_) => c"null",
-            },
-        )),*]
+/// The names of all functions, and an expression that gives an array of those that a text defines, in whichever way, or
+/// exports. Where a text defines several for one purpose, the first counts.
+macro_rules! names {
+    ($($which:ident $dialect:ident $name:literal),* $(,)?) => {
+        const NAMES: &[(wire::Function, Dialect, &str)] = &[$((wire::Function::$which, Dialect::$dialect, $name)),*];
+        const DEFINED: &str = concat!("[", $(
+            "typeof ", $name, "==='function'?", $name,
+            ":typeof module==='object'&&typeof module?.exports?.", $name, "==='function'?module.exports.", $name,
+            ":typeof exports==='object'&&typeof exports?.", $name, "==='function'?exports.", $name, ":null,",
+        )* "]\0");
     };
 }
 
-type Candidate = (Dialect, &'static str, &'static CStr);
-
-/// The names of a function; where a text defines several, the first counts.
-fn candidates(which: wire::Function) -> &'static [Candidate] {
-    use wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
-    const DECODER: &[Candidate] = candidates!(Ts013 "decodeUplink", V2 "Decoder", ChirpStack3 "Decode");
-    const CONVERTER: &[Candidate] = candidates!(V2 "Converter");
-    const VALIDATOR: &[Candidate] = candidates!(V2 "Validator");
-    const ENCODER: &[Candidate] = candidates!(Ts013 "encodeDownlink", V2 "Encoder", ChirpStack3 "Encode");
-    const DECODE_DOWNLINK: &[Candidate] = candidates!(Ts013 "decodeDownlink");
-    const NORMALIZE_UPLINK: &[Candidate] = candidates!(Ts013 "normalizeUplink");
-    match which {
-        Decoder => DECODER,
-        Converter => CONVERTER,
-        Validator => VALIDATOR,
-        Encoder => ENCODER,
-        DecodeDownlink => DECODE_DOWNLINK,
-        NormalizeUplink => NORMALIZE_UPLINK,
-    }
+names! {
+    Decoder Ts013 "decodeUplink",
+    Decoder V2 "Decoder",
+    Decoder ChirpStack3 "Decode",
+    Converter V2 "Converter",
+    Validator V2 "Validator",
+    Encoder Ts013 "encodeDownlink",
+    Encoder V2 "Encoder",
+    Encoder ChirpStack3 "Encode",
+    DecodeDownlink Ts013 "decodeDownlink",
+    NormalizeUplink Ts013 "normalizeUplink",
 }
 
-impl Function {
-    /// Finds a function in the text that was evaluated in `realm`, of `dialect` if one is named.
-    pub(crate) fn find(realm: Realm, which: wire::Function, dialect: Option<Dialect>) -> Result<Option<Self>, Thrown> {
-        for (candidate, _, expression) in candidates(which) {
-            if dialect.is_none_or(|dialect| fits(dialect, *candidate, which)) {
-                let code = realm.value_of(expression)?;
+/// The functions that a text defines.
+pub(crate) struct Definitions(Value);
+
+impl Definitions {
+    /// Those of the text that was evaluated in `realm`.
+    pub(crate) fn of(realm: Realm) -> Result<Self, Thrown> {
+        const EXPRESSION: &CStr = match CStr::from_bytes_with_nul(DEFINED.as_bytes()) {
+            Ok(expression) => expression,
+            Err(_) => c"[]",
+        };
+        realm.value_of(EXPRESSION).map(Self)
+    }
+
+    /// The one for a purpose, of `dialect` if one is named.
+    pub(crate) fn find(&self, which: wire::Function, dialect: Option<Dialect>) -> Result<Option<Function>, Thrown> {
+        for (index, (named, candidate, _)) in NAMES.iter().enumerate() {
+            if *named == which && dialect.is_none_or(|dialect| fits(dialect, *candidate, which)) {
+                let code = self.0.at(index as u32)?;
                 if code.is_function() {
-                    let (slot, receiver) = (Self::slot_of(which), realm.undefined());
-                    return Ok(Some(Self { slot, dialect: *candidate, code, receiver, globals: Untouched::default() }));
+                    let (slot, receiver) = (Function::slot_of(which), code.realm().undefined());
+                    let globals = Untouched::default();
+                    return Ok(Some(Function { slot, dialect: *candidate, code, receiver, globals }));
                 }
             }
         }
         Ok(None)
     }
+}
 
+impl Function {
     /// The slot that is blamed for what a function does.
     pub(crate) fn slot_of(which: wire::Function) -> Slot {
         use wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
@@ -81,12 +87,9 @@ impl Function {
 
     /// What a text should have defined, in words.
     pub(crate) fn expected(any_of: &[wire::Function], dialect: Option<Dialect>) -> String {
-        let names: Vec<String> = any_of
-            .iter()
-            .flat_map(|which| candidates(*which).iter().map(move |candidate| (*which, candidate)))
-            .filter(|(which, candidate)| dialect.is_none_or(|dialect| fits(dialect, candidate.0, *which)))
-            .map(|(_, candidate)| format!("`{}`", candidate.1))
-            .collect();
+        let fits = |candidate: &Dialect, which| dialect.is_none_or(|dialect| fits(dialect, *candidate, which));
+        let is_meant = |(which, candidate, _): &&(_, _, _)| any_of.contains(which) && fits(candidate, *which);
+        let names: Vec<String> = NAMES.iter().filter(is_meant).map(|(.., name)| format!("`{name}`")).collect();
         let names = if names.is_empty() { "any function of that dialect".to_owned() } else { names.join(", ") };
         format!("defines no function that fits; expected one named {names}")
     }

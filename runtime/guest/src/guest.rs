@@ -124,9 +124,17 @@ fn prepare(realm: Realm) -> Result<(), Thrown> {
     module.set(realm.atom("exports"), exports.share(realm))?;
     realm.global().define(realm.atom("module"), module)?;
     realm.global().define(realm.atom("exports"), exports)?;
+    realm.value_of(MEND)?;
     realm.value_of(WARM)?;
     Ok(())
 }
+
+/// `BigInt.asUintN` of QuickJS 0.15 gives back a negative number where bits fill whole words.
+const MEND: &CStr = c"Object.defineProperty(BigInt, 'asUintN', {
+    value: { asUintN(bits, value) { return value & ((1n << BigInt(bits)) - 1n); } }.asUintN,
+    writable: true,
+    configurable: true,
+})";
 
 /// Built-ins come to life when they are first looked up; looking here, every one of them lies in the image.
 const WARM: &CStr = c"(function () {

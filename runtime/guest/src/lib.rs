@@ -4,6 +4,7 @@ mod adopt;
 #[path = "../../src/bounds.rs"]
 #[allow(dead_code, reason = "compiled into the host as well, which writes what the guest reads")]
 mod bounds;
+mod builtins;
 mod call;
 mod clock;
 mod dialect;

@@ -1,7 +1,8 @@
 //! Evaluates the function texts and finds what they define.
 
 use crate::bounds::Bounds;
-use crate::dialect::Function;
+use crate::builtins;
+use crate::dialect::{Definitions, Function};
 use crate::failure::Failure;
 use crate::globals::{Globals, Untouched};
 use crate::guest::{Functions, Guest};
@@ -67,6 +68,7 @@ impl Text<'_> {
         let text =
             CString::new(text).map_err(|_| Failure::new(home, kind, "contains a zero byte, which no script may"))?;
         self.guest.enter(home);
+        self.fine(builtins::install(self.realm(), text.as_bytes()))?;
         let globals = self.fine(Globals::place(self.guest, self.realm()))?;
         match self.realm().run(&text, Guest::file(home)) {
             Evaluation::Done => {}
@@ -91,8 +93,9 @@ impl Text<'_> {
     /// What the text defines of what it is for.
     fn find(&self) -> Result<Functions, Failure> {
         let mut found = Functions::default();
+        let definitions = self.fine(Definitions::of(self.realm()))?;
         for which in ALL {
-            found[which as usize] = self.fine(self.look_up(which, &found))?;
+            found[which as usize] = self.fine(self.look_up(&definitions, which, &found))?;
         }
         let lacks =
             |which: &wire::Function| self.slots != WHOLE && self.fills(*which) && found[*which as usize].is_none();
@@ -107,7 +110,12 @@ impl Text<'_> {
     }
 
     /// Finds one function, if it is one that the text is for. What only TS013 has counts beside another of TS013.
-    fn look_up(&self, which: wire::Function, found: &Functions) -> Result<Option<Function>, Thrown> {
+    fn look_up(
+        &self,
+        definitions: &Definitions,
+        which: wire::Function,
+        found: &Functions,
+    ) -> Result<Option<Function>, Thrown> {
         let is_beside = |slot: Slot| found[slot as usize].as_ref().is_some_and(|other| other.dialect == Dialect::Ts013);
         let is_for = match which {
             _ if self.slots == WHOLE => true,
@@ -115,7 +123,7 @@ impl Text<'_> {
             NormalizeUplink => is_beside(Slot::Decoder),
             _ => self.fills(which),
         };
-        if is_for { Function::find(self.realm(), which, self.dialect) } else { Ok(None) }
+        if is_for { definitions.find(which, self.dialect) } else { Ok(None) }
     }
 
     fn fills(&self, which: wire::Function) -> bool {

@@ -107,6 +107,11 @@ impl Realm {
         self.own(qjs::JS_UNDEFINED)
     }
 
+    /// The value `null`.
+    pub(crate) fn null(self) -> Value {
+        self.own(qjs::JS_NULL)
+    }
+
     /// A number.
     pub(crate) fn number(self, value: f64) -> Value {
         self.own(qjs::JS_NewFloat64(value))
@@ -146,6 +151,12 @@ impl Realm {
             *value = number(byte);
         }
         self.array(&values[..bytes.len()])
+    }
+
+    /// A `Uint8Array` with a copy of `bytes`.
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Result<Value, Thrown> {
+        // SAFETY: the pointer and length are those of `bytes`, which the call copies.
+        self.result(unsafe { qjs::JS_NewUint8ArrayCopy(self.raw(), bytes.as_ptr(), bytes.len() as qjs::size_t) })
     }
 
     /// An array of numbers.
