@@ -18,13 +18,17 @@ pub enum Functions {
     ///   {"id": "vendor/model", "script_file": "model.js", "examples": [
     ///     {"port": 2, "bytes_hex": "0110", "expected": {"data": {"on": true}}}]}
     ///
-    /// `script` holds the text itself, `script_file` names a file beside this one. `style` is ts013, v2 or chirpstack3;
-    /// without it the text decides. `kind` of an example is uplink (the default), convert, validate, downlink-encode,
-    /// downlink-decode or uplink-normalize; all but uplink and downlink-decode take `input_obj` in place of `bytes_hex`.
-    /// `expected` is the whole return value, `outcome` may be undefined, throws or timeout; with neither, what comes out is
-    /// shown. `docs/functions.md` tells the rest.
+    /// `script` holds the text itself, `script_file` names a file beside this one.
+    /// `style` is ts013, v2 or chirpstack3; without it the text decides.
     ///
-    /// The exit code is 0 when everything came out as expected, 1 when something did not, 2 when the files are not valid.
+    /// `kind` of an example is uplink (the default), convert, validate, downlink-encode,
+    /// downlink-decode or uplink-normalize. Uplink and downlink-decode take `bytes_hex`,
+    /// the others `input_obj`. `expected` is the whole return value; in its place, `outcome`
+    /// may be undefined, throws or timeout. With neither, what comes out is shown.
+    /// docs/functions.md tells the rest.
+    ///
+    /// The exit code is 0 when everything came out as expected, 1 when something did not,
+    /// and 2 when a file is not valid; then nothing was run.
     #[command(verbatim_doc_comment)]
     Check(Check),
     /// Run functions on one payload and show what comes out

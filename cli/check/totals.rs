@@ -57,17 +57,17 @@ impl Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { codecs, codecs_failed, examples, passed, failed, shown, .. } = self;
-        writeln!(f, "{codecs} codecs, {codecs_failed} with failures")?;
-        write!(f, "{examples} examples: {passed} passed, {failed} failed")?;
+        writeln!(f, "codecs: {codecs}, with failures: {codecs_failed}")?;
+        write!(f, "examples: {examples}, passed: {passed}, failed: {failed}")?;
         if *shown > 0 {
-            write!(f, ", {shown} shown")?;
+            write!(f, ", shown: {shown}")?;
         }
         let excluded: Vec<_> = self.excluded.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
         if !excluded.is_empty() {
-            write!(f, ", {} excluded ({})", self.excluded.values().sum::<usize>(), excluded.join(", "))?;
+            write!(f, ", excluded: {} ({})", self.excluded.values().sum::<usize>(), excluded.join(", "))?;
         }
         if let Some(cost) = &self.cost {
-            write!(f, "\nan example: {cost}")?;
+            write!(f, "\nof an example: {cost}")?;
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
     say(if command.json { serde_json::to_string(&totals)? } else { totals.to_string() })?;
     match totals.is_clean() {
         true => Ok(()),
-        false => bail!("{} of {} codecs failed", totals.codecs_failed, totals.codecs),
+        false => bail!("not all came out as expected: {} of {} codecs", totals.codecs_failed, totals.codecs),
     }
 }
 
