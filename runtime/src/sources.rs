@@ -95,7 +95,8 @@ impl Sources {
 
 /// Whether a dialect knows any of `slots`: converters and validators of v2 go with the decoders of all.
 fn has_step(dialect: Dialect, slots: u8) -> bool {
-    Slot::ALL.into_iter().any(|slot| slots & (1 << slot as u8) != 0 && dialect.function_name(slot).is_some())
+    slots == WHOLE
+        || Slot::ALL.into_iter().any(|slot| slots & (1 << slot as u8) != 0 && dialect.function_name(slot).is_some())
 }
 
 /// A SHA-256 that names [`Sources`], or what was loaded from them.
