@@ -420,9 +420,9 @@ fn a_trial_of_what_is_not_there_or_of_nonsense_fails() {
 #[test]
 fn a_whole_text_needs_one_function_of_any_kind() {
     let engine = Rig::new().engine;
-    let failure = engine.load(&Sources::whole("var nothing;")).unwrap_err();
+    let failure = engine.load(&Sources::whole("var nothing;"), engine.limits()).unwrap_err();
     assert!(failure.message.contains("`decodeUplink`") && failure.message.contains("`Encode`"), "{failure}");
-    assert!(engine.load(&Sources::whole("function normalizeUplink() {}")).is_ok());
+    assert!(engine.load(&Sources::whole("function normalizeUplink() {}"), engine.limits()).is_ok());
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn modules_cannot_be_imported_or_written() {
         "var m = import.meta;\nfunction Decoder() { return {}; }",
     ] {
         let sources = Sources { decoder: text.to_owned(), ..Sources::default() };
-        let failure = court.rig.engine.load(&sources).expect_err(text);
+        let failure = court.rig.engine.load(&sources, court.rig.engine.limits()).expect_err(text);
         assert!(super::is(&failure, Slot::Decoder, Kind::Syntax) && failure.line == Some(1), "{failure} in {text}");
     }
 }
