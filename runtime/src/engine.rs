@@ -130,7 +130,7 @@ impl Engine {
         let run = instance.run(self, &Task { errand, request, limits, fuel, deadline });
         let dialects = reply::load(&run.reply?, limits).ok_or_else(|| nonsense(Slot::Decoder))??;
         let about = About { guest: self.guest.digest, hash, dialects, fuel: run.fuel };
-        let module = Module::between(&self.guest.memory, instance.memory(), &about, self.kept.key())
+        let module = Module::between(&self.guest, instance.memory(), &about, self.kept.key())
             .map_err(|error| no_room(Slot::Decoder, &error))?;
         let (kept, kept_max) = (module.changed_bytes(), limits.kept_bytes_max);
         let functions = Functions::new(module, Arc::clone(limits));
@@ -148,17 +148,11 @@ impl Engine {
         limits: &Arc<Limits>,
         meant: Option<SourcesHash>,
     ) -> Result<Functions, ModuleError> {
-        // Cheaper than a page of 4 KiB has no module that changes it: a longer one is not worth its seal.
-        within(bytes.len(), limits.kept_bytes_max.saturating_mul(2))?;
-        let module = Module::read(bytes, self.kept.key())?;
-        if module.about().guest != self.guest.digest || module.memory_bytes() < self.guest.memory.len() {
-            return Err(ModuleError::OtherGuest);
-        }
+        let module = Module::read(bytes, self.kept.key(), limits)?;
+        module.check_fits(&self.guest, limits)?;
         if meant.is_some_and(|hash| hash != module.about().hash) {
             return Err(ModuleError::OtherFunctions);
         }
-        within(module.changed_bytes(), limits.kept_bytes_max)?;
-        within(module.memory_bytes(), limits.memory_bytes_max)?;
         Ok(Functions::new(module, Arc::clone(limits)))
     }
 
@@ -208,10 +202,6 @@ fn check_lengths(sources: &Sources, limits: &Limits) -> Result<(), Failure> {
         let bytes = sources.text(slot).len();
         Err(Failure::new(slot, Kind::Syntax, format!("it is {bytes} bytes long, {bytes_max} are allowed")))
     })
-}
-
-fn within(bytes: usize, bytes_max: usize) -> Result<(), ModuleError> {
-    if bytes > bytes_max { Err(ModuleError::TooLarge { bytes, bytes_max }) } else { Ok(()) }
 }
 
 /// What `Mapping` and `Guest` rely on, and nothing that costs without need.

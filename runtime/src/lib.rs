@@ -40,6 +40,8 @@ pub use error::{Error, ModuleError};
 pub use failure::Failure;
 pub use functions::Functions;
 pub use limits_change::LimitsChange;
+#[doc(hidden)]
+pub use module::is_module;
 pub use pool::Pool;
 pub use queue::{Asker, Busy, Urgency};
 pub use reset::Reset;

@@ -8,7 +8,9 @@ mod read;
 mod write;
 
 use crate::error::ModuleError;
+use crate::guest::Guest;
 use crate::seal::{SEAL_BYTES, SealKey};
+use crate::settings::Limits;
 use crate::sources::SourcesHash;
 use crate::wire::Dialect;
 
@@ -52,17 +54,19 @@ struct Place {
 }
 
 impl Module {
-    /// Writes down how `memory` differs from `first`: whole pages both, `first` being no longer.
-    pub(crate) fn between(first: &[u8], memory: &[u8], about: &About, key: &SealKey) -> Result<Self, ModuleError> {
-        let mut bytes = write::body(first, memory, about);
+    /// Writes down how `memory`, which is whole Wasm pages, differs from the first one of `guest`.
+    pub(crate) fn between(guest: &Guest, memory: &[u8], about: &About, key: &SealKey) -> Result<Self, ModuleError> {
+        let mut bytes = write::body(guest, memory, about);
         let seal = key.seal(&bytes);
         bytes.extend_from_slice(SEAL_HEADER);
         bytes.extend_from_slice(&seal);
-        Self::read(bytes.into(), key)
+        Self::parse(bytes.into())
     }
 
     /// Reads a module that was kept somewhere, and trusts nothing of it that its seal does not prove.
-    pub(crate) fn read(bytes: Box<[u8]>, key: &SealKey) -> Result<Self, ModuleError> {
+    pub(crate) fn read(bytes: Box<[u8]>, key: &SealKey, limits: &Limits) -> Result<Self, ModuleError> {
+        // Segments take less than twice the pages that they change: a longer module is not worth proving.
+        within(bytes.len(), limits.kept_bytes_max.saturating_mul(2))?;
         let (body, seal) = split(&bytes).ok_or(ModuleError::Damaged("it does not end in a seal"))?;
         key.check(body, seal)?;
         Self::parse(bytes)
@@ -73,6 +77,15 @@ impl Module {
         let (body, _) = split(&bytes).ok_or(ModuleError::Damaged("it does not end in a seal"))?;
         let read::Parts { about, memory_bytes, pages, data_end } = read::body(body)?;
         Ok(Self { about, memory_bytes, pages, data_end, bytes })
+    }
+
+    /// Checks that it goes over the first memory of `guest`, and that it needs no more than `limits` allow.
+    pub(crate) fn check_fits(&self, guest: &Guest, limits: &Limits) -> Result<(), ModuleError> {
+        if self.about.guest != guest.digest || self.memory_bytes < guest.memory.len() {
+            return Err(ModuleError::OtherGuest);
+        }
+        within(self.changed_bytes(), limits.kept_bytes_max)?;
+        within(self.memory_bytes, limits.memory_bytes_max)
     }
 
     /// The module as it can be kept anywhere.
@@ -132,8 +145,92 @@ impl Page<'_> {
     }
 }
 
+/// Says what is wrong with bytes as a module, whatever their seal: for tests and fuzzing.
+pub fn is_module(bytes: &[u8]) -> Result<(), ModuleError> {
+    let module = Module::parse(bytes.into())?;
+    let mut page = [0; PAGE_BYTES];
+    module.pages().for_each(|changed| changed.lay_over(&mut page));
+    Ok(())
+}
+
+fn within(bytes: usize, bytes_max: usize) -> Result<(), ModuleError> {
+    if bytes > bytes_max { Err(ModuleError::TooLarge { bytes, bytes_max }) } else { Ok(()) }
+}
+
 /// All that is sealed, and the seal.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (rest, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL_BYTES)?)?;
     Some((rest.strip_suffix(SEAL_HEADER)?, seal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::WASM_PAGE_BYTES;
+    use crate::sources::Sources;
+
+    const KEY: [u8; 32] = [7; 32];
+
+    fn about(guest: u8) -> About {
+        About { guest: [guest; 32], hash: Sources::default().hash(), dialects: [None; 4], fuel: 9 }
+    }
+
+    fn guest(digest: u8, memory: &[u8]) -> Guest {
+        Guest { digest: [digest; 32], code: Vec::new(), memory: memory.into(), stage: 0, stack_pointer: 0 }
+    }
+
+    /// A first memory of one Wasm page, and one of two that differs at its edges, in the middle, and throughout a page.
+    fn memories() -> (Vec<u8>, Vec<u8>) {
+        let first: Vec<u8> = (0..WASM_PAGE_BYTES).map(|place| (place % 251) as u8).collect();
+        let mut memory = first.clone();
+        memory.resize(2 * WASM_PAGE_BYTES, 0);
+        for place in [0, 1, 9, 30, PAGE_BYTES - 1, PAGE_BYTES, 2 * WASM_PAGE_BYTES - 1] {
+            memory[place] ^= 0xff;
+        }
+        memory[3 * PAGE_BYTES..4 * PAGE_BYTES].fill(1);
+        memory[5 * PAGE_BYTES..6 * PAGE_BYTES].iter_mut().step_by(20).for_each(|byte| *byte ^= 1);
+        (first, memory)
+    }
+
+    #[test]
+    fn laid_over_the_first_memory_it_gives_back_the_other() {
+        let (first, memory) = memories();
+        let module = Module::between(&guest(1, &first), &memory, &about(1), &SealKey::new(&KEY)).unwrap();
+        let mut again = first;
+        again.resize(module.memory_bytes(), 0);
+        for page in module.pages() {
+            page.lay_over((&mut again[page.start..page.start + PAGE_BYTES]).try_into().unwrap());
+        }
+        assert!(again == memory);
+        assert_eq!(module.about(), &about(1));
+        assert_eq!(module.changed_bytes(), 5 * PAGE_BYTES);
+        assert!(module.as_bytes().len() < 3 * PAGE_BYTES, "{}", module.as_bytes().len());
+    }
+
+    #[test]
+    fn a_memory_that_did_not_change_takes_next_to_nothing() {
+        let (first, _) = memories();
+        let module = Module::between(&guest(1, &first), &first, &about(1), &SealKey::new(&KEY)).unwrap();
+        assert_eq!((module.pages().count(), module.memory_bytes()), (0, WASM_PAGE_BYTES));
+        assert!(module.resident_bytes() < 500);
+    }
+
+    #[test]
+    fn what_calls_left_on_the_stack_is_not_kept() {
+        let (first, memory) = memories();
+        let guest = Guest { stack_pointer: 3 * PAGE_BYTES as i32 + 100, ..guest(1, &first) };
+        let module = Module::between(&guest, &memory, &about(1), &SealKey::new(&KEY)).unwrap();
+        assert_eq!(module.pages().next().map(|page| page.start), Some(3 * PAGE_BYTES));
+    }
+
+    #[test]
+    fn it_fits_only_its_own_guest() {
+        let (first, memory) = memories();
+        let module = Module::between(&guest(1, &first), &memory, &about(1), &SealKey::new(&KEY)).unwrap();
+        let limits = Limits::default();
+        assert_eq!(module.check_fits(&guest(1, &first), &limits), Ok(()));
+        assert_eq!(module.check_fits(&guest(2, &first), &limits), Err(ModuleError::OtherGuest));
+        let longer = vec![0; 3 * WASM_PAGE_BYTES];
+        assert_eq!(module.check_fits(&guest(1, &longer), &limits), Err(ModuleError::OtherGuest));
+    }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{ABOUT, About, FORMAT, PAGE_BYTES};
-use crate::guest::WASM_PAGE_BYTES;
+use crate::guest::{Guest, WASM_PAGE_BYTES};
 use crate::wire::Writer;
 
 /// A segment costs about as many bytes as this, so runs that are nearer to each other become one.
@@ -12,12 +12,12 @@ const GAP_BYTES: usize = 8;
 const RUNS_MAX: usize = 64;
 
 /// All of a module but its seal.
-pub(super) fn body(first: &[u8], memory: &[u8], about: &About) -> Vec<u8> {
+pub(super) fn body(guest: &Guest, memory: &[u8], about: &About) -> Vec<u8> {
     let mut module = b"\0asm\x01\0\0\0".to_vec();
     let mut size = vec![1, 0];
     unsigned(&mut size, memory.len() / WASM_PAGE_BYTES);
     section(&mut module, 5, &size);
-    section(&mut module, 11, &data(first, memory));
+    section(&mut module, 11, &data(guest, memory));
     let mut name_and_content = Vec::new();
     unsigned(&mut name_and_content, ABOUT.len());
     name_and_content.extend_from_slice(ABOUT.as_bytes());
@@ -40,12 +40,14 @@ fn describe(about: &About) -> Writer {
 }
 
 /// The content of the data section.
-fn data(first: &[u8], memory: &[u8]) -> Vec<u8> {
+fn data(guest: &Guest, memory: &[u8]) -> Vec<u8> {
     const ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
     let (mut count, mut segments) = (0, Vec::new());
-    for (number, page) in memory.chunks_exact(PAGE_BYTES).enumerate() {
+    // Below lies the stack: what calls left there, none of the next will read.
+    let stack_pages = usize::try_from(guest.stack_pointer).unwrap_or(0) / PAGE_BYTES;
+    for (number, page) in memory.chunks_exact(PAGE_BYTES).enumerate().skip(stack_pages) {
         let start = number * PAGE_BYTES;
-        let before = first.get(start..start + PAGE_BYTES).unwrap_or(&ZEROS);
+        let before = guest.memory.get(start..start + PAGE_BYTES).unwrap_or(&ZEROS);
         if page == before {
             continue;
         }

@@ -1,12 +1,14 @@
-//! The compiled guest on disk.
+//! The compiled guest and loaded functions on disk.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use airlock_runtime::{Engine, Settings, Slot};
+use airlock_runtime::{Engine, Functions, Settings, Slot};
 
-use crate::rig::{Rig, settings};
+use crate::rig::{Rig, fields, settings};
+
+const TEXT: &str = "function Decoder(bytes) { return { sum: bytes[0] + bytes[1] }; }";
 
 fn start(dir: &Path) -> Rig {
     let rig = Rig::of(Engine::new(&Settings { cache_dir: Some(dir.to_owned()), ..settings() }).unwrap());
@@ -51,4 +53,89 @@ fn the_compiled_guest_is_kept_and_trusted_only_unharmed() {
 fn a_folder_that_cannot_be_written_stops_nothing() {
     let file = tempfile::NamedTempFile::new().unwrap();
     start(&file.path().join("below a file"));
+}
+
+/// An engine that keeps functions in `dir`, and what it makes of `TEXT`.
+fn load(dir: &Path, bytes_max: u64) -> (Rig, Functions) {
+    let settings = Settings { cache_dir: Some(dir.to_owned()), cache_bytes_max: bytes_max, ..settings() };
+    let rig = Rig::of(Engine::new(&settings).unwrap());
+    let functions = rig.load_in(Slot::Decoder, TEXT);
+    (rig, functions)
+}
+
+/// The kept function sets, with the number that tells each from another of the same name.
+fn modules(dir: &Path) -> Vec<(PathBuf, u64)> {
+    let paths = fs::read_dir(dir.join("functions")).unwrap().map(|entry| entry.unwrap().path());
+    let modules = paths.filter(|path| path.extension().is_some_and(|extension| extension == "wasm"));
+    modules.map(|path| (path.clone(), fs::metadata(path).unwrap().ino())).collect()
+}
+
+#[test]
+fn loaded_functions_outlive_the_engine() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, first) = load(dir.path(), 1 << 20);
+    let kept = modules(dir.path());
+    assert_eq!(kept.len(), 1);
+    assert_eq!(fs::read(&kept[0].0).unwrap(), first.as_module());
+    assert_eq!(fs::metadata(&kept[0].0).unwrap().permissions().mode() & 0o777, 0o600);
+    let (mut rig, second) = load(dir.path(), 1 << 20);
+    assert_eq!(modules(dir.path()), kept, "it is read, not written again");
+    assert_eq!(second.as_module(), first.as_module());
+    assert_eq!(fields(&rig.decode(&second, &[2, 3])), r#"{"sum":5}"#);
+}
+
+#[test]
+fn kept_functions_that_were_harmed_are_loaded_anew() {
+    let harms: [(&str, fn(&Path)); 6] = [
+        ("a flipped bit", |file| {
+            let mut bytes = fs::read(file).unwrap();
+            bytes[100] ^= 1;
+            fs::write(file, bytes).unwrap();
+        }),
+        ("cut off", |file| {
+            let bytes = fs::read(file).unwrap();
+            fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("empty", |file| fs::write(file, b"").unwrap()),
+        ("far too long", |file| fs::write(file, vec![0; 20 << 20]).unwrap()),
+        ("a new key", |file| fs::remove_file(file.with_file_name("key")).unwrap()),
+        ("a key that others can read", |file| {
+            fs::set_permissions(file.with_file_name("key"), Permissions::from_mode(0o640)).unwrap();
+        }),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    load(dir.path(), 1 << 20);
+    for (harm, apply) in harms {
+        let kept = modules(dir.path());
+        apply(&kept[0].0);
+        let (mut rig, functions) = load(dir.path(), 1 << 20);
+        assert_eq!(fields(&rig.decode(&functions, &[2, 3])), r#"{"sum":5}"#, "{harm}");
+        assert_eq!(fs::read(&kept[0].0).unwrap(), functions.as_module(), "{harm}");
+    }
+}
+
+#[test]
+fn functions_under_the_name_of_others_are_not_taken_for_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (rig, functions) = load(dir.path(), 1 << 20);
+    let (place, _) = modules(dir.path())[0].clone();
+    let evil = rig.load_in(Slot::Decoder, "function Decoder() { return { evil: true }; }");
+    fs::write(&place, evil.as_module()).unwrap();
+    let (mut rig, again) = load(dir.path(), 1 << 20);
+    assert_eq!(fields(&rig.decode(&again, &[2, 3])), r#"{"sum":5}"#);
+    assert_eq!(fs::read(&place).unwrap(), functions.as_module());
+}
+
+#[test]
+fn kept_functions_have_a_bound_and_the_oldest_go_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let (rig, first) = load(dir.path(), 40_000);
+    let bytes = || modules(dir.path()).iter().map(|(path, _)| fs::metadata(path).unwrap().len()).sum::<u64>();
+    let oldest = modules(dir.path())[0].0.clone();
+    assert!(bytes() == first.as_module().len() as u64);
+    for number in 0..40 {
+        rig.load_in(Slot::Decoder, &format!("{TEXT} var n = {number};"));
+        assert!(bytes() <= 40_000, "{} after {number}", bytes());
+    }
+    assert!(!oldest.exists() && modules(dir.path()).len() > 2);
 }

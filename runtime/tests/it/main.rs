@@ -3,10 +3,12 @@
 
 mod builtins;
 mod cache;
+mod cold;
 mod dialects;
 mod hostile;
 mod isolation;
 mod limits;
 mod limits_of_output;
+mod module;
 mod pool;
 mod rig;

@@ -1,0 +1,37 @@
+//! What many applications cost: memory for each while it is idle, the first message of one that is not hot, thousands
+//! that take turns, and saving functions until they can run.
+//!
+//! `AIRLOCK_CORPUS` names a folder of codecs (`docs/functions.md` tells their form); without it they are our own. Each
+//! application gets a codec and a comment of its own, so that no two are the same.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+mod codecs;
+mod many;
+mod one;
+mod table;
+
+use std::sync::Arc;
+
+use runtime::{Engine, Settings};
+
+use crate::table::Table;
+
+/// Applications that take turns.
+const APPLICATIONS: usize = 10_000;
+
+/// An engine that keeps nothing on disk, with so many hot function sets on each worker.
+fn engine(hot_max: usize) -> Arc<Engine> {
+    Arc::new(Engine::new(&Settings { hot_max, hot_after: 1, ..Settings::default() }).unwrap())
+}
+
+fn main() {
+    let codecs = codecs::read();
+    let mut table = Table::default();
+    println!("{} codecs, {APPLICATIONS} applications", codecs.len());
+    one::idle(&mut table, &codecs);
+    one::saving(&mut table, &codecs);
+    one::spread(&mut table, &codecs);
+    many::on_one_thread(&mut table, &codecs);
+    many::in_the_handler(&mut table, &codecs);
+    table.print();
+}

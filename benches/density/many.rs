@@ -1,0 +1,127 @@
+//! Thousands of applications that take turns.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use handler::application::{Application, Functions as Texts};
+use handler::frame::Payload;
+use handler::payload::{Payloads, Verdict};
+use handler::{Loading, Settings as HandlerSettings};
+use runtime::{Engine, Functions, Pool, Sandbox, Settings, Urgency};
+use types::Timestamp;
+
+use crate::codecs::Codec;
+use crate::one::check;
+use crate::table::{Table, mean, microseconds, quantile, resident_mib};
+use crate::{APPLICATIONS, engine};
+
+/// Applications that keep a worker hot.
+const HOT: usize = 32;
+/// Messages in flight.
+const ROUND: usize = 64;
+
+/// Without queues and threads: only what changing from one function set to another costs.
+pub(crate) fn on_one_thread(table: &mut Table, codecs: &[Codec]) {
+    let hot = hot_times(codecs);
+    let engine = engine(0);
+    let start = Instant::now();
+    let functions: Vec<Functions> = (0..APPLICATIONS)
+        .map(|number| engine.load(&codecs[number % codecs.len()].sources(number), engine.limits()).unwrap())
+        .collect();
+    let each = microseconds(start.elapsed()) / APPLICATIONS as f64;
+    table.add("loading: mean", format!("{:.2} ms", each / 1000.0), "");
+    let mut sandbox = engine.sandbox();
+    turns(&mut sandbox, codecs, &functions[..1000]);
+    let mut times = turns(&mut sandbox, codecs, &functions);
+    let figures =
+        format!("{:.1}, {:.1}, {:.1} µs", quantile(&mut times, 0.5), mean(&times), quantile(&mut times, 0.99));
+    table.add("message of an application that is not hot, after 9,999 others: median, mean, 99%", figures, "≤ 60 µs");
+    let figures = format!("{:.2}", hot / mean(&times));
+    table.add("throughput of 10,000 applications that take turns ÷ hot, one thread", figures, "≥ 0.5");
+}
+
+/// µs per message, the mean over all codecs, when each is hot.
+fn hot_times(codecs: &[Codec]) -> f64 {
+    let engine = engine(1);
+    let best = codecs.iter().map(|codec| {
+        let functions = engine.load(&codec.sources(0), engine.limits()).unwrap();
+        let mut sandbox = engine.sandbox();
+        let mut times: Vec<f64> =
+            (0..100).map(|_| microseconds(sandbox.call(&functions, &codec.call).elapsed)).collect();
+        quantile(&mut times[20..], 0.5)
+    });
+    mean(&best.collect::<Vec<f64>>())
+}
+
+fn turns(sandbox: &mut Sandbox, codecs: &[Codec], functions: &[Functions]) -> Vec<f64> {
+    let calls = functions.iter().zip(codecs.iter().cycle());
+    calls
+        .map(|(functions, codec)| {
+            let report = sandbox.call(functions, &codec.call);
+            check(&report);
+            microseconds(report.elapsed)
+        })
+        .collect()
+}
+
+/// As the handler does it: queues, workers, and no more memory for loaded functions than the setting allows.
+pub(crate) fn in_the_handler(table: &mut Table, codecs: &[Codec]) {
+    let applications: Vec<(Application, Payload)> =
+        (0..APPLICATIONS).map(|number| application(&codecs[number % codecs.len()], number)).collect();
+    let applications = Arc::new(applications);
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut hot = 0.0;
+    for (what, bytes_max, count) in [
+        ("hot", 1 << 30, HOT),
+        ("10,000 in turn", 1 << 30, APPLICATIONS),
+        ("10,000 in turn, a tenth of them fits", 64 << 20, APPLICATIONS),
+    ] {
+        let before = resident_mib();
+        let settings = Settings { cache_dir: Some(dir.path().into()), ..Settings::default() };
+        let loading = Loading { bytes_max, ..Loading::default() };
+        let pool = Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap();
+        let handler = HandlerSettings { loading, ..HandlerSettings::default() };
+        let payloads = Arc::new(Payloads::new(pool, &handler).unwrap());
+        // Once for loading, and once more for what the workers and the allocator need.
+        for _ in 0..2 {
+            tokio.block_on(serve(&payloads, &applications, 0..count));
+        }
+        let messages = APPLICATIONS.max(count);
+        let start = Instant::now();
+        tokio.block_on(serve(&payloads, &applications, (0..messages).map(|number| number % count)));
+        let each = microseconds(start.elapsed()) / messages as f64;
+        let grown = resident_mib() - before;
+        hot = if count == HOT { each } else { hot };
+        let figures = format!("{each:.1} µs, {:.2} of hot, {grown:.0} MiB of {}", hot / each, bytes_max >> 20);
+        table.add(&format!("handler, {what}: per message, throughput, resident memory of the bound"), figures, "≥ 0.5");
+    }
+}
+
+fn application(codec: &Codec, number: usize) -> (Application, Payload) {
+    let mut application = Application::new(format!("application-{number}").parse().unwrap());
+    application.payload_format = "custom".to_owned();
+    application.functions = Texts { decoder: codec.text(number), ..Texts::default() };
+    let port = u32::from(codec.call.port);
+    (application, Payload::dry(Some(codec.call.payload.clone()), port, Timestamp::from_millis(1)).unwrap())
+}
+
+async fn serve(
+    payloads: &Arc<Payloads>,
+    applications: &Arc<Vec<(Application, Payload)>>,
+    numbers: impl Iterator<Item = usize>,
+) {
+    let mut round = tokio::task::JoinSet::new();
+    for number in numbers {
+        if round.len() >= ROUND {
+            round.join_next().await.unwrap().unwrap();
+        }
+        let (payloads, applications) = (payloads.clone(), applications.clone());
+        round.spawn(async move {
+            let (application, payload) = &applications[number];
+            let decoded = payloads.decode(application, payload, Urgency::Live).await.unwrap();
+            assert!(decoded.verdict != Verdict::Unconverted, "{decoded:?}");
+        });
+    }
+    round.join_all().await;
+}
