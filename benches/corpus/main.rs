@@ -1,0 +1,137 @@
+//! What a message costs in a fresh sandbox, codec by codec, against other ways to run the same codec.
+//!
+//! | way | what it is |
+//! |---|---|
+//! | fresh | ours, an application that is hot: everything on |
+//! | guest | the part of it that is spent inside the sandbox |
+//! | three | ours, with a converter and a validator |
+//! | unmetered | ours with the guest in `AIRLOCK_GUEST`, made by `runtime/guest/build.sh --unmetered FILE` |
+//! | warm | QuickJS in this process, one context for all messages: isolates nothing |
+//! | runtime | QuickJS in this process, a new runtime and the source for every message |
+//! | buffer | the same, and the `Buffer` polyfill in `AIRLOCK_POLYFILL` each time |
+//! | node | Node's `vm`, a new context and a time limit for every message |
+//!
+//! The codecs are the records in `AIRLOCK_CORPUS`, or our own. `AIRLOCK_WAYS=fresh,warm` measures only these,
+//! `AIRLOCK_ROUNDS` sets how often, `AIRLOCK_TSV` names a file for the figures of each codec.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod codecs;
+mod native;
+mod node;
+mod ours;
+mod rounds;
+mod table;
+
+use std::{env, fs};
+
+use codecs::Codec;
+use native::Warm;
+use node::Node;
+use ours::{Engines, Ours};
+use rounds::{Timing, Way};
+use table::{Aim, Table};
+
+const COLUMNS: [&str; 8] = ["fresh", "guest", "three", "unmetered", "warm", "runtime", "buffer", "node"];
+
+const AIMS: [Aim; 7] = [
+    Aim { what: "fresh sandbox ÷ warm native call", over: "fresh", under: "warm", aim: "≤ 1.3, ≤ 1.2" },
+    Aim { what: "new native runtime and source ÷ ours", over: "runtime", under: "fresh", aim: "≥ 36, ≥ 36" },
+    Aim { what: "the same with a polyfill ÷ ours", over: "buffer", under: "fresh", aim: "≥ 400, ≥ 270" },
+    Aim { what: "Node's vm ÷ ours", over: "node", under: "fresh", aim: "≥ 25" },
+    Aim { what: "metering: with ÷ without", over: "fresh", under: "unmetered", aim: "≤ 1.10" },
+    Aim { what: "inside the sandbox ÷ whole", over: "guest", under: "fresh", aim: "≥ 0.75" },
+    Aim { what: "three functions ÷ decoder alone", over: "three", under: "fresh", aim: "≤ 1.5" },
+];
+
+/// What to measure and how often.
+struct Plan {
+    columns: Vec<&'static str>,
+    rounds: usize,
+    polyfill: Option<String>,
+}
+
+impl Plan {
+    fn read() -> Self {
+        let ways = env::var("AIRLOCK_WAYS").ok();
+        let polyfill = env::var("AIRLOCK_POLYFILL").ok().map(|path| fs::read_to_string(path).unwrap());
+        let chosen = |column: &&str| ways.as_ref().is_none_or(|ways| ways.split(',').any(|way| way == *column));
+        Self {
+            columns: COLUMNS.into_iter().filter(chosen).collect(),
+            rounds: env::var("AIRLOCK_ROUNDS").map_or(15, |rounds| rounds.parse().unwrap()),
+            polyfill,
+        }
+    }
+
+    fn has(&self, column: &str) -> bool {
+        self.columns.contains(&column)
+    }
+}
+
+/// The timings of one codec, in the order of the plan's columns.
+fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Codec) -> Vec<Option<Timing>> {
+    let warm = Warm::new(codec).unwrap();
+    let mut fresh = Ours::new(&engines.usual, &codec.sources()).unwrap();
+    let mut three = Ours::new(&engines.usual, &codec.three_sources());
+    let mut unmetered = engines.unmetered.as_ref().and_then(|engine| Ours::new(engine, &codec.sources()));
+    let (many, few) = (plan.rounds, plan.rounds.div_ceil(3));
+    let mut ways: Vec<(&str, (usize, Way<'_>))> = vec![
+        ("fresh", (many, Box::new(|times| fresh.run(codec, times)))),
+        ("warm", (many, Box::new(|times| warm.run(codec, times)))),
+        ("runtime", (few, Box::new(|times| again(codec, "", times)))),
+    ];
+    if let Some(ours) = &mut three {
+        ways.push(("three", (many, Box::new(|times| ours.run(codec, times)))));
+    }
+    if let Some(ours) = &mut unmetered {
+        ways.push(("unmetered", (many, Box::new(|times| ours.run(codec, times)))));
+    }
+    if let Some(polyfill) = &plan.polyfill {
+        ways.push(("buffer", (few, Box::new(|times| again(codec, polyfill, times)))));
+    }
+    ways.retain(|(name, _)| plan.has(name));
+    let (names, mut ways): (Vec<_>, Vec<_>) = ways.into_iter().unzip();
+    let timings = rounds::measure(&mut ways, codec.examples.len());
+    drop(ways);
+    let mut timings: Vec<(&str, Timing)> = names.into_iter().zip(timings).collect();
+    if plan.has("guest") {
+        let share = fresh.guest_share(codec);
+        let whole = timings.iter().find(|(name, _)| *name == "fresh").map(|(_, timing)| *timing);
+        timings.extend(whole.map(|whole| ("guest", Timing { best: whole.best * share, median: whole.median * share })));
+    }
+    timings.extend(node.and_then(|node| node.time(codec, few)).map(|timing| ("node", timing)));
+    let timing = |column: &&str| timings.iter().find(|(name, _)| name == column).map(|(_, timing)| *timing);
+    plan.columns.iter().map(timing).collect()
+}
+
+/// New runtimes for each message.
+fn again(codec: &Codec, before: &str, times: u32) {
+    for _ in 0..times {
+        codec.examples.iter().for_each(|example| native::fresh(codec, before, example));
+    }
+}
+
+/// The codec with those of its messages that work in both engines.
+fn usable(engines: &Engines, mut codec: Codec) -> Option<Codec> {
+    let warm = Warm::new(&codec)?;
+    let mut ours = Ours::new(&engines.usual, &codec.sources())?;
+    let mut examples = std::mem::take(&mut codec.examples);
+    examples.retain(|example| ours.works(example) && warm.works(&codec, example));
+    (!examples.is_empty()).then_some(Codec { examples, ..codec })
+}
+
+fn main() {
+    let plan = Plan::read();
+    let engines = Engines::new();
+    let mut node = if plan.has("node") { Node::start() } else { None };
+    let all = codecs::read();
+    let known = all.len();
+    let usable: Vec<Codec> = all.into_iter().filter_map(|codec| usable(&engines, codec)).collect();
+    println!("{} of {known} codecs work in both engines", usable.len());
+    let row = |codec: &Codec| (codec.id.clone(), measure(&plan, &engines, node.as_mut(), codec));
+    let rows = usable.iter().map(row).collect();
+    let table = Table { columns: plan.columns, rows };
+    table.print(&AIMS);
+    if let Some(path) = env::var_os("AIRLOCK_TSV") {
+        fs::write(path, table.tsv()).unwrap();
+    }
+}

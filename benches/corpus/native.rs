@@ -1,0 +1,107 @@
+//! The same codecs in QuickJS in this process, which has no wall around it.
+
+use rquickjs::context::EvalOptions;
+use rquickjs::{Context, Ctx, Function, IntoJs, Object, Persistent, Runtime, Value};
+use runtime::Dialect;
+
+use crate::codecs::{Codec, Example};
+
+/// What every server gives a script to find.
+const PRELUDE: &str = "var module = { exports: {} }, exports = module.exports;";
+
+/// One context for all messages: isolates nothing.
+pub(crate) struct Warm {
+    // Before the context, which must outlive it.
+    function: Persistent<Function<'static>>,
+    context: Context,
+}
+
+impl Warm {
+    /// Evaluates the codec; `None` if it cannot be in this engine.
+    pub(crate) fn new(codec: &Codec) -> Option<Self> {
+        let context = Context::full(&Runtime::new().unwrap()).unwrap();
+        let function = context.with(|ctx| {
+            evaluate(&ctx, PRELUDE)?;
+            evaluate(&ctx, &codec.text)?;
+            Some(Persistent::save(&ctx, look_up(&ctx, codec)?))
+        })?;
+        Some(Self { function, context })
+    }
+
+    /// Sends the messages through `times` over.
+    pub(crate) fn run(&self, codec: &Codec, times: u32) {
+        self.context.with(|ctx| {
+            let function = self.function.clone().restore(&ctx).unwrap();
+            for _ in 0..times {
+                for example in &codec.examples {
+                    decode(&ctx, &function, codec, example).unwrap();
+                }
+            }
+        });
+    }
+
+    /// Whether a message gives an object.
+    pub(crate) fn works(&self, codec: &Codec, example: &Example) -> bool {
+        self.context.with(|ctx| {
+            let function = self.function.clone().restore(&ctx).unwrap();
+            decode(&ctx, &function, codec, example).is_some_and(|json| json.starts_with('{'))
+        })
+    }
+}
+
+/// A message in a new runtime, which evaluates the texts `before` and the codec for it.
+pub(crate) fn fresh(codec: &Codec, before: &str, example: &Example) {
+    let context = Context::full(&Runtime::new().unwrap()).unwrap();
+    context.with(|ctx| {
+        evaluate(&ctx, PRELUDE).unwrap();
+        if !before.is_empty() {
+            evaluate(&ctx, before).unwrap();
+        }
+        evaluate(&ctx, &codec.text).unwrap();
+        let function = look_up(&ctx, codec).unwrap();
+        decode(&ctx, &function, codec, example).unwrap()
+    });
+}
+
+fn evaluate(ctx: &Ctx<'_>, text: &str) -> Option<()> {
+    let mut options = EvalOptions::default();
+    options.strict = false;
+    match ctx.eval_with_options::<Value<'_>, _>(text, options) {
+        Ok(_) => Some(()),
+        Err(_) => {
+            ctx.catch();
+            None
+        }
+    }
+}
+
+fn look_up<'js>(ctx: &Ctx<'js>, codec: &Codec) -> Option<Function<'js>> {
+    ctx.eval(codec.entry()).ok()
+}
+
+/// The JSON of what the function returns; `None` if it throws or returns none.
+fn decode<'js>(ctx: &Ctx<'js>, function: &Function<'js>, codec: &Codec, example: &Example) -> Option<String> {
+    let bytes = example.bytes.as_slice().to_vec().into_js(ctx).ok()?;
+    if codec.reads_globals {
+        ctx.globals().set("payload", &bytes).ok()?;
+        ctx.globals().set("port", example.port).ok()?;
+    }
+    let returned: rquickjs::Result<Value<'js>> = match codec.dialect {
+        Dialect::V2 => function.call((bytes, example.port)),
+        Dialect::ChirpStack3 => function.call((example.port, bytes, Object::new(ctx.clone()).ok()?)),
+        Dialect::Ts013 => {
+            let input = Object::new(ctx.clone()).ok()?;
+            input.set("bytes", bytes).ok()?;
+            input.set("fPort", example.port).ok()?;
+            function.call((input,))
+        }
+    };
+    let Ok(mut fields) = returned else {
+        ctx.catch();
+        return None;
+    };
+    if codec.dialect == Dialect::Ts013 {
+        fields = fields.as_object()?.get("data").ok()?;
+    }
+    ctx.json_stringify(fields).ok()??.to_string().ok()
+}

@@ -1,0 +1,59 @@
+//! The same codecs in Node's `vm`: a child process that measures itself, asked for one codec after the other.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use crate::codecs::Codec;
+use crate::rounds::Timing;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/vm.js");
+
+pub(crate) struct Node {
+    child: Child,
+    requests: ChildStdin,
+    replies: BufReader<ChildStdout>,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    text: &'a str,
+    entry: &'a str,
+    rounds: usize,
+    /// Port and bytes.
+    examples: Vec<(u8, &'a [u8])>,
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    best_us: f64,
+    median_us: f64,
+}
+
+impl Node {
+    /// Starts Node, if there is one.
+    pub(crate) fn start() -> Option<Self> {
+        let mut child = Command::new("node").arg(SCRIPT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let (requests, replies) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
+        Some(Self { child, requests, replies })
+    }
+
+    /// The time of one message of `codec`; `None` if it does not work there.
+    pub(crate) fn time(&mut self, codec: &Codec, rounds: usize) -> Option<Timing> {
+        let examples = codec.examples.iter().map(|example| (example.port, example.bytes.as_slice())).collect();
+        let request = Request { text: &codec.text, entry: codec.entry(), rounds, examples };
+        writeln!(self.requests, "{}", serde_json::to_string(&request).unwrap()).unwrap();
+        let mut line = String::new();
+        self.replies.read_line(&mut line).unwrap();
+        let reply: Option<Reply> = serde_json::from_str(&line).unwrap();
+        reply.map(|reply| Timing { best: reply.best_us, median: reply.median_us })
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

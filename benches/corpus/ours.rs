@@ -1,0 +1,69 @@
+//! Codecs in our own sandboxes.
+
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fs};
+
+use runtime::{Call, Engine, Functions, Sandbox, Settings, Sources};
+
+use crate::codecs::{Codec, Example};
+
+/// The engine as it is, and one with another guest.
+pub(crate) struct Engines {
+    pub(crate) usual: Arc<Engine>,
+    pub(crate) unmetered: Option<Arc<Engine>>,
+}
+
+impl Engines {
+    pub(crate) fn new() -> Self {
+        let settings = Settings::default();
+        let other = env::var_os("AIRLOCK_GUEST").map(|path| fs::read(path).unwrap());
+        let engine = |guest: Vec<u8>| Arc::new(Engine::with_guest(&settings, &guest).unwrap());
+        Self { usual: Arc::new(Engine::new(&settings).unwrap()), unmetered: other.map(engine) }
+    }
+}
+
+/// A function set and a sandbox that has met it.
+pub(crate) struct Ours {
+    functions: Functions,
+    sandbox: Sandbox,
+    calls: Vec<Call>,
+}
+
+impl Ours {
+    /// Loads the texts; `None` if that fails.
+    pub(crate) fn new(engine: &Arc<Engine>, sources: &Sources) -> Option<Self> {
+        Some(Self { functions: engine.load(sources).ok()?, sandbox: engine.sandbox(), calls: Vec::new() })
+    }
+
+    /// Sends the messages through `times` over.
+    pub(crate) fn run(&mut self, codec: &Codec, times: u32) {
+        if self.calls.is_empty() {
+            self.calls = codec.examples.iter().map(Example::call).collect();
+        }
+        for _ in 0..times {
+            for call in &self.calls {
+                assert!(self.sandbox.call(&self.functions, call).result.is_ok());
+            }
+        }
+    }
+
+    /// Whether a message gives fields.
+    pub(crate) fn works(&mut self, example: &Example) -> bool {
+        self.sandbox.call(&self.functions, &example.call()).result.is_ok()
+    }
+
+    /// How much of the time of a message is spent inside the sandbox.
+    pub(crate) fn guest_share(&mut self, codec: &Codec) -> f64 {
+        const TIMES: usize = 200;
+        let (mut inside, mut whole) = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..TIMES {
+            for example in &codec.examples {
+                let (report, in_guest) = self.sandbox.call_timed(&self.functions, &example.call());
+                inside += in_guest;
+                whole += report.elapsed;
+            }
+        }
+        inside.as_secs_f64() / whole.as_secs_f64()
+    }
+}

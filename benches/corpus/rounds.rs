@@ -1,0 +1,53 @@
+//! Times several ways of doing the same in turns, so that a noisy machine disturbs all of them alike.
+
+use std::time::{Duration, Instant};
+
+/// How long one batch should take; shorter ones see fewer interruptions.
+const BATCH: Duration = Duration::from_micros(1500);
+const TIMES_MAX: u32 = 1000;
+
+/// Microseconds per message.
+#[derive(Clone, Copy)]
+pub(crate) struct Timing {
+    pub(crate) best: f64,
+    pub(crate) median: f64,
+}
+
+impl Timing {
+    fn of(mut batches: Vec<f64>) -> Self {
+        batches.sort_by(f64::total_cmp);
+        Self { best: batches[0], median: batches[batches.len() / 2] }
+    }
+}
+
+/// A way to send all messages of a codec through, as often as it is told.
+pub(crate) type Way<'a> = Box<dyn FnMut(u32) + 'a>;
+
+/// The time of one message by each of the `ways`, of which each has so many rounds; `messages` is what one time sends.
+pub(crate) fn measure(ways: &mut [(usize, Way<'_>)], messages: usize) -> Vec<Timing> {
+    let times: Vec<u32> = ways.iter_mut().map(|(_, way)| calibrate(way)).collect();
+    let mut batches = vec![Vec::new(); ways.len()];
+    let rounds = ways.iter().map(|(rounds, _)| *rounds).max().unwrap_or(0);
+    for round in 0..rounds {
+        for ((way, times), batches) in ways.iter_mut().zip(&times).zip(&mut batches) {
+            if round < way.0 {
+                batches.push(clock(&mut way.1, *times) * 1e6 / (f64::from(*times) * messages as f64));
+            }
+        }
+    }
+    batches.into_iter().map(Timing::of).collect()
+}
+
+/// How often to repeat the messages of one batch.
+fn calibrate(way: &mut Way<'_>) -> u32 {
+    clock(way, 1);
+    let once = clock(way, 1).max(1e-9);
+    ((BATCH.as_secs_f64() / once) as u32).clamp(1, TIMES_MAX)
+}
+
+/// Seconds.
+fn clock(way: &mut Way<'_>, times: u32) -> f64 {
+    let start = Instant::now();
+    way(times);
+    start.elapsed().as_secs_f64()
+}

@@ -1,0 +1,99 @@
+//! What was measured, as the table of aims.
+
+use crate::rounds::Timing;
+
+/// Per codec a timing in each column; `None` where that way was left out or does not know the codec.
+pub(crate) struct Table {
+    pub(crate) columns: Vec<&'static str>,
+    pub(crate) rows: Vec<(String, Vec<Option<Timing>>)>,
+}
+
+/// A figure of the table: one column over another.
+pub(crate) struct Aim {
+    pub(crate) what: &'static str,
+    pub(crate) over: &'static str,
+    pub(crate) under: &'static str,
+    pub(crate) aim: &'static str,
+}
+
+type Pick = fn(&Timing) -> f64;
+const PICKS: [(&str, Pick); 2] = [("best batch", |timing| timing.best), ("median batch", |timing| timing.median)];
+
+impl Table {
+    /// Prints columns, aims, and the codecs that are furthest from the first aim.
+    pub(crate) fn print(&self, aims: &[Aim]) {
+        for (name, pick) in PICKS {
+            println!("\n{} codecs, {name} of each, µs per message\n", self.rows.len());
+            println!("| way | codecs | median | mean |\n|---|--:|--:|--:|");
+            for column in &self.columns {
+                let mut all: Vec<f64> = self.pairs(column, column, pick).map(|(_, value, _)| value).collect();
+                if !all.is_empty() {
+                    println!("| {column} | {} | {:.2} | {:.2} |", all.len(), median(&mut all), mean(&all));
+                }
+            }
+            println!("\n| figure | median ÷ median | mean ÷ mean | median of ratios | aim |\n|---|--:|--:|--:|--:|");
+            aims.iter().for_each(|aim| self.print_aim(aim, pick));
+        }
+        if let Some(aim) = aims.first() {
+            self.print_worst(aim);
+        }
+    }
+
+    fn print_aim(&self, aim: &Aim, pick: Pick) {
+        let (mut over, mut under, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for (_, a, b) in self.pairs(aim.over, aim.under, pick) {
+            over.push(a);
+            under.push(b);
+            ratios.push(a / b);
+        }
+        if ratios.is_empty() {
+            println!("| {} | not measured | | | {} |", aim.what, aim.aim);
+            return;
+        }
+        let medians = median(&mut over) / median(&mut under);
+        let means = mean(&over) / mean(&under);
+        println!("| {} | {medians:.3} | {means:.3} | {:.3} | {} |", aim.what, median(&mut ratios), aim.aim);
+    }
+
+    fn print_worst(&self, aim: &Aim) {
+        let mut rows: Vec<_> = self.pairs(aim.over, aim.under, PICKS[0].1).collect();
+        rows.sort_by(|(_, a, b), (_, c, d)| (c / d).total_cmp(&(a / b)));
+        println!(
+            "\nFurthest from the first aim (best batch):\n\n| codec | {} | {} | ratio |\n|---|--:|--:|--:|",
+            aim.over, aim.under
+        );
+        for (id, over, under) in rows.iter().take(5) {
+            println!("| {id} | {over:.2} | {under:.2} | {:.2} |", over / under);
+        }
+    }
+
+    /// The codecs that both columns know, with what each says.
+    fn pairs<'a>(&'a self, over: &str, under: &str, pick: Pick) -> impl Iterator<Item = (&'a str, f64, f64)> {
+        let index = |name: &str| self.columns.iter().position(|column| *column == name);
+        let indices = index(over).zip(index(under));
+        self.rows.iter().filter_map(move |(id, timings)| {
+            let (over, under) = indices?;
+            Some((id.as_str(), pick(timings[over].as_ref()?), pick(timings[under].as_ref()?)))
+        })
+    }
+
+    /// All best batches, for comparing two runs: tab-separated, a line per codec.
+    pub(crate) fn tsv(&self) -> String {
+        let mut text = format!("codec\t{}\n", self.columns.join("\t"));
+        for (id, timings) in &self.rows {
+            let cells =
+                timings.iter().map(|timing| timing.map_or(String::new(), |timing| format!("{:.3}", timing.best)));
+            text += &format!("{id}\t{}\n", cells.collect::<Vec<_>>().join("\t"));
+        }
+        text
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
