@@ -1,5 +1,6 @@
 #!/bin/sh
 # Builds the guest: `build.sh` writes runtime/guest.wasm, `build.sh --check` says whether it would be the same bytes.
+# `build.sh --unmetered FILE` writes a guest that pays no fuel, to measure what paying costs.
 #
 # Two toolchains do. Debian's packages: rustc-web cargo-web rust-web-src clang-19 lld-19 llvm-19 wasi-libc
 # libclang-rt-19-dev-wasm32 binaryen. Or rustup with rust-src, and WASI_SDK naming a wasi-sdk folder, and binaryen.
@@ -94,6 +95,7 @@ case "${1:-}" in
     cmp "$work/guest.wasm" "$guest/../guest.wasm" || fail "guest.wasm is not what its sources give; run build.sh and commit"
     echo "guest.wasm is what its sources give"
     ;;
+--unmetered) cp "$work/optimised.wasm" "${2:?names no file}" ;;
 "") cp "$work/guest.wasm" "$guest/../guest.wasm" ;;
-*) fail "unknown argument $1; expected --check or nothing" ;;
+*) fail "unknown argument $1; expected --check, --unmetered FILE or nothing" ;;
 esac
