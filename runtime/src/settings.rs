@@ -48,6 +48,9 @@ impl Default for Settings {
 }
 
 /// What one function set and one message may use.
+///
+/// The defaults are measured: of 277 published vendor codecs with 2,099 messages the worst uses at most a tenth of
+/// `fuel`, `load_fuel`, `heap_bytes_max` and `kept_bytes_max`. An endless loop ends after some 35 ms.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
@@ -56,16 +59,18 @@ pub struct Limits {
     pub source_bytes_max: usize,
     /// Longest payload that a function gets, in bytes.
     pub input_bytes_max: usize,
-    /// Fuel for all functions that one message meets; the normal limit, the same on every machine.
+    /// Fuel for all functions that one message meets; the normal limit, the same on every machine. A median codec uses
+    /// 60 thousand, the worst published one 6.7 million.
     pub fuel: u64,
-    /// Fuel for parsing and evaluating a function set once.
+    /// Fuel for parsing and evaluating a function set once; the worst published one uses 23 million.
     pub load_fuel: u64,
     /// Linear memory of one sandbox, in bytes; rounded down to 64 KiB.
     pub memory_bytes_max: usize,
     /// JavaScript heap inside that memory, in bytes; beyond it a function sees an out-of-memory error.
+    /// The worst published codec needs 650 KiB, of which 330 are the engine's own.
     pub heap_bytes_max: u32,
     /// What evaluating a function set may leave in that heap, in bytes of whole pages of 4 KiB that it changed.
-    /// The largest published codecs leave less than 1 MiB.
+    /// The worst published codec changes 708 KiB.
     pub kept_bytes_max: usize,
     /// Longest result in bytes of JSON, and the longest JSON that an encoder gets.
     pub fields_bytes_max: u32,
@@ -96,11 +101,11 @@ impl Default for Limits {
         Self {
             source_bytes_max: 262_144,
             input_bytes_max: 255,
-            fuel: 250_000_000,
-            load_fuel: 1_000_000_000,
+            fuel: 100_000_000,
+            load_fuel: 250_000_000,
             memory_bytes_max: 16 << 20,
             heap_bytes_max: 12 << 20,
-            kept_bytes_max: 4 << 20,
+            kept_bytes_max: 8 << 20,
             fields_bytes_max: 16_384,
             fields_depth_max: 32,
             fields_keys_max: 1_024,

@@ -60,6 +60,7 @@ const ENDINGS: [Option<Kind>; 6] =
 fn nothing_survives_a_message_however_it_ends() {
     for (reset, mut settings) in ways() {
         settings.limits.heap_bytes_max = 3 << 20;
+        settings.limits.fuel = 500_000_000;
         let mut rig = Rig::with_way((reset, settings));
         let functions = rig.load_in(Slot::Decoder, HIDE);
         rig.decode(&functions, b"00");
