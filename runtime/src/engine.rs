@@ -66,7 +66,17 @@ impl Engine {
     /// An engine that resets in a given way, which the system must be able to do.
     #[doc(hidden)]
     pub fn with_reset(settings: &Settings, reset: Reset) -> Result<Self, Error> {
-        let guest = Guest::parse(GUEST)?;
+        Self::build(settings, reset, GUEST)
+    }
+
+    /// An engine with another guest than the built-in one, to compare the two.
+    #[doc(hidden)]
+    pub fn with_guest(settings: &Settings, guest: &[u8]) -> Result<Self, Error> {
+        Self::build(settings, Reset::probe(), guest)
+    }
+
+    fn build(settings: &Settings, reset: Reset, guest: &[u8]) -> Result<Self, Error> {
+        let guest = Guest::parse(guest)?;
         let creator = Arc::new(Creator::default());
         let engine = wasmtime::Engine::new(&config(&creator)).map_err(|error| Error::Compile(error.into()))?;
         let module = artefact::compiled(&engine, &guest.code, settings.cache_dir.as_deref())?;
@@ -127,7 +137,7 @@ impl Engine {
         let request = sources.load_request(&limits.bounds());
         let deadline = deadline(Instant::now(), limits.load_time_ms_max);
         let (errand, request, fuel) = (Errand::Load, request.as_bytes(), limits.load_fuel);
-        let run = instance.run(self, &Task { errand, request, limits, fuel, deadline });
+        let run = instance.run(self, &Task { errand, request, limits, fuel, deadline, timed: false });
         let dialects = reply::load(&run.reply?, limits).ok_or_else(|| nonsense(Slot::Decoder))??;
         let about = About { guest: self.guest.digest, hash, dialects, fuel: run.fuel };
         let module = Module::between(&self.guest, instance.memory(), &about, self.kept.key())

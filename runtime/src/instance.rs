@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use wasmtime::{Global, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val};
 
@@ -29,6 +29,8 @@ pub(crate) struct Task<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) fuel: u64,
     pub(crate) deadline: Instant,
+    /// Whether to say how long the guest ran.
+    pub(crate) timed: bool,
 }
 
 /// Which of its functions the guest runs.
@@ -46,6 +48,8 @@ pub(crate) struct Run {
     pub(crate) fuel: u64,
     /// Whether the guest asked for more memory than it may have.
     pub(crate) hungry: bool,
+    /// Time between entering and leaving the guest; zero unless it was asked for.
+    pub(crate) in_guest: Duration,
 }
 
 /// An instance. Its whole state is the mapping, two globals, and the size of its memory.
@@ -94,13 +98,16 @@ impl Instance {
         let fuel = i64::try_from(task.fuel).unwrap_or(i64::MAX);
         // Of this task alone: what the one before was refused must not colour what is thrown in this one.
         *self.store.data_mut() = Growth { bytes_max: task.limits.memory_bytes_max, refused: false };
+        let mut in_guest = Duration::ZERO;
         let reply = self.hand_in(engine, task.request).and_then(|place| {
             self.set(self.fuel, Val::I64(fuel))?;
             engine.watchdog.arm(&self.mapping, task.deadline);
+            let entered = task.timed.then(Instant::now);
             let reply = match task.errand {
                 Errand::Load => self.load.call(&mut self.store, place),
                 Errand::Call(_) => self.call.call(&mut self.store, place),
             };
+            in_guest = entered.map_or(Duration::ZERO, |entered| entered.elapsed());
             // Before anything else: until here the watchdog may close the memory under whoever reads it.
             if self.mapping.disarm()? {
                 Err(Overdue.into())
@@ -113,7 +120,7 @@ impl Instance {
             self.failure(engine, task.errand, &error)
         });
         let left = self.fuel_left().clamp(0, fuel);
-        Run { reply, fuel: (fuel - left).unsigned_abs(), hungry: self.store.data().refused }
+        Run { reply, fuel: (fuel - left).unsigned_abs(), hungry: self.store.data().refused, in_guest }
     }
 
     /// The linear memory as the guest sees it.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::bed::Bed;
 use crate::call::{Call, Report};
@@ -28,13 +28,15 @@ pub struct Sandbox {
     /// The memories of all others, one for each length; the one that was used last comes last.
     shared: Vec<Bed>,
     request: Writer,
+    /// How long the guest ran for the last message, if that is asked for.
+    timed: Option<Duration>,
 }
 
 impl Sandbox {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         let settings = engine.settings();
         let hot = Hot::new(settings.hot_max, settings.hot_after);
-        Self { engine, hot, shared: Vec::new(), request: Writer::default() }
+        Self { engine, hot, shared: Vec::new(), request: Writer::default(), timed: None }
     }
 
     /// Runs one message through `functions`, within their limits.
@@ -52,11 +54,22 @@ impl Sandbox {
         }
         write_request(&mut self.request, call);
         let mut report = match self.run(functions, first, start) {
-            Ok(run) => report(run, first, functions.limits()),
+            Ok(run) => {
+                self.timed = self.timed.map(|_| run.in_guest);
+                report(run, first, functions.limits())
+            }
             Err(error) => Report::of(Err(no_room(first, &error))),
         };
         report.elapsed = start.elapsed();
         report
+    }
+
+    /// The same, and how long the guest ran.
+    #[doc(hidden)]
+    pub fn call_timed(&mut self, functions: &Functions, call: &Call) -> (Report, Duration) {
+        self.timed = Some(Duration::ZERO);
+        let report = self.call(functions, call);
+        (report, self.timed.take().unwrap_or_default())
     }
 
     /// What the next message of `functions` would find in its memory.
@@ -107,6 +120,7 @@ impl Sandbox {
             limits,
             fuel: limits.fuel,
             deadline: deadline(start, limits.time_ms_max),
+            timed: self.timed.is_some(),
         }
     }
 
