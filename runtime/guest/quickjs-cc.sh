@@ -1,14 +1,18 @@
 #!/bin/sh
-# The C compiler for QuickJS. Its build copies the sources before it compiles them; the copy gets our edits.
+# The C compiler for QuickJS. Its build copies the sources before it compiles them; the copy gets our edits, and what we
+# add to it.
 set -eu
 
-edits=$(dirname "$0")/quickjs.sed
-edits_expected=13
+ours=$(dirname "$0")
+edits_expected=14
 
 for argument; do
     case $argument in
     */quickjs.c)
-        grep -q '/\* edit \*/' "$argument" || sed -i -f "$edits" "$argument"
+        if ! grep -q '/\* edit \*/' "$argument"; then
+            sed -i -f "$ours/quickjs.sed" "$argument"
+            cat "$ours/place.c" >>"$argument"
+        fi
         edits_found=$(grep -c '/\* edit \*/' "$argument")
         if [ "$edits_found" -ne "$edits_expected" ]; then
             echo "quickjs-cc.sh: $edits_found of $edits_expected edits found their place in $argument" >&2

@@ -21,3 +21,11 @@ N
 s/.*\n *emit_atom(s, s->token.u.ident.atom);/emit_source_loc(s); \/\* edit \*\/\n&/
 }
 /^                emit_op(s, OP_get_array_el);$/ s/.*/emit_source_loc(s); \/\* edit \*\/ &/
+
+# Only an error knows where it was made. For all else that is thrown the guest asks for the place, which is that of the
+# last throw.
+/^        CASE(OP_throw):$/ {
+s/$/ { \/* edit *\/ extern void guest_note_throw(JSContext *);/
+a\
+            if (!JS_IsError(sp[-1])) { sf->cur_pc = pc; guest_note_throw(ctx); } }
+}

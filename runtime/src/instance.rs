@@ -6,16 +6,20 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Global, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val};
 
+use crate::call::LogEntry;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::guest::WASM_PAGE_BYTES;
 use crate::memory::Mapping;
+use crate::reply;
 use crate::settings::Limits;
 use crate::wire::{Kind, Slot};
 
 /// Fuel for making room for a request, which runs no tenant code.
 const ALLOC_FUEL: i64 = 1_000_000;
+/// Fuel for telling, after a trap, where that was: as much as the guest keeps back when it sees the end coming.
+const LAST_WORDS_FUEL: i64 = 500_000;
 /// Elements of the guest's one table: its functions that are called by pointer.
 const TABLE_ELEMENTS_MAX: usize = 10_000;
 
@@ -50,6 +54,8 @@ pub(crate) struct Run {
     pub(crate) hungry: bool,
     /// Time between entering and leaving the guest; zero unless it was asked for.
     pub(crate) in_guest: Duration,
+    /// What a call had logged that ended in a trap; the reply has it otherwise.
+    pub(crate) logs: Vec<LogEntry>,
 }
 
 /// An instance. Its whole state is the mapping, two globals, and the size of its memory.
@@ -59,6 +65,7 @@ pub(crate) struct Instance {
     alloc: TypedFunc<i32, i32>,
     load: TypedFunc<(i32, i32), i64>,
     call: TypedFunc<(i32, i32), i64>,
+    last_words: TypedFunc<(), i64>,
     fuel: Global,
     stack_pointer: Global,
     mapping: Arc<Mapping>,
@@ -85,6 +92,7 @@ impl Instance {
             alloc: instance.get_typed_func(&mut store, "alloc")?,
             load: instance.get_typed_func(&mut store, "load")?,
             call: instance.get_typed_func(&mut store, "call")?,
+            last_words: instance.get_typed_func(&mut store, "last_words")?,
             fuel: instance.get_global(&mut store, "fuel").ok_or_else(missing)?,
             stack_pointer: instance.get_global(&mut store, "stack_pointer").ok_or_else(missing)?,
             mapping: Arc::clone(mapping),
@@ -115,12 +123,19 @@ impl Instance {
                 self.hand_out(reply?, task.limits.reply_bytes_max())
             }
         });
-        let reply = reply.map_err(|error| {
-            self.trapped = true;
-            self.failure(engine, task.errand, &error)
-        });
         let left = self.fuel_left().clamp(0, fuel);
-        Run { reply, fuel: (fuel - left).unsigned_abs(), hungry: self.store.data().refused, in_guest }
+        let mut run = Run {
+            reply: reply.map_err(|error| self.failure(engine, task.errand, &error)),
+            fuel: (fuel - left).unsigned_abs(),
+            hungry: self.store.data().refused,
+            in_guest,
+            logs: Vec::new(),
+        };
+        if let Err(failure) = &mut run.reply {
+            self.trapped = true;
+            run.logs = self.ask_last_words(task.limits, failure).unwrap_or_default();
+        }
+        run
     }
 
     /// The linear memory as the guest sees it.
@@ -148,6 +163,19 @@ impl Instance {
         let room = room.and_then(|range| self.memory.data_mut(&mut self.store).get_mut(range));
         room.ok_or(OutsideOfMemory)?.copy_from_slice(request);
         Ok((start, len))
+    }
+
+    /// After a trap: adds to `failure` where it happened, and gives what was logged until then, as far as the guest can
+    /// still say so.
+    fn ask_last_words(&mut self, limits: &Limits, failure: &mut Failure) -> Option<Vec<LogEntry>> {
+        if self.mapping.is_closed() {
+            return None;
+        }
+        self.set(self.fuel, Val::I64(LAST_WORDS_FUEL)).ok()?;
+        let words = self.last_words.call(&mut self.store, ()).ok()?;
+        let words = reply::last_words(&self.hand_out(words, limits.reply_bytes_max()).ok()?, limits)?;
+        (failure.line, failure.column) = (words.line, words.column);
+        Some(words.logs)
     }
 
     /// Copies out the reply that the guest points at, in its upper half, with the length in the lower.

@@ -46,6 +46,23 @@ pub(crate) fn load(bytes: &[u8], limits: &Limits) -> Option<Result<[Option<Diale
     reader.is_empty().then_some(reply)
 }
 
+/// What a guest could still say after a trap.
+pub(crate) struct LastWords {
+    /// Where the script was.
+    pub(crate) line: Option<u32>,
+    pub(crate) column: Option<u32>,
+    /// What it had logged.
+    pub(crate) logs: Vec<LogEntry>,
+}
+
+/// Reads last words; `None` if they make no sense.
+pub(crate) fn last_words(bytes: &[u8], limits: &Limits) -> Option<LastWords> {
+    let mut reader = Reader::new(bytes);
+    let (line, column) = (known(reader.number()?), known(reader.number()?));
+    let words = LastWords { line, column, logs: logs(&mut reader, limits)? };
+    reader.is_empty().then_some(words)
+}
+
 fn fields(reader: &mut Reader<'_>, limits: &Limits) -> Option<Value> {
     let valid = match reader.byte()? {
         0 => false,

@@ -151,7 +151,7 @@ fn report(run: Run, first: Slot, limits: &Limits) -> Report {
         Ok(report) => {
             Report { fuel: run.fuel, result: report.result.map_err(|failure| blame(failure, run.hungry)), ..report }
         }
-        Err(failure) => Report { fuel: run.fuel, ..Report::of(Err(failure)) },
+        Err(failure) => Report { fuel: run.fuel, logs: run.logs, ..Report::of(Err(failure)) },
     }
 }
 

@@ -9,6 +9,7 @@
 //! | load reply | `0`, then the dialect of each slot (0: no function), or `1` and a failure |
 //! | call request | `entry: u8`, `port: u8`, `time_ms: i64`, `seed: u64`, `payload`; for a trial also `function: u8`, `extra` |
 //! | call reply | a result, `warnings: u32` texts, `logs: u32` entries |
+//! | last words | after a trap: `line: u32`, `column: u32` (0: unknown), `logs: u32` entries |
 //! | result | `0` `valid: u8` fields normalized (empty: none), `1` `port: u8` bytes, `2` a failure, or `3` JSON (empty: undefined) |
 //! | failure | `slot: u8`, `kind: u8`, `line: u32`, `column: u32` (0: unknown), `message` |
 //! | log entry | `slot: u8`, `level: u8`, `fields: u32` texts |

@@ -59,6 +59,16 @@ pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
     guest.log.take().write(reply);
 }
 
+/// Writes what can be said after a trap, when any of our own work may be half done.
+pub(crate) fn last_words(guest: &Guest, words: &mut Writer) {
+    let (line, column) = guest.slot().and_then(|slot| guest.place(slot)).unwrap_or((0, 0));
+    words.number(line).number(column);
+    match guest.log.try_borrow() {
+        Ok(log) => log.write(words),
+        Err(_) => _ = words.number(0),
+    }
+}
+
 fn malformed() -> Failure {
     Failure::new(Slot::Decoder, Kind::Broken, "the call request is malformed")
 }

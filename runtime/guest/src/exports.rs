@@ -76,12 +76,24 @@ extern "C" fn call_functions(_address: *const u8, _length: u32) -> u64 {
     answer(call::run)
 }
 
+/// After a trap: where the script was that ran, and what it had logged. Returns address and length of that.
+#[unsafe(no_mangle)]
+extern "C" fn last_words() -> u64 {
+    // In a message of its own: the trap came while the reply was being made.
+    let words = Box::leak(Box::new(Writer::default()));
+    call::last_words(guest::get(), words);
+    place_of(words.as_bytes())
+}
+
+fn place_of(bytes: &[u8]) -> u64 {
+    (bytes.as_ptr() as u64) << 32 | bytes.len() as u64
+}
+
 fn answer(run: fn(&guest::Guest, &[u8], &mut Writer)) -> u64 {
     let request = REQUEST.take();
     REPLY.with_borrow_mut(|reply| {
         run(guest::get(), &request, reply);
         set_stage(NO_STAGE);
-        let bytes = reply.as_bytes();
-        (bytes.as_ptr() as u64) << 32 | bytes.len() as u64
+        place_of(reply.as_bytes())
     })
 }

@@ -119,6 +119,9 @@ pub(crate) fn cut(text: &[u8], bytes_max: u32) -> String {
 
 /// Line and column of the innermost frame in the function's own text; zeros where there is none.
 fn position(guest: &Guest, slot: Slot, value: &Value) -> (u32, u32) {
+    if !value.is_error() {
+        return guest.threw().unwrap_or((0, 0));
+    }
     let Some(stack) = value.own_plain(guest.names.stack).filter(|stack| stack.primitive() == Primitive::Text) else {
         return (0, 0);
     };

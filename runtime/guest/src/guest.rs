@@ -1,10 +1,11 @@
 //! What the guest consists of while it lives: runtime, realms, loaded functions, log.
 
 use crate::bounds::Bounds;
+use crate::builtins;
 use crate::clock;
 use crate::dialect::Function;
 use crate::exports;
-use crate::js::{Realm, Runtime, Thrown, Value};
+use crate::js::{Place, Realm, Runtime, Thrown, Value};
 use crate::load::GARBAGE_BYTES;
 use crate::log::{self, Log};
 use crate::names::{Boxes, Names};
@@ -34,6 +35,8 @@ pub(crate) struct Guest {
     bounds: Cell<Bounds>,
     /// Scripts are interrupted below this much fuel.
     reserve: Cell<i64>,
+    /// Where a script last threw what was no error.
+    threw: Cell<Option<Place>>,
 }
 
 /// The guest; made by the first call, which happens at build time.
@@ -64,6 +67,7 @@ impl Guest {
             log: RefCell::default(),
             bounds: Cell::default(),
             reserve: Cell::new(0),
+            threw: Cell::new(None),
         })
     }
 
@@ -103,10 +107,30 @@ impl Guest {
         exports::set_stage(slot as u8);
     }
 
-    /// Notes how much fuel there is, to keep some of it back.
+    /// Where the function of `slot` is now. A text that fills two slots goes by the name of the first.
+    pub(crate) fn place(&self, slot: Slot) -> Option<Place> {
+        let find = |slot| self.realm(slot).place(self.names.files[slot as usize]);
+        find(slot).or_else(|| find(Slot::Decoder))
+    }
+
+    /// Where something was thrown that does not know it itself.
+    pub(crate) fn threw(&self) -> Option<Place> {
+        self.threw.get()
+    }
+
+    /// Notes how much fuel there is, to keep some of it back, and that nothing was thrown.
     pub(crate) fn start(&self) {
+        self.threw.set(None);
         self.reserve.set((exports::fuel_left() / 8).min(RESERVE_MAX));
     }
+}
+
+/// Notes where a script is that throws.
+pub(crate) fn note_throw() {
+    GUEST.with(|guest| {
+        let Some(guest) = guest.get() else { return };
+        guest.threw.set(guest.slot().and_then(|slot| guest.place(slot)));
+    });
 }
 
 /// Asked by QuickJS now and then; also while the guest is being made.
@@ -124,17 +148,10 @@ fn prepare(realm: Realm) -> Result<(), Thrown> {
     module.set(realm.atom("exports"), exports.share(realm))?;
     realm.global().define(realm.atom("module"), module)?;
     realm.global().define(realm.atom("exports"), exports)?;
-    realm.value_of(MEND)?;
+    builtins::mend(realm)?;
     realm.value_of(WARM)?;
     Ok(())
 }
-
-/// `BigInt.asUintN` of QuickJS 0.15 gives back a negative number where bits fill whole words.
-const MEND: &CStr = c"Object.defineProperty(BigInt, 'asUintN', {
-    value: { asUintN(bits, value) { return value & ((1n << BigInt(bits)) - 1n); } }.asUintN,
-    writable: true,
-    configurable: true,
-})";
 
 /// Built-ins come to life when they are first looked up; looking here, every one of them lies in the image.
 const WARM: &CStr = c"(function () {

@@ -8,6 +8,8 @@ pub(crate) struct Names {
     pub(crate) data: Atom,
     pub(crate) errors: Atom,
     pub(crate) f_port: Atom,
+    /// By slot, what backtraces call its text.
+    pub(crate) files: [Atom; 4],
     pub(crate) fields: Atom,
     pub(crate) message: Atom,
     pub(crate) name: Atom,
@@ -26,6 +28,7 @@ impl Names {
             data: realm.atom("data"),
             errors: realm.atom("errors"),
             f_port: realm.atom("fPort"),
+            files: ["decoder", "converter", "validator", "encoder"].map(|name| realm.atom(name)),
             fields: realm.atom("fields"),
             message: realm.atom("message"),
             name: realm.atom("name"),

@@ -531,6 +531,43 @@ fn failures_name_the_line_of_the_users_own_text() {
 }
 
 #[test]
+fn fuel_used_up_inside_a_built_in_has_a_line_and_the_logs_until_then() {
+    let mut rig = Rig::with_limits(|limits| limits.fuel = 20_000_000);
+    for endless in [
+        "for (;;) list.sort();",
+        "/^(a+)+$/.test('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!');",
+        "Array.from({ length: 1e9 });",
+        "[].indexOf.call(new Array(1e7), 7);",
+        "new Array(4e9).join('x');",
+        "JSON.parse('[' + '1,'.repeat(50000) + '1]', function (k, v) { return [v]; });",
+        "for (var n = 2n ** 50000n;; n *= n);",
+    ] {
+        let text = format!(
+            "function Decoder(b) {{\n  console.log('before');\n  var list = new Array(20000).fill('x');\n  {endless}\n  return {{}};\n}}"
+        );
+        let functions = rig.load_in(Slot::Decoder, &text);
+        let report = rig.decode(&functions, b"x");
+        let failure = report.result.expect_err(endless);
+        assert_eq!((failure.kind, failure.line), (Kind::Fuel, Some(4)), "{failure} in {endless}");
+        assert_eq!(report.logs.len(), 1, "{endless}");
+    }
+}
+
+#[test]
+fn whatever_is_thrown_has_the_line_of_its_throw() {
+    let mut rig = Rig::new();
+    for thrown in ["'text'", "null", "undefined", "{ code: 5 }", "new Error('e')", "Object.create(Error.prototype)"] {
+        let text = format!(
+            "function f() {{\n  try {{ throw 1; }} catch (e) {{}}\n  throw {thrown};\n}}\nfunction Decoder() {{ f(); }}"
+        );
+        let failure = rig.fail(Slot::Decoder, &text);
+        assert_eq!((failure.kind, failure.line), (Kind::Thrown, Some(3)), "{failure} for {thrown}");
+    }
+    let none = rig.fail(Slot::Decoder, "function Decoder() { try { throw 1; } catch (e) {} return 5; }");
+    assert_eq!((none.kind, none.line), (Kind::Output, None));
+}
+
+#[test]
 fn whatever_is_thrown_is_told_in_bounded_words() {
     let mut rig = Rig::new();
     for (thrown, message) in [

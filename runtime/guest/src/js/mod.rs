@@ -5,10 +5,12 @@
 //! leaves behind need not be freed with care: the host lays the heap anew before the next one.
 
 mod allocation;
+mod place;
 mod realm;
 mod runtime;
 mod value;
 
+pub(crate) use place::Place;
 pub(crate) use realm::{Evaluation, Realm};
 pub(crate) use runtime::Runtime;
 pub(crate) use value::{Atom, Primitive, Thrown, Value};

@@ -8,10 +8,11 @@ use walrus::{ConstExpr, ExportItem, FunctionId, GlobalId, ImportKind, InstrSeqBu
 const ENOSYS: i32 = 52;
 
 /// What the module shall export once it is closed; the last is used by the next step and goes with it.
-const EXPORTS: [&str; 8] = [
+const EXPORTS: [&str; 9] = [
     "memory",
     "alloc",
     "load",
+    "last_words",
     "call",
     "stage",
     crate::meter::FUEL,
