@@ -20,6 +20,13 @@ macro_rules! script {
 const BUFFER: &CStr = script!("builtins/buffer.js");
 const NUMBERS: &CStr = script!("builtins/numbers.js");
 const TEXT: &CStr = script!("builtins/text.js");
+// Done when it is evaluated.
+const MEND: &CStr = script!("builtins/mend.js");
+
+/// Sets right in `realm` what QuickJS does otherwise than others.
+pub(crate) fn mend(realm: Realm) -> Result<(), Thrown> {
+    realm.value_of(MEND).map(drop)
+}
 
 /// Gives `realm` the built-ins that `text` names.
 pub(crate) fn install(realm: Realm, text: &[u8]) -> Result<(), Thrown> {

@@ -152,6 +152,12 @@ fn the_language_is_whole() {
             "[BigInt.asUintN(64, -2n), BigInt.asUintN(32, -2n), BigInt.asIntN(8, 255n)].map(String).join(' ')",
             r#""18446744073709551614 4294967294 -1""#,
         ),
+        (
+            "[1234567.8916, -0.5, 1e-7, 1e21].map((n) => n.toLocaleString()).join(' ')",
+            r#""1,234,567.892 -0.5 0 1,000,000,000,000,000,000,000""#,
+        ),
+        ("(1234.5).toLocaleString('de-DE', { minimumFractionDigits: 2, useGrouping: false })", r#""1234.50""#),
+        ("new Date(0).toString()", r#""Thu Jan 01 1970 00:00:00 GMT+0000 (Coordinated Universal Time)""#),
         ("/(?<year>\\d{4})/.exec('in 2024').groups.year", r#""2024""#),
         ("unescape(escape('ü')) + decodeURIComponent('%C3%A9')", "\"üé\""),
         ("[new Date(0).getHours(), new Date(2020, 0, 1).toISOString()]", r#"[0,"2020-01-01T00:00:00.000Z"]"#),
