@@ -218,4 +218,38 @@ mod tests {
             assert_eq!(hex::encode(encode(&serde_json::from_str(fields).unwrap())), expected, "{fields}");
         }
     }
+
+    #[test]
+    fn no_payload_and_no_fields_make_it_panic() {
+        // A simple generator, so that every run tries the same.
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize
+        };
+        let mut read = 0;
+        for round in 0..20_000 {
+            let mut payload = Vec::new();
+            for _ in 0..next() % 20 {
+                let shape = &SHAPES[next() % SHAPES.len()];
+                payload.extend([next() as u8 % 4, shape.id]);
+                payload.extend((0..shape.field.length()).map(|_| next() as u8));
+            }
+            match round % 4 {
+                0 => payload.truncate(next() % 200),
+                1 => payload.extend((0..next() % 30).map(|_| next() as u8)),
+                _ => {}
+            }
+            if let Ok(values) = decode(&payload) {
+                serde_json::to_string(&values).unwrap();
+                read += 1;
+            }
+            let number = ["1e999", "-1e308", "1e308", "-0.0", "327.68", "0.005", "[1]", "null"][round % 8];
+            let fields = format!(r#"{{"value_{}":{number},"value_":1,"value_-1":2,"value_1e1":3}}"#, next() % 300);
+            if let Ok(fields) = serde_json::from_str(&fields) {
+                encode(&fields);
+            }
+        }
+        assert!((10_000..20_000).contains(&read), "{read} of 20 000 payloads were read");
+    }
 }

@@ -10,6 +10,7 @@ use crate::artefact;
 use crate::creator::Creator;
 use crate::error::{Error, ModuleError};
 use crate::failure::Failure;
+use crate::features::{self, FEATURES};
 use crate::functions::Functions;
 use crate::guest::Guest;
 use crate::image::Image;
@@ -30,14 +31,6 @@ use crate::wire::{Kind, Slot};
 const GUEST: &[u8] = include_bytes!("../guest.wasm");
 /// Native stack of compiled code. A thread that runs functions should have 2 MiB, the default.
 const STACK_BYTES_MAX: usize = 512 * 1024;
-/// All of Wasm that the guest may use, on top of the first version: nothing that could write a table or move memory in
-/// bulk, no threads, no 64-bit memory.
-const FEATURES: WasmFeatures = WasmFeatures::FLOATS
-    .union(WasmFeatures::MUTABLE_GLOBAL)
-    .union(WasmFeatures::SATURATING_FLOAT_TO_INT)
-    .union(WasmFeatures::SIGN_EXTENSION)
-    .union(WasmFeatures::MULTI_VALUE)
-    .union(WasmFeatures::SIMD);
 /// Longest time limit that is honoured; keeps deadlines representable.
 const TIME_MS_MAX: u64 = 3_600_000;
 
@@ -75,10 +68,11 @@ impl Engine {
         Self::build(settings, Reset::probe(), guest)
     }
 
-    fn build(settings: &Settings, reset: Reset, guest: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn build(settings: &Settings, reset: Reset, guest: &[u8]) -> Result<Self, Error> {
         let guest = Guest::parse(guest)?;
         let creator = Arc::new(Creator::default());
         let engine = wasmtime::Engine::new(&config(&creator)).map_err(|error| Error::Compile(error.into()))?;
+        features::check(&engine)?;
         let module = artefact::compiled(&engine, &guest.code, settings.cache_dir.as_deref())?;
         let pre = Linker::new(&engine).instantiate_pre(&module).map_err(|error| Error::Guest(error.to_string()))?;
         let tick = Duration::from_millis((settings.limits.time_ms_max / 10).clamp(1, 25));

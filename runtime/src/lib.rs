@@ -11,6 +11,7 @@ mod error;
 mod excerpt;
 mod failure;
 mod fair;
+mod features;
 mod functions;
 mod guest;
 mod hot;
@@ -31,6 +32,8 @@ mod seal;
 mod settings;
 mod sources;
 mod watchdog;
+#[cfg(test)]
+mod wicked;
 #[allow(dead_code, reason = "compiled into the guest too, and each side reads what the other writes")]
 mod wire;
 

@@ -136,8 +136,8 @@ impl CallJob {
         if self.done.is_closed() {
             return 0;
         }
-        let report = catch_unwind(AssertUnwindSafe(|| sandbox.call(&self.functions, &self.call)));
-        let report = report.unwrap_or_else(|_| Report::of(Err(panicked())));
+        let report = guarded(|| sandbox.call(&self.functions, &self.call));
+        let report = report.unwrap_or_else(|failure| Report::of(Err(failure)));
         let fuel = report.fuel;
         // The asker may have gone by now; then nobody misses the report.
         let _ = self.done.send(report);
@@ -151,18 +151,19 @@ impl LoadJob {
         if self.done.is_closed() {
             return 0;
         }
-        let loaded = catch_unwind(AssertUnwindSafe(|| engine.load(&self.sources, &self.limits)));
-        let loaded = loaded.unwrap_or_else(|_| Err(panicked()));
+        let loaded = guarded(|| engine.load(&self.sources, &self.limits)).flatten();
         let fuel = loaded.as_ref().map_or(self.limits.load_fuel, Functions::load_fuel);
         let _ = self.done.send(loaded);
         fuel
     }
 }
 
-/// A mistake of ours must not take a worker with it.
-fn panicked() -> Failure {
-    tracing::error!("the host of a sandbox panicked, please report this");
-    Failure::broken(Slot::Decoder, "the host made a mistake")
+/// A mistake of ours must not take a worker with it: whatever `work` held goes with what it ran.
+fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
+        tracing::error!("the host of a sandbox panicked, please report this");
+        Failure::broken(Slot::Decoder, "the host made a mistake")
+    })
 }
 
 /// Where jobs are handed to threads.
@@ -249,5 +250,37 @@ impl<T> Desk<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         // Nothing that runs under this lock leaves it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Urgency;
+    use crate::wire::Kind;
+
+    #[test]
+    fn a_panic_fails_one_job_and_nothing_else() {
+        let desk = Desk::new(Bounds { workers: 2, waiting_max: 99, tenant_waiting_max: 99, short_fuel_max: 1 });
+        let asker = Asker { tenant: "a".into(), urgency: Urgency::Live };
+        let (send, receive) = std::sync::mpsc::channel();
+        thread::scope(|scope| {
+            for worker in 0..2 {
+                let (desk, send) = (&desk, send.clone());
+                scope.spawn(move || {
+                    desk.serve(worker, |job: u32| {
+                        let done = guarded(|| if job % 2 == 0 { job } else { panic!("injected") });
+                        send.send(done.map_err(|failure| failure.kind)).unwrap();
+                        1
+                    });
+                });
+            }
+            (0..40).for_each(|job| desk.put(&asker, job as usize, job).unwrap());
+            let done: Vec<_> = receive.iter().take(40).collect();
+            assert_eq!(done.iter().filter(|done| **done == Err(Kind::Broken)).count(), 20);
+            assert_eq!(done.iter().flatten().count(), 20);
+            assert_eq!(desk.len(), 0);
+            desk.end();
+        });
     }
 }

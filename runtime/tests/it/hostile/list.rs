@@ -1,5 +1,7 @@
 //! The list of cases in `README.md`, checked against the tests; and the globals that functions have.
 
+use std::path::Path;
+
 /// All names on the global object of a decoder: the language, what codecs expect beside it, and its own.
 pub(super) const GLOBALS: &[&str] = &[
     "AggregateError",
@@ -79,3 +81,39 @@ pub(super) const GLOBALS: &[&str] = &[
     "atob",
     "btoa",
 ];
+
+const LIST: &str = include_str!("README.md");
+
+/// The file that the list calls `name`: beside it, among the tests, in the crate, or in the workspace.
+fn file(name: &str) -> String {
+    let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["tests/it/hostile", "tests/it", ".", ".."];
+    let paths = folders.iter().map(|folder| crate_dir.join(folder).join(name));
+    paths.into_iter().find_map(|path| std::fs::read_to_string(path).ok()).unwrap_or_else(|| panic!("no file {name}"))
+}
+
+#[test]
+fn every_case_of_the_list_names_tests_that_exist() {
+    let rows: Vec<&str> = LIST.lines().filter(|line| line.starts_with("| SBX-")).collect();
+    assert!(rows.len() >= 50, "{} cases", rows.len());
+    for row in rows {
+        let tested = row.trim_end_matches('|').rsplit('|').next().unwrap();
+        for place in tested.split(';') {
+            let (name, tests) = place.trim().trim_start_matches('`').split_once('`').unwrap();
+            let source = file(name);
+            for test in tests.split(',').map(str::trim).filter(|test| !test.contains(' ')) {
+                let definition = format!("fn {test}(");
+                assert!(!test.is_empty() && source.contains(&definition), "{name} has no test {test}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_case_that_a_test_names_is_in_the_list() {
+    for name in ["cpu.rs", "inputs.rs", "isolation.rs", "logs.rs", "memory.rs", "outputs.rs", "tests/it/hostile.rs"] {
+        for (_, rest) in file(name).match_indices("SBX-").map(|(at, _)| (at, file(name)[at..at + 7].to_owned())) {
+            assert!(LIST.contains(&format!("| {rest} |")), "{name} names {rest}");
+        }
+    }
+}

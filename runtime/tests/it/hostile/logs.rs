@@ -10,10 +10,10 @@ use crate::rig::{call, fields};
 fn logs_are_cut_with_a_marker_and_the_call_goes_on() {
     let mut court = Court::new();
     for (body, entries) in [
-        ("console.log('x'.repeat(4e6)); return { n: 1 };", 1),
+        ("console.log('x'.repeat(3e6)); return { n: 1 };", 1),
         ("for (var i = 0; i < 1e5; i++) console.log(i); return { n: 1 };", 65),
-        ("for (var i = 0; i < 1e3; i++) console.log('x'.repeat(1e4)); return { n: 1 };", 16),
-        ("for (var i = 0; i < 100; i++) console.log.apply(console, new Array(1e4).fill('')); return { n: 1 };", 2),
+        ("for (var i = 0; i < 300; i++) console.log('x'.repeat(1e4)); return { n: 1 };", 16),
+        ("for (var i = 0; i < 20; i++) console.log.apply(console, new Array(1e4).fill('')); return { n: 1 };", 2),
         ("console.log.apply(console, new Array(1e4).fill('x'.repeat(2000))); return { n: 1 };", 1),
         ("for (var i = 0; i < 1e5; i++) console.error(); return { n: 1 };", 65),
     ] {
