@@ -25,7 +25,7 @@ fn engine(hot_max: usize) -> Arc<Engine> {
 }
 
 fn main() {
-    let codecs = codecs::read();
+    let codecs = one::usable(codecs::read());
     let mut table = Table::default();
     println!("{} codecs, {APPLICATIONS} applications", codecs.len());
     one::idle(&mut table, &codecs);

@@ -33,10 +33,12 @@ pub(crate) fn on_one_thread(table: &mut Table, codecs: &[Codec]) {
     let mut sandbox = engine.sandbox();
     turns(&mut sandbox, codecs, &functions[..1000]);
     let mut times = turns(&mut sandbox, codecs, &functions);
-    let figures =
-        format!("{:.1}, {:.1}, {:.1} µs", quantile(&mut times, 0.5), mean(&times), quantile(&mut times, 0.99));
+    // As for the hot ones: a codec's median, and the mean of these, so that what else the machine does counts less.
+    let of_codec = |codec| times.iter().copied().skip(codec).step_by(codecs.len()).collect::<Vec<f64>>();
+    let cold = mean(&(0..codecs.len()).map(|codec| quantile(&mut of_codec(codec), 0.5)).collect::<Vec<f64>>());
+    let figures = format!("{:.1}, {cold:.1}, {:.1} µs", quantile(&mut times, 0.5), quantile(&mut times, 0.99));
     table.add("message of an application that is not hot, after 9,999 others: median, mean, 99%", figures, "≤ 60 µs");
-    let figures = format!("{:.2}", hot / mean(&times));
+    let figures = format!("{:.2}, {hot:.1} against {cold:.1} µs", hot / cold);
     table.add("throughput of 10,000 applications that take turns ÷ hot, one thread", figures, "≥ 0.5");
 }
 

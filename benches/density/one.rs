@@ -12,6 +12,16 @@ pub(crate) fn check(report: &Report) {
     assert!(report.result.is_ok(), "{report:?}");
 }
 
+/// The codecs that give a result here, so that all that is timed is whole messages.
+pub(crate) fn usable(codecs: Vec<Codec>) -> Vec<Codec> {
+    let engine = engine(1);
+    let gives = |codec: &Codec| {
+        let functions = engine.load(&codec.sources(0), engine.limits());
+        functions.is_ok_and(|functions| engine.sandbox().call(&functions, &codec.call).result.is_ok())
+    };
+    codecs.into_iter().filter(gives).collect()
+}
+
 /// Memory of an application that waits for its next message.
 pub(crate) fn idle(table: &mut Table, codecs: &[Codec]) {
     let engine = engine(1);

@@ -18,7 +18,7 @@ use crate::settings::Limits;
 use crate::wire::{Entry, Kind, Slot, Writer};
 
 /// Lengths of memory that a thread keeps a shared one for: nearly all function sets need one of two.
-const SHARED_MAX: usize = 4;
+const SHARED_MAX: usize = 16;
 
 /// The instances of one thread. Every call meets exactly the memory that loading its functions left.
 pub struct Sandbox {
