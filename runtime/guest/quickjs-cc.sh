@@ -4,7 +4,7 @@
 set -eu
 
 ours=$(dirname "$0")
-edits_expected=14
+edits_expected=24
 
 for argument; do
     case $argument in

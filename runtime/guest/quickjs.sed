@@ -29,3 +29,37 @@ s/$/ { \/* edit *\/ extern void guest_note_throw(JSContext *);/
 a\
             if (!JS_IsError(sp[-1])) { sf->cur_pc = pc; guest_note_throw(ctx); } }
 }
+
+# Its objects start with room for two properties and grow by half, which copies the shape of a typical result five times.
+s/^#define JS_PROP_INITIAL_SIZE 2$/#define JS_PROP_INITIAL_SIZE 4 \/* edit *\//
+s/^    new_size = max_int(count, sh->prop_size \* 3 \/ 2);/    new_size = max_int(count, sh->prop_size * 2); \/* edit *\//
+
+# It reaches its allocator by four pointers and asks for the size of every block again. Ours is called by name and counts
+# what is held itself (js/allocation.rs).
+s/^    force_gc = ((rt->malloc_state.malloc_size + size) >$/extern size_t airlock_held_bytes; force_gc = ((airlock_held_bytes + size) > \/* edit *\//
+s/^        rt->malloc_gc_threshold = rt->malloc_state.malloc_size +$/rt->malloc_gc_threshold = airlock_held_bytes + \/* edit *\//
+s/^            (rt->malloc_state.malloc_size >> 1);$/(airlock_held_bytes >> 1); \/* edit *\//
+/^void \*js_calloc_rt(/,/^}/ c\
+extern void *airlock_js_calloc(size_t count, size_t size); /* edit */\
+void *js_calloc_rt(JSRuntime *rt, size_t count, size_t size) { return airlock_js_calloc(count, size); }
+/^void \*js_malloc_rt(/,/^}/ c\
+extern void *airlock_js_malloc(size_t size); /* edit */\
+void *js_malloc_rt(JSRuntime *rt, size_t size) { return unlikely(size == 0) ? NULL : airlock_js_malloc(size); }
+/^void js_free_rt(/,/^}/ c\
+extern void airlock_js_free(void *ptr); /* edit */\
+void js_free_rt(JSRuntime *rt, void *ptr) { if (ptr) airlock_js_free(ptr); }
+/^void \*js_realloc_rt(/,/^}/ c\
+extern void *airlock_js_realloc(void *ptr, size_t size); /* edit */\
+void *js_realloc_rt(JSRuntime *rt, void *ptr, size_t size)\
+{\
+    if (!ptr)\
+        return js_malloc_rt(rt, size);\
+    if (unlikely(size == 0)) {\
+        js_free_rt(rt, ptr);\
+        return NULL;\
+    }\
+    return airlock_js_realloc(ptr, size);\
+}
+/^size_t js_malloc_usable_size_rt(/,/^}/ c\
+extern size_t malloc_usable_size(const void *ptr); /* edit */\
+size_t js_malloc_usable_size_rt(JSRuntime *rt, const void *ptr) { return malloc_usable_size(ptr); }

@@ -12,11 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 /// The room that the first refusal frees.
 const GRACE_BYTES: usize = 32 * 1024;
 
+/// Read by QuickJS too, which collects garbage when this has grown enough.
+#[unsafe(export_name = "airlock_held_bytes")]
 static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
 static LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX / 2);
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// The functions that QuickJS calls for memory.
+/// What `JS_NewRuntime2` asks for; beyond the runtime itself, QuickJS calls the functions below by their names.
 pub(super) static FUNCTIONS: qjs::JSMallocFunctions = qjs::JSMallocFunctions {
     js_calloc: Some(calloc),
     js_malloc: Some(malloc),
@@ -62,41 +64,62 @@ fn taken(block: *mut c_void) -> *mut c_void {
         refuse();
     } else {
         // SAFETY: the allocator has just given the block.
-        HELD_BYTES.fetch_add(unsafe { memory::malloc_usable_size(block) }, Relaxed);
+        HELD_BYTES.store(HELD_BYTES.load(Relaxed) + unsafe { memory::malloc_usable_size(block) }, Relaxed);
     }
     block
 }
 
-unsafe extern "C" fn calloc(_: *mut c_void, count: size_t, bytes: size_t) -> *mut c_void {
-    let (count, bytes) = (count as usize, bytes as usize);
+#[unsafe(no_mangle)]
+extern "C" fn airlock_js_calloc(count: usize, bytes: usize) -> *mut c_void {
     if admits(count.saturating_mul(bytes)) { taken(memory::calloc(count, bytes)) } else { ptr::null_mut() }
 }
 
-unsafe extern "C" fn malloc(_: *mut c_void, bytes: size_t) -> *mut c_void {
-    if admits(bytes as usize) { taken(memory::malloc(bytes as usize)) } else { ptr::null_mut() }
+#[unsafe(no_mangle)]
+extern "C" fn airlock_js_malloc(bytes: usize) -> *mut c_void {
+    if admits(bytes) { taken(memory::malloc(bytes)) } else { ptr::null_mut() }
 }
 
-unsafe extern "C" fn free(_: *mut c_void, block: *mut c_void) {
+#[unsafe(no_mangle)]
+unsafe extern "C" fn airlock_js_free(block: *mut c_void) {
     // SAFETY: QuickJS gives back what it got.
     unsafe {
-        HELD_BYTES.fetch_sub(memory::malloc_usable_size(block), Relaxed);
+        HELD_BYTES.store(HELD_BYTES.load(Relaxed) - memory::malloc_usable_size(block), Relaxed);
         memory::free(block);
     }
 }
 
-unsafe extern "C" fn realloc(_: *mut c_void, block: *mut c_void, bytes: size_t) -> *mut c_void {
+#[unsafe(no_mangle)]
+unsafe extern "C" fn airlock_js_realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
     // SAFETY: QuickJS gives what it got; where nothing is moved the old block stays its own.
     unsafe {
         let before = memory::malloc_usable_size(block);
-        if !admits((bytes as usize).saturating_sub(before)) {
+        if !admits(bytes.saturating_sub(before)) {
             return ptr::null_mut();
         }
-        let moved = taken(memory::realloc(block, bytes as usize));
+        let moved = taken(memory::realloc(block, bytes));
         if !moved.is_null() {
-            HELD_BYTES.fetch_sub(before, Relaxed);
+            HELD_BYTES.store(HELD_BYTES.load(Relaxed) - before, Relaxed);
         }
         moved
     }
+}
+
+unsafe extern "C" fn calloc(_: *mut c_void, count: size_t, bytes: size_t) -> *mut c_void {
+    airlock_js_calloc(count as usize, bytes as usize)
+}
+
+unsafe extern "C" fn malloc(_: *mut c_void, bytes: size_t) -> *mut c_void {
+    airlock_js_malloc(bytes as usize)
+}
+
+unsafe extern "C" fn free(_: *mut c_void, block: *mut c_void) {
+    // SAFETY: QuickJS gives back what it got.
+    unsafe { airlock_js_free(block) }
+}
+
+unsafe extern "C" fn realloc(_: *mut c_void, block: *mut c_void, bytes: size_t) -> *mut c_void {
+    // SAFETY: QuickJS gives what it got.
+    unsafe { airlock_js_realloc(block, bytes as usize) }
 }
 
 unsafe extern "C" fn usable_size(block: *const c_void) -> size_t {
