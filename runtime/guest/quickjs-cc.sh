@@ -4,7 +4,7 @@
 set -eu
 
 ours=$(dirname "$0")
-edits_expected=24
+edits_expected=41
 
 for argument; do
     case $argument in

@@ -63,3 +63,41 @@ void *js_realloc_rt(JSRuntime *rt, void *ptr, size_t size)\
 /^size_t js_malloc_usable_size_rt(/,/^}/ c\
 extern size_t malloc_usable_size(const void *ptr); /* edit */\
 size_t js_malloc_usable_size_rt(JSRuntime *rt, const void *ptr) { return malloc_usable_size(ptr); }
+
+# What lies in the image lives for ever, so nothing of it is counted: a message would dirty a dozen pages by counting up
+# and down again. Variables keep their counts. `airlock_seal` says where the image ends, and takes it out of
+# the list that the garbage collector walks; what is reachable from the image alone keeps the counts it has from there.
+/^static JSValue js_dup(JSValueConst v)$/ i\
+/* The end of the image; what lies below is neither counted nor freed. */\
+static uintptr_t airlock_sealed_end; /* edit */\
+#define airlock_is_sealed(p) ((uintptr_t)(p) < airlock_sealed_end)\
+void airlock_seal(JSRuntime *rt, uintptr_t end)\
+{\
+    static struct list_head sealed = { &sealed, &sealed };\
+    struct list_head *list = &rt->gc_obj_list;\
+    airlock_sealed_end = end;\
+    if (!list_empty(list)) {\
+        sealed.prev->next = list->next;\
+        list->next->prev = sealed.prev;\
+        list->prev->next = &sealed;\
+        sealed.prev = list->prev;\
+        init_list_head(list);\
+    }\
+}\
+
+/^static JSValue js_dup(JSValueConst v)$/,/^}/ s/^        p->ref_count++;/        if (!airlock_is_sealed(p)) p->ref_count++; \/* edit *\//
+/^void JS_FreeValueRT(/,/^}/ s/^        if (--p->ref_count <= 0) {/        if (!airlock_is_sealed(p) \&\& --p->ref_count <= 0) { \/* edit *\//
+/^static inline void js_free_string(JSRuntime/,/^}/ s/^    if (--str->header.ref_count <= 0)/    if (!airlock_is_sealed(str) \&\& --str->header.ref_count <= 0) \/* edit *\//
+/^JSAtom JS_DupAtomRT(/,/^}/ s/^        p->header.ref_count++;/        if (!airlock_is_sealed(p)) p->header.ref_count++; \/* edit *\//
+/^JSAtom JS_DupAtom(/,/^}/ s/^        p->header.ref_count++;/        if (!airlock_is_sealed(p)) p->header.ref_count++; \/* edit *\//
+/^static void __JS_FreeAtom(/,/^}/ s/^    if (--p->header.ref_count > 0)/    if (airlock_is_sealed(p) || --p->header.ref_count > 0) \/* edit *\//
+s/^            if (__JS_AtomIsConst(i))$/            if (__JS_AtomIsConst(i) \&\& !airlock_is_sealed(str)) \/* edit *\//
+s/^                if (!__JS_AtomIsConst(i))$/                if (!__JS_AtomIsConst(i) \&\& !airlock_is_sealed(p)) \/* edit *\//
+s/^    if (p1->header.ref_count == 1 && p1->is_wide_char == p2->is_wide_char$/    if (!airlock_is_sealed(p1) \&\& p1->header.ref_count == 1 \&\& p1->is_wide_char == p2->is_wide_char \/* edit *\//
+/^static void gc_decref_child(/,/^}/ s/^    assert(p->ref_count > 0);/    if (airlock_is_sealed(p)) return; \/* edit *\/ assert(p->ref_count > 0);/
+/^static void gc_scan_incref_child(/,/^}/ s/^    p->ref_count++;/    if (airlock_is_sealed(p)) return; \/* edit *\/ p->ref_count++;/
+/^static void gc_scan_incref_child2(/,/^}/ s/^    p->ref_count++;/    if (airlock_is_sealed(p)) return; \/* edit *\/ p->ref_count++;/
+/^static JSShape \*js_dup_shape(/,/^}/ s/^    sh->header.ref_count++;/    if (!airlock_is_sealed(sh)) sh->header.ref_count++; \/* edit *\//
+/^static void js_free_shape(/,/^}/ s/^    if (unlikely(--sh->header.ref_count <= 0)) {/    if (!airlock_is_sealed(sh) \&\& unlikely(--sh->header.ref_count <= 0)) { \/* edit *\//
+s/^        } else if (sh->header.ref_count != 1) {/        } else if (airlock_is_sealed(sh) || sh->header.ref_count != 1) { \/* edit *\//
+s/^        if (sh->header.ref_count != 1) {/        if (airlock_is_sealed(sh) || sh->header.ref_count != 1) { \/* edit *\//

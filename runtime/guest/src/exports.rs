@@ -52,7 +52,7 @@ extern "C" fn initialize() {
         reply.byte(0);
         reply.clear();
     });
-    crate::memory::seal();
+    guest::get().runtime.seal();
 }
 
 /// Makes room for a request of `length` bytes; valid until `load` or `call` returns.

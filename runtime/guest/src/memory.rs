@@ -26,6 +26,9 @@ struct Heap {
     next: usize,
     /// The end of the linear memory.
     end: usize,
+    /// Where the first block after the last [`seal`] lies. Blocks before it are not given out again: that would dirty
+    /// pages all over the image, and QuickJS takes what lies there for immortal.
+    sealed: usize,
     /// Per class the last block given back; its first word leads on to the one before.
     free: [usize; CLASSES],
 }
@@ -35,7 +38,7 @@ struct Single(UnsafeCell<Heap>);
 // SAFETY: the guest is a module without threads.
 unsafe impl Sync for Single {}
 
-static HEAP: Single = Single(UnsafeCell::new(Heap { next: 0, end: 0, free: [0; CLASSES] }));
+static HEAP: Single = Single(UnsafeCell::new(Heap { next: 0, end: 0, sealed: 0, free: [0; CLASSES] }));
 
 unsafe extern "C" {
     /// Placed by the linker where static data ends.
@@ -103,6 +106,9 @@ impl Heap {
     }
 
     fn release(&mut self, block: *mut u8) {
+        if (block as usize) < self.sealed {
+            return;
+        }
         let class = class(block);
         // SAFETY: the block is no longer anybody's, and the smallest class has room for a link.
         unsafe { *(block as *mut usize) = self.free[class] };
@@ -137,7 +143,8 @@ impl Heap {
                 };
             }
         }
-        self.next = self.next.next_multiple_of(PAGE_BYTES) + 8 - HEADER_BYTES;
+        self.sealed = self.next.next_multiple_of(PAGE_BYTES);
+        self.next = self.sealed + 8 - HEADER_BYTES;
         // Where the host refuses, messages have to do with what there is.
         if self.next + HEAD_ROOM_BYTES > self.end {
             self.grow(self.next + HEAD_ROOM_BYTES);
@@ -155,9 +162,10 @@ fn heap() -> &'static mut Heap {
     unsafe { &mut *HEAP.0.get() }
 }
 
-/// Forgets and clears all free blocks, so that what comes next starts on a fresh page.
-pub(crate) fn seal() {
+/// Forgets and clears all free blocks, so that what comes next starts on a fresh page; says where that is.
+pub(crate) fn seal() -> usize {
     heap().seal();
+    heap().sealed
 }
 
 #[unsafe(no_mangle)]

@@ -1,6 +1,7 @@
 //! The one QuickJS runtime: its limits, its garbage collector, and the way to interrupt it.
 
 use super::allocation;
+use crate::memory;
 use javy::quickjs::qjs;
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -26,6 +27,13 @@ impl Runtime {
         }
     }
 
+    /// Makes what there is immortal, see `quickjs.sed`, and lets what comes next start on a fresh page.
+    pub(crate) fn seal(self) {
+        let end = memory::seal();
+        // SAFETY: everything that scripts hold so far lies below `end`.
+        unsafe { airlock_seal(self.0.as_ptr(), end) };
+    }
+
     /// Bounds what scripts may hold at once.
     pub(crate) fn set_heap_bytes_max(self, bytes: u32) {
         allocation::set_limit(bytes as usize);
@@ -44,6 +52,10 @@ impl Runtime {
             qjs::JS_SetGCThreshold(self.0.as_ptr(), (allocation::held_bytes() + garbage_bytes) as qjs::size_t);
         }
     }
+}
+
+unsafe extern "C" {
+    fn airlock_seal(runtime: *mut qjs::JSRuntime, end: usize);
 }
 
 unsafe extern "C" fn ask(_: *mut qjs::JSRuntime, opaque: *mut c_void) -> c_int {
