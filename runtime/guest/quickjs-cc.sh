@@ -11,7 +11,7 @@ for argument; do
     */quickjs.c)
         if ! grep -q '/\* edit \*/' "$argument"; then
             sed -i -f "$ours/quickjs.sed" "$argument"
-            cat "$ours/place.c" >>"$argument"
+            cat "$ours/place.c" "$ours/peek.c" >>"$argument"
         fi
         edits_found=$(grep -c '/\* edit \*/' "$argument")
         if [ "$edits_found" -ne "$edits_expected" ]; then

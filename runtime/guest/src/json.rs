@@ -5,7 +5,7 @@
 //! refuse the escape that `JSON.stringify` writes.
 
 use crate::guest::Guest;
-use crate::js::{Atom, Primitive, Thrown, Value};
+use crate::js::{Atom, Primitive, Realm, Thrown, Value};
 
 /// How many notes about lost numbers are kept.
 const NOTES_MAX: usize = 16;
@@ -84,7 +84,7 @@ impl<'a> Writer<'a> {
             Primitive::Object if value.is_function() => return Ok(false),
             Primitive::Undefined | Primitive::Symbol => return Ok(false),
             Primitive::Object => self.container(&value)?,
-            Primitive::Text => self.string(&value.text()?)?,
+            Primitive::Text => self.text(&value)?,
             Primitive::Int(number) => self.integer(number),
             Primitive::Float(number) if number.is_finite() => self.float(number),
             Primitive::Float(number) => {
@@ -164,24 +164,63 @@ impl<'a> Writer<'a> {
     fn object(&mut self, value: &Value) -> Result<(), Refusal> {
         self.out.push(b'{');
         let start = self.out.len();
-        let keys = value.keys()?;
-        for key in keys.iter() {
-            self.keys_left = self.keys_left.checked_sub(1).ok_or(Refusal::TooManyKeys)?;
-            let member = value.get(key)?;
-            let before = self.out.len();
-            if before > start {
-                self.out.push(b',');
+        if value.is_plain() {
+            let mut place = 0;
+            while let Some((next, key, member)) = value.next_property(place)? {
+                self.property(start, value.realm(), key, member)?;
+                place = next;
             }
-            self.string(&keys.text(key)?)?;
-            self.out.push(b':');
-            self.path.push(Step::Key(key));
-            if !self.member(member, Step::Key(key))? {
-                self.out.truncate(before);
+        } else {
+            let keys = value.keys()?;
+            for key in keys.iter() {
+                self.property(start, value.realm(), key, value.get(key)?)?;
             }
-            self.path.pop();
         }
         self.out.push(b'}');
         Ok(())
+    }
+
+    /// Writes one property of the object that starts at `start`, unless JSON leaves it out.
+    fn property(&mut self, start: usize, realm: Realm, key: Atom, member: Value) -> Result<(), Refusal> {
+        self.keys_left = self.keys_left.checked_sub(1).ok_or(Refusal::TooManyKeys)?;
+        let before = self.out.len();
+        if before > start {
+            self.out.push(b',');
+        }
+        match key.characters(realm) {
+            Some(text) if self.can_be_copied(text) => self.copy(text),
+            _ => self.string(&key.text(realm)?)?,
+        }
+        self.out.push(b':');
+        self.path.push(Step::Key(key));
+        if !self.member(member, Step::Key(key))? {
+            self.out.truncate(before);
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    fn text(&mut self, value: &Value) -> Result<(), Refusal> {
+        match value.characters() {
+            Some(text) if self.can_be_copied(text) => {
+                self.copy(text);
+                Ok(())
+            }
+            _ => self.string(&value.text()?),
+        }
+    }
+
+    /// Whether characters stand in JSON as they are, and there is room for them.
+    fn can_be_copied(&self, text: &[u8]) -> bool {
+        text.len() <= self.bytes_max.saturating_sub(self.out.len())
+            && text.iter().all(|byte| is_plain(*byte) && byte.is_ascii())
+    }
+
+    fn copy(&mut self, text: &[u8]) {
+        self.out.reserve(text.len() + 2);
+        self.out.push(b'"');
+        self.out.extend_from_slice(text);
+        self.out.push(b'"');
     }
 
     fn string(&mut self, text: &[u8]) -> Result<(), Refusal> {

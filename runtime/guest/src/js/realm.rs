@@ -6,9 +6,9 @@ use javy::quickjs::qjs;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;
 
-/// The longest payload of which [`Realm::byte_array`] makes an array without allocating anything else: all there are,
-/// as long as the operator does not allow longer ones.
-const FEW_BYTES: usize = 255;
+/// The longest payload of which [`Realm::byte_array`] makes an array without allocating anything else; most have far
+/// fewer bytes, and all of this room is written each time.
+const FEW_BYTES: usize = 64;
 
 /// A JavaScript world of its own; functions of one do not see the globals of another.
 #[derive(Clone, Copy)]

@@ -33,6 +33,20 @@ pub(crate) enum Primitive {
     Object,
 }
 
+// `quickjs-peek.c`.
+unsafe extern "C" {
+    fn airlock_bytes_of(value: qjs::JSValue, length: *mut usize) -> *const u8;
+    fn airlock_bytes_of_atom(context: *mut qjs::JSContext, atom: qjs::JSAtom, length: *mut usize) -> *const u8;
+    fn airlock_is_plain(value: qjs::JSValue) -> bool;
+    fn airlock_next_property(
+        context: *mut qjs::JSContext,
+        value: qjs::JSValue,
+        from: u32,
+        atom: *mut qjs::JSAtom,
+        member: *mut qjs::JSValue,
+    ) -> u32;
+}
+
 impl Value {
     pub(super) fn from_raw(realm: Realm, raw: qjs::JSValue) -> Self {
         Self { realm, raw }
@@ -256,6 +270,31 @@ impl Value {
         if status < 0 { Err(self.realm.thrown()) } else { Ok(keys) }
     }
 
+    /// The characters of a string of which each is below 256.
+    pub(crate) fn characters(&self) -> Option<&[u8]> {
+        let mut length = 0;
+        // SAFETY: the value is live; its bytes stay where they are as long as it is, since no script runs meanwhile.
+        unsafe { slice(airlock_bytes_of(self.raw, &raw mut length), length) }
+    }
+
+    /// Whether [`Value::next_property`] gives the properties of this object in the order in which JSON shows them.
+    pub(crate) fn is_plain(&self) -> bool {
+        // SAFETY: an object, and live.
+        self.primitive() == Primitive::Object && unsafe { airlock_is_plain(self.raw) }
+    }
+
+    /// The first listed property of a plain object at place `from` or later, and the place to go on with.
+    pub(crate) fn next_property(&self, from: u32) -> Result<Option<(u32, Atom, Value)>, Thrown> {
+        let (mut atom, mut member) = (0, qjs::JS_UNDEFINED);
+        // SAFETY: the value is live, and an object; the member comes with a reference of its own.
+        let next = unsafe { airlock_next_property(self.realm.raw(), self.raw, from, &raw mut atom, &raw mut member) };
+        if next == 0 {
+            return Ok(None);
+        }
+        let member = if member == qjs::JS_UNINITIALIZED { self.get(Atom(atom))? } else { self.realm.own(member) };
+        Ok(Some((next, Atom(atom), member)))
+    }
+
     /// The value as a string; objects are asked, which runs script.
     pub(crate) fn text(&self) -> Result<Text, Thrown> {
         let mut length = 0;
@@ -279,8 +318,12 @@ impl Value {
 
 impl Drop for Value {
     fn drop(&mut self) {
-        // SAFETY: gives up the one reference that the value owns.
-        unsafe { qjs::JS_FreeValue(self.realm.raw(), self.raw) };
+        // SAFETY: gives up the one reference that the value owns; numbers and their like have none.
+        unsafe {
+            if qjs::JS_VALUE_HAS_REF_COUNT(self.raw) {
+                qjs::JS_FreeValue(self.realm.raw(), self.raw);
+            }
+        }
     }
 }
 
@@ -306,11 +349,6 @@ impl Keys {
         // SAFETY: QuickJS filled the table with `length` entries.
         (0..length).map(|index| Atom(unsafe { (*self.table.add(index)).atom }))
     }
-
-    /// The text of one of the names.
-    pub(crate) fn text(&self, name: Atom) -> Result<Text, Thrown> {
-        name.text(self.realm)
-    }
 }
 
 impl Drop for Keys {
@@ -327,6 +365,13 @@ impl Atom {
         // SAFETY: whoever holds an atom keeps it alive.
         let start = unsafe { qjs::JS_AtomToCStringLen(realm.raw(), &raw mut length, self.0) };
         Text::new(realm, start, length as usize)
+    }
+
+    /// The characters of the name if each is below 256.
+    pub(crate) fn characters<'a>(self, realm: Realm) -> Option<&'a [u8]> {
+        let mut length = 0;
+        // SAFETY: whoever holds an atom keeps it alive, and nothing moves it.
+        unsafe { slice(airlock_bytes_of_atom(realm.raw(), self.0, &raw mut length), length) }
     }
 
     /// The name as a string value.
@@ -363,4 +408,12 @@ impl Drop for Text {
         // SAFETY: the bytes are ours to free.
         unsafe { qjs::JS_FreeCString(self.realm.raw(), self.start) };
     }
+}
+
+/// # Safety
+///
+/// `start` is null, or that of `length` bytes that live for `'a`.
+unsafe fn slice<'a>(start: *const u8, length: usize) -> Option<&'a [u8]> {
+    // SAFETY: said above.
+    (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts(start, length) })
 }

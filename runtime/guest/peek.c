@@ -1,0 +1,58 @@
+
+/* What our JSON writer reads of objects and strings without a detour over lists and copies. `quickjs-cc.sh` puts this
+   behind the last line of quickjs.c, because it needs its structures. */
+
+/* The bytes of a string with one byte per character; NULL for any other value. */
+const uint8_t *airlock_bytes_of(JSValueConst value, size_t *length)
+{
+    JSString *string;
+    if (JS_VALUE_GET_TAG(value) != JS_TAG_STRING)
+        return NULL;
+    string = JS_VALUE_GET_STRING(value);
+    if (string->is_wide_char)
+        return NULL;
+    *length = string->len;
+    return str8(string);
+}
+
+/* The same of a property name. */
+const uint8_t *airlock_bytes_of_atom(JSContext *ctx, JSAtom atom, size_t *length)
+{
+    if (__JS_AtomIsTaggedInt(atom))
+        return NULL;
+    return airlock_bytes_of(JS_MKPTR(JS_TAG_STRING, ctx->rt->atom_array[atom]), length);
+}
+
+/* Whether `airlock_next_property` gives the properties of an object as `Object.keys` does: it has no hidden ones of its
+   own kind, and no name is a number, which would come first. */
+bool airlock_is_plain(JSValueConst value)
+{
+    JSObject *p = JS_VALUE_GET_OBJ(value);
+    JSShapeProperty *prs = p->shape->prop;
+    int i;
+    if (p->is_exotic || p->class_id != JS_CLASS_OBJECT)
+        return false;
+    for (i = 0; i < p->shape->prop_count; i++, prs++) {
+        if (__JS_AtomIsTaggedInt(prs->atom))
+            return false;
+    }
+    return true;
+}
+
+/* Finds the first listed property with a text as its name at `from` or later. Gives what to go on with, 0 if there is
+   none. The value is `uninitialized` if it has to be asked for: a getter. */
+uint32_t airlock_next_property(JSContext *ctx, JSValueConst value, uint32_t from, JSAtom *atom, JSValue *member)
+{
+    JSObject *p = JS_VALUE_GET_OBJ(value);
+    JSShape *sh = p->shape;
+    for (; from < (uint32_t)sh->prop_count; from++) {
+        JSShapeProperty *prs = &sh->prop[from];
+        if (prs->atom == JS_ATOM_NULL || !(prs->flags & JS_PROP_ENUMERABLE) ||
+            JS_AtomGetKind(ctx, prs->atom) != JS_ATOM_KIND_STRING)
+            continue;
+        *atom = prs->atom;
+        *member = prs->flags & JS_PROP_TMASK ? JS_UNINITIALIZED : js_dup(p->prop[from].u.value);
+        return from + 1;
+    }
+    return 0;
+}
