@@ -32,8 +32,10 @@ pub(crate) struct Example {
 #[derive(Deserialize)]
 struct Record {
     id: String,
-    style: String,
-    script: String,
+    style: Option<String>,
+    script: Option<String>,
+    /// Beside the records, where the script is not in the record.
+    script_file: Option<PathBuf>,
     #[serde(default)]
     v2_globals: bool,
     examples: Vec<ExampleRecord>,
@@ -41,7 +43,8 @@ struct Record {
 
 #[derive(Deserialize)]
 struct ExampleRecord {
-    kind: String,
+    /// An uplink when it is left out.
+    kind: Option<String>,
     port: Option<u8>,
     bytes_hex: Option<String>,
     outcome: Option<String>,
@@ -76,13 +79,21 @@ impl Codec {
 
 impl Example {
     pub(crate) fn call(&self) -> Call {
-        Call { entry: Entry::Uplink, port: self.port, time_ms: 1_763_700_000_000, seed: 1, payload: self.bytes.clone() }
+        Call {
+            entry: Entry::Uplink,
+            port: self.port,
+            time_ms: 1_763_700_000_000,
+            seed: 1,
+            payload: self.bytes.clone(),
+            trial: None,
+        }
     }
 }
 
 impl Record {
-    fn codec(self) -> Option<Codec> {
-        let dialect = match self.style.as_str() {
+    fn codec(self, folder: &Path) -> Option<Codec> {
+        let text = self.script.or_else(|| fs::read_to_string(folder.join(self.script_file?)).ok())?;
+        let dialect = match self.style.as_deref()? {
             "v2" => Dialect::V2,
             "ts013" => Dialect::Ts013,
             "chirpstack3" => Dialect::ChirpStack3,
@@ -90,7 +101,7 @@ impl Record {
         };
         let examples: Vec<Example> =
             self.examples.into_iter().filter_map(ExampleRecord::example).take(EXAMPLES_MAX).collect();
-        let codec = Codec { id: self.id, text: self.script, dialect, reads_globals: self.v2_globals, examples };
+        let codec = Codec { id: self.id, text, dialect, reads_globals: self.v2_globals, examples };
         (!codec.examples.is_empty()).then_some(codec)
     }
 }
@@ -98,7 +109,7 @@ impl Record {
 impl ExampleRecord {
     /// An uplink that gives a value, the same at any time.
     fn example(self) -> Option<Example> {
-        let fits = self.kind == "uplink"
+        let fits = self.kind.is_none_or(|kind| kind == "uplink")
             && self.outcome.is_none()
             && !self.env.iter().any(|needed| needed == "now" || needed == "random");
         let bytes = hex::decode(self.bytes_hex?).ok()?;
@@ -123,5 +134,5 @@ pub(crate) fn read() -> Vec<Codec> {
 fn read_file(file: &Path) -> Vec<Codec> {
     let text = fs::read_to_string(file).unwrap();
     let records = text.lines().map(|line| serde_json::from_str::<Record>(line).unwrap());
-    records.filter_map(Record::codec).collect()
+    records.filter_map(|record| record.codec(file.parent().unwrap_or(file))).collect()
 }

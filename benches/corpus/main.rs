@@ -115,7 +115,11 @@ fn usable(engines: &Engines, mut codec: Codec) -> Option<Codec> {
     let warm = Warm::new(&codec)?;
     let mut ours = Ours::new(&engines.usual, &codec.sources())?;
     let mut examples = std::mem::take(&mut codec.examples);
-    examples.retain(|example| ours.works(example) && warm.works(&codec, example));
+    if let Some(mut other) = engines.unmetered.as_ref().and_then(|engine| Ours::new(engine, &codec.sources())) {
+        let differs = examples.iter().find(|example| ours.json(example) != other.json(example));
+        assert!(differs.is_none(), "the guests do not agree on {}", codec.id);
+    }
+    examples.retain(|example| ours.json(example).is_some() && warm.works(&codec, example));
     (!examples.is_empty()).then_some(Codec { examples, ..codec })
 }
 

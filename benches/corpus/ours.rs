@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
 
-use runtime::{Call, Engine, Functions, Sandbox, Settings, Sources};
+use runtime::{Call, Engine, Functions, Sandbox, Settings, Sources, Value};
 
 use crate::codecs::{Codec, Example};
 
@@ -33,7 +33,11 @@ pub(crate) struct Ours {
 impl Ours {
     /// Loads the texts; `None` if that fails.
     pub(crate) fn new(engine: &Arc<Engine>, sources: &Sources) -> Option<Self> {
-        Some(Self { functions: engine.load(sources).ok()?, sandbox: engine.sandbox(), calls: Vec::new() })
+        Some(Self {
+            functions: engine.load(sources, engine.limits()).ok()?,
+            sandbox: engine.sandbox(),
+            calls: Vec::new(),
+        })
     }
 
     /// Sends the messages through `times` over.
@@ -48,9 +52,12 @@ impl Ours {
         }
     }
 
-    /// Whether a message gives fields.
-    pub(crate) fn works(&mut self, example: &Example) -> bool {
-        self.sandbox.call(&self.functions, &example.call()).result.is_ok()
+    /// The fields that a message gives; `None` if it fails.
+    pub(crate) fn json(&mut self, example: &Example) -> Option<String> {
+        match self.sandbox.call(&self.functions, &example.call()).result.ok()? {
+            Value::Fields { json, .. } => Some(json.get().to_owned()),
+            _ => None,
+        }
     }
 
     /// How much of the time of a message is spent inside the sandbox.
