@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::thread::{self, ThreadId};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -45,9 +46,13 @@ impl Bed {
     }
 
     /// Runs one message where `over` lies on the image. After an error the bed must not be used again.
-    pub(crate) fn run(&mut self, engine: &Engine, over: Option<&Module>, task: &Task<'_>) -> Result<Run, Error> {
-        // From before the memory is made: that writes to pages too.
-        let faults = engine.faults();
+    pub(crate) fn run(
+        &mut self,
+        engine: &Engine,
+        faults: &mut Faults,
+        over: Option<&Module>,
+        task: &Task<'_>,
+    ) -> Result<Run, Error> {
         if !self.clean || over.is_some() {
             self.make(engine, over).map_err(Error::Memory)?;
         }
@@ -57,7 +62,7 @@ impl Bed {
             None => Instance::start(engine, &self.mapping, self.len)?,
         };
         let run = instance.run(engine, task);
-        self.still = faults.is_some() && faults == engine.faults();
+        self.still = faults.were_none(engine);
         if instance.has_trapped() {
             drop(instance);
             self.mapping.lay(&self.image, self.len).map_err(Error::Memory)?;
@@ -70,5 +75,21 @@ impl Bed {
     /// A copy of the memory.
     pub(crate) fn snapshot(&self) -> Vec<u8> {
         self.mapping.snapshot()
+    }
+}
+
+/// What a thread knew of its page faults at the end of its last message.
+///
+/// Asking then, and not before each message too, costs half as much. What the thread met between two messages counts for
+/// the second, which is on the safe side: the kernel is asked once too often.
+#[derive(Default)]
+pub(crate) struct Faults(Option<(ThreadId, u64)>);
+
+impl Faults {
+    /// Whether the thread met none since this was last asked on it.
+    fn were_none(&mut self, engine: &Engine) -> bool {
+        let now = engine.faults().map(|faults| (thread::current().id(), faults));
+        let before = std::mem::replace(&mut self.0, now);
+        now.is_some() && now == before
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::bed::Bed;
+use crate::bed::{Bed, Faults};
 use crate::call::{Call, Report};
 use crate::engine::{Engine, deadline, no_room, nonsense};
 use crate::error::Error;
@@ -27,6 +27,7 @@ pub struct Sandbox {
     hot: Hot,
     /// The memories of all others, one for each length; the one that was used last comes last.
     shared: Vec<Bed>,
+    faults: Faults,
     request: Writer,
     /// How long the guest ran for the last message, if that is asked for.
     timed: Option<Duration>,
@@ -36,7 +37,7 @@ impl Sandbox {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         let settings = engine.settings();
         let hot = Hot::new(settings.hot_max, settings.hot_after);
-        Self { engine, hot, shared: Vec::new(), request: Writer::default(), timed: None }
+        Self { engine, hot, shared: Vec::new(), faults: Faults::default(), request: Writer::default(), timed: None }
     }
 
     /// Runs one message through `functions`, within their limits.
@@ -95,7 +96,8 @@ impl Sandbox {
 
     /// In a memory of its own, which is put back at once: a message must not hold memory until the next one comes.
     fn run_hot(&mut self, mut own: Own, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
-        let run = own.bed.run(&self.engine, None, &self.task(functions, first, start))?;
+        let task = task(&self.request, functions, first, start, self.timed.is_some());
+        let run = own.bed.run(&self.engine, &mut self.faults, None, &task)?;
         match own.bed.make(&self.engine, None) {
             Ok(()) => self.hot.put(own),
             Err(error) => tracing::error!(%error, "failed to put back the memory of a sandbox, will make a new one"),
@@ -107,21 +109,10 @@ impl Sandbox {
     fn run_cold(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
         // Out of the list until it has run: what a panic leaves behind must not meet another message.
         let mut bed = self.take_shared(functions).map_err(Error::Memory)?;
-        let run = bed.run(&self.engine, Some(functions.module()), &self.task(functions, first, start))?;
+        let task = task(&self.request, functions, first, start, self.timed.is_some());
+        let run = bed.run(&self.engine, &mut self.faults, Some(functions.module()), &task)?;
         self.shared.push(bed);
         Ok(run)
-    }
-
-    fn task<'a>(&'a self, functions: &'a Functions, first: Slot, start: Instant) -> Task<'a> {
-        let limits = functions.limits();
-        Task {
-            errand: Errand::Call(first),
-            request: self.request.as_bytes(),
-            limits,
-            fuel: limits.fuel,
-            deadline: deadline(start, limits.time_ms_max),
-            timed: self.timed.is_some(),
-        }
     }
 
     /// Takes out the shared memory that is as long as `functions` need it, or makes one.
@@ -134,6 +125,18 @@ impl Sandbox {
             self.shared.remove(0);
         }
         Bed::new(&self.engine, self.engine.first_image(), len)
+    }
+}
+
+fn task<'a>(request: &'a Writer, functions: &'a Functions, first: Slot, start: Instant, timed: bool) -> Task<'a> {
+    let limits = functions.limits();
+    Task {
+        errand: Errand::Call(first),
+        request: request.as_bytes(),
+        limits,
+        fuel: limits.fuel,
+        deadline: deadline(start, limits.time_ms_max),
+        timed,
     }
 }
 
