@@ -33,7 +33,7 @@ pub(crate) enum Primitive {
     Object,
 }
 
-// `quickjs-peek.c`.
+// `peek.c`.
 unsafe extern "C" {
     fn airlock_bytes_of(value: qjs::JSValue, length: *mut usize) -> *const u8;
     fn airlock_bytes_of_atom(context: *mut qjs::JSContext, atom: qjs::JSAtom, length: *mut usize) -> *const u8;
