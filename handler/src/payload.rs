@@ -20,6 +20,8 @@ use crate::{
 pub struct Decoded {
     /// A JSON object; none when nothing was converted, or nothing came of it.
     pub fields: Option<Box<RawValue>>,
+    /// What `normalizeUplink` made of them, if the decoder's text has one.
+    pub normalized: Option<Box<RawValue>>,
     /// What the validator, if there is one, made of the fields.
     pub verdict: Verdict,
     /// Why there are no fields although there should be.
@@ -225,15 +227,16 @@ impl Decoded {
 impl From<Report> for Decoded {
     fn from(report: Report) -> Self {
         let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
-        let (fields, verdict, problem) = match report.result {
-            Ok(Value::Fields { json, valid, .. }) => {
+        let decoded = match report.result {
+            Ok(Value::Fields { json, normalized, valid }) => {
                 let fields = (json.get() != "{}" && json.get() != "null").then_some(json);
-                (fields, if valid { Verdict::Valid } else { Verdict::Invalid }, None)
+                let verdict = if valid { Verdict::Valid } else { Verdict::Invalid };
+                Self { fields, normalized, verdict, ..Self::default() }
             }
             // An uplink answers with fields; anything else would be the sandbox's mistake.
-            Ok(Value::Bytes { .. } | Value::Returned { .. }) => (None, Verdict::Unconverted, None),
-            Err(failure) => (None, Verdict::Unconverted, Some(Problem::Function(failure))),
+            Ok(Value::Bytes { .. } | Value::Returned { .. }) => Self::default(),
+            Err(failure) => Self::failed(Problem::Function(failure)),
         };
-        Self { fields, verdict, problem, warnings: report.warnings, logs: report.logs, cost }
+        Self { warnings: report.warnings, logs: report.logs, cost, ..decoded }
     }
 }

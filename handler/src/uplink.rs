@@ -101,6 +101,7 @@ fn message(device: &Device, payload: Payload, decoded: Decoded) -> Uplink {
         is_retry: payload.retry,
         payload_raw: payload.bytes,
         payload_fields: decoded.fields,
+        normalized_payload: decoded.normalized,
         metadata,
         attributes,
     }

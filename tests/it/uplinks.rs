@@ -72,6 +72,22 @@ async fn a_validator_that_says_no_drops_the_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_normalized_payload_stands_beside_the_fields() {
+    let network = Network::start().await;
+    let owner = network.owner("normal").await;
+    let decoder = "function decodeUplink(input) { return { data: { t: input.bytes[0] } }; }
+        function normalizeUplink(input) { return { data: [{ air: { temperature: input.data.t } }] }; }";
+    owner.set_functions([decoder, "", ""]).await.unwrap();
+    owner.add_device("dev-1").await;
+    let mut listener = owner.listen(&network).await;
+    owner.simulate("dev-1", &[21], 1).await.unwrap();
+    let (_, uplink) = next(&mut listener).await;
+    assert_eq!(uplink["payload_fields"], json!({"t": 21}));
+    assert_eq!(uplink["normalized_payload"], json!([{"air": {"temperature": 21}}]));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn cayenne_lpp_needs_no_function() {
     let network = Network::start().await;
     let owner = network.owner("cayenne").await;

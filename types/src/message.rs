@@ -33,6 +33,10 @@ pub struct Uplink {
     /// What the payload functions made of it: a JSON object, its keys in their order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_fields: Option<Box<RawValue>>,
+    /// The same in the words that all devices share, if the decoder's text has a `normalizeUplink`: an object, or an array
+    /// of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalized_payload: Option<Box<RawValue>>,
     /// When and how it was received.
     pub metadata: Metadata,
     /// The device's attributes; only when the payload functions ran.
@@ -165,6 +169,7 @@ mod tests {
             is_retry: false,
             payload_raw: Some(vec![1, 2]),
             payload_fields: RawValue::from_string(r#"{"b":1,"a":2}"#.into()).ok(),
+            normalized_payload: None,
             metadata: Metadata { time: "2017-01-17T14:47:09.74Z".into(), ..Metadata::default() },
             attributes: BTreeMap::new(),
         };
