@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the guest: `build.sh` writes runtime/guest.wasm, `build.sh --check` says whether it would be the same bytes.
+# Builds the guest: `build.sh` writes runtime/guest.wasm and guest.sums, `build.sh --check` says whether it would be the same bytes.
 # `build.sh --unmetered FILE` writes a guest that pays no fuel, to measure what paying costs.
 #
 # Two toolchains do. Debian's packages: rustc-web cargo-web rust-web-src clang-19 lld-19 llvm-19 wasi-libc
@@ -87,6 +87,14 @@ finish() {
     "$tool" check "$work/guest.wasm"
 }
 
+# What the tests compare, so that nobody forgets to build: the module, and everything that it is built from.
+write_sums() {
+    cd "$guest/.."
+    echo "$(sha256sum <guest.wasm | cut -d' ' -f1) guest.wasm"
+    echo "$(find guest src/wire.rs src/bounds.rs -type f ! -path '*/target/*' ! -name '*.md' | LC_ALL=C sort |
+        xargs cat | sha256sum | cut -d' ' -f1) sources"
+}
+
 choose_toolchain
 compile
 finish
@@ -96,6 +104,9 @@ case "${1:-}" in
     echo "guest.wasm is what its sources give"
     ;;
 --unmetered) cp "$work/optimised.wasm" "${2:?names no file}" ;;
-"") cp "$work/guest.wasm" "$guest/../guest.wasm" ;;
+"")
+    cp "$work/guest.wasm" "$guest/../guest.wasm"
+    write_sums >"$guest/../guest.sums"
+    ;;
 *) fail "unknown argument $1; expected --check, --unmetered FILE or nothing" ;;
 esac

@@ -1,6 +1,7 @@
 //! What payload functions may do, and what none of them can.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod built;
 mod builtins;
 mod cache;
 mod cold;
