@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::globals::{Globals, Untouched};
 use crate::guest::{Functions, Guest};
 use crate::js::{Evaluation, Realm, Thrown};
+use crate::memory;
 use crate::wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
 use crate::wire::{self, Dialect, Kind, Reader, Slot, WHOLE, Writer};
 use std::ffi::CString;
@@ -37,6 +38,7 @@ pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
     }
     guest.log.take();
     guest.runtime.seal();
+    memory::align();
 }
 
 fn load(guest: &Guest, request: &[u8]) -> Result<[u8; 4], Failure> {

@@ -13,6 +13,9 @@ const PAGE_BYTES: usize = 4096;
 const WASM_PAGE_BYTES: usize = 65_536;
 /// What a message finds free, so that most need not ask for more memory, which makes the host start an instance anew.
 const HEAD_ROOM_BYTES: usize = 512 * 1024;
+/// Scripts leave memories whose lengths are multiples of this: the fewer lengths there are, the more scripts can take turns
+/// in one instance.
+const LENGTH_STEP_BYTES: usize = 1 << 20;
 /// Blocks up to this size have classes 8 bytes apart, larger ones four classes to each power of two.
 const FINE_BYTES_MAX: usize = 1024;
 const FINE_CLASSES: usize = FINE_BYTES_MAX / 8 + 1;
@@ -150,6 +153,16 @@ impl Heap {
             self.grow(self.next + HEAD_ROOM_BYTES);
         }
     }
+
+    /// Lets messages begin where those of other scripts do: at a fixed distance from the end of a memory of few possible
+    /// lengths. Where scripts take turns in one memory, their messages then write to the same pages.
+    fn align(&mut self) {
+        let end = self.end.next_multiple_of(LENGTH_STEP_BYTES);
+        // Where the host refuses, the script has a length of its own, which costs it time and nothing else.
+        if end == self.end || self.grow(end) {
+            self.next = end - HEAD_ROOM_BYTES + 8 - HEADER_BYTES;
+        }
+    }
 }
 
 fn class(block: *mut u8) -> usize {
@@ -166,6 +179,11 @@ fn heap() -> &'static mut Heap {
 pub(crate) fn seal() -> usize {
     heap().seal();
     heap().sealed
+}
+
+/// Makes the memory as long as that of other scripts, and begins what comes next where they do.
+pub(crate) fn align() {
+    heap().align();
 }
 
 #[unsafe(no_mangle)]
