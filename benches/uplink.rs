@@ -84,7 +84,7 @@ async fn uplinks(pool: Pool) -> Uplinks {
     };
     devices.set(device).await.unwrap();
     let payloads = Arc::new(Payloads::new(pool, &handler::Settings::default()).unwrap());
-    Uplinks { applications, devices, payloads, output: Arc::new(Counter::default()) }
+    Uplinks { devices, payloads, output: Arc::new(Counter::default()) }
 }
 
 fn frame() -> Frame {

@@ -105,10 +105,10 @@ async fn operations(
     let (applications, devices) = (Applications::new(ground.store.clone()), Devices::new(ground.store.clone()));
     Ok(Operations {
         access: Access::new(authenticator),
-        applications: applications.clone(),
+        applications,
         devices: devices.clone(),
         payloads: payloads.clone(),
-        uplinks: Uplinks { applications, devices, payloads, output },
+        uplinks: Uplinks { devices, payloads, output },
         announcer,
         clock: ground.clock.clone(),
     })

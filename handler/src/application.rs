@@ -159,6 +159,7 @@ pub(crate) async fn entry(store: &dyn Store, app_id: &AppId) -> Result<Entry, Er
 /// Where everything lies that the handler keeps for an application.
 pub(crate) const PREFIX: &str = "handler/";
 
-fn record_key(app_id: &AppId) -> Result<Key, Error> {
+/// Where an application's record lies.
+pub(crate) fn record_key(app_id: &AppId) -> Result<Key, Error> {
     Ok(Key::new(&Tag::application(app_id.as_str())?, &format!("{PREFIX}application"))?)
 }

@@ -7,7 +7,6 @@ use types::{ErrorEvent, Kinded, Uplink};
 
 use crate::{
     Error,
-    application::{Application, Applications},
     device::{Device, Devices},
     frame::{Frame, Payload},
     metrics,
@@ -17,9 +16,7 @@ use crate::{
 
 /// Brings uplinks from devices to their applications.
 pub struct Uplinks {
-    /// Where applications are looked up.
-    pub applications: Applications,
-    /// Where devices are looked up.
+    /// Where devices and their applications are looked up.
     pub devices: Devices,
     /// What turns payloads into fields.
     pub payloads: Arc<Payloads>,
@@ -37,7 +34,7 @@ impl Uplinks {
     }
 
     async fn bring(&self, frame: Frame) -> Result<Cost, Error> {
-        let (application, device) = self.look_up(&frame).await?;
+        let (application, device) = self.devices.get_with_application(&frame.app_id, &frame.dev_id).await?;
         let payload = frame.open(&device);
         let decoded = self.payloads.decode(&application, &payload, Urgency::Live).await?;
         let cost = decoded.cost;
@@ -45,12 +42,6 @@ impl Uplinks {
         self.publish(&device, Topic::Up, &message)?;
         metrics::uplink_published(cost);
         Ok(cost)
-    }
-
-    async fn look_up(&self, frame: &Frame) -> Result<(Application, Device), Error> {
-        let application = self.applications.get(&frame.app_id).await?;
-        let device = self.devices.get(&frame.app_id, &frame.dev_id).await?;
-        Ok((application, device))
     }
 
     /// Tells the application what went wrong or is odd, and writes the message that is left.
