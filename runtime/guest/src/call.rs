@@ -180,6 +180,7 @@ impl Call<'_> {
     /// The same, with notes about numbers that JSON does not have.
     pub(crate) fn write(&self, function: &Function, value: Value) -> Result<(Option<Vec<u8>>, Vec<String>), Failure> {
         self.guest.enter(function.slot);
+        value.keep();
         let mut writer = Json::new(self.guest, self.guest.bounds().fields_bytes_max as usize);
         let written = writer.write(value).map_err(|refusal| Failure::refused(self.guest, function.slot, refusal))?;
         let (json, notes) = writer.into_parts();

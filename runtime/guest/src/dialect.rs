@@ -101,6 +101,7 @@ impl Function {
 
     /// Calls it, and takes what it returns or throws.
     pub(crate) fn call<const N: usize>(&self, guest: &Guest, arguments: [&Value; N]) -> Result<Value, Failure> {
+        arguments.iter().for_each(|argument| argument.keep());
         guest.enter(self.slot);
         let returned = self.code.call(&self.receiver, arguments).map_err(|thrown| self.threw(guest, &thrown))?;
         if returned.is_promise() {

@@ -69,6 +69,11 @@ impl Value {
         realm.own(unsafe { qjs::JS_DupValue(realm.raw(), self.raw) })
     }
 
+    /// Keeps the value until the memory is laid anew: freeing all that hangs on it would be work for nothing.
+    pub(crate) fn keep(&self) {
+        std::mem::forget(self.share(self.realm));
+    }
+
     /// What the value is.
     pub(crate) fn primitive(&self) -> Primitive {
         // SAFETY: these only look at the bits of the value.
