@@ -139,7 +139,7 @@ fn loads(criterion: &mut Criterion) {
         let (engine, functions, _) = fresh(None, &case.sources());
         let (sources, call) = (case.sources(), case.call());
         group.bench_function(BenchmarkId::new("load", case.name), |bencher| {
-            bencher.iter(|| engine.load(&sources, engine.limits()))
+            bencher.iter(|| engine.load(&sources, engine.limits()));
         });
         group.bench_function(BenchmarkId::new("first message", case.name), |bencher| {
             bencher.iter(|| engine.sandbox().call(&functions, &call));

@@ -269,7 +269,7 @@ mod tests {
                 let (desk, send) = (&desk, send.clone());
                 scope.spawn(move || {
                     desk.serve(worker, |job: u32| {
-                        let done = guarded(|| if job % 2 == 0 { job } else { panic!("injected") });
+                        let done = guarded(|| if job.is_multiple_of(2) { job } else { panic!("injected") });
                         send.send(done.map_err(|failure| failure.kind)).unwrap();
                         1
                     });

@@ -75,8 +75,8 @@ fn guest(alloc: &[u8], act: &[u8]) -> Vec<u8> {
     let data =
         |(start, bytes): (i64, &[u8])| [&[0, 0x41][..], &signed(start), &[0x0b, bytes.len() as u8], bytes].concat();
     let sections = [
-        (1, vec![2, 0x60, 1, 0x7f, 1, 0x7f, 0x60, 2, 0x7f, 0x7f, 1, 0x7e]),
-        (3, vec![3, 0, 1, 1]),
+        (1, vec![3, 0x60, 1, 0x7f, 1, 0x7f, 0x60, 2, 0x7f, 0x7f, 1, 0x7e, 0x60, 0, 1, 0x7e]),
+        (3, vec![4, 0, 1, 1, 2]),
         (5, vec![1, 0, 1]),
         (6, b"\x03\x7f\0\x41\x08\x0b\x7f\x01\x41\x80\xc0\0\x0b\x7e\x01\x42\0\x0b".to_vec()),
         (
@@ -86,12 +86,14 @@ fn guest(alloc: &[u8], act: &[u8]) -> Vec<u8> {
                 ("alloc", 0, 0),
                 ("load", 0, 1),
                 ("call", 0, 2),
+                ("last_words", 0, 3),
                 ("stage", 3, 0),
                 ("stack_pointer", 3, 1),
                 ("fuel", 3, 2),
             ]),
         ),
-        (10, [vec![3], body(alloc), body(&load), body(&call)].concat()),
+        // Its last words lie outside of its memory.
+        (10, [vec![4], body(alloc), body(&load), body(&call), body(&[0x42, 0x7f])].concat()),
         (11, [vec![2], data(LOADED), data(DECODED)].concat()),
     ];
     let mut module = b"\0asm\x01\0\0\0".to_vec();

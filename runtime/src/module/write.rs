@@ -74,7 +74,9 @@ fn runs(before: &[u8], page: &[u8]) -> Vec<Range<usize>> {
     if let (Some(first), Some(last)) = (runs.first(), runs.last())
         && runs.len() > RUNS_MAX
     {
-        runs = vec![first.start..last.end];
+        let whole = first.start..last.end;
+        runs.clear();
+        runs.push(whole);
     }
     runs
 }

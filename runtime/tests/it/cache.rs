@@ -84,9 +84,12 @@ fn loaded_functions_outlive_the_engine() {
     assert_eq!(fields(&rig.decode(&second, &[2, 3])), r#"{"sum":5}"#);
 }
 
+/// What is done to the file of a function set.
+type Harm = fn(&Path);
+
 #[test]
 fn kept_functions_that_were_harmed_are_loaded_anew() {
-    let harms: [(&str, fn(&Path)); 6] = [
+    let harms: [(&str, Harm); 6] = [
         ("a flipped bit", |file| {
             let mut bytes = fs::read(file).unwrap();
             bytes[100] ^= 1;

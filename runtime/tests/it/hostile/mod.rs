@@ -74,7 +74,7 @@ impl Court {
         let report = self.run(slot, &functions, 1);
         match (&report.result, verdict) {
             (Err(failure), Fails(kind) | FailsOrGives(kind, _)) => {
-                assert!(is(failure, slot, kind), "{what}: {failure}")
+                assert!(is(failure, slot, kind), "{what}: {failure}");
             }
             (Ok(_), Gives(expected) | FailsOrGives(_, expected)) => assert_eq!(fields(&report), expected, "{what}"),
             (Err(failure), FailsAs(kinds)) => {
