@@ -18,7 +18,12 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::{Random, Secret};
 
-use crate::{Error, broker::PACKET_BYTES_MAX, metrics};
+use crate::{
+    Error,
+    broker::PACKET_BYTES_MAX,
+    metrics,
+    share::{Share, Shares},
+};
 
 /// How many messages the library holds; few, because after a reconnection it sends those slowly.
 const LIBRARY_QUEUE_MAX: usize = 64;
@@ -51,6 +56,7 @@ pub struct Endpoint {
 /// What is published while the broker is away waits in a bounded queue and goes out in order once it is back.
 pub struct Bus {
     queue: mpsc::Sender<Publication>,
+    shares: Arc<Shares>,
     dropped: Arc<Dropped>,
     connected: watch::Receiver<bool>,
     closing: CancellationToken,
@@ -62,6 +68,8 @@ pub struct Bus {
 struct Publication {
     topic: String,
     body: Bytes,
+    /// Its place in the queue.
+    _share: Share,
 }
 
 /// Messages that were given up and not yet reported.
@@ -101,15 +109,26 @@ impl Bus {
             tokio::join!(line.keep(), pump);
             drop(guard);
         }));
-        Ok(Self { queue, dropped, connected, closing, closed, _task: task })
+        Ok(Self { queue, shares: Arc::default(), dropped, connected, closing, closed, _task: task })
     }
 
     /// Puts a message into the queue, or drops it when that is full or the message is too large.
+    ///
+    /// The queue is full for an application, which is the first level of the topic, once it has as many messages there
+    /// as there is room left for others.
     pub fn publish(&self, topic: String, body: Bytes) {
-        let fits = topic.len() + body.len() + HEADER_BYTES_MAX <= PACKET_BYTES_MAX;
-        if !fits || self.queue.try_send(Publication { topic, body }).is_err() {
+        if !self.is_taken(topic, body) {
             self.dropped.add(1);
         }
+    }
+
+    fn is_taken(&self, topic: String, body: Bytes) -> bool {
+        let owner = topic.split('/').next().unwrap_or_default();
+        if topic.len() + body.len() + HEADER_BYTES_MAX > PACKET_BYTES_MAX {
+            return false;
+        }
+        let share = self.shares.take(owner, self.queue.capacity());
+        share.is_some_and(|share| self.queue.try_send(Publication { topic, body, _share: share }).is_ok())
     }
 
     /// Whether the broker is there now.
@@ -170,7 +189,7 @@ async fn pump(
                 continue;
             }
         };
-        let Some(Publication { topic, body }) = next else { break };
+        let Some(Publication { topic, body, .. }) = next else { break };
         if client.publish_bytes(topic, QoS::AtMostOnce, false, body).await.is_err() {
             dropped.add(1);
         }

@@ -19,6 +19,7 @@ pub mod operations;
 pub mod output;
 pub mod payload;
 mod rest;
+mod share;
 pub mod uplink;
 
 use std::sync::Arc;

@@ -19,7 +19,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// How many messages may wait for the broker before new ones are dropped.
+    /// How many messages may wait for the broker before new ones are dropped; of one application at most half of them.
     pub queue_messages_max: usize,
     /// Whether each field of an uplink is published on a topic of its own, too.
     pub field_topics: bool,

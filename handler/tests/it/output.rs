@@ -110,7 +110,7 @@ async fn a_full_queue_drops_what_is_new_and_holds_up_nobody() {
     let stage = Stage::set().await;
     let proxy = Proxy::to(None).await;
     let mut listener = listener(&stage).await;
-    let settings = Settings { queue_messages_max: 10, ..Settings::default() };
+    let settings = Settings { queue_messages_max: 20, ..Settings::default() };
     let output = MqttOutput::connect(&endpoint(&stage, &proxy), &settings, Arc::new(SameBytes)).unwrap();
     for number in 0..100 {
         publish_up(&output, "app-one", &number.to_string());
@@ -121,6 +121,21 @@ async fn a_full_queue_drops_what_is_new_and_holds_up_nobody() {
     }
     publish_up(&output, "app-one", "later");
     assert_eq!(listener.next().await.1, "later");
+}
+
+#[tokio::test]
+async fn an_application_that_publishes_much_leaves_room_for_others() {
+    let stage = Stage::set().await;
+    let proxy = Proxy::to(None).await;
+    let mut quiet = listener(&stage).await;
+    let settings = Settings { queue_messages_max: 20, ..Settings::default() };
+    let output = MqttOutput::connect(&endpoint(&stage, &proxy), &settings, Arc::new(SameBytes)).unwrap();
+    for number in 0..1000 {
+        publish_up(&output, "app-two", &number.to_string());
+    }
+    publish_up(&output, "app-one", "quiet");
+    proxy.lead(engine(&stage));
+    assert_eq!(quiet.next().await.1, "quiet");
 }
 
 #[tokio::test]
