@@ -47,6 +47,8 @@ pub use limits_change::LimitsChange;
 pub use module::is_module;
 pub use pool::Pool;
 pub use queue::{Asker, Busy, Urgency};
+#[doc(hidden)]
+pub use reply::is_reply;
 pub use reset::Reset;
 pub use sandbox::Sandbox;
 pub use settings::{Limits, Settings};

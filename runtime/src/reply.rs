@@ -26,6 +26,12 @@ pub(crate) fn call(bytes: &[u8], limits: &Limits) -> Option<Report> {
     reader.is_empty().then_some(Report { warnings, logs, ..Report::of(result) })
 }
 
+/// Says whether bytes are a reply to a call and to a load, with the default limits: for tests and fuzzing.
+pub fn is_reply(bytes: &[u8]) -> [bool; 2] {
+    let limits = Limits::default();
+    [call(bytes, &limits).is_some(), load(bytes, &limits).is_some()]
+}
+
 /// Reads the reply to a load: the dialect in each slot, or why there is none.
 pub(crate) fn load(bytes: &[u8], limits: &Limits) -> Option<Result<[Option<Dialect>; 4], Failure>> {
     let mut reader = Reader::new(bytes);
