@@ -88,8 +88,8 @@ impl Load {
     /// What an endless loop takes when nothing disturbs it: the least of some.
     fn loop_seconds(&self) -> f64 {
         let once = || async {
-            let asked = self.pool.call(&asker("hostile"), self.endless.clone(), call());
-            asked.await.unwrap().elapsed.as_secs_f64()
+            let asker = asker("hostile");
+            self.pool.call(&asker, self.endless.clone(), call()).await.unwrap().elapsed.as_secs_f64()
         };
         (0..10).map(|_| self.tokio.block_on(once())).fold(f64::INFINITY, f64::min)
     }
