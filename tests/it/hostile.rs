@@ -21,8 +21,8 @@ const ACTS: &[(&str, [&str; 3], &str)] = &[
     ("SBX-016", ["async function Decoder() { return {}; }", "", ""], "not a promise"),
     ("SBX-033", ["function Decoder() { var a = {}; a.a = a; return a; }", "", ""], "contains itself"),
     ("SBX-048", ["function Decoder() { return { a: 'x'.repeat(20000) }; }", "", ""], "more than 16"),
-    ("SBX-050", ["function Decoder() { throw null; }", "", ""], "the decoder failed: null"),
-    ("SBX-050", ["function Decoder() { throw { toString: 1 }; }", "", ""], "the decoder failed: {"),
+    ("SBX-050", ["function Decoder() { throw null; }", "", ""], "the decoder failed (line 1, column 27): null"),
+    ("SBX-050", ["function Decoder() { throw { toString: 1 }; }", "", ""], "the decoder failed (line 1, column 27): {"),
     ("SBX-052", ["function Decoder() {\n\n  null.x;\n}", "", ""], "the decoder failed (line 3, column"),
     ("SBX-042", [GOOD, "", "function Validator() { return 'true'; }"], "the validator must return a boolean"),
 ];
