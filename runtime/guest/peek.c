@@ -24,7 +24,8 @@ const uint8_t *airlock_bytes_of_atom(JSContext *ctx, JSAtom atom, size_t *length
 }
 
 /* Whether `airlock_next_property` gives the properties of an object as `Object.keys` does: it has no hidden ones of its
-   own kind, and no name is a number, which would come first. */
+   own kind, no name is a number, which would come first, and no script can run and change it while it is written:
+   neither a getter nor the `toJSON` of what it holds. */
 bool airlock_is_plain(JSValueConst value)
 {
     JSObject *p = JS_VALUE_GET_OBJ(value);
@@ -33,14 +34,20 @@ bool airlock_is_plain(JSValueConst value)
     if (p->is_exotic || p->class_id != JS_CLASS_OBJECT)
         return false;
     for (i = 0; i < p->shape->prop_count; i++, prs++) {
-        if (__JS_AtomIsTaggedInt(prs->atom))
+        if (__JS_AtomIsTaggedInt(prs->atom) || (prs->flags & JS_PROP_TMASK))
             return false;
+        switch (JS_VALUE_GET_NORM_TAG(p->prop[i].u.value)) {
+        case JS_TAG_OBJECT:
+        case JS_TAG_BIG_INT:
+        case JS_TAG_SHORT_BIG_INT:
+            return false;
+        }
     }
     return true;
 }
 
-/* Finds the first listed property with a text as its name at `from` or later. Gives what to go on with, 0 if there is
-   none. The value is `uninitialized` if it has to be asked for: a getter. */
+/* Finds the first listed property with a text as its name at `from` or later, of a plain object. Gives what to go on
+   with, 0 if there is none. */
 uint32_t airlock_next_property(JSContext *ctx, JSValueConst value, uint32_t from, JSAtom *atom, JSValue *member)
 {
     JSObject *p = JS_VALUE_GET_OBJ(value);
@@ -51,7 +58,7 @@ uint32_t airlock_next_property(JSContext *ctx, JSValueConst value, uint32_t from
             JS_AtomGetKind(ctx, prs->atom) != JS_ATOM_KIND_STRING)
             continue;
         *atom = prs->atom;
-        *member = prs->flags & JS_PROP_TMASK ? JS_UNINITIALIZED : js_dup(p->prop[from].u.value);
+        *member = js_dup(p->prop[from].u.value);
         return from + 1;
     }
     return 0;

@@ -79,7 +79,8 @@ impl<'a> Writer<'a> {
     }
 
     fn member(&mut self, value: Value, step: Step) -> Result<bool, Refusal> {
-        let value = if value.primitive() == Primitive::Object { self.resolve(value, step)? } else { value };
+        let can_convert = matches!(value.primitive(), Primitive::Object | Primitive::BigInt);
+        let value = if can_convert { self.resolve(value, step)? } else { value };
         match value.primitive() {
             Primitive::Object if value.is_function() => return Ok(false),
             Primitive::Undefined | Primitive::Symbol => return Ok(false),
@@ -113,12 +114,18 @@ impl<'a> Writer<'a> {
         } else {
             value
         };
+        if value.primitive() != Primitive::Object {
+            return Ok(value);
+        }
         let class = value.class();
         if class == self.guest.boxes.number {
             return Ok(value.to_number()?);
         }
         if class == self.guest.boxes.text {
             return Ok(value.to_text()?);
+        }
+        if class == self.guest.boxes.big_integer {
+            return Err(Refusal::BigInt);
         }
         if class == self.guest.boxes.boolean {
             let is_true = value.to_number()?.primitive() == Primitive::Int(1);
@@ -156,6 +163,10 @@ impl<'a> Writer<'a> {
                 self.out.extend_from_slice(b"null");
             }
             self.path.pop();
+            // Here too, because what JSON leaves out is not looked at above.
+            if self.out.len() > self.bytes_max {
+                return Err(Refusal::TooLong);
+            }
         }
         self.out.push(b']');
         Ok(())
@@ -166,7 +177,7 @@ impl<'a> Writer<'a> {
         let start = self.out.len();
         if value.is_plain() {
             let mut place = 0;
-            while let Some((next, key, member)) = value.next_property(place)? {
+            while let Some((next, key, member)) = value.next_property(place) {
                 self.property(start, value.realm(), key, member)?;
                 place = next;
             }

@@ -160,7 +160,8 @@ impl Heap {
         let end = self.end.next_multiple_of(LENGTH_STEP_BYTES);
         // Where the host refuses, the script has a length of its own, which costs it time and nothing else.
         if end == self.end || self.grow(end) {
-            self.next = end - HEAD_ROOM_BYTES + 8 - HEADER_BYTES;
+            // Never backwards: what the script left may reach into the room that messages should have.
+            self.next = self.next.max(end - HEAD_ROOM_BYTES + 8 - HEADER_BYTES);
         }
     }
 }

@@ -47,11 +47,17 @@ pub(crate) struct Boxes {
     pub(crate) number: u32,
     pub(crate) text: u32,
     pub(crate) boolean: u32,
+    pub(crate) big_integer: u32,
 }
 
 impl Boxes {
     pub(crate) fn new(realm: Realm) -> Option<Self> {
         let class = |expression| realm.value_of(expression).ok().map(|value| value.class());
-        Some(Self { number: class(c"Object(0)")?, text: class(c"Object('')")?, boolean: class(c"Object(false)")? })
+        Some(Self {
+            number: class(c"Object(0)")?,
+            text: class(c"Object('')")?,
+            boolean: class(c"Object(false)")?,
+            big_integer: class(c"Object(0n)")?,
+        })
     }
 }

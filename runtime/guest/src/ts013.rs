@@ -70,7 +70,9 @@ fn texts(call: &Call<'_>, function: &Function, value: Value) -> Result<Vec<Strin
         }
         _ => vec![value],
     };
-    values.iter().map(|value| remark(call, function, value)).collect()
+    let remarks = values.iter().map(|value| remark(call, function, value));
+    // An empty text says that there is nothing to remark.
+    remarks.filter(|remark| !remark.as_ref().is_ok_and(String::is_empty)).collect()
 }
 
 fn remark(call: &Call<'_>, function: &Function, value: &Value) -> Result<String, Failure> {

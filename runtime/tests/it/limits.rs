@@ -5,7 +5,7 @@ use std::process::Command;
 
 use airlock_runtime::{Kind, Slot};
 
-use crate::rig::{Rig, fields};
+use crate::rig::{Rig, fields, sources};
 
 /// A text that runs `body` as the function of `slot`.
 fn function(slot: Slot, body: &str) -> String {
@@ -252,4 +252,34 @@ fn a_message_that_grows_its_memory_leaves_none_of_it() {
         assert_eq!(rig.decode(&functions, &[pages]).fuel, report.fuel);
         assert_eq!(rig.sandbox.next_memory(&functions).unwrap(), first);
     }
+}
+
+#[test]
+fn a_message_never_writes_over_what_loading_left() {
+    let mut rig = Rig::new();
+    let mut outcomes = [0; 2];
+    for blocks in 80..=96 {
+        // Leaves the end of the memory anywhere within the last MiB below its limit.
+        let text = format!(
+            "[2080000, 2500000, 3000000, 3600000].forEach(function (size) {{ 'x'.repeat(size); }});
+             var hold = []; for (var i = 0; i < {blocks}; i++) hold.push('y'.repeat(33000)); hold = null;
+             var keep = []; for (var i = 0; i < 1500; i++) keep.push('item number ' + i);
+             function Decoder() {{
+                 var fresh = []; for (var n = 0; n < 400; n++) fresh.push(new Uint8Array(1000).fill(65));
+                 return {{ right: keep.every(function (item, i) {{ return item === 'item number ' + i; }}) }};
+             }}"
+        );
+        let Ok(functions) = rig.engine.load(&sources(Slot::Decoder, &text), rig.engine.limits()) else { continue };
+        match rig.decode(&functions, &[1]).result {
+            Ok(value) => {
+                assert!(format!("{value:?}").contains("true"), "{blocks}: {value:?}");
+                outcomes[0] += 1;
+            }
+            Err(failure) => {
+                assert_eq!(failure.kind, Kind::Memory, "{blocks}: {failure}");
+                outcomes[1] += 1;
+            }
+        }
+    }
+    assert!(outcomes.into_iter().all(|count| count > 0), "not both with and without room: {outcomes:?}");
 }

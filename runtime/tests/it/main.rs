@@ -8,6 +8,7 @@ mod cold;
 mod dialects;
 mod hostile;
 mod isolation;
+mod json;
 mod limits;
 mod limits_of_output;
 mod module;

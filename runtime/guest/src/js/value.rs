@@ -289,15 +289,11 @@ impl Value {
     }
 
     /// The first listed property of a plain object at place `from` or later, and the place to go on with.
-    pub(crate) fn next_property(&self, from: u32) -> Result<Option<(u32, Atom, Value)>, Thrown> {
+    pub(crate) fn next_property(&self, from: u32) -> Option<(u32, Atom, Value)> {
         let (mut atom, mut member) = (0, qjs::JS_UNDEFINED);
         // SAFETY: the value is live, and an object; the member comes with a reference of its own.
         let next = unsafe { airlock_next_property(self.realm.raw(), self.raw, from, &raw mut atom, &raw mut member) };
-        if next == 0 {
-            return Ok(None);
-        }
-        let member = if member == qjs::JS_UNINITIALIZED { self.get(Atom(atom))? } else { self.realm.own(member) };
-        Ok(Some((next, Atom(atom), member)))
+        (next != 0).then(|| (next, Atom(atom), self.realm.own(member)))
     }
 
     /// The value as a string; objects are asked, which runs script.

@@ -1,0 +1,60 @@
+//! Results become what `JSON.stringify` would make of them, also when writing them runs script.
+
+use airlock_runtime::{Kind, Slot};
+use serde_json::Value;
+
+use crate::rig::{Rig, fields};
+
+/// Function bodies that make a value.
+const VALUES: [&str; 9] = [
+    // A getter that removes itself, and one that adds others.
+    "var o = {}; Object.defineProperty(o, 'own', { enumerable: true, configurable: true,
+        get: function () { delete o.own; o.other = 1; return 5; } }); o.last = 1; return o;",
+    "var o = { get a() { for (var i = 0; i < 2000; i++) o['more' + i] = i; return 1; } }; return o;",
+    // Members behind one whose `toJSON` removes those before it.
+    "var o = {}; for (var i = 0; i < 12; i++) o['t' + i] = i;
+        o.mid = { toJSON: function () { for (var i = 0; i < 12; i++) delete o['t' + i]; return 'm'; } };
+        o.temperature = 21.5; o.humidity = 50; return o;",
+    "var o = { a: 1, b: { toJSON: function () { delete o.c; return 2; } }, c: 3, d: 4 }; return o;",
+    "return { a: [1, , undefined, function () {}, Symbol('s')], b: undefined, c: Symbol('s') };",
+    "return { 2: 'two', a: 1, 1: 'one' };",
+    "return { n: new Number(1), s: new String('x'), b: new Boolean(false), d: new Date(0) };",
+    "return new Proxy({ a: 1, b: { c: 2 } }, {});",
+    "BigInt.prototype.toJSON = function () { return this.toString(); }; return { a: 5n, b: Object(6n) };",
+];
+
+#[test]
+fn results_are_written_as_json_stringify_writes_them() {
+    let mut rig = Rig::new();
+    for body in VALUES {
+        let text = format!(
+            "function make() {{ {body} }}
+             function Decoder() {{ return {{ text: JSON.stringify(make()), value: make() }}; }}"
+        );
+        let functions = rig.load_in(Slot::Decoder, &text);
+        let written: Value = serde_json::from_str(&fields(&rig.decode(&functions, &[1]))).unwrap();
+        assert_eq!(written["value"].to_string(), written["text"].as_str().unwrap(), "{body}");
+    }
+}
+
+#[test]
+fn a_big_integer_is_refused_in_its_box_too() {
+    let mut rig = Rig::new();
+    for value in ["5n", "Object(5n)"] {
+        let functions = rig.load_in(Slot::Decoder, &format!("function Decoder() {{ return {{ a: {value} }}; }}"));
+        let failure = rig.decode(&functions, &[1]).result.unwrap_err();
+        assert!(failure.kind == Kind::Output && failure.message.contains("BigInt"), "{value}: {failure}");
+    }
+}
+
+#[test]
+fn what_json_leaves_out_counts_towards_the_length() {
+    let mut rig = Rig::new();
+    for list in ["new Array(3e9)", "new Array(20000)", "Array.from({ length: 10000 })"] {
+        let functions = rig.load_in(Slot::Decoder, &format!("function Decoder() {{ return {{ a: {list} }}; }}"));
+        let report = rig.decode(&functions, &[1]);
+        let failure = report.result.unwrap_err();
+        assert!(failure.kind == Kind::Output && failure.message.contains("16"), "{list}: {failure}");
+        assert!(report.fuel < 20_000_000, "{list} took {} units", report.fuel);
+    }
+}
