@@ -4,7 +4,6 @@
 //! it goes to those who have met a worker often lately, and only from those who have met it far less often: neither
 //! thousands of sets that take turns nor a stream of strangers push out those that are busy.
 
-use std::io;
 use std::num::NonZeroUsize;
 
 use lru::LruCache;
@@ -46,27 +45,31 @@ impl Hot {
     /// Counts a message of `functions`, and takes out their memory if they have one or shall have one from now on.
     ///
     /// Out, until it is put back: what a panic leaves behind must not meet another message.
-    pub(crate) fn take(&mut self, engine: &Engine, functions: &Functions) -> io::Result<Option<Own>> {
+    pub(crate) fn take(&mut self, engine: &Engine, functions: &Functions) -> Option<Own> {
         self.calls += 1;
         let hash = functions.hash();
         if let Some(place) = self.place(hash) {
             let mut own = self.own.swap_remove(place);
             own.score.count(self.calls);
-            return Ok(Some(own));
+            return Some(own);
         }
         if self.own_max == 0 {
-            return Ok(None);
+            return None;
         }
         let score = self.candidates.get_or_insert_mut(hash, Score::default);
         score.count(self.calls);
         let score = *score;
         if score.messages < self.after || !self.make_room(score) {
-            return Ok(None);
+            return None;
         }
+        let made = engine.image(functions).and_then(|image| Bed::new(engine, image, functions.module().memory_bytes()));
+        // Counted anew either way: where there is no room, the shared memory does, and it is tried again later.
         self.candidates.pop(&hash);
-        let image = engine.image(functions)?;
-        let bed = Bed::new(engine, image, functions.module().memory_bytes())?;
-        Ok(Some(Own { hash, score, bed }))
+        made.inspect_err(
+            |error| tracing::warn!(%error, "no room for a memory of its own, functions go on in a shared one"),
+        )
+        .ok()
+        .map(|bed| Own { hash, score, bed })
     }
 
     /// Puts back what was taken out.

@@ -132,8 +132,11 @@ impl Folder {
                 if total <= goal.max(bytes) {
                     break;
                 }
-                fs::remove_file(&file.path)?;
-                total -= file.bytes;
+                match fs::remove_file(&file.path) {
+                    // A process next to us may have been first.
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => total -= file.bytes,
+                }
             }
         }
         *known = Some(total);

@@ -87,8 +87,7 @@ impl Sandbox {
     }
 
     fn run(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
-        let own = self.hot.take(&self.engine, functions).map_err(Error::Memory)?;
-        match own {
+        match self.hot.take(&self.engine, functions) {
             Some(own) => self.run_hot(own, functions, first, start),
             None => self.run_cold(functions, first, start),
         }

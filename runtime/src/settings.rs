@@ -60,9 +60,9 @@ pub struct Limits {
     /// Longest payload that a function gets, in bytes.
     pub input_bytes_max: usize,
     /// Fuel for all functions that one message meets; the normal limit, the same on every machine. A median codec uses
-    /// 60 thousand, the worst published one 6.7 million.
+    /// 25 thousand, the worst published one 6.3 million.
     pub fuel: u64,
-    /// Fuel for parsing and evaluating a function set once; the worst published one uses 23 million.
+    /// Fuel for parsing and evaluating a function set once; the worst published one uses 32 million.
     pub load_fuel: u64,
     /// Linear memory of one sandbox, in bytes; rounded down to 64 KiB.
     pub memory_bytes_max: usize,
@@ -102,7 +102,7 @@ impl Default for Limits {
             source_bytes_max: 262_144,
             input_bytes_max: 255,
             fuel: 100_000_000,
-            load_fuel: 250_000_000,
+            load_fuel: 350_000_000,
             memory_bytes_max: 16 << 20,
             heap_bytes_max: 12 << 20,
             kept_bytes_max: 8 << 20,

@@ -77,9 +77,12 @@ fn pages(
         let at = data.range.start;
         // Read once more by the function that lays it out later, so that the two agree.
         let segment = body.get(at..data.range.end).and_then(segment).ok_or(DAMAGED)?;
+        if segment.bytes.is_empty() {
+            return Err(DAMAGED);
+        }
         let (start, end) = (segment.offset as usize, segment.offset as usize + segment.bytes.len());
         let is_active = matches!(data.kind, DataKind::Active { memory_index: 0, .. });
-        let is_whole = segment.rest.is_empty() && segment.bytes == data.data && !segment.bytes.is_empty();
+        let is_whole = segment.rest.is_empty() && segment.bytes == data.data;
         let is_placed = start >= free_from && end <= memory_bytes && start / PAGE_BYTES == (end - 1) / PAGE_BYTES;
         if !(is_active && is_whole && is_placed) {
             return Err(DAMAGED);
