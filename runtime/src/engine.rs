@@ -69,6 +69,7 @@ impl Engine {
     }
 
     pub(crate) fn build(settings: &Settings, reset: Reset, guest: &[u8]) -> Result<Self, Error> {
+        settings.check().map_err(Error::Settings)?;
         let guest = Guest::parse(guest)?;
         let creator = Arc::new(Creator::default());
         let engine = wasmtime::Engine::new(&config(&creator)).map_err(|error| Error::Compile(error.into()))?;

@@ -10,6 +10,9 @@ pub enum Error {
     /// The built-in guest is not what this host was made for.
     #[error("the built-in guest cannot be used: {0}; rebuild it with runtime/guest/build.sh")]
     Guest(String),
+    /// A setting asks for what cannot be done.
+    #[error("the sandbox cannot be set up like this: {0}")]
+    Settings(&'static str),
     /// Wasmtime refused its configuration or the guest.
     #[error("failed to compile the built-in guest for this processor")]
     Compile(#[source] Box<dyn std::error::Error + Send + Sync>),

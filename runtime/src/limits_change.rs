@@ -23,7 +23,9 @@ impl LimitsChange {
                 None => return Err(serde_json::Error::custom(format_args!("there is no limit `{name}`"))),
             }
         }
-        serde_json::from_value(members)
+        let changed: Limits = serde_json::from_value(members)?;
+        changed.check().map_err(serde_json::Error::custom)?;
+        Ok(changed)
     }
 }
 
@@ -69,6 +71,9 @@ mod tests {
             (r#"{"heap_bytes_max": 4294967296}"#, "u32"),
             (r#"{"fuel": -1}"#, "-1"),
             (r#"{"fuel": "much"}"#, "much"),
+            (r#"{"memory_bytes_max": 67108865}"#, "at most 67108864"),
+            (r#"{"fields_depth_max": 257}"#, "at most 256"),
+            (r#"{"time_ms_max": 0}"#, "at least 1"),
         ] {
             let error = read(json).unwrap_err();
             assert!(error.contains(reason), "{json}: {error}");

@@ -98,7 +98,7 @@ fn logs(reader: &mut Reader<'_>, limits: &Limits) -> Option<Vec<LogEntry>> {
     let field_bytes_max = limits.log_field_bytes_max as usize + LOG_SLACK_BYTES;
     let mut left = limits.log_bytes_max as usize + LOG_SLACK_BYTES;
     let count = count(reader, limits.log_entries_max as usize + 1)?;
-    let mut logs = Vec::with_capacity(count);
+    let mut logs = Vec::new();
     for _ in 0..count {
         let slot = Slot::from_byte(reader.byte()?)?;
         let level = Level::from_byte(reader.byte()?)?;

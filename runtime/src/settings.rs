@@ -96,6 +96,37 @@ pub struct Limits {
     pub load_time_ms_max: u64,
 }
 
+/// The longest memory that there is room for in an image.
+const MEMORY_BYTES_MAX: usize = 64 << 20;
+/// As deep as results can be written and read within the stack.
+const FIELDS_DEPTH_MAX: u32 = 256;
+
+impl Settings {
+    /// Says what of this cannot be done.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        if self.queue_max == 0 || self.tenant_queue_max == 0 {
+            return Err("`queue_max` and `tenant_queue_max` must be at least 1, or every message is refused");
+        }
+        self.limits.check()
+    }
+}
+
+impl Limits {
+    /// Says what of this cannot be done.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        match self {
+            _ if self.memory_bytes_max > MEMORY_BYTES_MAX => {
+                Err("`memory_bytes_max` must be at most 67108864 (64 MiB)")
+            }
+            _ if self.fields_depth_max > FIELDS_DEPTH_MAX => Err("`fields_depth_max` must be at most 256"),
+            _ if self.time_ms_max == 0 || self.load_time_ms_max == 0 => {
+                Err("`time_ms_max` and `load_time_ms_max` must be at least 1")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -41,11 +41,16 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) async fn start() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         server::system::install_crypto();
         let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings::default().temporary(folder.path());
         settings.sandbox.cache_dir = Some(cache());
         settings.sandbox.workers = 1;
+        change(&mut settings);
         let stack = Stack::start(settings, None, metrics()).await.unwrap();
         Self { stack, folder }
     }

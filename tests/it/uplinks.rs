@@ -127,6 +127,29 @@ async fn the_payload_format_chooses_among_the_styles_of_a_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_application_with_limits_of_its_own_meets_those() {
+    let network = Network::with(|settings| {
+        let limits = serde_json::from_value(json!({"fuel": 200_000})).unwrap();
+        settings.handler.limits.insert("frugal-app".parse().unwrap(), limits);
+    })
+    .await;
+    let busy = "function Decoder(bytes) { for (var i = 0; i < 20000; i++) {} return { i: i }; }";
+    for (name, fields) in [("frugal", json!(null)), ("usual", json!({"i": 20000}))] {
+        let owner = network.owner(name).await;
+        owner.set_functions([busy, "", ""]).await.unwrap();
+        owner.add_device("dev-1").await;
+        let mut listener = owner.listen(&network).await;
+        owner.simulate("dev-1", &[1], 1).await.unwrap();
+        if fields.is_null() {
+            let (_, event) = next(&mut listener).await;
+            assert!(event["error"].as_str().unwrap().contains("used up its fuel"), "{event}");
+        }
+        assert_eq!(next(&mut listener).await.1["payload_fields"], fields, "{name}");
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_format_that_is_unknown_is_kept_and_converts_nothing() {
     let network = Network::start().await;
     let owner = network.owner("verbatim").await;
