@@ -12,7 +12,7 @@ use types::Timestamp;
 
 use crate::codecs::Codec;
 use crate::one::check;
-use crate::table::{Table, mean, microseconds, quantile, resident_mib};
+use crate::table::{Table, faults, mean, microseconds, quantile, resident_mib};
 use crate::{APPLICATIONS, engine};
 
 /// Applications that keep a worker hot.
@@ -32,7 +32,10 @@ pub(crate) fn on_one_thread(table: &mut Table, codecs: &[Codec]) {
     table.add("loading: mean", format!("{:.2} ms", each / 1000.0), "");
     let mut sandbox = engine.sandbox();
     turns(&mut sandbox, codecs, &functions[..1000]);
+    let faults_before = faults();
     let mut times = turns(&mut sandbox, codecs, &functions);
+    let each = (faults() - faults_before) / APPLICATIONS as f64;
+    table.add("page faults of each such message", format!("{each:.1}"), "");
     // As for the hot ones: a codec's median, and the mean of these, so that what else the machine does counts less.
     let of_codec = |codec| times.iter().copied().skip(codec).step_by(codecs.len()).collect::<Vec<f64>>();
     let cold = mean(&(0..codecs.len()).map(|codec| quantile(&mut of_codec(codec), 0.5)).collect::<Vec<f64>>());

@@ -45,3 +45,9 @@ pub(crate) fn resident_mib() -> f64 {
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
 }
+
+/// The page faults that this process has met.
+pub(crate) fn faults() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    stat.rsplit(')').next().unwrap().split_whitespace().nth(7).unwrap().parse().unwrap()
+}

@@ -31,11 +31,6 @@ impl Bed {
         Ok(Self { image, len, mapping, instance: None, clean: true, still: false })
     }
 
-    /// How long its memory is.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     /// Makes the memory the image, and `over` on top of it, whatever the last message left there.
     pub(crate) fn make(&mut self, engine: &Engine, over: Option<&Module>) -> io::Result<()> {
         engine.restore(&self.mapping, &Pristine { image: &self.image, len: self.len, over }, self.still)?;

@@ -17,20 +17,30 @@ use crate::reply;
 use crate::settings::Limits;
 use crate::wire::{Entry, Kind, Slot, Writer};
 
-/// Lengths of memory that a thread keeps a shared one for: nearly all function sets need one of two.
-const SHARED_MAX: usize = 16;
+/// Shared memories of a thread: of nearly all function sets the memory has one of two lengths, and how much of it they
+/// change lies between 64 KiB and 1 MiB.
+const SHARED_MAX: usize = 8;
+/// Function sets that change less than this count as equally small.
+const SMALL_BYTES: usize = 64 * 1024;
 
 /// The instances of one thread. Every call meets exactly the memory that loading its functions left.
 pub struct Sandbox {
     engine: Arc<Engine>,
     /// The memories of those function sets that are busy.
     hot: Hot,
-    /// The memories of all others, one for each length; the one that was used last comes last.
-    shared: Vec<Bed>,
+    /// The memories of all others, each for sets of about one size; the one that was used last comes last.
+    shared: Vec<Shared>,
     faults: Faults,
     request: Writer,
     /// How long the guest ran for the last message, if that is asked for.
     timed: Option<Duration>,
+}
+
+/// A memory for function sets that need memories of one length and change about as many pages of it: those that one set
+/// changed are looked at for the next, so small sets do well to stay among themselves.
+struct Shared {
+    size: (usize, u32),
+    bed: Bed,
 }
 
 impl Sandbox {
@@ -79,10 +89,10 @@ impl Sandbox {
         if let Some(bed) = self.hot.get(functions.hash()) {
             return Some(bed.snapshot());
         }
-        let mut bed = self.take_shared(functions).ok()?;
-        bed.make(&self.engine, Some(functions.module())).ok()?;
-        let memory = bed.snapshot();
-        self.shared.push(bed);
+        let mut shared = self.take_shared(functions).ok()?;
+        shared.bed.make(&self.engine, Some(functions.module())).ok()?;
+        let memory = shared.bed.snapshot();
+        self.shared.push(shared);
         Some(memory)
     }
 
@@ -107,23 +117,24 @@ impl Sandbox {
     /// In a memory that others use too, which is put back when it is known what shall lie there next.
     fn run_cold(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
         // Out of the list until it has run: what a panic leaves behind must not meet another message.
-        let mut bed = self.take_shared(functions).map_err(Error::Memory)?;
+        let mut shared = self.take_shared(functions).map_err(Error::Memory)?;
         let task = task(&self.request, functions, first, start, self.timed.is_some());
-        let run = bed.run(&self.engine, &mut self.faults, Some(functions.module()), &task)?;
-        self.shared.push(bed);
+        let run = shared.bed.run(&self.engine, &mut self.faults, Some(functions.module()), &task)?;
+        self.shared.push(shared);
         Ok(run)
     }
 
-    /// Takes out the shared memory that is as long as `functions` need it, or makes one.
-    fn take_shared(&mut self, functions: &Functions) -> io::Result<Bed> {
-        let len = functions.module().memory_bytes();
-        if let Some(place) = self.shared.iter().position(|bed| bed.len() == len) {
+    /// Takes out the shared memory for sets of this size, or makes one.
+    fn take_shared(&mut self, functions: &Functions) -> io::Result<Shared> {
+        let (len, changed) = (functions.module().memory_bytes(), functions.module().changed_bytes());
+        let size = (len, changed.max(SMALL_BYTES).next_power_of_two().ilog2());
+        if let Some(place) = self.shared.iter().position(|shared| shared.size == size) {
             return Ok(self.shared.remove(place));
         }
         if self.shared.len() >= SHARED_MAX {
             self.shared.remove(0);
         }
-        Bed::new(&self.engine, self.engine.first_image(), len)
+        Ok(Shared { size, bed: Bed::new(&self.engine, self.engine.first_image(), len)? })
     }
 }
 

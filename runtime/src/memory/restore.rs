@@ -16,7 +16,7 @@ use crate::reset::Reset;
 const RESIDENT_BYTES_MAX: usize = 1 << 20;
 /// How often in a row nobody must have written to a page until it goes back to the system: having it again costs about
 /// as much as comparing it that often.
-const IDLE_MAX: u8 = 8;
+const IDLE_MAX: u8 = 4;
 /// Idle pages that go back together.
 const IDLE_PAGES_MIN: usize = 8;
 /// Messages of one function set in its own memory between two looks for idle pages.
