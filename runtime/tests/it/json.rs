@@ -32,7 +32,7 @@ fn results_are_written_as_json_stringify_writes_them() {
              function Decoder() {{ return {{ text: JSON.stringify(make()), value: make() }}; }}"
         );
         let functions = rig.load_in(Slot::Decoder, &text);
-        let written: Value = serde_json::from_str(&fields(&rig.decode(&functions, &[1]))).unwrap();
+        let written: Value = serde_json::from_str(fields(&rig.decode(&functions, &[1]))).unwrap();
         assert_eq!(written["value"].to_string(), written["text"].as_str().unwrap(), "{body}");
     }
 }
