@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs a fuzz target for some seconds with cargo alone: the stable compiler can do what `cargo fuzz` asks of a nightly.
+set -euo pipefail
+cd "$(dirname "$0")"
+target=${1:?which target: function_text, call_input, module or reply}
+seconds=${2:-60}
+flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
+flags+=" -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
+mkdir -p "corpus/$target" "artifacts/$target"
+# With `--target`, so that build scripts are built without the flags.
+host=$(rustc -vV | sed -n 's/^host: //p')
+RUSTFLAGS=$flags cargo run --release --target "$host" --bin "$target" -- \
+    "corpus/$target" "seeds/$target" -max_total_time="$seconds" -artifact_prefix="artifacts/$target/" \
+    -max_len=4096 -timeout=30 -rss_limit_mb=4096

@@ -1,0 +1,1 @@
+function Decode(fPort, bytes, variables) { with (variables) { x = 010; } for (var i in bytes) switch (i) { case "1": try { null.x } catch (e) { console.log(e, /a(b|c)*/g.exec("abc")) } } return { x: x }; }

@@ -1,0 +1,1 @@
+function Decoder(bytes, port) { var t = (bytes[0] << 8 | bytes[1]) / 10; return { t: t, port: port }; }

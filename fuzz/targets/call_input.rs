@@ -1,0 +1,51 @@
+//! Any message to functions that look at all of it: payload bytes, fields, and what a trial is given.
+#![no_main]
+
+use std::sync::{Arc, OnceLock};
+
+use libfuzzer_sys::fuzz_target;
+use runtime::{Call, Engine, Entry, Function, Functions, Kind, Settings, Sources, Trial};
+
+const FUNCTIONS: [Function; 6] = [
+    Function::Decoder,
+    Function::Converter,
+    Function::Validator,
+    Function::Encoder,
+    Function::DecodeDownlink,
+    Function::NormalizeUplink,
+];
+
+/// Sends what it gets back, and logs it.
+const ECHO: &str = "
+function decodeUplink(input) { console.log(input); return { data: input, warnings: [JSON.stringify(input)] }; }
+function normalizeUplink(input) { return { data: input.data }; }
+function decodeDownlink(input) { return { data: input }; }
+function encodeDownlink(input) { console.log(input); return { bytes: JSON.stringify(input).split('').map(c => c.charCodeAt(0) & 255).slice(0, 242), fPort: input.fPort }; }
+";
+
+fuzz_target!(|input: (u8, u8, i64, u64, Vec<u8>, String)| {
+    let (way, port, time_ms, seed, payload, extra) = input;
+    let (engine, functions) = stage();
+    let entry = [Entry::Uplink, Entry::EncodeDownlink, Entry::DecodeDownlink, Entry::Trial][usize::from(way % 4)];
+    let function = FUNCTIONS[usize::from(way / 4) % FUNCTIONS.len()];
+    let trial = (entry == Entry::Trial).then_some(Trial { function, extra });
+    let call = Call { entry, port, time_ms, seed, payload, trial };
+    let mut sandbox = engine.sandbox();
+    let first = sandbox.call(functions, &call);
+    let kind = first.result.as_ref().err().map(|failure| failure.kind);
+    assert!(!matches!(kind, Some(Kind::Broken | Kind::Time)), "{first:?}");
+    // The same again, in memory that was put back: the same fuel and the same logs.
+    let second = sandbox.call(functions, &call);
+    assert_eq!((first.fuel, first.logs, first.warnings), (second.fuel, second.logs, second.warnings));
+});
+
+fn stage() -> &'static (Arc<Engine>, Functions) {
+    static STAGE: OnceLock<(Arc<Engine>, Functions)> = OnceLock::new();
+    STAGE.get_or_init(|| {
+        let mut settings = Settings::default();
+        settings.limits.time_ms_max = 60_000;
+        let engine = Arc::new(Engine::new(&settings).expect("the engine starts"));
+        let functions = engine.load(&Sources::whole(ECHO), engine.limits()).expect("good functions load");
+        (engine, functions)
+    })
+}

@@ -1,0 +1,60 @@
+//! Any text as a decoder: it loads or is refused, runs or fails, and the next message of others is right.
+#![no_main]
+
+use std::sync::{Arc, OnceLock};
+
+use libfuzzer_sys::fuzz_target;
+use runtime::{Call, Engine, Entry, Functions, Kind, Limits, Sandbox, Settings, Sources, Value};
+
+/// What an input may take, so that some hundred of them run in a second.
+const FUEL: u64 = 5_000_000;
+
+struct Stage {
+    engine: Arc<Engine>,
+    innocent: Functions,
+}
+
+fuzz_target!(|text: &[u8]| {
+    let Stage { engine, innocent } = stage();
+    let mut sandbox = engine.sandbox();
+    let decoder = String::from_utf8_lossy(text).into_owned();
+    match engine.load(&Sources { decoder, ..Sources::default() }, engine.limits()) {
+        Ok(functions) => {
+            for payload in [&b""[..], &[1, 2, 3]] {
+                let report = sandbox.call(&functions, &call(payload));
+                assert!(report.fuel <= FUEL);
+                check(report.result.err().map(|failure| failure.kind));
+            }
+        }
+        Err(failure) => check(Some(failure.kind)),
+    }
+    check_innocent(&mut sandbox, innocent);
+});
+
+fn stage() -> &'static Stage {
+    static STAGE: OnceLock<Stage> = OnceLock::new();
+    STAGE.get_or_init(|| {
+        let limits = Limits { fuel: FUEL, load_fuel: 4 * FUEL, time_ms_max: 60_000, ..Limits::default() };
+        let engine = Engine::new(&Settings { limits, ..Settings::default() }).expect("the engine starts");
+        let decoder = "function Decoder(bytes) { return { n: bytes[0] }; }".to_owned();
+        let sources = Sources { decoder, ..Sources::default() };
+        let innocent = engine.load(&sources, engine.limits()).expect("good functions load");
+        Stage { engine: Arc::new(engine), innocent }
+    })
+}
+
+fn call(payload: &[u8]) -> Call {
+    Call { entry: Entry::Uplink, port: 1, time_ms: 0, seed: 0, payload: payload.to_vec(), trial: None }
+}
+
+/// A broken sandbox or one that only the clock ended is a find.
+fn check(kind: Option<Kind>) {
+    assert!(!matches!(kind, Some(Kind::Broken | Kind::Time)), "{kind:?}");
+}
+
+fn check_innocent(sandbox: &mut Sandbox, innocent: &Functions) {
+    match sandbox.call(innocent, &call(&[7])).result {
+        Ok(Value::Fields { json, .. }) => assert_eq!(json.get(), r#"{"n":7}"#),
+        other => panic!("{other:?}"),
+    }
+}
