@@ -63,6 +63,8 @@ pub(crate) fn take_remarks(call: &mut Call<'_>, function: &Function, result: &Va
 fn texts(call: &Call<'_>, function: &Function, value: Value) -> Result<Vec<String>, Failure> {
     let values = match value.primitive() {
         Primitive::Undefined | Primitive::Null | Primitive::Bool(false) => Vec::new(),
+        // In place of a list an empty text says that there is nothing to remark.
+        Primitive::Text if call.made(function, value.text())?.is_empty() => Vec::new(),
         Primitive::Object if value.is_array() => {
             let most = call.guest.bounds().warnings_max;
             let length = call.made(function, value.length())?.clamp(0, i64::from(most)) as u32;
@@ -70,9 +72,7 @@ fn texts(call: &Call<'_>, function: &Function, value: Value) -> Result<Vec<Strin
         }
         _ => vec![value],
     };
-    let remarks = values.iter().map(|value| remark(call, function, value));
-    // An empty text says that there is nothing to remark.
-    remarks.filter(|remark| !remark.as_ref().is_ok_and(String::is_empty)).collect()
+    values.iter().map(|value| remark(call, function, value)).collect()
 }
 
 fn remark(call: &Call<'_>, function: &Function, value: &Value) -> Result<String, Failure> {
