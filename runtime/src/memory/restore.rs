@@ -14,13 +14,13 @@ use crate::reset::Reset;
 
 /// Pages of their own that stay in memory between messages beside those of the module; beyond it all go back.
 const RESIDENT_BYTES_MAX: usize = 1 << 20;
-/// How often in a row nobody must have written to a page until it goes back to the system: having it again costs about
-/// as much as comparing it that often.
-const IDLE_MAX: u8 = 4;
+/// How often in a row nobody must have written to a page until it goes back to the system. Comparing it costs far less
+/// than having it again, and where many take turns some set soon wants it.
+const IDLE_MAX: u8 = 64;
 /// Idle pages that go back together.
 const IDLE_PAGES_MIN: usize = 8;
 /// Messages of one function set in its own memory between two looks for idle pages.
-const LOOK_EVERY: u32 = 32;
+const LOOK_EVERY: u32 = 8;
 
 /// What a memory shall be before a message.
 #[derive(Clone, Copy)]
