@@ -7,7 +7,7 @@ seconds=${2:-60}
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
 flags+=" -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
-mkdir -p "corpus/$target" "artifacts/$target"
+mkdir -p "corpus/$target" "artifacts/$target" "seeds/$target"
 # With `--target`, so that build scripts are built without the flags.
 host=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS=$flags cargo run --release --target "$host" --bin "$target" -- \

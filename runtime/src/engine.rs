@@ -79,6 +79,12 @@ impl Engine {
         let tick = Duration::from_millis((settings.limits.time_ms_max / 10).clamp(1, 25));
         let kept = Kept::open(settings.cache_dir.as_deref(), settings.cache_bytes_max)?;
         tracing::info!(reset = reset.name(), "sandboxes are ready");
+        if reset != Reset::PageScan {
+            tracing::warn!(
+                reset = reset.name(),
+                "this system cannot name changed pages, so every message takes longer"
+            );
+        }
         Ok(Self {
             pre,
             creator,

@@ -50,7 +50,7 @@ impl Default for Settings {
 /// What one function set and one message may use.
 ///
 /// The defaults are measured: of 277 published vendor codecs with 2,099 messages the worst uses at most a tenth of
-/// `fuel`, `load_fuel`, `heap_bytes_max` and `kept_bytes_max`. An endless loop ends after some 35 ms.
+/// `fuel`, `load_fuel`, `heap_bytes_max` and `kept_bytes_max`.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
