@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod answers;
 mod artefact;
 mod bed;
 #[allow(dead_code, reason = "compiled into the guest too")]
 mod bounds;
 mod call;
 mod creator;
+mod desk;
 mod engine;
 mod error;
 mod excerpt;

@@ -1,17 +1,19 @@
 //! A fixed set of threads that run functions, with bounded queues in front.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
+use crate::answers::Answers;
 use crate::call::{Call, Report};
+use crate::desk::{Desk, Work};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::functions::Functions;
-use crate::queue::{Asker, Bounds, Busy, Queue, Ticket};
+use crate::queue::{Asker, Bounds, Busy};
 use crate::sandbox::Sandbox;
 use crate::settings::Limits;
 use crate::sources::Sources;
@@ -47,6 +49,12 @@ struct LoadJob {
     done: oneshot::Sender<Result<Functions, Failure>>,
 }
 
+/// What a worker runs messages with.
+struct Calls {
+    sandbox: Sandbox,
+    answers: Answers,
+}
+
 impl Pool {
     /// Starts the threads that the engine's settings ask for.
     pub fn start(engine: Arc<Engine>) -> Result<Self, Error> {
@@ -69,12 +77,13 @@ impl Pool {
         }));
         let mut pool = Self { engine, calls, loads, threads: Vec::new() };
         for worker in 0..workers {
-            let (calls, mut sandbox) = (Arc::clone(&pool.calls), pool.engine.sandbox());
-            pool.spawn("sandbox", move || calls.serve(worker, |job| job.run(&mut sandbox)))?;
+            let calls = Arc::clone(&pool.calls);
+            let work = Calls { sandbox: pool.engine.sandbox(), answers: Answers::default() };
+            pool.spawn("sandbox", move || calls.serve(worker, work))?;
         }
         for loader in 0..LOADERS {
             let (loads, engine) = (Arc::clone(&pool.loads), Arc::clone(&pool.engine));
-            pool.spawn("sandbox-load", move || loads.serve(loader, |job| job.run(&engine)))?;
+            pool.spawn("sandbox-load", move || loads.serve(loader, |job: LoadJob| job.run(&engine)))?;
         }
         Ok(pool)
     }
@@ -130,18 +139,22 @@ impl Drop for Pool {
     }
 }
 
-impl CallJob {
-    /// Runs the message; says the fuel that it used.
-    fn run(self, sandbox: &mut Sandbox) -> u64 {
-        if self.done.is_closed() {
+impl Work<CallJob> for Calls {
+    fn run(&mut self, job: CallJob, expected: u64) -> u64 {
+        let CallJob { functions, call, done } = job;
+        if done.is_closed() {
             return 0;
         }
-        let report = guarded(|| sandbox.call(&self.functions, &self.call));
+        self.answers.make_way(expected);
+        let report = guarded(|| self.sandbox.call(&functions, &call));
         let report = report.unwrap_or_else(|failure| Report::of(Err(failure)));
         let fuel = report.fuel;
-        // The asker may have gone by now; then nobody misses the report.
-        let _ = self.done.send(report);
+        self.answers.hold(done, report);
         fuel
+    }
+
+    fn rest(&mut self) {
+        self.answers.send();
     }
 }
 
@@ -164,93 +177,6 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
         tracing::error!("the host of a sandbox panicked, please report this");
         Failure::broken(Slot::Decoder, "the host made a mistake")
     })
-}
-
-/// Where jobs are handed to threads.
-struct Desk<T> {
-    state: Mutex<State<T>>,
-    /// Wakes the worker of the same number.
-    wake: Vec<Condvar>,
-}
-
-struct State<T> {
-    queue: Queue<T>,
-    idle: Vec<bool>,
-    ended: bool,
-}
-
-impl<T> Desk<T> {
-    fn new(bounds: Bounds) -> Self {
-        let wake = (0..bounds.workers).map(|_| Condvar::new()).collect();
-        let state = State { queue: Queue::new(bounds), idle: vec![false; bounds.workers], ended: false };
-        Self { state: Mutex::new(state), wake }
-    }
-
-    /// Puts a job into the queue and wakes a worker for it, the one that `home` stands for if that has nothing to do.
-    fn put(&self, asker: &Asker, home: usize, job: T) -> Result<(), Busy> {
-        let mut state = self.lock();
-        if state.ended {
-            return Err(Busy);
-        }
-        state.queue.put(asker, home, job)?;
-        self.wake_one(&mut state, home % self.wake.len());
-        Ok(())
-    }
-
-    /// Runs jobs, one after the other, until the desk closes. `run` says the fuel that a job used.
-    fn serve(&self, worker: usize, mut run: impl FnMut(T) -> u64) {
-        let mut done = None;
-        while let Some((ticket, job)) = self.next(worker, done) {
-            done = Some((ticket, run(job)));
-        }
-    }
-
-    /// Gives back what was done, and waits for what is next. `None` once the desk has closed.
-    fn next(&self, worker: usize, done: Option<(Ticket, u64)>) -> Option<(Ticket, T)> {
-        let mut state = self.lock();
-        if let Some((ticket, fuel)) = done {
-            state.queue.done(ticket, fuel);
-        }
-        while !state.ended {
-            if let Some(next) = state.queue.take(worker) {
-                // What was done may have been what kept another worker from its job.
-                if state.queue.len() > 0 {
-                    self.wake_one(&mut state, worker);
-                }
-                return Some(next);
-            }
-            state.idle[worker] = true;
-            state = self.wake[worker].wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.idle[worker] = false;
-        }
-        None
-    }
-
-    /// Wakes a worker that has nothing to do, `preferred` if that is one, when there is something to do for it.
-    fn wake_one(&self, state: &mut State<T>, preferred: usize) {
-        let idle = if state.idle[preferred] { Some(preferred) } else { state.idle.iter().position(|idle| *idle) };
-        if let Some(idle) = idle.filter(|_| state.queue.has_turn()) {
-            state.idle[idle] = false;
-            self.wake[idle].notify_one();
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.lock().queue.len()
-    }
-
-    /// Refuses what waits and lets the workers go.
-    fn end(&self) {
-        let mut state = self.lock();
-        state.ended = true;
-        state.queue.clear();
-        self.wake.iter().for_each(Condvar::notify_one);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Nothing that runs under this lock leaves it half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]

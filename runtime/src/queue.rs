@@ -69,6 +69,13 @@ pub(crate) struct Ticket {
     is_long: bool,
 }
 
+impl Ticket {
+    /// The fuel that the job may use, as far as that is known.
+    pub(crate) fn expected(&self) -> u64 {
+        self.turn.expected()
+    }
+}
+
 impl<T> Queue<T> {
     pub(crate) fn new(bounds: Bounds) -> Self {
         let lane = || Lane { fair: Fair::default(), used: 0 };

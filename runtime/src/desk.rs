@@ -1,0 +1,133 @@
+//! Where jobs are handed to threads: one queue, and a bell for every worker.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::queue::{Asker, Bounds, Busy, Queue, Ticket};
+
+/// Where jobs wait, and workers for them.
+pub(crate) struct Desk<T> {
+    state: Mutex<State<T>>,
+    /// Wakes the worker of the same number.
+    bells: Vec<Condvar>,
+}
+
+struct State<T> {
+    queue: Queue<T>,
+    /// The workers that sleep.
+    asleep: Vec<bool>,
+    ended: bool,
+}
+
+/// What a worker does with its jobs.
+pub(crate) trait Work<T> {
+    /// Does a job that may use the fuel `expected`; says the fuel that it used.
+    fn run(&mut self, job: T, expected: u64) -> u64;
+
+    /// Comes before every rest: nothing is to be left undone.
+    fn rest(&mut self) {}
+}
+
+enum Next<T> {
+    Job(Ticket, T),
+    /// Nothing to do for this worker just now.
+    Nothing,
+    Ended,
+}
+
+impl<T> Desk<T> {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        let bells = (0..bounds.workers).map(|_| Condvar::new()).collect();
+        let state = State { queue: Queue::new(bounds), asleep: vec![false; bounds.workers], ended: false };
+        Self { state: Mutex::new(state), bells }
+    }
+
+    /// Puts a job into the queue and wakes a worker for it, the one that `home` stands for if that one sleeps.
+    pub(crate) fn put(&self, asker: &Asker, home: usize, job: T) -> Result<(), Busy> {
+        let mut state = self.lock();
+        if state.ended {
+            return Err(Busy);
+        }
+        state.queue.put(asker, home, job)?;
+        self.wake_one(&mut state, home % self.bells.len());
+        Ok(())
+    }
+
+    /// Runs jobs, one after the other, until the desk closes.
+    pub(crate) fn serve(&self, worker: usize, mut work: impl Work<T>) {
+        let mut done = None;
+        loop {
+            match self.next(worker, done.take()) {
+                Next::Job(ticket, job) => {
+                    let fuel = work.run(job, ticket.expected());
+                    done = Some((ticket, fuel));
+                }
+                Next::Nothing => {
+                    work.rest();
+                    self.sleep(worker);
+                }
+                Next::Ended => return work.rest(),
+            }
+        }
+    }
+
+    /// Gives back what was done and takes what is next.
+    fn next(&self, worker: usize, done: Option<(Ticket, u64)>) -> Next<T> {
+        let mut state = self.lock();
+        if let Some((ticket, fuel)) = done {
+            state.queue.done(ticket, fuel);
+        }
+        if state.ended {
+            return Next::Ended;
+        }
+        let next = state.queue.take(worker);
+        // What was done may have been what kept another worker from its job.
+        if state.queue.len() > 0 {
+            self.wake_one(&mut state, worker);
+        }
+        next.map_or(Next::Nothing, |(ticket, job)| Next::Job(ticket, job))
+    }
+
+    /// Sleeps until there is something to do, or the desk closes.
+    fn sleep(&self, worker: usize) {
+        let mut state = self.lock();
+        while !state.ended && !state.queue.has_turn() {
+            state.asleep[worker] = true;
+            state = self.bells[worker].wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.asleep[worker] = false;
+        }
+    }
+
+    /// Wakes a worker that sleeps, `preferred` if that is one, when there is something to do for it.
+    fn wake_one(&self, state: &mut State<T>, preferred: usize) {
+        let asleep =
+            if state.asleep[preferred] { Some(preferred) } else { state.asleep.iter().position(|asleep| *asleep) };
+        if let Some(worker) = asleep.filter(|_| state.queue.has_turn()) {
+            state.asleep[worker] = false;
+            self.bells[worker].notify_one();
+        }
+    }
+
+    /// Jobs that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().queue.len()
+    }
+
+    /// Refuses what waits and lets the workers go.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.ended = true;
+        state.queue.clear();
+        self.bells.iter().for_each(Condvar::notify_one);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        // Nothing that runs under this lock leaves it half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T, W: FnMut(T) -> u64> Work<T> for W {
+    fn run(&mut self, job: T, _: u64) -> u64 {
+        self(job)
+    }
+}
