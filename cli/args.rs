@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use types::{AppEui, AppId, AppKey, ComponentId, DevEui, DevId, Username};
 
+use crate::payload::Payload;
+
 /// Runs LoRaWAN payload functions, each message in a fresh WebAssembly sandbox, and publishes JSON over MQTT.
 ///
 /// Try `airlock demo` first: it needs nothing and shows everything.
@@ -105,7 +107,7 @@ pub struct Demo {
     #[arg(long, value_name = "FILE", requires = "payload")]
     pub decoder: Option<PathBuf>,
     /// Payload that your decoder gets, in hexadecimal
-    #[arg(long, value_name = "HEX", requires = "decoder", value_parser = payload)]
+    #[arg(long, value_name = "HEX", requires = "decoder")]
     pub payload: Option<Payload>,
     /// Port that your decoder gets; 0 belongs to LoRaWAN itself
     #[arg(long, value_name = "N", default_value_t = 1, requires = "decoder")]
@@ -277,7 +279,6 @@ pub enum Devices {
         /// Id of the device
         dev_id: DevId,
         /// Payload in hexadecimal
-        #[arg(value_parser = payload)]
         payload: Payload,
         /// Port
         #[arg(long, default_value_t = 1)]
@@ -306,15 +307,6 @@ pub enum Config {
     Print,
 }
 
-/// Bytes that were given in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Payload(pub Vec<u8>);
-
-fn payload(text: &str) -> Result<Payload, String> {
-    let digits: String = text.chars().filter(|character| !character.is_whitespace()).collect();
-    hex::decode(digits).map(Payload).map_err(|error| format!("payloads are pairs of hexadecimal digits: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -324,11 +316,5 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn payloads_may_have_spaces_between_bytes() {
-        assert_eq!(payload("01 02ff"), Ok(Payload(vec![1, 2, 255])));
-        assert!(payload("012").unwrap_err().contains("hexadecimal"));
     }
 }

@@ -25,7 +25,6 @@ use runtime::Engine;
 pub use codec::{Codec, Example, Excluded, Expected, Input};
 pub use compare::{Difference, differences};
 pub use cost::Cost;
-pub(crate) use input::read_script;
 pub use input::{BadInput, read};
 pub use report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome};
 pub use text::Detail;

@@ -4,7 +4,7 @@
 
 mod sample;
 
-use std::{env, fs, net::SocketAddr, time::Duration};
+use std::{env, net::SocketAddr, time::Duration};
 
 use anyhow::{Context, bail};
 use api::{
@@ -21,6 +21,7 @@ use crate::{
     args::Demo,
     commands::{devices, subscribe},
     network::Network,
+    script,
     serve::Stack,
     settings::Settings,
     terminal::say,
@@ -85,7 +86,7 @@ impl Script {
         let (Some(path), Some(payload)) = (&demo.decoder, &demo.payload) else {
             return Ok(Self::Sample(World::new()));
         };
-        let decoder = fs::read_to_string(path).with_context(|| format!("cannot read {} as text", path.display()))?;
+        let decoder = script::read(path)?;
         Ok(Self::Own { decoder, payload: payload.0.clone(), port: demo.port })
     }
 

@@ -8,6 +8,8 @@ mod commands;
 mod demo;
 pub mod exit;
 mod network;
+pub mod payload;
+mod script;
 pub mod serve;
 mod session;
 pub mod settings;

@@ -1,12 +1,13 @@
 //! `airlock functions …`: the arguments.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr};
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args as ClapArgs, Subcommand, ValueEnum};
 use runtime::Dialect;
+use serde_json::{Map, Value};
 use types::Timestamp;
 
-use super::{Payload, payload};
+use crate::payload::Payload;
 
 /// `airlock functions …`.
 #[derive(Debug, Subcommand)]
@@ -18,7 +19,7 @@ pub enum Functions {
     ///   {"id": "vendor/model", "script_file": "model.js", "examples": [
     ///     {"port": 2, "bytes_hex": "0110", "expected": {"data": {"on": true}}}]}
     ///
-    /// `script` holds the text itself, `script_file` names a file beside this one.
+    /// `script` holds the text itself, `script_file` names a file in the folder of this one.
     /// `style` is ts013, v2 or chirpstack3; without it the text decides.
     ///
     /// `kind` of an example is uplink (the default), convert, validate, downlink-encode,
@@ -31,7 +32,9 @@ pub enum Functions {
     /// and 2 when a file is not valid; then nothing was run.
     #[command(verbatim_doc_comment)]
     Check(Check),
-    /// Run functions on one payload and show what comes out
+    /// Run functions on one message and show what comes out
+    ///
+    /// A payload is decoded, converted and validated, or fields are encoded, as for a live message.
     Run(Trial),
     /// Measure what a message costs: time, fuel, memory
     Bench(Bench),
@@ -62,31 +65,51 @@ pub struct Check {
 
 /// What `airlock functions run` and `bench` run: the same path that a live message takes.
 #[derive(Debug, ClapArgs)]
+#[command(group = ArgGroup::new("message").args(["hex", "fields"]).required(true))]
 pub struct Trial {
-    /// File with the decoder; or the encoder, with --fields
+    /// File with the decoder, or with --fields the encoder; `-` is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Payload in hexadecimal
-    #[arg(long, value_name = "HEX", value_parser = payload, required_unless_present = "fields")]
+    /// Payload to decode, in hexadecimal
+    #[arg(long, value_name = "HEX")]
     pub hex: Option<Payload>,
     /// JSON object to encode, in place of a payload to decode
     #[arg(long, value_name = "JSON", conflicts_with_all = ["hex", "converter", "validator"])]
-    pub fields: Option<String>,
+    pub fields: Option<Fields>,
     /// Port that the functions see
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub port: u8,
-    /// File with a converter
+    /// File with a converter; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub converter: Option<PathBuf>,
-    /// File with a validator
+    /// File with a validator; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub validator: Option<PathBuf>,
     /// Calling convention [default: the one whose function the text defines]
     #[arg(long, value_name = "STYLE")]
     pub style: Option<Style>,
     /// What the functions see as the current time, as in 2026-01-01T00:00:00Z [default: now]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub time: Option<Timestamp>,
+}
+
+/// A JSON object, as it was typed.
+#[derive(Clone, Debug)]
+pub struct Fields(pub String);
+
+impl FromStr for Fields {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match serde_json::from_str::<Map<String, Value>>(text) {
+            Ok(_) => Ok(Self(text.to_owned())),
+            Err(error) => Err(format!("fields are a JSON object, as in '{{\"led\": true}}': {error}")),
+        }
+    }
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| "times are a date and a time with a zone, as in 2026-01-01T00:00:00Z".to_owned())
 }
 
 /// `airlock functions bench`.

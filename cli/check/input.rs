@@ -7,13 +7,14 @@ use std::{
 };
 
 use super::{codec::Codec, record::Record, surrogates::mended};
+use crate::script;
 
 /// Longest line, in bytes: a script of the largest size with some thousand examples.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 /// All files together, in bytes, because all of it is in memory at once.
 const INPUT_BYTES_MAX: u64 = 1 << 30;
-/// Longest script in a file of its own, in bytes; what the sandbox accepts is less.
-const SCRIPT_BYTES_MAX: u64 = 4 << 20;
+/// What some editors put before the first line.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Why codecs cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -46,16 +47,18 @@ pub enum BadInput {
 
 /// Reads the codecs of `files`, where `-` is standard input; only those with `id` in their id, if one is given.
 ///
-/// A `script_file` is looked for beside the file that names it; for standard input in the current folder.
+/// A `script_file` is looked for in the folder of the file that names it and below, and nowhere else; for standard input
+/// in the current folder.
 pub fn read(files: &[PathBuf], id: Option<&str>) -> Result<Vec<Codec>, BadInput> {
     let (mut codecs, mut left) = (Vec::new(), INPUT_BYTES_MAX);
     for path in files {
         let file = path.display().to_string();
         let source = |source| BadInput::File { file: file.clone(), source };
-        let (reader, folder): (Box<dyn Read>, _) = match path.as_os_str() == "-" {
+        let (reader, folder): (Box<dyn Read>, _) = match script::is_input(path) {
             true => (Box::new(io::stdin()), Path::new("")),
             false => (Box::new(File::open(path).map_err(source)?), path.parent().unwrap_or(Path::new(""))),
         };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         Lines { file: &file, folder, left: &mut left }.read(BufReader::new(reader), &mut codecs)?;
     }
     if codecs.is_empty() {
@@ -93,8 +96,10 @@ impl Lines<'_> {
                 return Err(wrong(format!("it has more than {LINE_BYTES_MAX} bytes")));
             }
             *self.left = self.left.checked_sub(bytes).ok_or(BadInput::TooLarge)?;
+            let mark = if line == 1 { BYTE_ORDER_MARK } else { b"" };
+            let text = text.strip_prefix(mark).unwrap_or(&text);
             if !text.trim_ascii().is_empty() {
-                codecs.push(self.codec(&text, line).map_err(wrong)?);
+                codecs.push(self.codec(text, line).map_err(wrong)?);
             }
         }
         Ok(())
@@ -115,17 +120,7 @@ impl Lines<'_> {
     }
 
     fn script(&self, path: &Path) -> Result<String, String> {
-        read_script(&self.folder.join(path)).map_err(|error| format!("cannot read {}: {error}", path.display()))
-    }
-}
-
-/// Reads a script from a file of its own.
-pub(crate) fn read_script(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(SCRIPT_BYTES_MAX + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > SCRIPT_BYTES_MAX {
-        true => Err(io::Error::other(format!("it has more than {SCRIPT_BYTES_MAX} bytes"))),
-        false => Ok(text),
+        script::read_within(self.folder, path).map_err(|error| format!("cannot read {}: {error}", path.display()))
     }
 }
 

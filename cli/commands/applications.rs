@@ -12,8 +12,8 @@ use types::{AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded};
 
 use crate::{
     args::{Applications, PayloadFormat, PayloadFunctions},
-    check::read_script,
     network::Network,
+    script,
     terminal::{self, fields, inert, say, table},
 };
 
@@ -193,7 +193,7 @@ fn set_text(application: &mut Application, what: PayloadFormat, text: String) {
 
 fn read_function(file: Option<PathBuf>) -> anyhow::Result<String> {
     match file {
-        Some(path) => read_script(&path).with_context(|| format!("cannot read {} as text", path.display())),
+        Some(path) => script::read(&path),
         None => terminal::read_input(),
     }
 }

@@ -9,8 +9,9 @@ use client::handler::{HandlerClient, Page};
 use types::{AppEui, AppId, AppKey, Clock, DevEui, DevId, Kind, Kinded, Random, Timestamp};
 
 use crate::{
-    args::{Devices, Payload},
+    args::Devices,
     network::Network,
+    payload::Payload,
     terminal::{fields, say, table},
 };
 

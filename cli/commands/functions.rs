@@ -2,18 +2,19 @@
 
 use std::{
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail};
-use runtime::{Call, Engine, Entry, Failure, Report, Sources, Value};
+use anyhow::{Context, anyhow, bail};
+use runtime::{Call, Dialect, Engine, Entry, Failure, Kind, Report, Slot, Sources, Value};
 use types::Clock;
 
 use crate::{
     args::functions::{Bench, Check, Functions, Trial},
     check::{self, Detail, Totals, microseconds, told},
+    script,
     terminal::{fields, inert, say},
 };
 
@@ -61,7 +62,7 @@ fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
 fn run_once(trial: &Trial, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
     let sources = sources(trial)?;
     let engine = Arc::new(Engine::new(settings)?);
-    let functions = engine.load(&sources, engine.limits()).map_err(|failure| failed(&failure, &sources))?;
+    let functions = engine.load(&sources, engine.limits()).map_err(|failure| unloadable(&failure, &sources))?;
     let report = engine.sandbox().call(&functions, &call(trial, clock));
     report.logs.iter().try_for_each(|entry| say(inert(&check::log_line(entry))))?;
     report.warnings.iter().try_for_each(|warning| say(format_args!("warning: {}", inert(warning))))?;
@@ -82,7 +83,7 @@ fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> an
     let sources = sources(&bench.trial)?;
     let engine = Arc::new(Engine::new(settings)?);
     let start = Instant::now();
-    let functions = engine.load(&sources, engine.limits()).map_err(|failure| failed(&failure, &sources))?;
+    let functions = engine.load(&sources, engine.limits()).map_err(|failure| unloadable(&failure, &sources))?;
     let load = start.elapsed();
     let (mut sandbox, call) = (engine.sandbox(), call(&bench.trial, clock));
     let mut run = || -> anyhow::Result<Report> {
@@ -109,21 +110,39 @@ fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> an
 }
 
 fn sources(trial: &Trial) -> anyhow::Result<Sources> {
-    let text =
-        |path: &Path| check::read_script(path).with_context(|| format!("cannot read {} as text", path.display()));
-    let optional = |path: &Option<_>| path.as_deref().map(text).transpose().map(Option::unwrap_or_default);
-    let function = text(&trial.file)?;
+    let files = [Some(&trial.file), trial.converter.as_ref(), trial.validator.as_ref()];
+    if files.into_iter().flatten().filter(|file| script::is_input(file)).count() > 1 {
+        bail!("`-` is named more than once: standard input can be only one of the functions");
+    }
+    let text = |file: Option<&PathBuf>, slot| file.map_or_else(|| Ok(String::new()), |file| function(file, slot));
     let (decoder, encoder) = match trial.fields {
-        None => (function, String::new()),
-        Some(_) => (String::new(), function),
+        None => (Some(&trial.file), None),
+        Some(_) => (None, Some(&trial.file)),
     };
-    let (converter, validator) = (optional(&trial.converter)?, optional(&trial.validator)?);
-    Ok(Sources { decoder, converter, validator, encoder, dialect: trial.style.map(Into::into), ..Sources::default() })
+    Ok(Sources {
+        decoder: text(decoder, Slot::Decoder)?,
+        converter: text(trial.converter.as_ref(), Slot::Converter)?,
+        validator: text(trial.validator.as_ref(), Slot::Validator)?,
+        encoder: text(encoder, Slot::Encoder)?,
+        dialect: trial.style.map(Into::into),
+        ..Sources::default()
+    })
+}
+
+/// The text of a function. A blank one would be a step left out, which nobody means who names a file.
+fn function(file: &Path, slot: Slot) -> anyhow::Result<String> {
+    let text = script::read(file)?;
+    if text.trim().is_empty() {
+        let names = Dialect::ALL.into_iter().filter_map(|dialect| dialect.function_name(slot));
+        let names = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        bail!("no {} in {}, which is empty; expected a function named {names}", slot.name(), file.display());
+    }
+    Ok(text)
 }
 
 fn call(trial: &Trial, clock: &dyn Clock) -> Call {
     let (entry, payload) = match (&trial.fields, &trial.hex) {
-        (Some(fields), _) => (Entry::EncodeDownlink, fields.clone().into_bytes()),
+        (Some(fields), _) => (Entry::EncodeDownlink, fields.0.clone().into_bytes()),
         (None, bytes) => (Entry::Uplink, bytes.as_ref().map(|payload| payload.0.clone()).unwrap_or_default()),
     };
     let time_ms = trial.time.unwrap_or_else(|| clock.now()).as_millis();
@@ -142,6 +161,16 @@ fn show(value: &Value) -> anyhow::Result<()> {
         Value::Bytes { bytes, port: Some(port) } => say(format_args!("{} on port {port}", hex::encode(bytes))),
         Value::Bytes { bytes, port: None } => say(hex::encode(bytes)),
         Value::Returned { json } => say(inert(json.as_ref().map_or("undefined", |json| json.get()))),
+    }
+}
+
+/// Why functions cannot be loaded; whoever gave an encoder as a decoder is told how to try it.
+fn unloadable(failure: &Failure, sources: &Sources) -> anyhow::Error {
+    let text = told(failure, sources);
+    match (failure.kind, failure.line, failure.slot) {
+        (Kind::Syntax, None, Slot::Decoder) => anyhow!("{text}; an encoder is tried with --fields"),
+        (Kind::Syntax, None, Slot::Encoder) => anyhow!("{text}; a decoder is tried with --hex"),
+        _ => anyhow::Error::msg(text),
     }
 }
 
