@@ -9,8 +9,10 @@ fn main() -> ExitCode {
     match airlock::run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to be told when standard error is closed.
-            _ = writeln!(std::io::stderr(), "error: {}", exit::text(&error));
+            if let Some(text) = exit::text(&error) {
+                // Nobody is left to be told when standard error is closed.
+                _ = writeln!(std::io::stderr(), "error: {text}");
+            }
             exit::code(&error)
         }
     }

@@ -45,6 +45,9 @@ impl CodecReport {
                 _ = write!(line, "  {count} {word}");
             }
         }
+        if self.loaded.is_some() && self.examples.is_empty() {
+            line += "  no examples";
+        }
         if let Some(cost) = &self.cost {
             _ = write!(line, "  {cost}");
         }

@@ -13,7 +13,7 @@ use types::Clock;
 
 use crate::{
     args::functions::{Bench, Check, Functions, Trial},
-    check::{self, Detail, Totals, microseconds, told},
+    check::{self, CodecReport, Detail, Totals, microseconds, told},
     script,
     terminal::{fields, inert, say},
 };
@@ -37,26 +37,24 @@ fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
     let engine = Arc::new(Engine::new(settings)?);
     let jobs = command.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let reports = check::check(&engine, &codecs, jobs);
-    let totals = Totals::of(&reports);
-    let detail = match (command.quiet, command.verbose) {
-        (true, _) => Detail::Quiet,
-        (_, true) => Detail::Verbose,
-        _ => Detail::Normal,
-    };
-    let mut out = io::stdout().lock();
-    for report in &reports {
-        match command.json {
-            true => writeln!(out, "{}", serde_json::to_string(report)?),
-            false => write!(out, "{}", report.text(detail)),
-        }
-        .context("cannot write to standard output")?;
-    }
+    let totals = Totals::of(&check::check(&engine, &codecs, jobs, |report| tell(command, report))?);
     say(if command.json { serde_json::to_string(&totals)? } else { totals.to_string() })?;
     match totals.is_clean() {
         true => Ok(()),
         false => bail!("not all came out as expected: {} of {} codecs", totals.codecs_failed, totals.codecs),
     }
+}
+
+/// Prints a report at once, for whoever waits for the next one.
+fn tell(command: &Check, report: &CodecReport) -> anyhow::Result<()> {
+    let detail = match (command.quiet, command.verbose) {
+        (true, _) => Detail::Quiet,
+        (_, true) => Detail::Verbose,
+        _ => Detail::Normal,
+    };
+    let text = if command.json { serde_json::to_string(report)? + "\n" } else { report.text(detail) };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
 fn run_once(trial: &Trial, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {

@@ -145,7 +145,7 @@ fn only_codecs_that_are_asked_for_are_checked() {
     let folder = folder_with(&[]);
     let file = [Path::new("codecs.jsonl")];
     let shown = printed(&check(folder.path(), &file, &["--id", "eve", "--jobs", "1"], ""));
-    assert!(shown.starts_with("ok    level\n"), "{shown}");
+    assert!(shown.starts_with("ok    level  no examples\n"), "{shown}");
     assert!(complaint(&check(folder.path(), &file, &["--id", "other"], "")).contains("`other`"));
 }
 
