@@ -8,6 +8,7 @@ mod codec;
 mod compare;
 mod cost;
 mod input;
+mod members;
 mod record;
 mod report;
 mod surrogates;
@@ -27,6 +28,7 @@ use std::{
 use runtime::Engine;
 
 pub use codec::{Codec, Example, Excluded, Expected, Input};
+pub(crate) use compare::cut;
 pub use compare::{Difference, differences};
 pub use cost::Cost;
 pub use input::{BadInput, read};

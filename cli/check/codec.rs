@@ -1,5 +1,7 @@
 //! A codec, its examples, and what must come of them.
 
+use std::collections::BTreeSet;
+
 use runtime::{Dialect, Function};
 use serde_json::{Map, Value};
 
@@ -14,6 +16,8 @@ pub struct Codec {
     pub dialect: Option<Dialect>,
     /// What it must answer.
     pub examples: Vec<Example>,
+    /// Names of members, its own and its examples', that mean nothing here and were not looked at.
+    pub others: BTreeSet<String>,
 }
 
 /// One call and what must come of it.

@@ -37,7 +37,8 @@ pub(super) fn shown(value: &Value) -> String {
     cut(&value.to_string())
 }
 
-pub(super) fn cut(text: &str) -> String {
+/// `text`, cut likewise.
+pub(crate) fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

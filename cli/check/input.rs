@@ -108,6 +108,7 @@ impl Lines<'_> {
     fn codec(&self, text: &[u8], line: u64) -> Result<Codec, String> {
         let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
         let record: Record = serde_json::from_str(&mended(text)).map_err(|error| reason(&error))?;
+        let others = record.others()?;
         let name = record.script_file.as_ref().map(|path| path.display().to_string());
         let id = record.id.clone().or(name).unwrap_or_else(|| format!("{}:{line}", self.file));
         let script = match (&record.script, &record.script_file) {
@@ -116,7 +117,7 @@ impl Lines<'_> {
             (Some(_), Some(_)) => return Err("it has both `script` and `script_file`".to_owned()),
             (None, None) => return Err("`script` or `script_file` is missing".to_owned()),
         };
-        record.codec(id, script)
+        record.codec(id, script, others)
     }
 
     fn script(&self, path: &Path) -> Result<String, String> {
@@ -130,6 +131,9 @@ fn reason(error: &serde_json::Error) -> String {
     let text = text.split(" at line ").next().unwrap_or_default();
     match error.classify() {
         serde_json::error::Category::Data => format!("not valid: {text} (column {})", error.column()),
-        _ => format!("no JSON: {text} (column {})", error.column()),
+        _ => format!(
+            "no JSON object in one line: {text} (column {}); `functions check --help` shows one",
+            error.column()
+        ),
     }
 }

@@ -1,19 +1,24 @@
 //! A codec and its examples, as they stand in a line of JSON.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use runtime::{Dialect, Function};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use types::Timestamp;
 
-use super::codec::{Codec, Example, Excluded, Expected, Input};
+use super::{
+    codec::{Codec, Example, Excluded, Expected, Input},
+    members::{OF_CODECS, OF_EXAMPLES, Others},
+};
+use crate::payload::Payload;
 
 /// What the functions see as the current time unless `extra.recvTime` says otherwise: the first moment of 2026.
 const TIME_MS: i64 = 1_767_225_600_000;
 
-/// A line as it was written. Members that say where a script is from are let through.
+/// A line as it was written.
 #[derive(Deserialize)]
+#[serde(expecting = "a codec")]
 pub(super) struct Record {
     pub(super) id: Option<String>,
     pub(super) script: Option<String>,
@@ -21,6 +26,9 @@ pub(super) struct Record {
     style: Option<Style>,
     #[serde(default)]
     examples: Vec<RawExample>,
+    /// What says where the script is from, and other things for other programs.
+    #[serde(flatten)]
+    others: Others,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -51,7 +59,35 @@ enum Ending {
     Timeout,
 }
 
+/// How results are compared; the order of members and the tenth digit of numbers never count.
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Match {
+    KeyOrder,
+    #[serde(rename = "float-1e-9")]
+    Float,
+    ModuloNullOrEmpty,
+}
+
+/// What a result depends on beside its input.
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Dependence {
+    /// The time zone, which is always UTC.
+    Tz,
+    Now,
+    Random,
+}
+
+/// What is known of the JavaScript engine.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum QuickJs {
+    Differs,
+}
+
 #[derive(Deserialize)]
+#[serde(expecting = "an example")]
 struct RawExample {
     kind: Option<Kind>,
     port: Option<u8>,
@@ -66,11 +102,13 @@ struct RawExample {
     #[serde(default, deserialize_with = "present")]
     oracle: Option<Value>,
     oracle_outcome: Option<Ending>,
-    env: Option<Vec<String>>,
-    quickjs: Option<String>,
+    env: Option<Vec<Dependence>>,
+    quickjs: Option<QuickJs>,
     #[serde(rename = "match")]
-    matching: Option<String>,
+    matching: Option<Match>,
     desc: Option<String>,
+    #[serde(flatten)]
+    others: Others,
 }
 
 /// Tells a member that is null from one that is not there.
@@ -79,16 +117,27 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 }
 
 impl Record {
-    /// The codec that was meant, or what is wrong with it.
-    pub(super) fn codec(self, id: String, script: String) -> Result<Codec, String> {
-        let examples = self
-            .examples
-            .into_iter()
-            .enumerate()
-            .map(|(index, example)| example.example().map_err(|reason| format!("example {}: {reason}", index + 1)));
-        let dialect = self.style.map(Style::dialect);
-        Ok(Codec { id, script, dialect, examples: examples.collect::<Result<_, _>>()? })
+    /// Names of members that mean nothing here; or what is wrong with one that should.
+    pub(super) fn others(&self) -> Result<BTreeSet<String>, String> {
+        let mut names: BTreeSet<String> = self.others.names(OF_CODECS)?.cloned().collect();
+        for (index, example) in self.examples.iter().enumerate() {
+            let others = example.others.names(OF_EXAMPLES);
+            names.extend(others.map_err(|reason| in_example(index, reason))?.cloned());
+        }
+        Ok(names)
     }
+
+    /// The codec that was meant, or what is wrong with it.
+    pub(super) fn codec(self, id: String, script: String, others: BTreeSet<String>) -> Result<Codec, String> {
+        let examples = self.examples.into_iter().enumerate();
+        let examples = examples.map(|(index, raw)| raw.example().map_err(|reason| in_example(index, reason)));
+        let dialect = self.style.map(Style::dialect);
+        Ok(Codec { id, script, dialect, examples: examples.collect::<Result<_, _>>()?, others })
+    }
+}
+
+fn in_example(index: usize, reason: String) -> String {
+    format!("example {}: {reason}", index + 1)
 }
 
 impl RawExample {
@@ -98,7 +147,7 @@ impl RawExample {
             input: self.input(function)?,
             time_ms: self.time_ms(),
             excluded: self.excluded(),
-            ignores_empty: self.matching.as_deref() == Some("modulo-null-or-empty"),
+            ignores_empty: self.matching == Some(Match::ModuloNullOrEmpty),
             expected: self.expected(),
             description: self.desc.unwrap_or_default(),
             port: self.port.unwrap_or(0),
@@ -111,7 +160,10 @@ impl RawExample {
         let takes_bytes = matches!(function, Function::Decoder | Function::DecodeDownlink);
         match (&self.bytes_hex, &self.input_obj) {
             (Some(digits), _) if takes_bytes => {
-                hex::decode(digits).map(Input::Bytes).map_err(|error| format!("`bytes_hex` not valid: {error}"))
+                let payload: Result<Payload, _> = digits.parse();
+                payload
+                    .map(|payload| Input::Bytes(payload.0))
+                    .map_err(|error| format!("`bytes_hex` not valid: {error}"))
             }
             (_, Some(json)) if !takes_bytes => Ok(Input::Json(json.clone())),
             _ if takes_bytes => Err("`bytes_hex` is missing".to_owned()),
@@ -127,12 +179,12 @@ impl RawExample {
     }
 
     fn excluded(&self) -> Option<Excluded> {
-        let depends_on = |what: &str| self.env.iter().flatten().any(|name| name == what);
-        if depends_on("now") {
+        let depends_on = |what| self.env.iter().flatten().any(|name| *name == what);
+        if depends_on(Dependence::Now) {
             Some(Excluded::Now)
-        } else if depends_on("random") {
+        } else if depends_on(Dependence::Random) {
             Some(Excluded::Random)
-        } else if self.quickjs.as_deref() == Some("differs") && self.outcome != Some(Ending::Timeout) {
+        } else if matches!(self.quickjs, Some(QuickJs::Differs)) && self.outcome != Some(Ending::Timeout) {
             Some(Excluded::Engine)
         } else {
             let unsound = self.oracle_ok == Some(false) && self.oracle.is_none() && self.oracle_outcome.is_none();

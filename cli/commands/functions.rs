@@ -1,6 +1,7 @@
 //! `airlock functions …`: payload functions on this machine, without a network.
 
 use std::{
+    collections::BTreeSet,
     io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
@@ -13,13 +14,16 @@ use types::Clock;
 
 use crate::{
     args::functions::{Bench, Check, Functions, Trial},
-    check::{self, CodecReport, Detail, Totals, microseconds, told},
+    check::{self, Codec, CodecReport, Detail, Totals, cut, microseconds, told},
     script,
     terminal::{fields, inert, say},
 };
 
 /// Where `Math.random` starts.
 const SEED: u64 = 1;
+
+/// The most names of members that one note tells.
+const OTHERS_MAX: usize = 40;
 
 /// Runs one of the commands.
 pub(crate) fn run(command: Functions, settings: runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
@@ -34,6 +38,9 @@ pub(crate) fn run(command: Functions, settings: runtime::Settings, clock: &dyn C
 
 fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
     let codecs = check::read(&command.files, command.id.as_deref())?;
+    if !command.quiet {
+        note_others(&codecs);
+    }
     let engine = Arc::new(Engine::new(settings)?);
     let jobs = command.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
@@ -55,6 +62,16 @@ fn tell(command: &Check, report: &CodecReport) -> anyhow::Result<()> {
     let text = if command.json { serde_json::to_string(report)? + "\n" } else { report.text(detail) };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
+}
+
+/// Says on standard error which members were not looked at, because one of them may be a mistake.
+fn note_others(codecs: &[Codec]) {
+    let names: BTreeSet<&str> = codecs.iter().flat_map(|codec| &codec.others).map(String::as_str).collect();
+    if !names.is_empty() {
+        let names: Vec<String> = names.into_iter().take(OTHERS_MAX).map(|name| inert(&cut(name))).collect();
+        // Whoever closed standard error does not want to know.
+        _ = writeln!(io::stderr(), "note: members that are not looked at: {}", names.join(", "));
+    }
 }
 
 fn run_once(trial: &Trial, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {

@@ -1,9 +1,12 @@
 //! `airlock functions`: our own codecs, what is wrong with an example that does not hold, and bad input.
 
+mod run;
+
 use std::{
     fs,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::Output,
+    process::{Output, Stdio},
 };
 
 use api::handler::{Application, DryUplinkMessage};
@@ -34,17 +37,31 @@ const WRONG: &[(&str, &[&str])] = &[
 
 /// Lines that are no codec, and what is said about them.
 const BAD: &[(&str, &str)] = &[
-    ("{", "line 2: no JSON: EOF while parsing"),
-    ("[]", "line 2: not valid: "),
+    ("{", "line 2: no JSON object in one line: EOF while parsing"),
+    ("[]", "line 2: not valid: invalid type: sequence, expected a codec"),
     ("{}", "line 2: `script` or `script_file` is missing"),
     (r#"{"script": "", "script_file": "x.js"}"#, "line 2: it has both"),
     (r#"{"script_file": "missing.js"}"#, "line 2: cannot read missing.js: No such file"),
-    (r#"{"script_file": "."}"#, "line 2: cannot read .: "),
+    (r#"{"script_file": "."}"#, "line 2: cannot read .: it is not a regular file"),
+    (r#"{"script_file": "../../etc/passwd"}"#, "line 2: cannot read ../../etc/passwd: it is outside the folder"),
+    (r#"{"script_file": "/dev/zero"}"#, "line 2: cannot read /dev/zero: it is outside the folder"),
+    (r#"{"scirpt": ""}"#, "line 2: `scirpt` is no member: is `script` meant?"),
+    (r#"{"script": "", "exampels": [{}]}"#, "line 2: `exampels` is no member: is `examples` meant?"),
+    (r#"{"script": "", "examples": [{"bytes_hex": "", "expect": 1}]}"#, "line 2: example 1: `expect` is no member"),
     (r#"{"script": 1}"#, "line 2: not valid: invalid type"),
     (r#"{"script": "", "style": "v3"}"#, "line 2: not valid: unknown variant `v3`"),
     (r#"{"script": "", "examples": [{"bytes_hex": ""}, {}]}"#, "line 2: example 2: `bytes_hex` is missing"),
     (r#"{"script": "", "examples": [{"bytes_hex": "0"}]}"#, "line 2: example 1: `bytes_hex` not valid"),
     (r#"{"script": "", "examples": [{"kind": "convert", "bytes_hex": ""}]}"#, "example 1: `input_obj` is missing"),
+    (
+        r#"{"script": "", "examples": [{"bytes_hex": "", "match": "loose"}]}"#,
+        "unknown variant `loose`, expected one of `key-order`, `float-1e-9`, `modulo-null-or-empty`",
+    ),
+    (
+        r#"{"script": "", "examples": [{"bytes_hex": "", "env": ["later"]}]}"#,
+        "unknown variant `later`, expected one of `tz`, `now`, `random`",
+    ),
+    (r#"{"script": "", "examples": [{"bytes_hex": "", "quickjs": "same"}]}"#, "`same`, expected `differs`"),
     (r#"{"script": "", "examples": [{"port": 256, "bytes_hex": ""}]}"#, "line 2: not valid: invalid value"),
 ];
 
@@ -150,28 +167,35 @@ fn only_codecs_that_are_asked_for_are_checked() {
 }
 
 #[test]
-fn run_shows_one_message_as_the_server_would_treat_it() {
-    let folder = folder_with(&[]);
-    let call =
-        |arguments: &[&str]| run(airlock(folder.path()).args(["functions", "run", "level.js"]).args(arguments), "");
-    let shown = printed(&call(&["--hex", "0a"]));
-    assert!(shown.starts_with("{\"level\":10}\n") && shown.contains("fuel"), "{shown}");
-    let output = call(&["--hex", "0a", "--port", "2"]);
-    assert!(String::from_utf8_lossy(&output.stdout).contains("decoder logged: \"wrong port\" 2"));
-    let error = complaint(&output);
-    assert!(error.contains("the decoder failed (line 4, column 12)"), "{error}");
-    assert!(error.ends_with("4 |     return nowhere;\n  |            ^\n"), "{error}");
-    assert_eq!(call(&["--hex", "0"]).status.code(), Some(2));
+fn what_editors_and_people_add_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = r#"{"id": "level", "vendor": "x", "script": "function Decoder(bytes) { return { level: bytes[1] } }",
+        "examples": [{"bytes_hex": "0A 0b", "expected": {"level": 11}, "seen\u001b": 2025}]}"#;
+    let file = format!("\u{feff}{}\r\n\r\n", record.replace('\n', ""));
+    fs::write(folder.path().join("codecs.jsonl"), file).unwrap();
+    let output = check(folder.path(), &[Path::new("codecs.jsonl")], &[], "");
+    assert!(printed(&output).starts_with("ok    level  1 passed"), "{}", printed(&output));
+    let note = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(note, "note: members that are not looked at: seen\u{fffd}, vendor\n");
+    let output = check(folder.path(), &[Path::new("codecs.jsonl")], &["--quiet"], "");
+    assert_eq!((output.status.success(), output.stderr.len()), (true, 0));
 }
 
 #[test]
-fn bench_tells_time_fuel_and_memory() {
-    let folder = folder_with(&[]);
-    let arguments = ["functions", "bench", "level.js", "--hex", "0a", "--count", "20"];
-    let shown = printed(&run(airlock(folder.path()).args(arguments), ""));
-    for name in ["messages: 20", "median: ", "p99: ", "fuel: ", "kept memory: "] {
-        assert!(shown.contains(name), "{name} in\n{shown}");
-    }
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    // More than a pipe holds.
+    let lines =
+        format!("{}\n", json!({"id": "x".repeat(2048), "script": "function Decoder() { return {} }"})).repeat(100);
+    fs::write(folder.path().join("codecs.jsonl"), lines).unwrap();
+    let mut command = airlock(folder.path());
+    command.args(["functions", "check", "codecs.jsonl"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("ok    xxx") && line.ends_with("x  no examples\n"), "{line}");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(141), ""));
 }
 
 #[test]

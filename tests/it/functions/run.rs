@@ -1,0 +1,97 @@
+//! `airlock functions run` and `bench`: one message, and every wrong way to ask for it.
+
+use std::{fs, path::Path, process::Output};
+
+use super::folder_with;
+use crate::harness::{airlock, complaint, printed, run};
+
+/// Files beside `level.js`.
+const FILES: &[(&str, &[u8])] = &[
+    ("empty.js", b""),
+    ("blank.js", b" \n\t\n"),
+    ("other.js", b"function decode() {}"),
+    ("encoder.js", b"function Encoder(fields) { return [fields.led ? 1 : 0] }"),
+    ("latin.js", b"// \xe9"),
+];
+
+/// What somebody types, what the answer to it must contain, and the exit code.
+const WRONG: &[(&[&str], &str, i32)] = &[
+    (&["level.js"], "<--hex <HEX>|--fields <JSON>>", 2),
+    (&[], "<FILE>", 2),
+    (&["level.js", "0a"], "<--hex <HEX>|--fields <JSON>> <FILE>", 2),
+    (&["level.js", "--hex", "0a", "--fields", "{}"], "cannot be used with", 2),
+    (&["level.js", "--hex", "0"], "every byte has two hexadecimal digits, as in 01af", 2),
+    (&["level.js", "--hex", "0x0a"], "`x` is no hexadecimal digit; write bytes as in 01af", 2),
+    (&["level.js", "--hex", "0a", "--port", "256"], "256 is not in 0..=255", 2),
+    (&["level.js", "--hex", "0a", "--style", "v3"], "[possible values: ts013, v2, chirpstack3]", 2),
+    (&["level.js", "--hex", "0a", "--time", "today"], "a zone, as in 2026-01-01T00:00:00Z", 2),
+    (&["level.js", "--hex", "0a", "--time", "2026-01-01"], "a zone, as in 2026-01-01T00:00:00Z", 2),
+    (&["encoder.js", "--fields", "led"], "fields are a JSON object, as in '{\"led\": true}'", 2),
+    (&["encoder.js", "--fields", "[1]"], "fields are a JSON object, as in '{\"led\": true}'", 2),
+    (&["encoder.js", "--fields", ""], "fields are a JSON object, as in '{\"led\": true}'", 2),
+    (&["level.js", "--fields", "{}", "--converter", "level.js"], "cannot be used with", 2),
+    (&["nowhere.js", "--hex", "0a"], "cannot read nowhere.js: No such file", 1),
+    (&[".", "--hex", "0a"], "cannot read .: Is a directory", 1),
+    (&["latin.js", "--hex", "0a"], "cannot read latin.js: it is not UTF-8", 1),
+    (&["empty.js", "--hex", "0a"], "empty.js, which is empty; expected a function named `decodeUplink`, `Decoder`", 1),
+    (&["blank.js", "--hex", "0a"], "no decoder in blank.js, which is empty", 1),
+    (&["empty.js", "--fields", "{}"], "expected a function named `encodeDownlink`, `Encoder`, `Encode`", 1),
+    (&["-", "--hex", "0a"], "no decoder in -, which is empty", 1),
+    (&["level.js", "--hex", "0a", "--validator", "empty.js"], "expected a function named `Validator`", 1),
+    (&["level.js", "--hex", "0a", "--converter", "-", "--validator", "-"], "standard input can be only one", 1),
+    (&["other.js", "--hex", "0a"], "expected one named `decodeUplink`, `Decoder`, `Decode`", 1),
+    (&["encoder.js", "--hex", "0a"], "an encoder is tried with --fields", 1),
+    (&["level.js", "--fields", "{}"], "a decoder is tried with --hex", 1),
+    (&["level.js", "--hex", "0a", "--style", "v2"], "expected one named `Decoder`;", 1),
+];
+
+#[test]
+fn run_shows_one_message_as_the_server_would_treat_it() {
+    let folder = folder_with(&[]);
+    let call = |arguments: &[&str]| call(folder.path(), &[&["level.js"], arguments].concat(), "");
+    let shown = printed(&call(&["--hex", "0a"]));
+    assert!(shown.starts_with("{\"level\":10}\n") && shown.contains("fuel"), "{shown}");
+    let output = call(&["--hex", "0a", "--port", "2"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("decoder logged: \"wrong port\" 2"));
+    let error = complaint(&output);
+    assert!(error.contains("the decoder failed (line 4, column 12)"), "{error}");
+    assert!(error.ends_with("4 |     return nowhere;\n  |            ^\n"), "{error}");
+}
+
+#[test]
+fn a_function_may_come_over_standard_input() {
+    let folder = folder_with(&[]);
+    let decoder = "function Decoder(bytes, port) { return { port: port } }";
+    assert!(printed(&call(folder.path(), &["-", "--hex", "", "--port", "7"], decoder)).starts_with("{\"port\":7}\n"));
+    let validator = "function Validator(fields) { return fields.level < 10 }";
+    let shown = printed(&call(folder.path(), &["level.js", "--hex", "0a", "--validator", "-"], validator));
+    assert!(shown.contains("not valid: it would not be published"), "{shown}");
+}
+
+#[test]
+fn whatever_is_typed_wrong_is_answered_with_what_would_be_right() {
+    let folder = folder_with(&[]);
+    for (name, text) in FILES {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    for (arguments, told, code) in WRONG {
+        let output = call(folder.path(), arguments, "");
+        let error = complaint(&output);
+        assert!(error.contains(told), "{arguments:?}: {told} in\n{error}");
+        assert_eq!(output.status.code(), Some(*code), "{arguments:?}");
+    }
+}
+
+#[test]
+fn bench_tells_time_fuel_and_memory() {
+    let folder = folder_with(&[]);
+    let arguments = ["functions", "bench", "level.js", "--hex", "0a", "--count", "20"];
+    let shown = printed(&run(airlock(folder.path()).args(arguments), ""));
+    for name in ["messages: 20", "median: ", "p99: ", "fuel: ", "kept memory: "] {
+        assert!(shown.contains(name), "{name} in\n{shown}");
+    }
+}
+
+fn call(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    run(airlock(folder).args(["functions", "run"]).args(arguments), input)
+}
