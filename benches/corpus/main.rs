@@ -21,6 +21,8 @@ mod native;
 mod node;
 mod ours;
 mod rounds;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod table;
 
 use std::{env, fs};
@@ -91,7 +93,7 @@ fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Code
     }
     ways.retain(|(name, _)| plan.has(name));
     let (names, mut ways): (Vec<_>, Vec<_>) = ways.into_iter().unzip();
-    let timings = rounds::measure(&mut ways, codec.examples.len());
+    let timings = rounds::measure(&mut ways, codec.messages.len());
     drop(ways);
     let mut timings: Vec<(&str, Timing)> = names.into_iter().zip(timings).collect();
     if plan.has("guest") {
@@ -107,7 +109,7 @@ fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Code
 /// New runtimes for each message.
 fn again(codec: &Codec, before: &str, times: u32) {
     for _ in 0..times {
-        codec.examples.iter().for_each(|example| native::fresh(codec, before, example));
+        codec.messages.iter().for_each(|message| native::fresh(codec, before, message));
     }
 }
 
@@ -115,13 +117,13 @@ fn again(codec: &Codec, before: &str, times: u32) {
 fn usable(engines: &Engines, mut codec: Codec) -> Option<Codec> {
     let warm = Warm::new(&codec)?;
     let mut ours = Ours::new(&engines.usual, &codec.sources())?;
-    let mut examples = std::mem::take(&mut codec.examples);
+    let mut messages = std::mem::take(&mut codec.messages);
     if let Some(mut other) = engines.unmetered.as_ref().and_then(|engine| Ours::new(engine, &codec.sources())) {
-        let differs = examples.iter().find(|example| ours.json(example) != other.json(example));
+        let differs = messages.iter().find(|message| ours.json(message) != other.json(message));
         assert!(differs.is_none(), "the guests do not agree on {}", codec.id);
     }
-    examples.retain(|example| ours.json(example).is_some() && warm.works(&codec, example));
-    (!examples.is_empty()).then_some(Codec { examples, ..codec })
+    messages.retain(|message| ours.json(message).is_some() && warm.works(&codec, message));
+    (!messages.is_empty()).then_some(Codec { messages, ..codec })
 }
 
 fn main() {

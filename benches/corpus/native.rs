@@ -2,9 +2,9 @@
 
 use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Function, IntoJs, Object, Persistent, Runtime, Value};
-use runtime::Dialect;
+use runtime::{Call, Dialect};
 
-use crate::codecs::{Codec, Example};
+use crate::codecs::Codec;
 
 /// What every server gives a script to find.
 const PRELUDE: &str = "var module = { exports: {} }, exports = module.exports;";
@@ -22,7 +22,7 @@ impl Warm {
         let context = Context::full(&Runtime::new().unwrap()).unwrap();
         let function = context.with(|ctx| {
             evaluate(&ctx, PRELUDE)?;
-            evaluate(&ctx, &codec.text)?;
+            evaluate(&ctx, &codec.script)?;
             Some(Persistent::save(&ctx, look_up(&ctx, codec)?))
         })?;
         Some(Self { function, context })
@@ -33,33 +33,33 @@ impl Warm {
         self.context.with(|ctx| {
             let function = self.function.clone().restore(&ctx).unwrap();
             for _ in 0..times {
-                for example in &codec.examples {
-                    decode(&ctx, &function, codec, example).unwrap();
+                for message in &codec.messages {
+                    decode(&ctx, &function, codec, message).unwrap();
                 }
             }
         });
     }
 
     /// Whether a message gives an object.
-    pub(crate) fn works(&self, codec: &Codec, example: &Example) -> bool {
+    pub(crate) fn works(&self, codec: &Codec, message: &Call) -> bool {
         self.context.with(|ctx| {
             let function = self.function.clone().restore(&ctx).unwrap();
-            decode(&ctx, &function, codec, example).is_some_and(|json| json.starts_with('{'))
+            decode(&ctx, &function, codec, message).is_some_and(|json| json.starts_with('{'))
         })
     }
 }
 
 /// A message in a new runtime, which evaluates the texts `before` and the codec for it.
-pub(crate) fn fresh(codec: &Codec, before: &str, example: &Example) {
+pub(crate) fn fresh(codec: &Codec, before: &str, message: &Call) {
     let context = Context::full(&Runtime::new().unwrap()).unwrap();
     context.with(|ctx| {
         evaluate(&ctx, PRELUDE).unwrap();
         if !before.is_empty() {
             evaluate(&ctx, before).unwrap();
         }
-        evaluate(&ctx, &codec.text).unwrap();
+        evaluate(&ctx, &codec.script).unwrap();
         let function = look_up(&ctx, codec).unwrap();
-        decode(&ctx, &function, codec, example).unwrap()
+        decode(&ctx, &function, codec, message).unwrap()
     });
 }
 
@@ -76,23 +76,23 @@ fn evaluate(ctx: &Ctx<'_>, text: &str) -> Option<()> {
 }
 
 fn look_up<'js>(ctx: &Ctx<'js>, codec: &Codec) -> Option<Function<'js>> {
-    ctx.eval(codec.entry()).ok()
+    ctx.eval(codec.function_name()).ok()
 }
 
 /// The JSON of what the function returns; `None` if it throws or returns none.
-fn decode<'js>(ctx: &Ctx<'js>, function: &Function<'js>, codec: &Codec, example: &Example) -> Option<String> {
-    let bytes = example.bytes.as_slice().to_vec().into_js(ctx).ok()?;
+fn decode<'js>(ctx: &Ctx<'js>, function: &Function<'js>, codec: &Codec, message: &Call) -> Option<String> {
+    let bytes = message.payload.clone().into_js(ctx).ok()?;
     if codec.reads_globals {
         ctx.globals().set("payload", &bytes).ok()?;
-        ctx.globals().set("port", example.port).ok()?;
+        ctx.globals().set("port", message.port).ok()?;
     }
     let returned: rquickjs::Result<Value<'js>> = match codec.dialect {
-        Dialect::V2 => function.call((bytes, example.port)),
-        Dialect::ChirpStack3 => function.call((example.port, bytes, Object::new(ctx.clone()).ok()?)),
+        Dialect::V2 => function.call((bytes, message.port)),
+        Dialect::ChirpStack3 => function.call((message.port, bytes, Object::new(ctx.clone()).ok()?)),
         Dialect::Ts013 => {
             let input = Object::new(ctx.clone()).ok()?;
             input.set("bytes", bytes).ok()?;
-            input.set("fPort", example.port).ok()?;
+            input.set("fPort", message.port).ok()?;
             function.call((input,))
         }
     };

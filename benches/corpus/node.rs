@@ -19,10 +19,10 @@ pub(crate) struct Node {
 #[derive(Serialize)]
 struct Request<'a> {
     text: &'a str,
-    entry: &'a str,
+    function: &'a str,
     rounds: usize,
     /// Port and bytes.
-    examples: Vec<(u8, &'a [u8])>,
+    messages: Vec<(u8, &'a [u8])>,
 }
 
 #[derive(Deserialize)]
@@ -41,8 +41,8 @@ impl Node {
 
     /// The time of one message of `codec`; `None` if it does not work there.
     pub(crate) fn time(&mut self, codec: &Codec, rounds: usize) -> Option<Timing> {
-        let examples = codec.examples.iter().map(|example| (example.port, example.bytes.as_slice())).collect();
-        let request = Request { text: &codec.text, entry: codec.entry(), rounds, examples };
+        let messages = codec.messages.iter().map(|message| (message.port, message.payload.as_slice())).collect();
+        let request = Request { text: &codec.script, function: codec.function_name(), rounds, messages };
         writeln!(self.requests, "{}", serde_json::to_string(&request).unwrap()).unwrap();
         let mut line = String::new();
         self.replies.read_line(&mut line).unwrap();

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use runtime::{Call, Engine, Functions, Sandbox, Settings, Sources, Value};
 
-use crate::codecs::{Codec, Example};
+use crate::codecs::Codec;
 
 /// The engine as it is, and one with another guest.
 pub(crate) struct Engines {
@@ -27,34 +27,26 @@ impl Engines {
 pub(crate) struct Ours {
     functions: Functions,
     sandbox: Sandbox,
-    calls: Vec<Call>,
 }
 
 impl Ours {
     /// Loads the texts; `None` if that fails.
     pub(crate) fn new(engine: &Arc<Engine>, sources: &Sources) -> Option<Self> {
-        Some(Self {
-            functions: engine.load(sources, engine.limits()).ok()?,
-            sandbox: engine.sandbox(),
-            calls: Vec::new(),
-        })
+        Some(Self { functions: engine.load(sources, engine.limits()).ok()?, sandbox: engine.sandbox() })
     }
 
     /// Sends the messages through `times` over.
     pub(crate) fn run(&mut self, codec: &Codec, times: u32) {
-        if self.calls.is_empty() {
-            self.calls = codec.examples.iter().map(Example::call).collect();
-        }
         for _ in 0..times {
-            for call in &self.calls {
-                assert!(self.sandbox.call(&self.functions, call).result.is_ok());
+            for message in &codec.messages {
+                assert!(self.sandbox.call(&self.functions, message).result.is_ok());
             }
         }
     }
 
     /// The fields that a message gives; `None` if it fails.
-    pub(crate) fn json(&mut self, example: &Example) -> Option<String> {
-        match self.sandbox.call(&self.functions, &example.call()).result.ok()? {
+    pub(crate) fn json(&mut self, message: &Call) -> Option<String> {
+        match self.sandbox.call(&self.functions, message).result.ok()? {
             Value::Fields { json, .. } => Some(json.get().to_owned()),
             _ => None,
         }
@@ -65,8 +57,8 @@ impl Ours {
         const TIMES: usize = 200;
         let (mut inside, mut whole) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..TIMES {
-            for example in &codec.examples {
-                let (report, in_guest) = self.sandbox.call_timed(&self.functions, &example.call());
+            for message in &codec.messages {
+                let (report, in_guest) = self.sandbox.call_timed(&self.functions, message);
                 inside += in_guest;
                 whole += report.elapsed;
             }

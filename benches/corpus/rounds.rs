@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::shared::figures::{median, quantile};
+
 /// How long one batch should take; shorter ones see fewer interruptions.
 const BATCH: Duration = Duration::from_micros(1500);
 const TIMES_MAX: u32 = 1000;
@@ -15,8 +17,7 @@ pub(crate) struct Timing {
 
 impl Timing {
     fn of(mut batches: Vec<f64>) -> Self {
-        batches.sort_by(f64::total_cmp);
-        Self { best: batches[0], median: batches[batches.len() / 2] }
+        Self { best: quantile(&mut batches, 0.0), median: median(&mut batches) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What was measured, as the table of aims.
 
 use crate::rounds::Timing;
+use crate::shared::figures::{mean, median};
 
 /// Per codec a timing in each column; `None` where that way was left out or does not know the codec.
 pub(crate) struct Table {
@@ -87,13 +88,4 @@ impl Table {
         }
         text
     }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }

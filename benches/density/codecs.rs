@@ -1,12 +1,8 @@
 //! The codecs of the applications, each with one message.
 
-use std::path::PathBuf;
-use std::{env, fs};
+use runtime::{Call, Sources};
 
-use airlock::check::{self, Input};
-use runtime::{Call, Entry, Function, Sources};
-
-const OWN_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/codecs");
+use crate::shared::codecs;
 
 /// A decoder and a message for it.
 pub(crate) struct Codec {
@@ -28,26 +24,9 @@ impl Codec {
 
 /// The codecs that decode an uplink.
 pub(crate) fn read() -> Vec<Codec> {
-    let folder = env::var_os("AIRLOCK_CORPUS").map_or_else(|| OWN_FOLDER.into(), PathBuf::from);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
-    files.sort();
-    check::read(&files, None).unwrap().into_iter().filter_map(codec).collect()
-}
-
-fn codec(codec: check::Codec) -> Option<Codec> {
-    let usable = |example: &&check::Example| example.excluded.is_none() && example.function == Function::Decoder;
-    let example = codec.examples.iter().filter(usable).find(|example| {
-        matches!(example.expected, check::Expected::Value(_)) && matches!(example.input, Input::Bytes(_))
-    })?;
-    let Input::Bytes(payload) = &example.input else { return None };
-    let call = Call {
-        entry: Entry::Uplink,
-        port: example.port,
-        time_ms: example.time_ms,
-        seed: 1,
-        payload: payload.clone(),
-        trial: None,
+    let with_message = |codec: airlock::check::Codec| {
+        let call = codecs::uplinks(&codec).next()?;
+        Some(Codec { script: codec.script, call })
     };
-    Some(Codec { script: codec.script, call })
+    codecs::read().into_iter().filter_map(with_message).collect()
 }

@@ -3,18 +3,19 @@
 //!
 //! `AIRLOCK_CORPUS` names a folder of codecs (`docs/functions.md` tells their form); without it they are our own. Each
 //! application gets a codec and a comment of its own, so that no two are the same.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod codecs;
 mod many;
 mod one;
-mod table;
+#[path = "../shared/mod.rs"]
+mod shared;
 
 use std::sync::Arc;
 
 use runtime::{Engine, Settings};
 
-use crate::table::Table;
+use crate::shared::figures::Figures;
 
 /// Applications that take turns.
 const APPLICATIONS: usize = 10_000;
@@ -26,12 +27,12 @@ fn engine(hot_max: usize) -> Arc<Engine> {
 
 fn main() {
     let codecs = one::usable(codecs::read());
-    let mut table = Table::default();
+    let mut figures = Figures::default();
     println!("{} codecs, {APPLICATIONS} applications", codecs.len());
-    one::idle(&mut table, &codecs);
-    one::saving(&mut table, &codecs);
-    one::spread(&mut table, &codecs);
-    many::on_one_thread(&mut table, &codecs);
-    many::in_the_handler(&mut table, &codecs);
-    table.print();
+    one::idle(&mut figures, &codecs);
+    one::saving(&mut figures, &codecs);
+    one::spread(&mut figures, &codecs);
+    many::on_one_thread(&mut figures, &codecs);
+    many::in_the_handler(&mut figures, &codecs);
+    figures.print();
 }

@@ -12,7 +12,8 @@ use types::Timestamp;
 
 use crate::codecs::Codec;
 use crate::one::check;
-use crate::table::{Table, faults, mean, microseconds, quantile, resident_mib};
+use crate::shared::figures::{Figures, mean, median, microseconds, quantile};
+use crate::shared::process::{faults, resident_mib};
 use crate::{APPLICATIONS, engine};
 
 /// Applications that keep a worker hot.
@@ -21,7 +22,7 @@ const HOT: usize = 32;
 const ROUND: usize = 64;
 
 /// Without queues and threads: only what changing from one function set to another costs.
-pub(crate) fn on_one_thread(table: &mut Table, codecs: &[Codec]) {
+pub(crate) fn on_one_thread(figures: &mut Figures, codecs: &[Codec]) {
     let hot = hot_times(codecs);
     let engine = engine(0);
     let start = Instant::now();
@@ -29,23 +30,27 @@ pub(crate) fn on_one_thread(table: &mut Table, codecs: &[Codec]) {
         .map(|number| engine.load(&codecs[number % codecs.len()].sources(number), engine.limits()).unwrap())
         .collect();
     let each = microseconds(start.elapsed()) / APPLICATIONS as f64;
-    table.add("loading: mean", format!("{:.2} ms", each / 1000.0), "");
+    figures.add("loading: mean", format!("{:.2} ms", each / 1000.0), "");
     let mut sandbox = engine.sandbox();
     turns(&mut sandbox, codecs, &functions[..1000]);
     let faults_before = faults();
     let mut times = turns(&mut sandbox, codecs, &functions);
     let each = (faults() - faults_before) / APPLICATIONS as f64;
-    table.add("page faults of each such message", format!("{each:.1}"), "");
+    figures.add("page faults of each such message", format!("{each:.1}"), "");
     // As for the hot ones: a codec's median, and the mean of these, so that what else the machine does counts less.
     let of_codec = |codec| times.iter().copied().skip(codec).step_by(codecs.len()).collect::<Vec<f64>>();
-    let cold = mean(&(0..codecs.len()).map(|codec| quantile(&mut of_codec(codec), 0.5)).collect::<Vec<f64>>());
-    let figures = format!("{:.1}, {cold:.1}, {:.1} µs", quantile(&mut times, 0.5), quantile(&mut times, 0.99));
-    table.add("message of an application that is not hot, after 9,999 others: median, mean, 99%", figures, "≤ 60 µs");
-    let figures = format!("{:.2}, {hot:.1} against {cold:.1} µs", hot / cold);
-    table.add("throughput of 10,000 applications that take turns ÷ hot, one thread", figures, "≥ 0.5");
+    let cold = mean(&(0..codecs.len()).map(|codec| median(&mut of_codec(codec))).collect::<Vec<f64>>());
+    let measured = format!("{:.1}, {cold:.1}, {:.1} µs", median(&mut times), quantile(&mut times, 0.99));
+    figures.add(
+        "message of an application that is not hot, after 9,999 others: median, mean, 99%",
+        measured,
+        "≤ 60 µs",
+    );
+    let measured = format!("{:.2}, {hot:.1} against {cold:.1} µs", hot / cold);
+    figures.add("throughput of 10,000 applications that take turns ÷ hot, one thread", measured, "≥ 0.5");
     let in_turn = hot_in_turn(codecs);
-    let figures = format!("{:.2}, {in_turn:.1} against {cold:.1} µs", in_turn / cold);
-    table.add("the same ÷ every codec hot in a memory of its own, in turn", figures, "");
+    let measured = format!("{:.2}, {in_turn:.1} against {cold:.1} µs", in_turn / cold);
+    figures.add("the same ÷ every codec hot in a memory of its own, in turn", measured, "");
 }
 
 /// µs per message, the mean over all codecs, when each is hot.
@@ -56,7 +61,7 @@ fn hot_times(codecs: &[Codec]) -> f64 {
         let mut sandbox = engine.sandbox();
         let mut times: Vec<f64> =
             (0..100).map(|_| microseconds(sandbox.call(&functions, &codec.call).elapsed)).collect();
-        quantile(&mut times[20..], 0.5)
+        median(&mut times[20..])
     });
     mean(&best.collect::<Vec<f64>>())
 }
@@ -71,7 +76,7 @@ fn hot_in_turn(codecs: &[Codec]) -> f64 {
     (0..3).for_each(|_| drop(turns(&mut sandbox, codecs, &functions)));
     let rounds: Vec<Vec<f64>> = (0..20).map(|_| turns(&mut sandbox, codecs, &functions)).collect();
     let of_codec = |codec: usize| rounds.iter().map(|round| round[codec]).collect::<Vec<f64>>();
-    mean(&(0..codecs.len()).map(|codec| quantile(&mut of_codec(codec), 0.5)).collect::<Vec<f64>>())
+    mean(&(0..codecs.len()).map(|codec| median(&mut of_codec(codec))).collect::<Vec<f64>>())
 }
 
 fn turns(sandbox: &mut Sandbox, codecs: &[Codec], functions: &[Functions]) -> Vec<f64> {
@@ -86,7 +91,7 @@ fn turns(sandbox: &mut Sandbox, codecs: &[Codec], functions: &[Functions]) -> Ve
 }
 
 /// As the handler does it: queues, workers, and no more memory for loaded functions than the setting allows.
-pub(crate) fn in_the_handler(table: &mut Table, codecs: &[Codec]) {
+pub(crate) fn in_the_handler(figures: &mut Figures, codecs: &[Codec]) {
     let applications: Vec<(Application, Payload)> =
         (0..APPLICATIONS).map(|number| application(&codecs[number % codecs.len()], number)).collect();
     let applications = Arc::new(applications);
@@ -114,8 +119,12 @@ pub(crate) fn in_the_handler(table: &mut Table, codecs: &[Codec]) {
         let each = microseconds(start.elapsed()) / messages as f64;
         let grown = resident_mib() - before;
         hot = if count == HOT { each } else { hot };
-        let figures = format!("{each:.1} µs, {:.2} of hot, {grown:.0} MiB of {}", hot / each, bytes_max >> 20);
-        table.add(&format!("handler, {what}: per message, throughput, resident memory of the bound"), figures, "≥ 0.5");
+        let measured = format!("{each:.1} µs, {:.2} of hot, {grown:.0} MiB of {}", hot / each, bytes_max >> 20);
+        figures.add(
+            &format!("handler, {what}: per message, throughput, resident memory of the bound"),
+            measured,
+            "≥ 0.5",
+        );
     }
 }
 

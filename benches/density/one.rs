@@ -6,7 +6,7 @@ use runtime::{Engine, Report, Settings};
 
 use crate::codecs::Codec;
 use crate::engine;
-use crate::table::{Table, mean, microseconds, quantile};
+use crate::shared::figures::{Figures, mean, median, microseconds, quantile};
 
 pub(crate) fn check(report: &Report) {
     assert!(report.result.is_ok(), "{report:?}");
@@ -23,22 +23,22 @@ pub(crate) fn usable(codecs: Vec<Codec>) -> Vec<Codec> {
 }
 
 /// Memory of an application that waits for its next message.
-pub(crate) fn idle(table: &mut Table, codecs: &[Codec]) {
+pub(crate) fn idle(figures: &mut Figures, codecs: &[Codec]) {
     let engine = engine(1);
     let kept = |codec: &Codec| engine.load(&codec.sources(0), engine.limits()).unwrap().kept_bytes() as f64 / 1000.0;
     let mut kept: Vec<f64> = codecs.iter().map(kept).collect();
-    let figures = format!(
+    let measured = format!(
         "{:.0}, {:.0}, {:.0}, {:.0} kB",
-        quantile(&mut kept, 0.5),
+        median(&mut kept),
         mean(&kept),
         quantile(&mut kept, 0.95),
         quantile(&mut kept, 1.0)
     );
-    table.add("memory of an idle application: median, mean, 95%, most", figures, "median ≤ 100 kB");
+    figures.add("memory of an idle application: median, mean, 95%, most", measured, "median ≤ 100 kB");
 }
 
 /// From the text to the end of the first message, and back from the disk.
-pub(crate) fn saving(table: &mut Table, codecs: &[Codec]) {
+pub(crate) fn saving(figures: &mut Figures, codecs: &[Codec]) {
     let dir = tempfile::tempdir().unwrap();
     let settings = Settings { cache_dir: Some(dir.path().into()), ..Settings::default() };
     let engine = std::sync::Arc::new(Engine::new(&settings).unwrap());
@@ -52,18 +52,18 @@ pub(crate) fn saving(table: &mut Table, codecs: &[Codec]) {
             check(&sandbox.call(&functions, &codec.call));
             times.push(microseconds(start.elapsed()) / 1000.0);
         }
-        let figures = format!(
+        let measured = format!(
             "{:.2}, {:.2}, {:.2} ms",
-            quantile(&mut times, 0.5),
+            median(&mut times),
             quantile(&mut times, 0.95),
             quantile(&mut times, 1.0)
         );
-        table.add(&format!("{what}: median, 95%, most"), figures, aim);
+        figures.add(&format!("{what}: median, 95%, most"), measured, aim);
     }
 }
 
 /// How even the time of one message is.
-pub(crate) fn spread(table: &mut Table, codecs: &[Codec]) {
+pub(crate) fn spread(figures: &mut Figures, codecs: &[Codec]) {
     let engine = engine(1);
     let mut ratios: Vec<f64> = codecs
         .iter()
@@ -73,9 +73,9 @@ pub(crate) fn spread(table: &mut Table, codecs: &[Codec]) {
             let mut times: Vec<f64> =
                 (0..500).map(|_| microseconds(sandbox.call(&functions, &codec.call).elapsed)).collect();
             let times = &mut times[20..];
-            quantile(times, 0.99) / quantile(times, 0.5)
+            quantile(times, 0.99) / median(times)
         })
         .collect();
-    let figures = format!("{:.2}, {:.2}", quantile(&mut ratios, 0.5), quantile(&mut ratios, 0.9));
-    table.add("99% ÷ 50% of a hot application's messages: median of codecs, 90%", figures, "≤ 2");
+    let measured = format!("{:.2}, {:.2}", median(&mut ratios), quantile(&mut ratios, 0.9));
+    figures.add("99% ÷ 50% of a hot application's messages: median of codecs, 90%", measured, "≤ 2");
 }

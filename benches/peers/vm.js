@@ -9,18 +9,18 @@ const CALLS = {
   decodeUplink: 'decodeUplink({ bytes: bytes, fPort: port }).data',
 };
 
-function message(text, entry, [port, bytes]) {
+function run(text, name, [port, bytes]) {
   const context = vm.createContext({ bytes: bytes.slice(), payload: bytes.slice(), port, module: {}, exports: {} });
-  const result = vm.runInContext(`${text}\n;JSON.stringify(${CALLS[entry]})`, context, { timeout: 100 });
+  const result = vm.runInContext(`${text}\n;JSON.stringify(${CALLS[name]})`, context, { timeout: 100 });
   if (typeof result !== 'string') throw new Error('no result');
 }
 
-function time({ text, entry, rounds, examples }) {
+function time({ text, function: name, rounds, messages }) {
   const times = [];
   for (let round = 0; round <= rounds; round++) {
     const start = process.hrtime.bigint();
-    for (const example of examples) message(text, entry, example);
-    times.push(Number(process.hrtime.bigint() - start) / 1000 / examples.length);
+    for (const message of messages) run(text, name, message);
+    times.push(Number(process.hrtime.bigint() - start) / 1000 / messages.length);
   }
   times.shift();
   times.sort((a, b) => a - b);

@@ -1,0 +1,44 @@
+//! The codecs that are measured: those in the folder `AIRLOCK_CORPUS`, or our own.
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+use airlock::check::{self, Codec, Example, Expected, Input};
+use runtime::{Call, Entry, Function};
+
+/// The folder of records, where it is not our own.
+const FOLDER: &str = "AIRLOCK_CORPUS";
+const OWN_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/codecs");
+
+/// All codecs of the corpus in a steady order.
+pub(crate) fn read() -> Vec<Codec> {
+    let folder = env::var_os(FOLDER).map_or_else(|| OWN_FOLDER.into(), PathBuf::from);
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| {
+        panic!("cannot read {}: {error}; set {FOLDER} to a folder of records", folder.display())
+    });
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+    files.sort();
+    check::read(&files, None).unwrap()
+}
+
+/// The uplinks of `codec` that give a value, the same at any time.
+pub(crate) fn uplinks(codec: &Codec) -> impl Iterator<Item = Call> {
+    let is_steady = |example: &&Example| {
+        let gives_value = matches!(example.expected, Expected::Value(_));
+        example.function == Function::Decoder && gives_value && example.excluded.is_none()
+    };
+    codec.examples.iter().filter(is_steady).filter_map(uplink)
+}
+
+fn uplink(example: &Example) -> Option<Call> {
+    let Input::Bytes(payload) = &example.input else { return None };
+    Some(Call {
+        entry: Entry::Uplink,
+        port: example.port,
+        time_ms: example.time_ms,
+        seed: 1,
+        payload: payload.clone(),
+        trial: None,
+    })
+}
