@@ -13,6 +13,7 @@ mod script;
 pub mod serve;
 mod session;
 pub mod settings;
+pub mod style;
 mod terminal;
 
 use args::{Args, Command, Config};

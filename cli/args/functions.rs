@@ -2,12 +2,11 @@
 
 use std::{path::PathBuf, str::FromStr};
 
-use clap::{ArgGroup, Args as ClapArgs, Subcommand, ValueEnum};
-use runtime::Dialect;
+use clap::{ArgGroup, Args as ClapArgs, Subcommand};
 use serde_json::{Map, Value};
 use types::Timestamp;
 
-use crate::payload::Payload;
+use crate::{payload::Payload, style::Style};
 
 /// `airlock functions …`.
 #[derive(Debug, Subcommand)]
@@ -35,7 +34,7 @@ pub enum Functions {
     /// Run functions on one message and show what comes out
     ///
     /// A payload is decoded, converted and validated, or fields are encoded, as for a live message.
-    Run(Trial),
+    Run(Run),
     /// Measure what a message costs: time, fuel, memory
     Bench(Bench),
 }
@@ -66,7 +65,7 @@ pub struct Check {
 /// What `airlock functions run` and `bench` run: the same path that a live message takes.
 #[derive(Debug, ClapArgs)]
 #[command(group = ArgGroup::new("message").args(["hex", "fields"]).required(true))]
-pub struct Trial {
+pub struct Run {
     /// File with the decoder, or with --fields the encoder; `-` is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -117,30 +116,8 @@ fn time(text: &str) -> Result<Timestamp, String> {
 pub struct Bench {
     /// What to run.
     #[command(flatten)]
-    pub trial: Trial,
+    pub run: Run,
     /// Messages to run, each in a fresh sandbox
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: u32,
-}
-
-/// Whose calling convention functions follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Style {
-    /// LoRa Alliance TS013: `decodeUplink`, `encodeDownlink`
-    Ts013,
-    /// The Things Network 2: `Decoder`, `Converter`, `Validator`, `Encoder`
-    V2,
-    /// ChirpStack 3: `Decode`, `Encode`
-    #[value(name = "chirpstack3")]
-    ChirpStack3,
-}
-
-impl From<Style> for Dialect {
-    fn from(style: Style) -> Self {
-        match style {
-            Style::Ts013 => Self::Ts013,
-            Style::V2 => Self::V2,
-            Style::ChirpStack3 => Self::ChirpStack3,
-        }
-    }
 }

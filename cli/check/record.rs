@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use runtime::{Dialect, Function};
+use runtime::Function;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use types::Timestamp;
@@ -11,7 +11,7 @@ use super::{
     codec::{Codec, Example, Excluded, Expected, Input},
     members::{OF_CODECS, OF_EXAMPLES, Others},
 };
-use crate::payload::Payload;
+use crate::{payload::Payload, style::Style};
 
 /// What the functions see as the current time unless `extra.recvTime` says otherwise: the first moment of 2026.
 const TIME_MS: i64 = 1_767_225_600_000;
@@ -29,14 +29,6 @@ pub(super) struct Record {
     /// What says where the script is from, and other things for other programs.
     #[serde(flatten)]
     others: Others,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Style {
-    V2,
-    Ts013,
-    ChirpStack3,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -122,7 +114,7 @@ impl Record {
         let mut names: BTreeSet<String> = self.others.names(OF_CODECS)?.cloned().collect();
         for (index, example) in self.examples.iter().enumerate() {
             let others = example.others.names(OF_EXAMPLES);
-            names.extend(others.map_err(|reason| in_example(index, reason))?.cloned());
+            names.extend(others.map_err(|reason| in_example(index, &reason))?.cloned());
         }
         Ok(names)
     }
@@ -130,13 +122,13 @@ impl Record {
     /// The codec that was meant, or what is wrong with it.
     pub(super) fn codec(self, id: String, script: String, others: BTreeSet<String>) -> Result<Codec, String> {
         let examples = self.examples.into_iter().enumerate();
-        let examples = examples.map(|(index, raw)| raw.example().map_err(|reason| in_example(index, reason)));
-        let dialect = self.style.map(Style::dialect);
+        let examples = examples.map(|(index, raw)| raw.example().map_err(|reason| in_example(index, &reason)));
+        let dialect = self.style.map(Into::into);
         Ok(Codec { id, script, dialect, examples: examples.collect::<Result<_, _>>()?, others })
     }
 }
 
-fn in_example(index: usize, reason: String) -> String {
+fn in_example(index: usize, reason: &str) -> String {
     format!("example {}: {reason}", index + 1)
 }
 
@@ -216,16 +208,6 @@ impl Kind {
             Self::DownlinkEncode => Function::Encoder,
             Self::DownlinkDecode => Function::DecodeDownlink,
             Self::UplinkNormalize => Function::NormalizeUplink,
-        }
-    }
-}
-
-impl Style {
-    const fn dialect(self) -> Dialect {
-        match self {
-            Self::V2 => Dialect::V2,
-            Self::Ts013 => Dialect::Ts013,
-            Self::ChirpStack3 => Dialect::ChirpStack3,
         }
     }
 }

@@ -31,8 +31,8 @@ pub struct Loaded {
     pub microseconds: f64,
     /// Fuel for the same.
     pub fuel: u64,
-    /// Memory kept for it while no message meets it, in bytes.
-    pub kept_bytes: usize,
+    /// Memory that it takes while no message meets it, in bytes.
+    pub idle_bytes: usize,
 }
 
 /// What came of one example.

@@ -32,7 +32,7 @@ pub(super) fn check(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec) 
     let loaded = Loaded {
         microseconds: microseconds(start.elapsed()),
         fuel: functions.load_fuel(),
-        kept_bytes: functions.kept_bytes(),
+        idle_bytes: functions.kept_bytes(),
     };
     let mut rig = Rig { sandbox, functions: &functions, sources: &sources };
     rig.warm_up(codec);

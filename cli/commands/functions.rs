@@ -13,7 +13,7 @@ use runtime::{Call, Dialect, Engine, Entry, Failure, Kind, Report, Slot, Sources
 use types::Clock;
 
 use crate::{
-    args::functions::{Bench, Check, Functions, Trial},
+    args::functions::{Bench, Check, Functions, Run},
     check::{self, Codec, CodecReport, Detail, Totals, cut, microseconds, told},
     script,
     terminal::{fields, inert, say},
@@ -31,7 +31,7 @@ pub(crate) fn run(command: Functions, settings: runtime::Settings, clock: &dyn C
     let settings = runtime::Settings { cache_bytes_max: 0, ..settings };
     match command {
         Functions::Check(command) => check(&command, &settings),
-        Functions::Run(trial) => run_once(&trial, &settings, clock),
+        Functions::Run(run) => run_once(&run, &settings, clock),
         Functions::Bench(bench) => measure(&bench, &settings, clock),
     }
 }
@@ -74,11 +74,11 @@ fn note_others(codecs: &[Codec]) {
     }
 }
 
-fn run_once(trial: &Trial, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
-    let sources = sources(trial)?;
+fn run_once(run: &Run, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+    let sources = sources(run)?;
     let engine = Arc::new(Engine::new(settings)?);
     let functions = engine.load(&sources, engine.limits()).map_err(|failure| unloadable(&failure, &sources))?;
-    let report = engine.sandbox().call(&functions, &call(trial, clock));
+    let report = engine.sandbox().call(&functions, &call(run, clock));
     report.logs.iter().try_for_each(|entry| say(inert(&check::log_line(entry))))?;
     report.warnings.iter().try_for_each(|warning| say(format_args!("warning: {}", inert(warning))))?;
     let cost = format!("{:.0} µs, fuel {}", microseconds(report.elapsed), report.fuel);
@@ -95,12 +95,12 @@ fn run_once(trial: &Trial, settings: &runtime::Settings, clock: &dyn Clock) -> a
 }
 
 fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
-    let sources = sources(&bench.trial)?;
+    let sources = sources(&bench.run)?;
     let engine = Arc::new(Engine::new(settings)?);
     let start = Instant::now();
     let functions = engine.load(&sources, engine.limits()).map_err(|failure| unloadable(&failure, &sources))?;
     let load = start.elapsed();
-    let (mut sandbox, call) = (engine.sandbox(), call(&bench.trial, clock));
+    let (mut sandbox, call) = (engine.sandbox(), call(&bench.run, clock));
     let mut run = || -> anyhow::Result<Report> {
         let report = sandbox.call(&functions, &call);
         match &report.result {
@@ -120,26 +120,26 @@ fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> an
         ("fuel", format!("{fuel} of {fuel_max}, {:.2}%", 100.0 * fuel as f64 / fuel_max as f64)),
         ("first message", format!("{:.1} µs", microseconds(first.elapsed))),
         ("loading", format!("{:.1} ms, fuel {}", 1e3 * load.as_secs_f64(), functions.load_fuel())),
-        ("kept memory", format!("{} bytes", functions.kept_bytes())),
+        ("idle memory", format!("{} bytes", functions.kept_bytes())),
     ])
 }
 
-fn sources(trial: &Trial) -> anyhow::Result<Sources> {
-    let files = [Some(&trial.file), trial.converter.as_ref(), trial.validator.as_ref()];
+fn sources(run: &Run) -> anyhow::Result<Sources> {
+    let files = [Some(&run.file), run.converter.as_ref(), run.validator.as_ref()];
     if files.into_iter().flatten().filter(|file| script::is_input(file)).count() > 1 {
         bail!("`-` is named more than once: standard input can be only one of the functions");
     }
     let text = |file: Option<&PathBuf>, slot| file.map_or_else(|| Ok(String::new()), |file| function(file, slot));
-    let (decoder, encoder) = match trial.fields {
-        None => (Some(&trial.file), None),
-        Some(_) => (None, Some(&trial.file)),
+    let (decoder, encoder) = match run.fields {
+        None => (Some(&run.file), None),
+        Some(_) => (None, Some(&run.file)),
     };
     Ok(Sources {
         decoder: text(decoder, Slot::Decoder)?,
-        converter: text(trial.converter.as_ref(), Slot::Converter)?,
-        validator: text(trial.validator.as_ref(), Slot::Validator)?,
+        converter: text(run.converter.as_ref(), Slot::Converter)?,
+        validator: text(run.validator.as_ref(), Slot::Validator)?,
         encoder: text(encoder, Slot::Encoder)?,
-        dialect: trial.style.map(Into::into),
+        dialect: run.style.map(Into::into),
         ..Sources::default()
     })
 }
@@ -155,13 +155,13 @@ fn function(file: &Path, slot: Slot) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn call(trial: &Trial, clock: &dyn Clock) -> Call {
-    let (entry, payload) = match (&trial.fields, &trial.hex) {
+fn call(run: &Run, clock: &dyn Clock) -> Call {
+    let (entry, payload) = match (&run.fields, &run.hex) {
         (Some(fields), _) => (Entry::EncodeDownlink, fields.0.clone().into_bytes()),
         (None, bytes) => (Entry::Uplink, bytes.as_ref().map(|payload| payload.0.clone()).unwrap_or_default()),
     };
-    let time_ms = trial.time.unwrap_or_else(|| clock.now()).as_millis();
-    Call { entry, port: trial.port, time_ms, seed: SEED, payload, trial: None }
+    let time_ms = run.time.unwrap_or_else(|| clock.now()).as_millis();
+    Call { entry, port: run.port, time_ms, seed: SEED, payload, trial: None }
 }
 
 fn show(value: &Value) -> anyhow::Result<()> {

@@ -87,7 +87,7 @@ fn bench_tells_time_fuel_and_memory() {
     let folder = folder_with(&[]);
     let arguments = ["functions", "bench", "level.js", "--hex", "0a", "--count", "20"];
     let shown = printed(&run(airlock(folder.path()).args(arguments), ""));
-    for name in ["messages: 20", "median: ", "p99: ", "fuel: ", "kept memory: "] {
+    for name in ["messages: 20", "median: ", "p99: ", "fuel: ", "idle memory: "] {
         assert!(shown.contains(name), "{name} in\n{shown}");
     }
 }
