@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use runtime::{Call, Dialect, Engine, Entry, Failure, Kind, Report, Slot, Sources, Value};
+use runtime::{Call, Dialect, Engine, Entry, Failure, Report, Slot, Sources, Value};
 use types::Clock;
 
 use crate::{
@@ -77,7 +77,7 @@ fn note_others(codecs: &[Codec]) {
 fn run_once(run: &Run, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
     let sources = sources(run)?;
     let engine = Arc::new(Engine::new(settings)?);
-    let functions = engine.load(&sources, engine.limits()).map_err(|failure| unloadable(&failure, &sources))?;
+    let functions = load(&engine, &sources)?;
     let report = engine.sandbox().call(&functions, &call(run, clock));
     report.logs.iter().try_for_each(|entry| say(inert(&check::log_line(entry))))?;
     report.warnings.iter().try_for_each(|warning| say(format_args!("warning: {}", inert(warning))))?;
@@ -98,7 +98,7 @@ fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> an
     let sources = sources(&bench.run)?;
     let engine = Arc::new(Engine::new(settings)?);
     let start = Instant::now();
-    let functions = engine.load(&sources, engine.limits()).map_err(|failure| unloadable(&failure, &sources))?;
+    let functions = load(&engine, &sources)?;
     let load = start.elapsed();
     let (mut sandbox, call) = (engine.sandbox(), call(&bench.run, clock));
     let mut run = || -> anyhow::Result<Report> {
@@ -155,6 +155,21 @@ fn function(file: &Path, slot: Slot) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// Loads what was named; whoever gave an encoder for a decoder, or the reverse, is told so.
+fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime::Functions> {
+    engine.load(sources, engine.limits()).map_err(|failure| {
+        let (decoder, encoder) = (sources.encoder.clone(), sources.decoder.clone());
+        let exchanged = Sources { decoder, encoder, dialect: sources.dialect, ..Sources::default() };
+        let is_other = || engine.load(&exchanged, engine.limits()).is_ok();
+        let error = failed(&failure, sources);
+        match failure.slot {
+            Slot::Decoder if is_other() => anyhow!("{error}; it is an encoder, which is tried with --fields"),
+            Slot::Encoder if is_other() => anyhow!("{error}; it is a decoder, which is tried with --hex"),
+            _ => error,
+        }
+    })
+}
+
 fn call(run: &Run, clock: &dyn Clock) -> Call {
     let (entry, payload) = match (&run.fields, &run.hex) {
         (Some(fields), _) => (Entry::EncodeDownlink, fields.0.clone().into_bytes()),
@@ -176,16 +191,6 @@ fn show(value: &Value) -> anyhow::Result<()> {
         Value::Bytes { bytes, port: Some(port) } => say(format_args!("{} on port {port}", hex::encode(bytes))),
         Value::Bytes { bytes, port: None } => say(hex::encode(bytes)),
         Value::Returned { json } => say(inert(json.as_ref().map_or("undefined", |json| json.get()))),
-    }
-}
-
-/// Why functions cannot be loaded; whoever gave an encoder as a decoder is told how to try it.
-fn unloadable(failure: &Failure, sources: &Sources) -> anyhow::Error {
-    let text = told(failure, sources);
-    match (failure.kind, failure.line, failure.slot) {
-        (Kind::Syntax, None, Slot::Decoder) => anyhow!("{text}; an encoder is tried with --fields"),
-        (Kind::Syntax, None, Slot::Encoder) => anyhow!("{text}; a decoder is tried with --hex"),
-        _ => anyhow::Error::msg(text),
     }
 }
 

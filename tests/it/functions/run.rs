@@ -39,10 +39,10 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (&["-", "--hex", "0a"], "no decoder in -, which is empty", 1),
     (&["level.js", "--hex", "0a", "--validator", "empty.js"], "expected a function named `Validator`", 1),
     (&["level.js", "--hex", "0a", "--converter", "-", "--validator", "-"], "standard input can be only one", 1),
-    (&["other.js", "--hex", "0a"], "expected one named `decodeUplink`, `Decoder`, `Decode`", 1),
-    (&["encoder.js", "--hex", "0a"], "an encoder is tried with --fields", 1),
-    (&["level.js", "--fields", "{}"], "a decoder is tried with --hex", 1),
-    (&["level.js", "--hex", "0a", "--style", "v2"], "expected one named `Decoder`;", 1),
+    (&["other.js", "--hex", "0a"], "expected one named `decodeUplink`, `Decoder`, `Decode`\n", 1),
+    (&["encoder.js", "--hex", "0a"], "it is an encoder, which is tried with --fields", 1),
+    (&["level.js", "--fields", "{}"], "it is a decoder, which is tried with --hex", 1),
+    (&["level.js", "--hex", "0a", "--style", "v2"], "expected one named `Decoder`\n", 1),
 ];
 
 #[test]
