@@ -5,8 +5,10 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+#[path = "shared/mod.rs"]
+mod shared;
+
 use std::{
-    fs,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -18,6 +20,9 @@ use std::{
 use rquickjs::{Context, Function, Runtime as Peer};
 use runtime::{Asker, Call, Engine, Entry, Functions, Kind, Limits, Pool, Report, Settings, Sources, Urgency};
 use tokio::runtime::Runtime;
+
+use shared::figures::{Figures, median, quantile};
+use shared::process::resident_mib;
 
 const HONEST: &str = include_str!("codecs/meter.js");
 const PAYLOAD: &[u8] =
@@ -37,21 +42,21 @@ const ENDLESS_TASKS: usize = 4;
 const BOMBS: usize = 10_000;
 
 fn main() {
-    println!("| figure | measured | aim |\n|---|--:|---|");
-    let row = |figure: &str, measured: String, aim: &str| println!("| {figure} | {measured} | {aim} |");
-    let share = median(|| Load::new(2).honest_beside_endless());
-    row("honest messages beside 10% endless loops ÷ what their fuel predicts", format!("{share:.2}"), "≥ 0.95");
-    let scaling = median(|| Load::new(2).honest_alone() / Load::new(1).honest_alone());
-    row("2 workers ÷ 1", format!("{scaling:.2}"), "≥ 1.9");
+    let mut figures = Figures::default();
+    let share = median_of_rounds(|| Load::new(2).honest_beside_endless());
+    figures.add("honest messages beside 10% endless loops ÷ what their fuel predicts", format!("{share:.2}"), "≥ 0.95");
+    let scaling = median_of_rounds(|| Load::new(2).honest_alone() / Load::new(1).honest_alone());
+    figures.add("2 workers ÷ 1", format!("{scaling:.2}"), "≥ 1.9");
     let (alone, beside) = latencies();
-    row("p99 ÷ p50 of a message, unloaded", format!("{:.2}", alone.p99 / alone.p50), "≤ 2");
+    figures.add("p99 ÷ p50 of a message, unloaded", format!("{:.2}", alone.p99 / alone.p50), "≤ 2");
     let grown = beside.p99 / alone.p99;
-    row("p99 beside 100 endless loops of another ÷ p99 alone", format!("{grown:.2}"), "≤ 2");
+    figures.add("p99 beside 100 endless loops of another ÷ p99 alone", format!("{grown:.2}"), "≤ 2");
     let (ours, theirs, runs) = false_verdicts();
-    row("false verdicts under 4 times CPU oversubscription", format!("{ours} of {runs}"), "0");
-    row("the same, QuickJS with a limit of 100 ms", format!("{theirs} of {runs}"), "(a peer)");
+    figures.add("false verdicts under 4 times CPU oversubscription", format!("{ours} of {runs}"), "0");
+    figures.add("the same, QuickJS with a limit of 100 ms", format!("{theirs} of {runs}"), "(a peer)");
     let growth = bombs();
-    row("resident memory after 10,000 memory bombs ÷ before", format!("{growth:.3}"), "≤ 1.05");
+    figures.add("resident memory after 10,000 memory bombs ÷ before", format!("{growth:.3}"), "≤ 1.05");
+    figures.print();
 }
 
 /// A pool with functions of an honest application and of a hostile one.
@@ -156,8 +161,7 @@ impl Load {
             }
             times
         });
-        times.sort_by(f64::total_cmp);
-        Latency { p50: times[times.len() / 2], p99: times[times.len() * 99 / 100] }
+        Latency { p50: median(&mut times), p99: quantile(&mut times, 0.99) }
     }
 }
 
@@ -206,15 +210,10 @@ fn bombs() -> f64 {
         for _ in 0..times {
             assert_eq!(sandbox.call(&functions, &call()).result.unwrap_err().kind, Kind::Memory);
         }
-        resident_bytes()
+        resident_mib()
     };
     let before = explode(BOMBS / 100);
     explode(BOMBS) / before
-}
-
-fn resident_bytes() -> f64 {
-    let statm = fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
 fn load(engine: &Engine, text: &str) -> Functions {
@@ -240,8 +239,6 @@ fn seconds() -> Duration {
     Duration::from_secs_f64(set.unwrap_or(1.0))
 }
 
-fn median(measure: impl Fn() -> f64) -> f64 {
-    let mut measured: Vec<f64> = (0..ROUNDS).map(|_| measure()).collect();
-    measured.sort_by(f64::total_cmp);
-    measured[ROUNDS / 2]
+fn median_of_rounds(measure: impl Fn() -> f64) -> f64 {
+    median(&mut [(); ROUNDS].map(|()| measure()))
 }
