@@ -224,7 +224,7 @@ pub enum PayloadFunctions {
         /// A function (decoder, converter, validator, encoder), or the payload format: whose functions count where a text
         /// follows several styles (custom: the first of ts013, v2, chirpstack3), or none (cayennelpp)
         what: PayloadFormat,
-        /// File with the function [default: standard input]
+        /// File with the function; `-` is standard input [default: -]
         file: Option<PathBuf>,
     },
 }
