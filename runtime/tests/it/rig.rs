@@ -86,9 +86,10 @@ impl Rig {
     }
 }
 
-/// Defaults, with a compiled guest that is kept between test runs, functions that are not, and a clock that a busy machine does not run into.
+/// Defaults, with a compiled guest that is kept between test runs, functions that are not, and a clock that neither a busy
+/// machine nor one that stood still for a while runs into.
 pub(crate) fn settings() -> Settings {
-    let limits = Limits { time_ms_max: 60_000, load_time_ms_max: 60_000, ..Limits::default() };
+    let limits = Limits { time_ms_max: 600_000, load_time_ms_max: 600_000, ..Limits::default() };
     Settings {
         cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))),
         cache_bytes_max: 0,

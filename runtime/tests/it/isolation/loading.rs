@@ -1,0 +1,53 @@
+//! The same where functions hide a secret while they are loaded, and then cannot be loaded.
+
+use std::sync::Arc;
+
+use airlock_runtime::{Kind, Limits, Slot};
+
+use super::places_of;
+use super::tenant::{ENDINGS, SECRET, Tenant};
+use crate::rig::{Rig, settings, sources, ways};
+
+/// What a text does when it is evaluated, and how that ends.
+const ENDS: [(&str, Kind); 6] = [
+    ("throw new Error(text);", Kind::Thrown),
+    ("while (true) text = (text + 'x').slice(1, 50);", Kind::Fuel),
+    ("while (true) all.push(text.repeat(5000));", Kind::Memory),
+    ("(function f(a) { return f(a + 1) + text; })(0);", Kind::Stack),
+    ("kept = text.repeat(200000);", Kind::Memory),
+    ("+ + ;", Kind::Syntax),
+];
+
+#[test]
+fn nothing_survives_functions_that_cannot_be_loaded() {
+    for way in ways() {
+        let mut rig = Rig::with_way(way);
+        let before = Tenant::load(&rig, "before", Slot::Decoder, &ENDINGS[0]);
+        before.look(&mut rig.sandbox, SECRET, "before");
+        for (end, kind) in ENDS {
+            for slot in Slot::ALL {
+                check_refused(&rig, slot, end, kind);
+                let again = Tenant::load(&rig, "before", Slot::Decoder, &ENDINGS[0]);
+                assert!(again.functions.as_module() == before.functions.as_module(), "after {end}");
+                before.look(&mut rig.sandbox, SECRET, end);
+                again.look(&mut rig.sandbox, SECRET, end);
+            }
+        }
+        assert_eq!(places_of(SECRET, &rig.sandbox.next_memory(&before.functions).unwrap()), 0);
+    }
+}
+
+/// Loads a text that hides the secret and ends like that.
+fn check_refused(rig: &Rig, slot: Slot, end: &str, kind: Kind) {
+    let text = format!(
+        "function Converter() {{}} function Validator() {{}} function Encoder() {{}} function Decoder() {{}}
+        var text = '{}', all = []; Object.prototype.leaked = text; Symbol.for(text);
+        for (var i = 0; i < 500; i++) ('freed ' + i + text + '\\u2603').slice(3);
+        {end}",
+        SECRET.escape_ascii()
+    );
+    let limits =
+        Limits { load_fuel: 20_000_000, heap_bytes_max: 3 << 20, kept_bytes_max: 1 << 20, ..settings().limits };
+    let failure = rig.engine.load(&sources(slot, &text), &Arc::new(limits)).expect_err(end);
+    assert_eq!((failure.slot, failure.kind), (slot, kind), "{failure} after {end}");
+}

@@ -1,0 +1,137 @@
+//! Functions that hide a secret wherever they can, end as they are told, and look for what others hid.
+
+use std::sync::Arc;
+
+use airlock_runtime::{Call, Entry, Functions, Kind, Limits, Sandbox, Slot, Sources};
+
+use crate::rig::{Rig, call, settings};
+
+/// What messages hide. It comes with them, so that no source text holds it.
+pub(super) const SECRET: &[u8] = b"k7Qz-9fW2x";
+/// What the secret is veiled with for those who look for it.
+const VEIL: u8 = 0x55;
+const TEXT: &str = include_str!("tenant.js");
+
+/// A way for a message to end, and the limits that it takes.
+pub(super) struct Ending {
+    pub(super) name: &'static str,
+    act: u8,
+    kind: Option<Kind>,
+    change: fn(&mut Limits),
+}
+
+const fn ending(name: &'static str, act: u8, kind: Option<Kind>, change: fn(&mut Limits)) -> Ending {
+    Ending { name, act, kind, change }
+}
+
+/// Every way for a message to end.
+pub(super) const ENDINGS: [Ending; 9] = [
+    ending("success", 1, None, |_| {}),
+    ending("success in a memory that grew", 7, None, |_| {}),
+    ending("a throw", 2, Some(Kind::Thrown), |_| {}),
+    ending("its fuel", 3, Some(Kind::Fuel), |_| {}),
+    ending("its heap", 4, Some(Kind::Memory), |_| {}),
+    ending("its memory", 4, Some(Kind::Memory), |limits| {
+        limits.memory_bytes_max = 4 << 20;
+        limits.heap_bytes_max = 64 << 20;
+    }),
+    ending("its stack", 5, Some(Kind::Stack), |_| {}),
+    ending("its output", 6, Some(Kind::Output), |_| {}),
+    ending("the clock", 3, Some(Kind::Time), |limits| {
+        limits.fuel = u64::MAX;
+        limits.time_ms_max = 20;
+    }),
+];
+
+impl Ending {
+    /// Whether functions with these limits have the time to look for anything.
+    pub(super) fn leaves_time(&self) -> bool {
+        self.kind != Some(Kind::Time)
+    }
+
+    fn limits(&self) -> Arc<Limits> {
+        let mut limits = Limits { fuel: 50_000_000, heap_bytes_max: 4 << 20, ..settings().limits };
+        (self.change)(&mut limits);
+        Arc::new(limits)
+    }
+}
+
+/// One application, in which the function of one slot hides and looks.
+#[derive(Clone)]
+pub(super) struct Tenant {
+    pub(super) functions: Functions,
+    pub(super) slot: Slot,
+    /// How its messages end, which its limits suit.
+    pub(super) ending: &'static Ending,
+}
+
+impl Tenant {
+    /// The application of this name.
+    pub(super) fn load(rig: &Rig, name: &str, slot: Slot, ending: &'static Ending) -> Self {
+        let functions = rig.engine.load(&sources(name, slot), &ending.limits());
+        Self { functions: functions.unwrap_or_else(|failure| panic!("{name}: {failure}")), slot, ending }
+    }
+
+    /// Hides `secret` in a message that must end as it should.
+    pub(super) fn hide(&self, sandbox: &mut Sandbox, secret: &[u8], what: &str) {
+        let report = sandbox.call(&self.functions, &self.hiding(secret));
+        let kind = report.result.as_ref().err().map(|failure| failure.kind);
+        assert_eq!(kind, self.ending.kind, "{what}: {:?}", report.result);
+        // The clock may have come before that.
+        assert!(report.logs.len() == 1 || kind == Some(Kind::Time), "{what}: nothing was hidden");
+    }
+
+    /// Looks for `secret`, and must not find it. Where the clock ends everything soon there is no time for that.
+    pub(super) fn look(&self, sandbox: &mut Sandbox, secret: &[u8], what: &str) {
+        let veiled: Vec<u8> = secret.iter().map(|byte| byte ^ VEIL).collect();
+        let report = sandbox.call(&self.functions, &self.message(0, &veiled));
+        if self.ending.leaves_time() {
+            assert!(report.result.is_ok(), "{what}: {:?}", report.result);
+            assert!(report.logs.is_empty() && report.warnings.is_empty(), "{what}: {report:?}");
+        }
+    }
+
+    /// The message that hides `secret`.
+    pub(super) fn hiding(&self, secret: &[u8]) -> Call {
+        self.message(self.ending.act, secret)
+    }
+
+    /// The message that hides the secret and looks for it at once, which must find it.
+    pub(super) fn finding(&self) -> Call {
+        self.message(8, SECRET)
+    }
+
+    fn message(&self, how: u8, text: &[u8]) -> Call {
+        let bytes = [&[how], text].concat();
+        if self.slot == Slot::Encoder {
+            return call(Entry::EncodeDownlink, format!(r#"{{"bytes":{bytes:?}}}"#).as_bytes());
+        }
+        call(Entry::Uplink, &bytes)
+    }
+}
+
+/// The texts of an application; `slot` says which function acts.
+fn sources(name: &str, slot: Slot) -> Sources {
+    let acting = |function: &str| format!("{TEXT}\n{function}\n// {name}");
+    let passing = || format!("function Decoder(bytes) {{ return {{ bytes: bytes }}; }}\n// {name}");
+    let none = Sources::default();
+    match slot {
+        Slot::Decoder => Sources { decoder: acting(DECODER), ..none },
+        Slot::Converter => Sources { decoder: passing(), converter: acting(CONVERTER), ..none },
+        Slot::Validator => Sources { decoder: passing(), validator: acting(VALIDATOR), ..none },
+        Slot::Encoder => Sources { encoder: acting(ENCODER), ..none },
+    }
+}
+
+const DECODER: &str = "function Decoder(bytes) {
+    return act(bytes, {}, function (text) { return { text: text.repeat(5000) }; });
+}";
+const CONVERTER: &str = "function Converter(fields) {
+    return act(fields.bytes, {}, function (text) { return { text: text.repeat(5000) }; });
+}";
+const VALIDATOR: &str = "function Validator(fields) {
+    return act(fields.bytes, true, function (text) { return text.repeat(5000); });
+}";
+const ENCODER: &str = "function Encoder(fields) {
+    return act(fields.bytes, [1], function (text) { return text.repeat(50).split('').map(Number); });
+}";
