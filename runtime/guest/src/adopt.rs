@@ -6,7 +6,8 @@
 use crate::guest::Guest;
 use crate::js::{Primitive, Realm, Value};
 
-/// Makes `value` at home in `realm`, with all plain data in it. An object of a class of its own stays what it is.
+/// Makes `value` at home in `realm`, with all plain data in it. An object of a class of its own stays what it is, and no
+/// script runs: what getters give is made when it is asked for.
 pub(crate) fn adopt(guest: &Guest, value: &Value, realm: Realm) {
     adopt_to(guest, value, realm, guest.bounds().fields_depth_max);
 }
@@ -18,7 +19,7 @@ fn adopt_to(guest: &Guest, value: &Value, realm: Realm, depth_left: u32) {
     }
     if value.is_array() {
         let length = value.length().unwrap_or(0).clamp(0, i64::from(u32::MAX)) as u32;
-        for element in (0..length).filter_map(|index| value.at(index).ok()) {
+        for element in (0..length).filter_map(|index| value.own_plain_at(index)) {
             adopt_to(guest, &element, realm, depth_left - 1);
         }
     } else if let Ok(keys) = value.keys() {

@@ -1,6 +1,6 @@
 //! Results become what `JSON.stringify` would make of them, also when writing them runs script.
 
-use airlock_runtime::{Kind, Slot};
+use airlock_runtime::{Kind, Slot, Sources};
 use serde_json::Value;
 
 use crate::rig::{Rig, fields};
@@ -57,4 +57,20 @@ fn what_json_leaves_out_counts_towards_the_length() {
         assert!(failure.kind == Kind::Output && failure.message.contains("16"), "{list}: {failure}");
         assert!(report.fuel < 20_000_000, "{list} took {} units", report.fuel);
     }
+}
+
+#[test]
+fn getters_of_what_is_handed_on_run_only_when_they_are_asked() {
+    let mut rig = Rig::new();
+    let functions = rig.load(&Sources {
+        decoder: "var calls = 0;
+            var counting = { enumerable: true, get: function () { calls += 1; return calls; } };
+            function Decoder() {
+                return { list: Object.defineProperty([7], 1, counting), own: Object.defineProperty({}, 'n', counting) };
+            }"
+        .to_owned(),
+        converter: "function Converter(fields) { return { first: fields.list[1], second: fields.own.n }; }".to_owned(),
+        ..Sources::default()
+    });
+    assert_eq!(fields(&rig.decode(&functions, &[1])), r#"{"first":1,"second":2}"#);
 }

@@ -192,6 +192,16 @@ impl Value {
         Some(self.realm.own(found.value))
     }
 
+    /// The same for the element at `index`.
+    pub(crate) fn own_plain_at(&self, index: u32) -> Option<Value> {
+        // SAFETY: makes an atom that is given back below.
+        let name = Atom(unsafe { qjs::JS_NewAtomUInt32(self.realm.raw(), index) });
+        let element = self.own_plain(name);
+        // SAFETY: as said.
+        unsafe { qjs::JS_FreeAtom(self.realm.raw(), name.0) };
+        element
+    }
+
     fn is_proxy(&self) -> bool {
         // SAFETY: the value is live.
         unsafe { qjs::JS_IsProxy(self.raw) }
