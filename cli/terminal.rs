@@ -4,6 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use anyhow::{Context, bail};
 use comfy_table::{ContentArrangement, Table, presets};
+pub(crate) use runtime::inert;
 use types::Secret;
 
 use crate::args::Password;
@@ -35,12 +36,7 @@ pub(crate) fn fields<const N: usize>(fields: [(&str, String); N]) -> anyhow::Res
     fields.into_iter().try_for_each(|(name, value)| say(format_args!("{name:>20}: {}", inert(&value))))
 }
 
-/// Text from elsewhere without control characters, so that it cannot steer the terminal.
-pub(crate) fn inert(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
-}
-
-/// The same for text that may have several lines.
+/// The same as [`inert`] for text that may have several lines.
 pub(crate) fn lines(text: &str) -> String {
     text.lines().map(inert).collect::<Vec<_>>().join("\n")
 }
@@ -63,14 +59,4 @@ pub(crate) fn read_input() -> anyhow::Result<String> {
     let mut text = String::new();
     io::stdin().lock().take(INPUT_BYTES_MAX).read_to_string(&mut text).context("cannot read standard input as text")?;
     Ok(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn escape_sequences_cannot_reach_the_terminal() {
-        assert_eq!(inert("a\u{1b}[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
-    }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::failure::Failure;
+use crate::inert::inert_character;
 use crate::sources::Sources;
 
 /// How much of a line is shown, in characters; minified texts have lines of many thousands.
@@ -17,7 +18,7 @@ impl Failure {
     /// terminal.
     pub fn excerpt(&self, sources: &Sources) -> Option<String> {
         let line = self.line?;
-        let text = sources.text(self.slot).split('\n').nth(line.checked_sub(1)? as usize)?;
+        let text = lines(sources.text(self.slot)).nth(line.checked_sub(1)? as usize)?;
         let window = Window::around(text, self.column);
         let gutter = line.to_string();
         let mut excerpt = format!("{gutter} | {}", window.text);
@@ -27,6 +28,11 @@ impl Failure {
         }
         Some(excerpt)
     }
+}
+
+/// The lines of a text as QuickJS counts them: old texts have nothing but a carriage return between them.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
 }
 
 /// The part of a line that is shown.
@@ -45,7 +51,7 @@ impl Window {
         let last_start = length.saturating_sub(WIDTH_CHARS);
         let start = place.unwrap_or(0).saturating_sub(BEFORE_CHARS).min(last_start);
         let start = if length > WIDTH_CHARS { start } else { 0 };
-        let mut text: String = line.chars().skip(start).take(WIDTH_CHARS).map(shown).collect();
+        let mut text: String = line.chars().skip(start).take(WIDTH_CHARS).map(inert_character).collect();
         if start + WIDTH_CHARS < length {
             text.push('…');
         }
@@ -53,17 +59,6 @@ impl Window {
             0 => Self { text, caret: place },
             _ => Self { text: format!("…{text}"), caret: place.map(|place| place - start + 1) },
         }
-    }
-}
-
-/// The character itself if it takes one place on a terminal and does nothing else there.
-fn shown(character: char) -> char {
-    match character {
-        '\t' => ' ',
-        // They turn the direction of writing, or cannot be seen.
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
-        _ if character.is_control() => '\u{fffd}',
-        _ => character,
     }
 }
 
@@ -82,6 +77,10 @@ mod tests {
         let text = "function Converter() {\n\treturn nothing;\r\n}";
         assert_eq!(excerpt(text, Some(2), Some(9)).unwrap(), "2 |  return nothing;\n  |         ^");
         assert_eq!(excerpt(text, Some(3), Some(1)).unwrap(), "3 | }\n  | ^");
+        for text in ["a;\rb;\rno;\rd;", "a;\r\nb;\r\nno;\r\n", "a;\n\rno;\r", "\r\r\nno;"] {
+            let line = text.replace("\r\n", "\n").split(['\r', '\n']).position(|line| line == "no;").unwrap();
+            assert_eq!(excerpt(text, Some(line as u32 + 1), None).unwrap(), format!("{} | no;", line + 1), "{text:?}");
+        }
         let far = "\n".repeat(99) + "é∑x";
         assert_eq!(excerpt(&far, Some(100), Some(3)).unwrap(), "100 | é∑x\n    |   ^");
     }

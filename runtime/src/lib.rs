@@ -18,6 +18,7 @@ mod functions;
 mod guest;
 mod hot;
 mod image;
+mod inert;
 mod input;
 mod instance;
 mod kept;
@@ -44,6 +45,7 @@ pub use engine::Engine;
 pub use error::{Error, ModuleError};
 pub use failure::Failure;
 pub use functions::Functions;
+pub use inert::inert;
 pub use limits_change::LimitsChange;
 #[doc(hidden)]
 pub use module::is_module;
