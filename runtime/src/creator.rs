@@ -19,13 +19,21 @@ impl Creator {
     /// Runs `instantiate`, whose memory will be `mapping`.
     pub(crate) fn with<T>(&self, mapping: &Arc<Mapping>, instantiate: impl FnOnce() -> T) -> T {
         self.lock().insert(thread::current().id(), Arc::clone(mapping));
-        let made = instantiate();
-        self.lock().remove(&thread::current().id());
-        made
+        let _offer = Offer(self);
+        instantiate()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ThreadId, Arc<Mapping>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The mapping that waits for the thread's instance; gone when that is made, was refused, or panicked.
+struct Offer<'a>(&'a Creator);
+
+impl Drop for Offer<'_> {
+    fn drop(&mut self) {
+        self.0.lock().remove(&thread::current().id());
     }
 }
 
@@ -72,5 +80,22 @@ unsafe impl LinearMemory for SandboxMemory {
 
     fn as_ptr(&self) -> *mut u8 {
         self.mapping.base()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_leaves_no_mapping_behind() {
+        let (creator, mapping) = (Creator::default(), Arc::new(Mapping::reserve().unwrap()));
+        let outcome = catch_unwind(AssertUnwindSafe(|| creator.with(&mapping, || panic!("on purpose"))));
+        assert!(outcome.is_err());
+        assert!(creator.lock().is_empty());
+        assert_eq!(Arc::strong_count(&mapping), 1);
+        assert_eq!(creator.with(&mapping, || creator.lock().len()), 1, "it goes on to work");
     }
 }
