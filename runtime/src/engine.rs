@@ -11,7 +11,7 @@ use crate::creator::Creator;
 use crate::error::{Error, ModuleError};
 use crate::failure::Failure;
 use crate::features::{self, FEATURES};
-use crate::functions::Functions;
+use crate::functions::{Functions, Origin};
 use crate::guest::Guest;
 use crate::image::Image;
 use crate::instance::{Errand, Growth, Instance, Task};
@@ -120,7 +120,9 @@ impl Engine {
     pub fn load(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
         check_lengths(sources, limits)?;
         let hash = sources.hash_within(limits);
-        if let Some(functions) = self.kept.find(hash, |bytes| self.accept(bytes, limits, Some(hash))) {
+        if let Some(functions) =
+            self.kept.find(hash, Module::bytes_max(limits), |bytes| self.accept(bytes, limits, Some(hash)))
+        {
             return Ok(functions);
         }
         let functions = self.evaluate(sources, hash, limits)?;
@@ -144,7 +146,7 @@ impl Engine {
         let module = Module::between(&self.guest, instance.memory(), &about, self.kept.key())
             .map_err(|error| no_room(Slot::Decoder, &error))?;
         let (kept, kept_max) = (module.changed_bytes(), limits.kept_bytes_max);
-        let functions = Functions::new(module, Arc::clone(limits));
+        let functions = Functions::new(module, Arc::clone(limits), Origin::Evaluated);
         if kept > kept_max {
             let text = format!("leaves {kept} bytes behind when it is evaluated, {kept_max} are allowed");
             return Err(Failure::new(functions.first(), Kind::Memory, text));
@@ -164,7 +166,7 @@ impl Engine {
         if meant.is_some_and(|hash| hash != module.about().hash) {
             return Err(ModuleError::OtherFunctions);
         }
-        Ok(Functions::new(module, Arc::clone(limits)))
+        Ok(Functions::new(module, Arc::clone(limits), Origin::Read))
     }
 
     /// The limits of function sets that have none of their own.

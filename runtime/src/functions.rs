@@ -19,13 +19,23 @@ pub struct Functions {
 struct Loaded {
     module: Module,
     limits: Arc<Limits>,
+    origin: Origin,
     /// The image, for as long as some sandbox has it mapped.
     image: Mutex<Weak<Image>>,
 }
 
+/// Where a function set came from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Its texts were evaluated just now.
+    Evaluated,
+    /// It was read, from disk or wherever it was kept.
+    Read,
+}
+
 impl Functions {
-    pub(crate) fn new(module: Module, limits: Arc<Limits>) -> Self {
-        Self { loaded: Arc::new(Loaded { module, limits, image: Mutex::default() }) }
+    pub(crate) fn new(module: Module, limits: Arc<Limits>, origin: Origin) -> Self {
+        Self { loaded: Arc::new(Loaded { module, limits, origin, image: Mutex::default() }) }
     }
 
     /// The hash of the texts and limits that these functions were loaded from.
@@ -38,9 +48,17 @@ impl Functions {
         self.loaded.module.about().dialects[slot as usize]
     }
 
-    /// The fuel that parsing and evaluating the texts took.
+    /// The fuel that parsing and evaluating the texts took, whenever that was.
     pub fn load_fuel(&self) -> u64 {
         self.loaded.module.about().fuel
+    }
+
+    /// The part of it that was spent to make this value: nothing where the set was read and not evaluated.
+    pub fn fuel_spent(&self) -> u64 {
+        match self.loaded.origin {
+            Origin::Evaluated => self.load_fuel(),
+            Origin::Read => 0,
+        }
     }
 
     /// What they may use, at load and in every message.

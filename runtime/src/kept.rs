@@ -20,6 +20,8 @@ use crate::sources::SourcesHash;
 const FOLDER: &str = "functions";
 const KEY: &str = "key";
 const SUFFIX: &str = "wasm";
+/// The suffix of a file that is being written.
+const NEW_SUFFIX: &str = "new";
 
 /// The folder of loaded function sets, and the key that they are sealed with wherever they are kept.
 pub(crate) struct Kept {
@@ -46,6 +48,7 @@ impl Kept {
         };
         match key(&path, &fresh) {
             Ok(key) => {
+                remove_abandoned(&path);
                 let folder = Folder { path, bytes_max, bytes: Mutex::default(), written: AtomicU64::new(0) };
                 Ok(Self { key: SealKey::new(&key), folder: Some(folder) })
             }
@@ -65,22 +68,24 @@ impl Kept {
         &self.key
     }
 
-    /// The function set of this hash, if it is there and `accept` takes it; what is refused is removed.
+    /// The function set of this hash, if it is there and `accept` takes it; what is refused, or longer than `bytes_max`,
+    /// is removed.
     pub(crate) fn find(
         &self,
         hash: SourcesHash,
+        bytes_max: usize,
         accept: impl FnOnce(Box<[u8]>) -> Result<Functions, ModuleError>,
     ) -> Option<Functions> {
         let path = self.folder.as_ref()?.place(hash);
-        let refused = match fs::read(&path) {
-            Ok(bytes) => accept(bytes.into()),
+        let accepted = match read(&path, bytes_max) {
+            Ok(bytes) => bytes.and_then(accept),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "failed to read loaded functions, will load them again");
                 return None;
             }
         };
-        refused
+        accepted
             .inspect_err(|error| {
                 tracing::warn!(path = %path.display(), %error, "refused loaded functions, will load them again");
                 // It is written anew in a moment; where it is still there, that replaces it.
@@ -111,7 +116,8 @@ impl Folder {
             return Ok(());
         }
         let number = self.written.fetch_add(1, Ordering::Relaxed);
-        write_whole(&self.path, &self.place(functions.hash()), &format!("new{number}"), bytes)?;
+        let beside = self.path.join(format!("{number}.{}.{NEW_SUFFIX}", std::process::id()));
+        write_whole(&beside, &self.place(functions.hash()), bytes)?;
         self.make_room(bytes.len() as u64)
     }
 
@@ -144,7 +150,7 @@ impl Folder {
     }
 }
 
-/// A kept function set.
+/// A kept function set, or one that is being written.
 struct KeptFile {
     path: PathBuf,
     bytes: u64,
@@ -157,11 +163,40 @@ fn files(dir: &Path) -> io::Result<Vec<KeptFile>> {
         let path = entry?.path();
         // One that is gone by now was removed by a process next to us.
         let Ok(about) = fs::metadata(&path) else { continue };
-        if path.extension() == Some(OsStr::new(SUFFIX)) {
+        if has_suffix(&path, SUFFIX) || has_suffix(&path, NEW_SUFFIX) {
             files.push(KeptFile { path, bytes: about.len(), written: about.modified()? });
         }
     }
     Ok(files)
+}
+
+fn has_suffix(path: &Path, suffix: &str) -> bool {
+    path.extension() == Some(OsStr::new(suffix))
+}
+
+/// Removes what processes were writing when they ended: whoever still writes holds a lock on the file.
+fn remove_abandoned(dir: &Path) {
+    // A folder that cannot be read says so when it is used.
+    let files = files(dir).unwrap_or_default();
+    for file in files.iter().filter(|file| has_suffix(&file.path, NEW_SUFFIX)) {
+        let is_abandoned = File::open(&file.path).is_ok_and(|open| open.try_lock().is_ok());
+        if is_abandoned && let Err(error) = fs::remove_file(&file.path) {
+            tracing::warn!(path = %file.path.display(), %error, "failed to remove what an earlier process had left");
+        }
+    }
+}
+
+/// The bytes of a file, unless they are more than `bytes_max`.
+fn read(path: &Path, bytes_max: usize) -> io::Result<Result<Box<[u8]>, ModuleError>> {
+    let file = File::open(path)?;
+    let bytes = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    if bytes > bytes_max {
+        return Ok(Err(ModuleError::TooLarge { bytes, bytes_max }));
+    }
+    let mut read = Vec::with_capacity(bytes);
+    // Of a file that grows meanwhile, what it was: that is found to be damaged.
+    file.take(bytes as u64).read_to_end(&mut read)?;
+    Ok(Ok(read.into()))
 }
 
 /// The key of the folder; `fresh` becomes it where there is none that only we can know.
@@ -201,15 +236,20 @@ fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     Ok(Some(key))
 }
 
-/// Writes a file beside its place and moves it there, so that nobody ever sees half of it.
-fn write_whole(dir: &Path, path: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let beside = dir.join(format!("{name}.{}", std::process::id()));
-    write_new(&beside, bytes).and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
+/// Writes a file `beside` its place and moves it there, so that nobody ever sees half of it.
+fn write_whole(beside: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let written = write_new(beside, bytes).and_then(|_locked| fs::rename(beside, path));
+    written.inspect_err(|_| {
         // It is in nobody's way; what failed before it is what matters.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(beside);
     })
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
+/// Writes a file that nobody takes for abandoned while it is held open.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // Where files cannot be locked, nobody finds one abandoned either.
+    let _ = file.try_lock();
+    file.write_all(bytes)?;
+    Ok(file)
 }

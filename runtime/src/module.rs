@@ -63,10 +63,14 @@ impl Module {
         Self::parse(bytes.into())
     }
 
+    /// The longest module worth proving: segments take less than twice the pages that they change.
+    pub(crate) fn bytes_max(limits: &Limits) -> usize {
+        limits.kept_bytes_max.saturating_mul(2)
+    }
+
     /// Reads a module that was kept somewhere, and trusts nothing of it that its seal does not prove.
     pub(crate) fn read(bytes: Box<[u8]>, key: &SealKey, limits: &Limits) -> Result<Self, ModuleError> {
-        // Segments take less than twice the pages that they change: a longer module is not worth proving.
-        within(bytes.len(), limits.kept_bytes_max.saturating_mul(2))?;
+        within(bytes.len(), Self::bytes_max(limits))?;
         let (body, seal) = split(&bytes).ok_or(ModuleError::Damaged("it does not end in a seal"))?;
         key.check(body, seal)?;
         Self::parse(bytes)

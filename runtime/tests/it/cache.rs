@@ -1,6 +1,6 @@
 //! The compiled guest and loaded functions on disk.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -81,6 +81,8 @@ fn loaded_functions_outlive_the_engine() {
     let (mut rig, second) = load(dir.path(), 1 << 20);
     assert_eq!(modules(dir.path()), kept, "it is read, not written again");
     assert_eq!(second.as_module(), first.as_module());
+    assert!(first.fuel_spent() > 0 && first.fuel_spent() == second.load_fuel());
+    assert_eq!(second.fuel_spent(), 0, "nothing was evaluated");
     assert_eq!(fields(&rig.decode(&second, &[2, 3])), r#"{"sum":5}"#);
 }
 
@@ -100,7 +102,8 @@ fn kept_functions_that_were_harmed_are_loaded_anew() {
             fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
         }),
         ("empty", |file| fs::write(file, b"").unwrap()),
-        ("far too long", |file| fs::write(file, vec![0; 20 << 20]).unwrap()),
+        // Longer than memory: it is not read to find that out.
+        ("far too long", |file| File::create(file).unwrap().set_len(1 << 42).unwrap()),
         ("a new key", |file| fs::remove_file(file.with_file_name("key")).unwrap()),
         ("a key that others can read", |file| {
             fs::set_permissions(file.with_file_name("key"), Permissions::from_mode(0o640)).unwrap();
@@ -141,4 +144,33 @@ fn kept_functions_have_a_bound_and_the_oldest_go_first() {
         assert!(bytes() <= 40_000, "{} after {number}", bytes());
     }
     assert!(!oldest.exists() && modules(dir.path()).len() > 2);
+}
+
+#[test]
+fn what_a_process_was_writing_when_it_ended_is_removed_at_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    load(dir.path(), 1 << 20);
+    let [abandoned, held] = ["7.1.new", "8.1.new"].map(|name| dir.path().join("functions").join(name));
+    fs::write(&abandoned, b"half").unwrap();
+    let writer = File::create(&held).unwrap();
+    writer.lock().unwrap();
+    load(dir.path(), 1 << 20);
+    assert!(!abandoned.exists() && held.exists(), "what a living process writes is left to it");
+    drop(writer);
+    load(dir.path(), 1 << 20);
+    assert!(!held.exists());
+    assert_eq!(modules(dir.path()).len(), 1);
+}
+
+#[test]
+fn what_is_being_written_counts_towards_the_bound() {
+    let dir = tempfile::tempdir().unwrap();
+    load(dir.path(), 1 << 20);
+    let held = dir.path().join("functions/7.1.new");
+    let writer = File::create(&held).unwrap();
+    writer.lock().unwrap();
+    writer.set_len(1 << 20).unwrap();
+    let (rig, _) = load(dir.path(), 1 << 20);
+    rig.load_in(Slot::Decoder, "function Decoder() { return {}; }");
+    assert_eq!(modules(dir.path()).len(), 1, "the one before had to go");
 }
