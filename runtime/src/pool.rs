@@ -165,7 +165,7 @@ impl LoadJob {
             return 0;
         }
         let loaded = guarded(|| engine.load(&self.sources, &self.limits)).flatten();
-        let fuel = loaded.as_ref().map_or(self.limits.load_fuel, Functions::load_fuel);
+        let fuel = loaded.as_ref().map_or(self.limits.load_fuel, Functions::fuel_spent);
         let _ = self.done.send(loaded);
         fuel
     }
