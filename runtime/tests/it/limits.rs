@@ -1,4 +1,4 @@
-//! Every limit, obeyed and violated, and the failure that tells which one it was.
+//! Every limit, obeyed and violated, and the failure that tells which one it was; `hostile` has more ways to violate them.
 
 use std::fs;
 use std::process::Command;
@@ -15,31 +15,6 @@ fn function(slot: Slot, body: &str) -> String {
 
 const COUNT: &str =
     "function Decoder(bytes) { var n = 0; for (var i = 0; i < 1000 * bytes[0]; i++) n += i; return {n: n}; }";
-
-#[test]
-fn fuel_ends_an_endless_loop_in_every_function() {
-    let mut rig = Rig::with_limits(|limits| limits.fuel = 5_000_000);
-    for slot in Slot::ALL {
-        rig.check_fails(slot, Kind::Fuel, &function(slot, "while (true) {}"));
-        rig.check_fails(slot, Kind::Fuel, &function(slot, "/^(a+)+$/.test('a'.repeat(40) + '!')"));
-    }
-}
-
-#[test]
-fn fuel_ends_an_endless_loop_wherever_it_hides() {
-    let mut rig = Rig::with_limits(|limits| limits.fuel = 5_000_000);
-    for body in [
-        "return { get a() { while (true) {} } };",
-        "return { toJSON: function () { while (true) {} } };",
-        "return new Proxy({}, { ownKeys: function () { while (true) {} } });",
-        "return [3, 2, 1].sort(function () { while (true) {} });",
-        "try { while (true) {} } catch (e) {} return {};",
-        "try { while (true) {} } finally { return {}; }",
-        "console.log({ toJSON: function () { while (true) {} } }); return {};",
-    ] {
-        rig.check_fails(Slot::Decoder, Kind::Fuel, &function(Slot::Decoder, body));
-    }
-}
 
 #[test]
 fn fuel_ends_an_endless_loop_while_loading() {
@@ -75,26 +50,6 @@ fn a_function_just_below_its_fuel_always_passes() {
         assert_eq!(fields(&just_enough.decode(&passing, &[50])), r#"{"n":1249975000}"#);
         assert_eq!(too_little.decode(&failing, &[50]).result.unwrap_err().kind, Kind::Fuel);
     }
-}
-
-#[test]
-fn memory_ends_a_heap_that_grows_forever() {
-    let mut rig = Rig::with_limits(|limits| limits.fuel = u64::MAX);
-    for body in [
-        "var a = []; while (true) a.push([a.length]);",
-        "var a = [], s = 'x'; while (true) { s += s; a.push(s.split('')); }",
-        "new ArrayBuffer(2 ** 31 - 1);",
-        "new Uint8Array(4e8); new Uint8Array(4e8);",
-    ] {
-        for slot in Slot::ALL {
-            rig.check_fails(slot, Kind::Memory, &function(slot, body));
-        }
-    }
-    rig.check_decodes(
-        &function(Slot::Decoder, "return { n: new Array(300000).fill(0.5).length };"),
-        b"",
-        r#"{"n":300000}"#,
-    );
 }
 
 #[test]
@@ -165,28 +120,13 @@ fn resident_bytes() -> usize {
 }
 
 #[test]
-fn the_stack_ends_endless_recursion_in_every_function() {
+fn the_stack_ends_endless_recursion_while_loading() {
     let mut rig = Rig::new();
     for slot in Slot::ALL {
-        rig.check_fails(slot, Kind::Stack, &function(slot, "return (function f() { return f() + 1; })();"));
         rig.check_fails(slot, Kind::Stack, &format!("(function f() {{ f(); }})();\n{}", function(slot, "")));
     }
     let sum = "return { n: (function f(n) { return n ? n + f(n - 1) : 0; })(200) };";
     rig.check_decodes(&function(Slot::Decoder, sum), b"", r#"{"n":20100}"#);
-}
-
-#[test]
-fn the_stack_ends_recursion_inside_the_engine() {
-    let mut rig = Rig::with_limits(|limits| limits.fuel = u64::MAX);
-    for body in [
-        "JSON.parse('['.repeat(200000));",
-        "new RegExp('('.repeat(200000) + ')'.repeat(200000));",
-        "eval('('.repeat(100000) + '1' + ')'.repeat(100000));",
-    ] {
-        let failure = rig.fail(Slot::Decoder, &function(Slot::Decoder, body));
-        assert!(matches!(failure.kind, Kind::Stack | Kind::Thrown), "{failure} in {body}");
-    }
-    rig.check_decodes("function Decoder(b) { return { a: b }; }", b"\x01", r#"{"a":[1]}"#);
 }
 
 #[test]
@@ -219,24 +159,6 @@ fn a_text_may_be_as_long_as_its_limit_in_bytes() {
         let failure = rig.fail(slot, &format!("{longest}x"));
         assert_eq!((failure.slot, failure.kind), (slot, Kind::Syntax));
         assert!(failure.message.contains("1001") && failure.message.contains("1000"), "{failure}");
-    }
-}
-
-#[test]
-fn a_failing_function_is_not_held_against_the_next_message() {
-    let mut rig = Rig::with_limits(|limits| limits.fuel = 3_000_000);
-    let text = "function Decoder(b) {
-        if (b[0] === 1) throw new Error('one');
-        if (b[0] === 2) while (true) {}
-        if (b[0] === 3) return Decoder(b) + 1;
-        return { ok: b[0] };
-    }";
-    let functions = rig.load_in(Slot::Decoder, text);
-    for round in 0..1000_u32 {
-        let failing = (round % 3 + 1) as u8;
-        let kind = [Kind::Thrown, Kind::Fuel, Kind::Stack][usize::from(failing) - 1];
-        assert_eq!(rig.decode(&functions, &[failing]).result.unwrap_err().kind, kind);
-        assert_eq!(fields(&rig.decode(&functions, &[9])), r#"{"ok":9}"#);
     }
 }
 

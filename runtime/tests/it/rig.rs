@@ -123,3 +123,28 @@ pub(crate) fn fields(report: &Report) -> &str {
         other => panic!("expected fields, got {other:?}"),
     }
 }
+
+/// The fields that `sources` make of `payload`, and whether they are valid.
+pub(crate) fn uplink(sources: &Sources, payload: &[u8]) -> (String, bool) {
+    let mut rig = Rig::new();
+    let functions = rig.load(sources);
+    match rig.sandbox.call(&functions, &call(Entry::Uplink, payload)).result {
+        Ok(Value::Fields { json, valid, .. }) => (json.get().to_owned(), valid),
+        other => panic!("expected fields, got {other:?}"),
+    }
+}
+
+/// The report of an encoder given `fields`.
+pub(crate) fn encode(text: &str, fields: &str) -> Report {
+    let mut rig = Rig::new();
+    let functions = rig.load_in(Slot::Encoder, text);
+    rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, fields.as_bytes()))
+}
+
+/// Fails unless an encoder makes `bytes` of `fields`, for that port.
+pub(crate) fn check_encodes(text: &str, fields: &str, bytes: &[u8], port: Option<u8>) {
+    match encode(text, fields).result {
+        Ok(Value::Bytes { bytes: got, port: on }) => assert_eq!((&got[..], on), (bytes, port), "{text}"),
+        other => panic!("expected bytes, got {other:?} from {text}"),
+    }
+}

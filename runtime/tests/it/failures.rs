@@ -1,0 +1,147 @@
+//! What is told of a function that failed, and what it had logged.
+
+use airlock_runtime::{Kind, Level, Slot};
+
+use crate::rig::Rig;
+
+/// The logs of a decoder with this body, as their JSON texts.
+fn logs(body: &str) -> Vec<(Level, Vec<String>)> {
+    let mut rig = Rig::new();
+    let functions = rig.load_in(Slot::Decoder, &format!("function Decoder(bytes) {{ {body} }}"));
+    rig.decode(&functions, b"x").logs.into_iter().map(|entry| (entry.level, entry.fields)).collect()
+}
+
+#[test]
+fn failures_name_the_line_of_the_users_own_text() {
+    let mut rig = Rig::new();
+    for (text, kind, line) in [
+        ("function Decoder() {\n  return { a: }\n}", Kind::Syntax, 2),
+        ("function Decoder() {\n  throw new Error('boom');\n}", Kind::Thrown, 2),
+        ("function f(x) {\n  return x.y.z;\n}\nfunction Decoder() {\n  return f({});\n}", Kind::Thrown, 2),
+        ("\n\nnull.x;\nfunction Decoder() {}", Kind::Thrown, 3),
+        ("function Decoder(b) {\n  return {\n    a: b[0],\n    c: missing };\n}", Kind::Thrown, 4),
+        ("function Decoder(b) {\n  for (;;)\n    ;\n}", Kind::Fuel, 3),
+        ("function Decoder() {\n  var i = 0;\n  while (true) i++;\n}", Kind::Fuel, 3),
+        ("function Decoder(n) {\n  return Decoder(n);\n}", Kind::Stack, 2),
+    ] {
+        let failure = rig.fail(Slot::Decoder, text);
+        assert_eq!((failure.kind, failure.line), (kind, Some(line)), "{failure} in {text}");
+        assert!(failure.column > Some(1), "{failure} in {text}");
+    }
+}
+
+#[test]
+fn fuel_used_up_inside_a_built_in_has_a_line_and_the_logs_until_then() {
+    let mut rig = Rig::with_limits(|limits| limits.fuel = 20_000_000);
+    for endless in [
+        "for (;;) list.sort();",
+        "/^(a+)+$/.test('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!');",
+        "Array.from({ length: 1e9 });",
+        "[].indexOf.call(new Array(1e7), 7);",
+        "new Array(4e9).join('x');",
+        "JSON.parse('[' + '1,'.repeat(50000) + '1]', function (k, v) { return [v]; });",
+        "for (var n = 2n ** 50000n;; n *= n);",
+    ] {
+        let text = format!(
+            "function Decoder(b) {{\n  console.log('before');\n  var list = new Array(20000).fill('x');\n  {endless}\n  return {{}};\n}}"
+        );
+        let functions = rig.load_in(Slot::Decoder, &text);
+        let report = rig.decode(&functions, b"x");
+        let failure = report.result.expect_err(endless);
+        assert_eq!((failure.kind, failure.line), (Kind::Fuel, Some(4)), "{failure} in {endless}");
+        assert_eq!(report.logs.len(), 1, "{endless}");
+    }
+}
+
+#[test]
+fn whatever_is_thrown_has_the_line_of_its_throw() {
+    let mut rig = Rig::new();
+    for thrown in ["'text'", "null", "undefined", "{ code: 5 }", "new Error('e')", "Object.create(Error.prototype)"] {
+        let text = format!(
+            "function f() {{\n  try {{ throw 1; }} catch (e) {{}}\n  throw {thrown};\n}}\nfunction Decoder() {{ f(); }}"
+        );
+        let failure = rig.fail(Slot::Decoder, &text);
+        assert_eq!((failure.kind, failure.line), (Kind::Thrown, Some(3)), "{failure} for {thrown}");
+    }
+    let none = rig.fail(Slot::Decoder, "function Decoder() { try { throw 1; } catch (e) {} return 5; }");
+    assert_eq!((none.kind, none.line), (Kind::Output, None));
+}
+
+#[test]
+fn whatever_is_thrown_is_told_in_bounded_words() {
+    let mut rig = Rig::new();
+    for (thrown, message) in [
+        ("new TypeError('no')", "TypeError: no"),
+        ("'text'", "text"),
+        ("null", "null"),
+        ("undefined", "undefined"),
+        ("42", "42"),
+        ("{ code: 5 }", r#"{"code":5}"#),
+        ("Symbol('x')", "a value that cannot be shown"),
+        ("{ toJSON: function () { throw 1; }, toString: function () { throw 2; } }", "a value that cannot be shown"),
+        ("Object.assign(new Error('x'), { message: 'own' })", "Error: own"),
+    ] {
+        let failure = rig.fail(Slot::Decoder, &format!("function Decoder() {{ throw {thrown}; }}"));
+        assert_eq!((failure.kind, failure.message.as_str()), (Kind::Thrown, message), "{thrown}");
+    }
+    let long = rig.fail(Slot::Decoder, "function Decoder() { throw new Error('é'.repeat(5000)); }");
+    assert!(long.message.len() <= 1024 && long.message.ends_with('…'), "{}", long.message.len());
+}
+
+#[test]
+fn logs_keep_level_order_and_json() {
+    let logged = logs(
+        "console.log('hi', 11, [1, 'é'], { b: 1, a: NaN }); console.warn(); console.error(new Error('e')); console.debug(undefined, null, function () {}); return {};",
+    );
+    let expected: [(Level, &[&str]); 4] = [
+        (Level::Info, &[r#""hi""#, "11", r#"[1,"é"]"#, r#"{"b":1,"a":null}"#]),
+        (Level::Warn, &[]),
+        (Level::Error, &[r#"{"message":"e","name":"Error"}"#]),
+        (Level::Debug, &["undefined", "null", "undefined"]),
+    ];
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(level, fields)| (*level, fields.iter().map(ToString::to_string).collect::<Vec<_>>()))
+        .collect();
+    assert_eq!(logged, expected);
+}
+
+#[test]
+fn values_that_cannot_be_logged_leave_a_placeholder() {
+    let logged =
+        logs("var a = {}; a.a = a; console.log(a, 10n, Symbol(), { get x() { throw 1; } }, new Date(0)); return {};");
+    assert_eq!(
+        logged[0].1,
+        [
+            r#""[circular]""#,
+            r#""10n""#,
+            r#""[symbol]""#,
+            r#""[threw while it was shown]""#,
+            r#""1970-01-01T00:00:00.000Z""#
+        ]
+    );
+}
+
+#[test]
+fn logs_are_bounded_and_say_so() {
+    let many = logs("for (var i = 0; i < 100; i++) console.log(i); return {};");
+    assert_eq!(many.len(), 65);
+    assert_eq!(many[64], (Level::Warn, vec![r#""further log entries were dropped""#.to_owned()]));
+    let long = logs("console.log('x'.repeat(5000)); return {};");
+    assert_eq!((long[0].1[0].len(), long[0].1[0].ends_with('…')), (1024, true));
+    let bytes: usize = logs("for (var i = 0; i < 60; i++) console.log('x'.repeat(900)); return {};")
+        .iter()
+        .flat_map(|entry| &entry.1)
+        .map(String::len)
+        .sum();
+    assert!(bytes <= 16 * 1024, "{bytes}");
+}
+
+#[test]
+fn logs_up_to_a_failure_are_kept() {
+    let mut rig = Rig::new();
+    let functions = rig.load_in(Slot::Decoder, "function Decoder() { console.log('before'); throw 1; }");
+    let report = rig.decode(&functions, b"x");
+    assert!(report.result.is_err());
+    assert_eq!((report.logs.len(), report.logs[0].slot), (1, Slot::Decoder));
+}
