@@ -23,7 +23,7 @@ function decodeDownlink(input) { return { data: input }; }
 function encodeDownlink(input) { console.log(input); return { bytes: JSON.stringify(input).split('').map(c => c.charCodeAt(0) & 255).slice(0, 242), fPort: input.fPort }; }
 ";
 
-fuzz_target!(|input: (u8, u8, i64, u64, Vec<u8>, String)| {
+fuzz_target!(init: { stage(); }, |input: (u8, u8, i64, u64, Vec<u8>, String)| {
     let (way, port, time_ms, seed, payload, extra) = input;
     let (engine, functions) = stage();
     let entry = [Entry::Uplink, Entry::EncodeDownlink, Entry::DecodeDownlink, Entry::Trial][usize::from(way % 4)];

@@ -14,7 +14,7 @@ struct Stage {
     innocent: Functions,
 }
 
-fuzz_target!(|text: &[u8]| {
+fuzz_target!(init: { stage(); }, |text: &[u8]| {
     let Stage { engine, innocent } = stage();
     let mut sandbox = engine.sandbox();
     let decoder = String::from_utf8_lossy(text).into_owned();
