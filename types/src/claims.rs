@@ -60,6 +60,12 @@ pub struct Claims {
     /// Whether the address is confirmed; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
+    /// Whether everybody may know where it is; in a gateway's own token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location_public: Option<bool>,
+    /// Whether everybody may know how it is doing; in a gateway's own token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_public: Option<bool>,
 }
 
 /// First and last name; either may be missing.

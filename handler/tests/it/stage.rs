@@ -83,6 +83,8 @@ fn claims(app_id: &AppId, rights: Vec<ApplicationRight>) -> Claims {
         created: None,
         name: None,
         valid: None,
+        location_public: None,
+        status_public: None,
     }
 }
 
