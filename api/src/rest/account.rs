@@ -1,86 +1,24 @@
-//! Bodies of the account service.
+//! Bodies of the account service: users and tokens here, everything else in a file of its own.
+
+mod application;
+mod client;
+mod collaborator;
+mod component;
+mod frequency_plan;
+mod gateway;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use types::{AppEui, AppId, ApplicationRight, FullName, Scope, Secret, Timestamp, UserId, Username};
+use types::{FullName, Scope, Secret, Timestamp, UserId, Username};
 
+pub use self::{
+    application::{AccessKey, Application, NewAccessKey, NewApplication},
+    client::{Client, ClientUpdate, NewClient},
+    collaborator::{Collaborator, RightsBody},
+    component::{Component, ComponentToken, NewComponent},
+    frequency_plan::FrequencyPlan,
+    gateway::{Gateway, GatewayUpdate, Location, Named, NewGateway, Owner, Router},
+};
 use super::json::{millis, null_is_default};
-
-/// An application, as far as the caller may see it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Application {
-    /// Its id.
-    pub id: AppId,
-    /// What people call it.
-    pub name: String,
-    /// The EUIs it is reachable at.
-    #[serde(default, deserialize_with = "null_is_default")]
-    pub euis: Vec<AppEui>,
-    /// When it was created.
-    #[serde(with = "millis")]
-    pub created: Timestamp,
-    /// What the caller may do to it.
-    #[serde(default)]
-    pub rights: Vec<ApplicationRight>,
-    /// Who else may do what, for those who may know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub collaborators: Option<Vec<Collaborator>>,
-    /// Its access keys, for those who may know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub access_keys: Option<Vec<AccessKey>>,
-    /// When it was deleted, if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::optional")]
-    pub deleted: Option<Timestamp>,
-}
-
-/// What creating an application takes; other members are ignored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewApplication {
-    /// Its id, taken for ever.
-    pub id: AppId,
-    /// What people call it.
-    pub name: String,
-    /// EUIs it has already; without any it is given one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
-    pub euis: Vec<AppEui>,
-    /// Access keys to create with it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
-    pub access_keys: Vec<NewAccessKey>,
-}
-
-/// Somebody with rights to an application.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Collaborator {
-    /// Who.
-    pub username: Username,
-    /// The user's address.
-    pub email: String,
-    /// What they may do.
-    pub rights: Vec<ApplicationRight>,
-}
-
-/// An access key of an application.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AccessKey {
-    /// What people call it, unique in the application.
-    pub name: String,
-    /// The key itself; left out for those with fewer rights than it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<types::AccessKey>,
-    /// Its own id: 24 hexadecimal digits.
-    #[serde(default, rename = "_id", skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// What it may do.
-    pub rights: Vec<ApplicationRight>,
-}
-
-/// What creating an access key takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewAccessKey {
-    /// What people will call it.
-    pub name: String,
-    /// What it may do.
-    pub rights: Vec<ApplicationRight>,
-}
 
 /// What registering takes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -228,27 +166,9 @@ fn list_or_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ve
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{from_value, json, to_string, to_value};
+    use serde_json::{from_value, json, to_string};
 
     use super::*;
-
-    #[test]
-    fn an_application_reads_and_writes_as_the_old_service_did() {
-        let body = json!({
-            "id": "my-app", "name": "My app", "euis": ["70B3D57ED0000001"], "created": "2017-01-17T14:47:09.740Z",
-            "rights": ["settings", "messages:up:r"],
-            "collaborators": [{"username": "alice", "email": "alice@example.com", "rights": ["devices"]}],
-            "access_keys": [{"name": "default key", "key": "issuer.secret", "_id": "5a", "rights": ["devices"]}],
-        });
-        let application: Application = from_value(body.clone()).unwrap();
-        assert_eq!(to_value(&application).unwrap(), body);
-    }
-
-    #[test]
-    fn null_euis_are_none() {
-        let new: NewApplication = from_value(json!({"id": "my-app", "name": "", "euis": null, "more": 1})).unwrap();
-        assert!(new.euis.is_empty() && new.access_keys.is_empty());
-    }
 
     #[test]
     fn a_scope_is_a_list_or_words() {

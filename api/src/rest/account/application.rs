@@ -1,0 +1,98 @@
+//! Applications and their access keys.
+
+use serde::{Deserialize, Serialize};
+use types::{AppEui, AppId, ApplicationRight, Timestamp};
+
+use super::Collaborator;
+use crate::rest::json::{millis, null_is_default};
+
+/// An application, as far as the caller may see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Application {
+    /// Its id.
+    pub id: AppId,
+    /// What people call it.
+    pub name: String,
+    /// The EUIs it is reachable at.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub euis: Vec<AppEui>,
+    /// When it was created.
+    #[serde(with = "millis")]
+    pub created: Timestamp,
+    /// What the caller may do to it.
+    #[serde(default)]
+    pub rights: Vec<ApplicationRight>,
+    /// Who else may do what, for those who may know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collaborators: Option<Vec<Collaborator<ApplicationRight>>>,
+    /// Its access keys, for those who may know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_keys: Option<Vec<AccessKey>>,
+    /// When it was deleted, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::optional")]
+    pub deleted: Option<Timestamp>,
+}
+
+/// What creating an application takes; other members are ignored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewApplication {
+    /// Its id, taken for ever.
+    pub id: AppId,
+    /// What people call it.
+    pub name: String,
+    /// EUIs it has already; without any it is given one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
+    pub euis: Vec<AppEui>,
+    /// Access keys to create with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
+    pub access_keys: Vec<NewAccessKey>,
+}
+
+/// An access key of an application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessKey {
+    /// What people call it, unique in the application.
+    pub name: String,
+    /// The key itself; left out for those with fewer rights than it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<types::AccessKey>,
+    /// Its own id: 24 hexadecimal digits.
+    #[serde(default, rename = "_id", skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What it may do.
+    pub rights: Vec<ApplicationRight>,
+}
+
+/// What creating an access key takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewAccessKey {
+    /// What people will call it.
+    pub name: String,
+    /// What it may do.
+    pub rights: Vec<ApplicationRight>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn an_application_reads_and_writes_as_the_old_service_did() {
+        let body = json!({
+            "id": "my-app", "name": "My app", "euis": ["70B3D57ED0000001"], "created": "2017-01-17T14:47:09.740Z",
+            "rights": ["settings", "messages:up:r"],
+            "collaborators": [{"username": "alice", "email": "alice@example.com", "rights": ["devices"]}],
+            "access_keys": [{"name": "default key", "key": "issuer.secret", "_id": "5a", "rights": ["devices"]}],
+        });
+        let application: Application = from_value(body.clone()).unwrap();
+        assert_eq!(to_value(&application).unwrap(), body);
+    }
+
+    #[test]
+    fn null_euis_are_none() {
+        let new: NewApplication = from_value(json!({"id": "my-app", "name": "", "euis": null, "more": 1})).unwrap();
+        assert!(new.euis.is_empty() && new.access_keys.is_empty());
+    }
+}

@@ -1,0 +1,28 @@
+//! Collaborators of applications, gateways and components.
+
+use serde::{Deserialize, Serialize};
+use types::Username;
+
+/// Somebody with rights of the sort `R`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collaborator<R> {
+    /// Who.
+    pub username: Username,
+    /// The user's address.
+    pub email: String,
+    /// What they may do.
+    pub rights: Vec<R>,
+}
+
+/// The rights to set: the specification has the bare list, SDKs of v2 send it in an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "must be a list of rights, or an object with such a list as `rights`")]
+pub enum RightsBody<R> {
+    /// The list alone.
+    Bare(Vec<R>),
+    /// The list as a member.
+    Within {
+        /// The list.
+        rights: Vec<R>,
+    },
+}
