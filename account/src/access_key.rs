@@ -1,7 +1,6 @@
 //! Access keys: made, found by what they open, and shown only to those who could do as much themselves.
 
 use api::rest::account::{self as body, NewAccessKey};
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use types::{AccessKey, AppId, ApplicationRight};
 
@@ -10,7 +9,8 @@ use crate::{
     access::{Caller, Need},
     application::{Application, Rights},
     audit,
-    seal::{Mark, Sealed},
+    entity::{self, Right},
+    kept_key::KeptKey,
 };
 
 /// The most access keys of one application.
@@ -26,10 +26,8 @@ pub(crate) struct AccessKeyRecord {
     /// Unique in the application.
     pub(crate) name: String,
     pub(crate) rights: Rights,
-    /// What it is recognised by.
-    mark: Mark,
-    /// What it is shown again from.
-    sealed: Sealed,
+    #[serde(flatten)]
+    kept: KeptKey,
 }
 
 /// The key that every new application has.
@@ -96,14 +94,14 @@ impl Account {
     /// The record of a key that somebody sent, if the application has it.
     pub(crate) fn find_key<'a>(&self, application: &'a Application, key: &AccessKey) -> Option<&'a AccessKeyRecord> {
         let place = place(&application.id);
-        let fits = |record: &&AccessKeyRecord| self.keys.recognises(&record.mark, &place, key.expose().as_bytes());
+        let fits = |record: &&AccessKeyRecord| self.is_key(&place, &record.kept, key);
         application.access_keys.iter().find(fits)
     }
 
     /// Puts a new key into an application, for somebody with these rights.
     pub(crate) fn add_key(&self, application: &mut Application, new: &NewAccessKey, rights: &Rights) -> Result<()> {
         if let Some(right) = new.rights.iter().find(|right| !rights.contains(right)) {
-            return Err(Error::Escalation(*right));
+            return Err(Error::Escalation(right.as_str()));
         }
         if application.access_keys.iter().any(|key| key.name == new.name) {
             return Err(Error::Taken { what: "access key", id: new.name.clone() });
@@ -111,33 +109,19 @@ impl Account {
         if application.access_keys.len() >= ACCESS_KEYS_MAX {
             return Err(Error::Full { what: "access key", count_max: ACCESS_KEYS_MAX });
         }
-        let record = self.make_key(&application.id, new)?;
-        application.access_keys.push(record);
-        Ok(())
-    }
-
-    fn make_key(&self, app_id: &AppId, new: &NewAccessKey) -> Result<AccessKeyRecord> {
-        let secret = URL_SAFE_NO_PAD.encode(self.random_bytes::<32>());
-        let key = AccessKey::new(&self.settings.issuer, &secret).map_err(|_| Error::Crypto("make an access key"))?;
-        let place = place(app_id);
-        Ok(AccessKeyRecord {
+        application.access_keys.push(AccessKeyRecord {
             id: hex::encode(self.random_bytes::<12>()),
             name: new.name.clone(),
             rights: new.rights.iter().copied().collect(),
-            mark: self.keys.mark(&place, key.expose().as_bytes()),
-            sealed: self.keys.seal(&place, key.expose().as_bytes(), self.random.as_ref())?,
-        })
+            kept: self.make_key(&place(&application.id))?,
+        });
+        Ok(())
     }
 
     /// Leaves the key itself out for those who cannot do all that it can.
     fn show_key(&self, app_id: &AppId, record: &AccessKeyRecord, rights: &Rights) -> Result<body::AccessKey> {
-        let key = if record.rights.is_subset(rights) {
-            let opened = self.keys.unseal("an access key", &place(app_id), &record.sealed)?;
-            let text = std::str::from_utf8(&opened).map_err(|_| Error::Sealed("an access key"))?;
-            Some(text.parse().map_err(|_| Error::Sealed("an access key"))?)
-        } else {
-            None
-        };
+        let open = || self.open_key("an access key", &place(app_id), &record.kept);
+        let key = record.rights.is_subset(rights).then(open).transpose()?;
         let rights = record.rights.iter().copied().collect();
         Ok(body::AccessKey { name: record.name.clone(), key, id: Some(record.id.clone()), rights })
     }
@@ -152,8 +136,8 @@ fn check(new: &NewAccessKey) -> Result<()> {
 }
 
 /// Refuses rights that are none at all or that come twice.
-pub(crate) fn check_rights(rights: &[ApplicationRight]) -> Result<()> {
-    let different: Rights = rights.iter().copied().collect();
+pub(crate) fn check_rights<R: Right>(rights: &[R]) -> Result<()> {
+    let different: entity::Rights<R> = rights.iter().copied().collect();
     if !rights.is_empty() && different.len() == rights.len() {
         Ok(())
     } else {

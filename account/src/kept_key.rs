@@ -1,0 +1,42 @@
+//! Keys of applications and gateways, as they are kept: recognised by a mark, shown again from a seal.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use types::AccessKey;
+
+use crate::{
+    Account, Error, Result,
+    seal::{Mark, Sealed},
+};
+
+/// A key, as kept in what it opens.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct KeptKey {
+    /// What it is recognised by.
+    mark: Mark,
+    /// What it is shown again from.
+    sealed: Sealed,
+}
+
+impl Account {
+    /// Makes a key of 256 random bits. `place` says what it opens; it is worth nothing elsewhere.
+    pub(crate) fn make_key(&self, place: &str) -> Result<KeptKey> {
+        let secret = URL_SAFE_NO_PAD.encode(self.random_bytes::<32>());
+        let key = AccessKey::new(&self.settings.issuer, &secret).map_err(|_| Error::Crypto("make a key"))?;
+        let text = key.expose().as_bytes();
+        let sealed = self.keys.seal(place, text, self.random.as_ref())?;
+        Ok(KeptKey { mark: self.keys.mark(place, text), sealed })
+    }
+
+    /// Whether somebody sent the key of this place.
+    pub(crate) fn is_key(&self, place: &str, kept: &KeptKey, sent: &AccessKey) -> bool {
+        self.keys.recognises(&kept.mark, place, sent.expose().as_bytes())
+    }
+
+    /// The key itself; `what` names it in the error.
+    pub(crate) fn open_key(&self, what: &'static str, place: &str, kept: &KeptKey) -> Result<AccessKey> {
+        let opened = self.keys.unseal(what, place, &kept.sealed)?;
+        let text = std::str::from_utf8(&opened).map_err(|_| Error::Sealed(what))?;
+        text.parse().map_err(|_| Error::Sealed(what))
+    }
+}
