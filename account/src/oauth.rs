@@ -2,6 +2,7 @@
 
 mod client;
 mod refresh;
+mod registration;
 
 use std::fmt;
 
@@ -60,6 +61,9 @@ impl Account {
     /// Answers a token request.
     pub(crate) async fn token(&self, basic: Option<Basic>, request: TokenRequest) -> Result<TokenAnswer> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
+        if let Some(Ok(grant)) = request.grant_type.as_deref().map(str::parse) {
+            client.check_grant(grant)?;
+        }
         let answer = match request.grant_type.as_deref() {
             Some("password") => self.password_grant(&client, request).await,
             Some("refresh_token") => self.refresh_grant(&client, request).await,

@@ -1,25 +1,116 @@
 //! OAuth clients: programs that act for users.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
-use types::{ClientId, Scope, Secret};
+use types::{ClientId, Scope, Secret, UserId};
 
 use super::{Basic, Refusal, parse_scope};
-use crate::{Account, Error, Result, audit, config::ClientSettings, metrics, seal::Mark};
+use crate::{
+    Account, Error, Result, audit,
+    config::ClientSettings,
+    metrics,
+    seal::{Mark, Sealed},
+};
 
 /// An OAuth client, as kept under its id.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Client {
     pub(super) id: ClientId,
     /// What its secret is recognised by; a public client has none.
-    secret: Option<Mark>,
+    pub(super) secret: Option<Mark>,
     /// Whether it belongs to the operator, so that users may trust it with their password.
     pub(super) first_party: bool,
     /// The general scopes that it may ask for.
-    scope: Vec<Scope>,
+    pub(super) scope: Vec<Scope>,
+    /// Where it may have users sent, letter for letter; without any it gets no codes.
+    #[serde(default)]
+    pub(super) redirect_uris: Vec<String>,
+    /// Whether it is as old as v2 and sends neither a challenge nor, with the code, its redirect URI.
+    #[serde(default)]
+    pub(super) legacy: bool,
+    /// Who registered it; the operator's own have nobody.
+    #[serde(default)]
+    pub(super) owner: Option<UserId>,
+    /// What its secret is shown to the owner from.
+    #[serde(default)]
+    pub(super) sealed: Option<Sealed>,
+    /// What people are told about it.
+    #[serde(default)]
+    pub(super) description: String,
+    /// How it may get tokens.
+    #[serde(default = "GrantType::all")]
+    pub(super) grants: Vec<GrantType>,
+    /// What the operator says of it.
+    #[serde(default)]
+    pub(super) standing: Standing,
+}
+
+/// What the operator says of a client. Only those accepted get tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Standing {
+    /// Nothing yet.
+    Undecided,
+    /// It may come.
+    #[default]
+    Accepted,
+    /// It may not.
+    Rejected,
+    /// Its owner deleted it.
+    Deleted,
+}
+
+/// How a client may get tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum GrantType {
+    /// By a user's name and password.
+    Password,
+    /// By a code that the user's browser brings.
+    AuthorizationCode,
+    /// By what an earlier answer gave.
+    RefreshToken,
+}
+
+impl GrantType {
+    /// Every one of them.
+    fn all() -> Vec<Self> {
+        vec![Self::Password, Self::AuthorizationCode, Self::RefreshToken]
+    }
+
+    /// The word that programs read.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::AuthorizationCode => "authorization_code",
+            Self::RefreshToken => "refresh_token",
+        }
+    }
+}
+
+impl FromStr for GrantType {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::all().into_iter().find(|grant| grant.as_str() == text);
+        let reason = "grant_type must be password, authorization_code or refresh_token";
+        found.ok_or_else(|| Error::oauth(Refusal::UnsupportedGrant, reason))
+    }
 }
 
 impl Client {
+    /// Refuses a client that the operator does not let in, or that may not use this grant.
+    pub(super) fn check_grant(&self, grant: GrantType) -> Result<()> {
+        let refuse = |reason| Err(Error::oauth(Refusal::UnauthorizedClient, reason));
+        match self.standing {
+            Standing::Accepted if self.grants.contains(&grant) => Ok(()),
+            Standing::Accepted => refuse("this client is not registered for this grant"),
+            _ => refuse("this client is not accepted: ask the operator of the network"),
+        }
+    }
+
     /// The scopes that it gets: what it asks for, if it may, or else all that it may have.
     pub(super) fn scope_for(&self, asked: Option<&[String]>) -> Result<Vec<Scope>> {
         let asked = match asked {
@@ -41,7 +132,19 @@ impl Account {
         for (id, settings) in &self.settings.clients {
             let ClientSettings { secret, first_party, scope } = settings;
             let secret = secret.as_ref().map(|secret| self.keys.mark(&place(id), secret.expose().as_bytes()));
-            let client = Client { id: id.clone(), secret, first_party: *first_party, scope: scope.clone() };
+            let client = Client {
+                id: id.clone(),
+                secret,
+                first_party: *first_party,
+                scope: scope.clone(),
+                redirect_uris: Vec::new(),
+                legacy: false,
+                owner: None,
+                sealed: None,
+                description: String::new(),
+                grants: GrantType::all(),
+                standing: Standing::Accepted,
+            };
             if self.documents.create(&client_key(id)?, &client).await? {
                 audit::event("OAuth client created", &"settings", id);
             }
@@ -70,7 +173,9 @@ impl Account {
         };
         let sent = secret.unwrap_or_default();
         match client {
-            Some(client) if self.proves(&client.value, &sent) => Ok(client.value),
+            Some(client) if client.value.standing != Standing::Deleted && self.proves(&client.value, &sent) => {
+                Ok(client.value)
+            }
             _ => Err(refused(&id)),
         }
     }
@@ -95,10 +200,10 @@ fn refused(id: &str) -> Error {
     Error::oauth(Refusal::Client, "Invalid client id or secret")
 }
 
-fn place(id: &ClientId) -> String {
+pub(super) fn place(id: &ClientId) -> String {
     format!("secret of client {id}")
 }
 
-fn client_key(id: &ClientId) -> Result<Key> {
+pub(super) fn client_key(id: &ClientId) -> Result<Key> {
     Ok(Key::new(&Tag::named("o", id.as_str())?, "client")?)
 }

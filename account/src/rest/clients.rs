@@ -1,0 +1,52 @@
+//! `/clients`: the OAuth clients that a user registered.
+
+use api::rest::account::{Client as Body, ClientUpdate, NewClient};
+use axum::{Json, extract::State, http::StatusCode};
+use types::{ClientId, Scope};
+
+use super::{body::JsonBody, path::IdPath, reply::Reply};
+use crate::{Account, access::Caller};
+
+pub(super) async fn list(State(account): State<Account>, caller: Caller) -> Result<Json<Vec<Body>>, Reply> {
+    let user_id = caller.user_with(&Scope::Clients)?;
+    Ok(Json(account.clients_of(&user_id).await?))
+}
+
+pub(super) async fn create(
+    State(account): State<Account>,
+    caller: Caller,
+    JsonBody(new): JsonBody<NewClient>,
+) -> Result<(StatusCode, Json<Body>), Reply> {
+    let user_id = caller.user_with(&Scope::Clients)?;
+    Ok((StatusCode::CREATED, Json(account.create_client(&user_id, new).await?)))
+}
+
+pub(super) async fn get(
+    State(account): State<Account>,
+    caller: Caller,
+    IdPath(id): IdPath<ClientId>,
+) -> Result<Json<Body>, Reply> {
+    let user_id = caller.user_with(&Scope::Clients)?;
+    Ok(Json(account.client_of(&user_id, &id).await?))
+}
+
+pub(super) async fn update(
+    State(account): State<Account>,
+    caller: Caller,
+    IdPath(id): IdPath<ClientId>,
+    JsonBody(update): JsonBody<ClientUpdate>,
+) -> Result<StatusCode, Reply> {
+    let user_id = caller.user_with(&Scope::Clients)?;
+    account.update_client(&user_id, &id, update).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn delete(
+    State(account): State<Account>,
+    caller: Caller,
+    IdPath(id): IdPath<ClientId>,
+) -> Result<StatusCode, Reply> {
+    let user_id = caller.user_with(&Scope::Clients)?;
+    account.delete_client(&user_id, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
