@@ -1,16 +1,18 @@
-//! Who calls, and what they may do to an application at this moment.
+//! Who calls, and what they may do to an application, gateway or component at this moment.
 //!
-//! A user's token opens an application only with its id in the scope, and with the rights that both the token names
-//! and the application still gives. An access key, or a token made from one, opens its own application for reading.
+//! A user's token opens an entity only with its id in the scope, and with the rights that both the token names and
+//! the entity still gives. A key opens its own entity, for reading: an access key its application, a gateway's key
+//! the gateway. So does a token that an access key was exchanged for.
 
 use std::fmt;
 
-use types::{AccessKey, AppId, ApplicationRight, Claims, Scope, UserId};
+use types::{AccessKey, AppId, Claims, Scope, UserId};
 
 use crate::{
     Account, Error, Result,
-    application::{Application, Rights},
+    application::Application,
     document::Stored,
+    entity::{Entity, Rights, not_found},
     token::{self, Holder},
 };
 
@@ -19,11 +21,11 @@ use crate::{
 pub(crate) enum Caller {
     /// Somebody with a token of ours.
     Bearer(Box<Claims>),
-    /// Somebody with an access key, which can be checked only against its application.
+    /// Somebody with a key, which can be checked only against its application or gateway.
     Key(AccessKey),
 }
 
-/// Which applications a call is about.
+/// Which entities a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Those that are not deleted.
@@ -34,28 +36,27 @@ pub(crate) enum State {
 
 /// What the caller must be able to do for a change.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Need {
-    /// This, to an application that is not deleted.
-    Right(ApplicationRight),
-    /// Delete the application, whether it is deleted or not.
-    Restore,
+pub(crate) enum Need<R> {
+    /// This, to an entity that is not deleted.
+    Right(R),
+    /// This, to an entity whether it is deleted or not.
+    EvenDeleted(R),
 }
 
-/// An application, and what the caller may do to it.
+/// An entity, and what the caller may do to it.
 #[derive(Debug)]
-pub(crate) struct Access {
-    pub(crate) application: Stored<Application>,
-    pub(crate) rights: Rights,
+pub(crate) struct Access<E: Entity> {
+    pub(crate) entity: Stored<E>,
+    pub(crate) rights: Rights<E::Right>,
+    /// What the path names it by.
+    id: E::Id,
 }
 
 impl Caller {
     /// The user who calls and who may do general things of this sort.
     pub(crate) fn user_with(&self, scope: &Scope) -> Result<UserId> {
-        let user_id = self.user()?;
-        match self {
-            Self::Bearer(claims) if claims.scope.contains(scope) => Ok(user_id),
-            _ => Err(Error::MissingScope(scope.clone())),
-        }
+        let (user_id, claims) = self.user_and_claims()?;
+        if claims.scope.contains(scope) { Ok(user_id) } else { Err(Error::MissingScope(scope.clone())) }
     }
 
     /// Refuses whoever is not a component.
@@ -68,11 +69,17 @@ impl Caller {
 
     /// The user who calls.
     pub(crate) fn user(&self) -> Result<UserId> {
+        self.user_and_claims().map(|(user_id, _)| user_id)
+    }
+
+    /// The user who calls, and what their token says.
+    pub(crate) fn user_and_claims(&self) -> Result<(UserId, &Claims)> {
         match self {
-            Self::Key(_) => Err(Error::NotUser("access key")),
+            Self::Key(_) => Err(Error::NotUser("key")),
             Self::Bearer(claims) => match token::holder(claims)? {
-                Holder::User(user_id) => Ok(user_id),
+                Holder::User(user_id) => Ok((user_id, claims)),
                 Holder::Application { .. } => Err(Error::NotUser("token of an access key")),
+                Holder::Gateway => Err(Error::NotUser("gateway")),
                 Holder::Component => Err(Error::NotUser("component")),
             },
         }
@@ -83,92 +90,94 @@ impl fmt::Display for Caller {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bearer(claims) => write!(out, "{} {}", claims.kind, claims.sub),
-            Self::Key(_) => out.write_str("access key"),
+            Self::Key(_) => out.write_str("key"),
         }
     }
 }
 
-impl Need {
+impl<R: Copy> Need<R> {
     /// The right.
-    pub(crate) fn right(self) -> ApplicationRight {
-        match self {
-            Self::Right(right) => right,
-            Self::Restore => ApplicationRight::Delete,
-        }
+    pub(crate) fn right(self) -> R {
+        let (Self::Right(right) | Self::EvenDeleted(right)) = self;
+        right
     }
 
-    /// The applications that it is about.
+    /// The entities that it is about.
     pub(crate) fn state(self) -> State {
         match self {
             Self::Right(_) => State::Active,
-            Self::Restore => State::Any,
+            Self::EvenDeleted(_) => State::Any,
         }
     }
 }
 
-impl Access {
+impl<E: Entity> Access<E> {
     /// Refuses a caller without this right.
-    pub(crate) fn require(&self, right: ApplicationRight) -> Result<()> {
+    pub(crate) fn require(&self, right: E::Right) -> Result<()> {
         if self.rights.contains(&right) {
-            Ok(())
-        } else {
-            Err(Error::MissingRight { app_id: self.application.value.id.clone(), right })
+            return Ok(());
         }
+        Err(Error::MissingRight { what: E::NOUN, id: self.id.to_string(), right: right.into() })
     }
 }
 
 impl Account {
-    /// What a user may do to an application now; an unknown and a foreign one answer alike.
-    pub(crate) async fn access(&self, caller: &Caller, app_id: &AppId, state: State) -> Result<Access> {
-        caller.user()?;
-        self.access_to_read(caller, app_id, state).await
+    /// What a user may do to an entity now; an unknown and a foreign one answer alike.
+    pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, state: State) -> Result<Access<E>> {
+        let (user_id, claims) = caller.user_and_claims()?;
+        user_access(claims, &user_id, id, self.entity_in(id, state).await?)
     }
 
-    /// The same for calls that access keys may make too.
-    pub(crate) async fn access_to_read(&self, caller: &Caller, app_id: &AppId, state: State) -> Result<Access> {
-        let found = self.application(app_id).await?;
-        let found = found.filter(|stored| state == State::Any || stored.value.deleted.is_none());
-        match caller {
-            Caller::Key(key) => {
-                let application = found.ok_or(Error::Key)?;
-                let rights = self.find_key(&application.value, key).ok_or(Error::Key)?.rights.clone();
-                Ok(Access { application, rights })
-            }
-            Caller::Bearer(claims) => match token::holder(claims)? {
-                Holder::User(user_id) => user_access(claims, &user_id, app_id, found),
-                Holder::Application { app_id: own, key_id } => {
-                    let application = found.filter(|_| own == *app_id).ok_or(Error::Key)?;
-                    let mut keys = application.value.access_keys.iter();
-                    let current = keys.find(|key| key.id == key_id).ok_or(Error::Key)?.rights.clone();
-                    let rights = intersection(claims, app_id, &current);
-                    Ok(Access { application, rights })
-                }
-                Holder::Component => Err(Error::NotUser("component")),
-            },
+    /// The same for calls that may be made with a key of the entity, too.
+    pub(crate) async fn access_with_key<E: Entity>(&self, caller: &Caller, id: &E::Id) -> Result<Access<E>> {
+        let Caller::Key(key) = caller else { return self.access(caller, id, State::Active).await };
+        let entity = self.entity_in::<E>(id, State::Active).await?.ok_or(Error::Key(E::NOUN))?;
+        let rights = entity.value.rights_of_key(self, key).ok_or(Error::Key(E::NOUN))?;
+        Ok(Access { entity, rights, id: id.clone() })
+    }
+
+    /// The same for an application, which tokens of its access keys open as the keys do.
+    pub(crate) async fn access_to_read(&self, caller: &Caller, app_id: &AppId) -> Result<Access<Application>> {
+        if let Caller::Bearer(claims) = caller
+            && let Holder::Application { app_id: own, key_id } = token::holder(claims)?
+        {
+            let found = self.entity_in::<Application>(app_id, State::Active).await?;
+            let entity = found.filter(|_| own == *app_id).ok_or(Error::Key(Application::NOUN))?;
+            let mut keys = entity.value.access_keys.iter();
+            let current = keys.find(|key| key.id == key_id).ok_or(Error::Key(Application::NOUN))?.rights.clone();
+            let rights = intersection::<Application>(claims, app_id, &current);
+            return Ok(Access { entity, rights, id: app_id.clone() });
         }
+        self.access_with_key(caller, app_id).await
+    }
+
+    async fn entity_in<E: Entity>(&self, id: &E::Id, state: State) -> Result<Option<Stored<E>>> {
+        let found = self.entity::<E>(id).await?;
+        Ok(found.filter(|stored| state == State::Any || !stored.value.is_deleted()))
     }
 }
 
-fn user_access(
+fn user_access<E: Entity>(
     claims: &Claims,
     user_id: &UserId,
-    app_id: &AppId,
-    found: Option<Stored<Application>>,
-) -> Result<Access> {
-    let collaborates = found.as_ref().is_some_and(|stored| stored.value.collaborators.contains_key(user_id));
-    if !claims.reaches(app_id) {
-        // Who may list their applications may know which exist for them, and no more than that.
-        let may_know = claims.scope.contains(&Scope::Apps) && !collaborates;
-        let missing = Error::MissingScope(Scope::App(app_id.clone()));
-        return Err(if may_know { Error::no_application(app_id) } else { missing });
+    id: &E::Id,
+    found: Option<Stored<E>>,
+) -> Result<Access<E>> {
+    let scope = E::scope(id);
+    let collaborates = found.as_ref().is_some_and(|stored| stored.value.collaborators().contains_key(user_id));
+    if !claims.scope.contains(&scope) {
+        // Who may list their entities may know which exist for them, and no more than that.
+        let may_know = claims.scope.contains(&scope.general()) && !collaborates;
+        return Err(if may_know { not_found::<E>(id) } else { Error::MissingScope(scope) });
     }
-    let application = found.ok_or_else(|| Error::no_application(app_id))?;
-    let current = application.value.collaborators.get(user_id).cloned().unwrap_or_default();
-    let rights = intersection(claims, app_id, &current);
-    if rights.is_empty() { Err(Error::no_application(app_id)) } else { Ok(Access { application, rights }) }
+    let entity = found.ok_or_else(|| not_found::<E>(id))?;
+    let current = entity.value.collaborators().get(user_id).cloned().unwrap_or_default();
+    let rights = intersection::<E>(claims, id, &current);
+    if rights.is_empty() { Err(not_found::<E>(id)) } else { Ok(Access { entity, rights, id: id.clone() }) }
 }
 
-/// What both the token and the application say.
-fn intersection(claims: &Claims, app_id: &AppId, current: &Rights) -> Rights {
-    current.iter().copied().filter(|right| claims.allows(app_id, *right)).collect()
+/// What both the token and the entity say.
+fn intersection<E: Entity>(claims: &Claims, id: &E::Id, current: &Rights<E::Right>) -> Rights<E::Right> {
+    let claimed = E::claimed(claims, id).filter(|_| claims.scope.contains(&E::scope(id)));
+    current.iter().copied().filter(|right| claimed.is_some_and(|claimed| claimed.contains(right))).collect()
 }

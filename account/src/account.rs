@@ -5,16 +5,21 @@ use std::sync::Arc;
 use store::Store;
 use types::{Clock, Random};
 
-use crate::{Keys, Result, Settings, document::Documents, metrics, password::Passwords, signing::Signer};
+use crate::{
+    Keys, Result, Settings, document::Documents, frequency_plan::FrequencyPlans, metrics, password::Passwords,
+    signing::Signer,
+};
 
 /// The account service; cheap to clone.
 ///
-/// What it does is written beside its nouns: users, applications, EUIs, access keys, collaborators, tokens.
+/// What it does is written beside its nouns: users, applications, gateways, components,
+/// collaborators, keys, OAuth clients, tokens.
 #[derive(Clone)]
 pub struct Account {
     pub(crate) settings: Arc<Settings>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) documents: Documents,
+    pub(crate) frequency_plans: Arc<FrequencyPlans>,
     pub(crate) passwords: Passwords,
     pub(crate) signer: Signer,
     pub(crate) clock: Arc<dyn Clock>,
@@ -37,8 +42,16 @@ impl Account {
         let documents = Documents::new(store);
         let signer = Signer::open(&settings.issuer, &documents, &keys, random.as_ref(), clock.now()).await?;
         let passwords = Passwords::new(settings.password_checks_max, Arc::clone(&random))?;
-        let account =
-            Self { settings: Arc::new(settings), keys: Arc::new(keys), documents, passwords, signer, clock, random };
+        let account = Self {
+            settings: Arc::new(settings),
+            keys: Arc::new(keys),
+            documents,
+            frequency_plans: Arc::new(FrequencyPlans::read()?),
+            passwords,
+            signer,
+            clock,
+            random,
+        };
         account.create_first_clients().await?;
         Ok(account)
     }

@@ -1,33 +1,28 @@
 //! Applications: the document that says everything about one, and creating, changing and listing them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use api::rest::account::NewApplication;
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
-use types::{AppEui, AppId, ApplicationRight, Timestamp, UserId};
+use types::{AccessKey, AppEui, AppId, ApplicationRight, Claims, Scope, Timestamp, UserId};
 
 use crate::{
     Account, Error, Result,
     access::{Caller, Need},
     access_key::{self, AccessKeyRecord},
     audit,
-    document::Stored,
+    entity::{self, Collaborators, Entity, all_rights, not_found},
     eui,
-    user::user_tag,
 };
 
 /// The most characters of a name.
 const NAME_CHARACTERS_MAX: usize = 200;
-/// The most applications that one user collaborates on.
-const APPLICATIONS_MAX: usize = 1000;
-/// How often a change is tried again when others change the same application.
-const TRIES_MAX: usize = 200;
 /// Ids that are paths of the API.
 const RESERVED: [&str; 1] = ["token"];
 
 /// What somebody may do to an application.
-pub(crate) type Rights = BTreeSet<ApplicationRight>;
+pub(crate) type Rights = entity::Rights<ApplicationRight>;
 
 /// An application with everything that belongs to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,77 +35,72 @@ pub(crate) struct Application {
     pub(crate) euis: Vec<AppEui>,
     /// EUIs that are on their way into `euis`.
     pub(crate) claiming: Vec<AppEui>,
-    pub(crate) collaborators: BTreeMap<UserId, Rights>,
+    pub(crate) collaborators: Collaborators<ApplicationRight>,
     /// In the order in which they were added.
     pub(crate) access_keys: Vec<AccessKeyRecord>,
+}
+
+impl Entity for Application {
+    type Id = AppId;
+    type Right = ApplicationRight;
+
+    const NOUN: &'static str = "application";
+    const RIGHTS: &'static [ApplicationRight] = ApplicationRight::ALL;
+    const COLLABORATORS: ApplicationRight = ApplicationRight::Collaborators;
+    const RESTORE: Option<ApplicationRight> = Some(ApplicationRight::Delete);
+
+    /// The handler keeps its own part of an application under the same tag.
+    fn key(id: &str) -> Result<Key> {
+        Ok(Key::new(&Tag::application(id)?, "account")?)
+    }
+
+    fn scope(id: &AppId) -> Scope {
+        Scope::App(id.clone())
+    }
+
+    fn claimed<'a>(claims: &'a Claims, id: &AppId) -> Option<&'a Vec<ApplicationRight>> {
+        claims.apps.get(id)
+    }
+
+    fn is(&self, id: &AppId) -> bool {
+        self.id == *id
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.deleted.is_some()
+    }
+
+    fn collaborators(&self) -> &Collaborators<ApplicationRight> {
+        &self.collaborators
+    }
+
+    fn collaborators_mut(&mut self) -> &mut Collaborators<ApplicationRight> {
+        &mut self.collaborators
+    }
+
+    fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights> {
+        account.find_key(self, key).map(|record| record.rights.clone())
+    }
 }
 
 impl Account {
     /// Creates an application. Its creator may do everything, and it has an EUI and a `default key` at once.
     pub(crate) async fn create_application(&self, creator: &UserId, new: NewApplication) -> Result<Application> {
         check_new(&new)?;
-        self.check_room(creator).await?;
+        self.check_room::<Application>(creator).await?;
         let application = self.first_version(creator, &new).await?;
-        let key = application_key(&new.id)?;
+        let key = Application::key(new.id.as_str())?;
         if !self.documents.create(&key, &application).await? {
-            return self.already_there(creator, &new.id).await;
+            return Err(self.taken::<Application>(creator, &new.id).await?);
         }
         if let Err(error) = self.first_euis(&application, new.euis.is_empty()).await {
             self.take_back(&key).await?;
             return Err(error);
         }
-        self.add_to_index(creator, &new.id).await?;
+        self.add_to_index::<Application>(creator, &new.id).await?;
         audit::event("application created", creator, &new.id);
-        let stored = self.application(&new.id).await?;
-        stored.map(|stored| stored.value).ok_or_else(|| Error::no_application(&new.id))
-    }
-
-    /// The application with this id, deleted or not.
-    pub(crate) async fn application(&self, app_id: &AppId) -> Result<Option<Stored<Application>>> {
-        self.documents.read(&application_key(app_id)?).await
-    }
-
-    /// The applications of a user in the order of their ids, deleted ones included.
-    pub(crate) async fn applications_of(&self, user_id: &UserId) -> Result<Vec<Application>> {
-        let entries = self.documents.keys(&index_prefix(user_id)?, APPLICATIONS_MAX).await?;
-        let ids = entries.iter().filter_map(|key| key.path().rsplit('/').next()?.parse().ok());
-        let keys = ids.map(|app_id: AppId| application_key(&app_id)).collect::<Result<Vec<_>>>()?;
-        let found: Vec<Option<Stored<Application>>> = self.documents.read_all(&keys).await?;
-        // The index only says where to look; the application says who collaborates on it.
-        let own = found.into_iter().flatten().filter(|stored| stored.value.collaborators.contains_key(user_id));
-        Ok(own.map(|stored| stored.value).collect())
-    }
-
-    /// Changes an application for a caller who can do what it needs, at the moment of the change.
-    pub(crate) async fn change_as<T>(
-        &self,
-        caller: &Caller,
-        app_id: &AppId,
-        need: Need,
-        change: impl Fn(&mut Application, &Rights) -> Result<T>,
-    ) -> Result<T> {
-        for _ in 0..TRIES_MAX {
-            let mut access = self.access(caller, app_id, need.state()).await?;
-            access.require(need.right())?;
-            let answer = change(&mut access.application.value, &access.rights)?;
-            if self.documents.replace(&access.application).await? {
-                return Ok(answer);
-            }
-        }
-        Err(Error::Contended { what: "application" })
-    }
-
-    /// Changes an application on behalf of nobody in particular: to finish what was begun.
-    pub(crate) async fn change<T>(&self, app_id: &AppId, change: impl Fn(&mut Application) -> Result<T>) -> Result<T> {
-        for _ in 0..TRIES_MAX {
-            let found = self.application(app_id).await?;
-            let mut stored = found.ok_or_else(|| Error::no_application(app_id))?;
-            let answer = change(&mut stored.value)?;
-            if self.documents.replace(&stored).await? {
-                return Ok(answer);
-            }
-        }
-        Err(Error::Contended { what: "application" })
+        let stored = self.entity(&new.id).await?;
+        stored.map(|stored| stored.value).ok_or_else(|| not_found::<Application>(&new.id))
     }
 
     /// Gives an application another name.
@@ -141,38 +131,14 @@ impl Account {
             application.deleted = None;
             Ok(())
         };
-        self.change_as(caller, app_id, Need::Restore, restore).await?;
+        self.change_as(caller, app_id, Need::EvenDeleted(ApplicationRight::Delete), restore).await?;
         audit::event("application restored", caller, app_id);
         Ok(())
     }
 
-    /// Lists an application among those of a user.
-    pub(crate) async fn add_to_index(&self, user_id: &UserId, app_id: &AppId) -> Result<()> {
-        self.documents.put(&index_key(user_id, app_id)?, &()).await
-    }
-
-    /// Lists it there if it is missing: whoever wrote the application may have been stopped before the index.
-    pub(crate) async fn repair_index(&self, user_id: &UserId, app_id: &AppId) -> Result<()> {
-        self.documents.create(&index_key(user_id, app_id)?, &()).await.map(drop)
-    }
-
-    /// What lists an application among those of a user, if anything does.
-    pub(crate) async fn index_entry(&self, user_id: &UserId, app_id: &AppId) -> Result<Option<Stored<()>>> {
-        self.documents.read(&index_key(user_id, app_id)?).await
-    }
-
-    async fn check_room(&self, user_id: &UserId) -> Result<()> {
-        let count = self.documents.keys(&index_prefix(user_id)?, APPLICATIONS_MAX).await?.len();
-        if count < APPLICATIONS_MAX {
-            Ok(())
-        } else {
-            Err(Error::Full { what: "application", count_max: APPLICATIONS_MAX })
-        }
-    }
-
     /// The application as it is first written: complete but for its EUIs, which it is claiming.
     async fn first_version(&self, creator: &UserId, new: &NewApplication) -> Result<Application> {
-        let all: Rights = ApplicationRight::ALL.iter().copied().collect();
+        let all = all_rights::<Application>();
         let mut application = Application {
             id: new.id.clone(),
             name: new.name.clone(),
@@ -217,15 +183,6 @@ impl Account {
             None => Ok(()),
         }
     }
-
-    /// The answer for an id that is taken. It may be the creator's own second try after a crash.
-    async fn already_there(&self, creator: &UserId, app_id: &AppId) -> Result<Application> {
-        let found = self.application(app_id).await?;
-        if found.is_some_and(|stored| stored.value.collaborators.contains_key(creator)) {
-            self.repair_index(creator, app_id).await?;
-        }
-        Err(Error::Taken { what: "application", id: app_id.to_string() })
-    }
 }
 
 fn check_new(new: &NewApplication) -> Result<()> {
@@ -244,18 +201,4 @@ fn check_name(name: &str) -> Result<()> {
     } else {
         Err(Error::Invalid { what: "name", must: "must have at most 200 characters and no control characters" })
     }
-}
-
-/// Where an application is.
-pub(crate) fn application_key(app_id: &AppId) -> Result<Key> {
-    // The handler keeps its own part of an application under the same tag.
-    Ok(Key::new(&Tag::application(app_id.as_str())?, "account")?)
-}
-
-fn index_prefix(user_id: &UserId) -> Result<Key> {
-    Ok(Key::new(&user_tag(user_id)?, "application/")?)
-}
-
-fn index_key(user_id: &UserId, app_id: &AppId) -> Result<Key> {
-    Ok(Key::new(&user_tag(user_id)?, &format!("application/{app_id}"))?)
 }

@@ -1,100 +1,114 @@
-//! Collaborators: who may do what to an application, and who may change that.
+//! Collaborators: who may do what to an entity, and who may change that.
 
 use api::rest::account::Collaborator;
-use types::{AppId, ApplicationRight, Username};
+use types::{UserId, Username};
 
 use crate::{
     Account, Error, Result,
     access::{Caller, Need, State},
     access_key::check_rights,
-    application::{Application, Rights},
     audit,
+    entity::{Entity, Rights},
     user::UserRecord,
 };
 
-/// The most collaborators of one application.
+/// The most collaborators of one entity.
 const COLLABORATORS_MAX: usize = 100;
 
 impl Account {
-    /// The collaborators of an application in the order of their names.
-    pub(crate) async fn collaborators(&self, application: &Application) -> Result<Vec<Collaborator>> {
-        let users = self.users(application.collaborators.keys()).await?;
-        let mut all: Vec<_> = users.into_iter().filter_map(|user| collaborator(application, user)).collect();
+    /// The collaborators of an entity in the order of their names.
+    pub(crate) async fn collaborators<E: Entity>(&self, entity: &E) -> Result<Vec<Collaborator<E::Right>>> {
+        let users = self.users(entity.collaborators().keys()).await?;
+        let mut all: Vec<_> = users.into_iter().filter_map(|user| collaborator(entity, user)).collect();
         all.sort_by(|one, other| one.username.cmp(&other.username));
         Ok(all)
     }
 
-    /// One collaborator of an application.
-    pub(crate) async fn collaborator(&self, application: &Application, username: &Username) -> Result<Collaborator> {
+    /// One collaborator of an entity.
+    pub(crate) async fn collaborator<E: Entity>(
+        &self,
+        entity: &E,
+        username: &Username,
+    ) -> Result<Collaborator<E::Right>> {
         let user = self.user_named(username).await?;
-        user.and_then(|user| collaborator(application, user)).ok_or_else(|| no_collaborator(username))
+        user.and_then(|user| collaborator(entity, user)).ok_or_else(|| no_collaborator(username))
     }
 
-    /// Gives a user exactly these rights to an application.
+    /// Gives a user exactly these rights to an entity.
     ///
     /// Nobody can give what they do not have themselves; rights that the user already has may stay.
-    pub(crate) async fn set_collaborator(
+    pub(crate) async fn set_collaborator<E: Entity>(
         &self,
         caller: &Caller,
-        app_id: &AppId,
+        id: &E::Id,
         username: &Username,
-        rights: &[ApplicationRight],
+        rights: &[E::Right],
     ) -> Result<()> {
         check_rights(rights)?;
         // Asked first, so that only those who may add collaborators learn which users exist.
-        self.access(caller, app_id, State::Active).await?.require(ApplicationRight::Collaborators)?;
-        let user = self.user_named(username).await?;
-        let user_id = user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })?.id;
-        let wanted: Rights = rights.iter().copied().collect();
-        let set = |application: &mut Application, own: &Rights| {
-            let before = application.collaborators.insert(user_id.clone(), wanted.clone()).unwrap_or_default();
+        self.access::<E>(caller, id, State::Active).await?.require(E::COLLABORATORS)?;
+        let user_id = self.user_id_of(username).await?;
+        let wanted: Rights<E::Right> = rights.iter().copied().collect();
+        let set = |entity: &mut E, own: &Rights<E::Right>| {
+            let before = entity.collaborators_mut().insert(user_id.clone(), wanted.clone()).unwrap_or_default();
             if let Some(right) = wanted.iter().find(|right| !own.contains(right) && !before.contains(right)) {
-                return Err(Error::Escalation(*right));
+                return Err(Error::Escalation((*right).into()));
             }
-            check_whole(application)
+            check_whole(entity)
         };
-        self.change_as(caller, app_id, Need::Right(ApplicationRight::Collaborators), set).await?;
-        self.add_to_index(&user_id, app_id).await?;
-        audit::event("collaborator set", caller, &format_args!("{app_id}/{username}"));
+        self.change_as(caller, id, Need::Right(E::COLLABORATORS), set).await?;
+        self.add_to_index::<E>(&user_id, id).await?;
+        audit::event("collaborator set", caller, &format_args!("{} {id}/{username}", E::NOUN));
         Ok(())
     }
 
-    /// Takes all rights to an application from a user.
-    pub(crate) async fn remove_collaborator(&self, caller: &Caller, app_id: &AppId, username: &Username) -> Result<()> {
+    /// The id of a user who is to be given something.
+    pub(crate) async fn user_id_of(&self, username: &Username) -> Result<UserId> {
+        let user = self.user_named(username).await?;
+        Ok(user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })?.id)
+    }
+
+    /// Takes all rights to an entity from a user.
+    pub(crate) async fn remove_collaborator<E: Entity>(
+        &self,
+        caller: &Caller,
+        id: &E::Id,
+        username: &Username,
+    ) -> Result<()> {
         let user_id = self.user_named(username).await?.map(|user| user.id);
         // Read before: if the user is added again in between, the entry that lists it for them is another one.
         let entry = match &user_id {
-            Some(user_id) => self.index_entry(user_id, app_id).await?,
+            Some(user_id) => self.index_entry::<E>(user_id, id).await?,
             None => None,
         };
-        let remove = |application: &mut Application, _: &Rights| {
-            let removed = user_id.as_ref().and_then(|user_id| application.collaborators.remove(user_id));
+        let remove = |entity: &mut E, _: &Rights<E::Right>| {
+            let removed = user_id.as_ref().and_then(|user_id| entity.collaborators_mut().remove(user_id));
             removed.ok_or_else(|| no_collaborator(username))?;
-            check_whole(application)
+            check_whole(entity)
         };
-        self.change_as(caller, app_id, Need::Right(ApplicationRight::Collaborators), remove).await?;
+        self.change_as(caller, id, Need::Right(E::COLLABORATORS), remove).await?;
         if let Some(entry) = entry {
             self.documents.delete(&entry).await?;
         }
-        audit::event("collaborator removed", caller, &format_args!("{app_id}/{username}"));
+        audit::event("collaborator removed", caller, &format_args!("{} {id}/{username}", E::NOUN));
         Ok(())
     }
 }
 
-fn collaborator(application: &Application, user: UserRecord) -> Option<Collaborator> {
-    let rights = application.collaborators.get(&user.id)?.iter().copied().collect();
+fn collaborator<E: Entity>(entity: &E, user: UserRecord) -> Option<Collaborator<E::Right>> {
+    let rights = entity.collaborators().get(&user.id)?.iter().copied().collect();
     Some(Collaborator { username: user.username, email: user.email.into(), rights })
 }
 
-/// Refuses to leave an application to people who cannot add anybody.
-fn check_whole(application: &Application) -> Result<()> {
-    if application.collaborators.len() > COLLABORATORS_MAX {
+/// Refuses to leave an entity to people who cannot add anybody.
+pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
+    if entity.collaborators().len() > COLLABORATORS_MAX {
         return Err(Error::Full { what: "collaborator", count_max: COLLABORATORS_MAX });
     }
-    let mut all = application.collaborators.values();
-    match all.any(|rights| rights.contains(&ApplicationRight::Collaborators)) {
+    let mut all = entity.collaborators().values();
+    match all.any(|rights| rights.contains(&E::COLLABORATORS)) {
         true => Ok(()),
-        false => Err(Error::LastCollaborator),
+        false => Err(Error::LastCollaborator(E::COLLABORATORS.into())),
     }
 }
 

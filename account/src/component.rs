@@ -1,29 +1,129 @@
 //! Components of the network: handlers, routers and brokers, which prove themselves with tokens of their own.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
-use types::{ComponentId, Secret, ServiceName, Timestamp};
+use types::{AccessKey, Claims, ComponentId, ComponentRight, Scope, Secret, ServiceName, Timestamp, UserId};
 
-use crate::{Account, Result, audit};
+use crate::{
+    Account, Error, Result,
+    access::{Caller, Need},
+    audit,
+    entity::{self, Collaborators, Entity, all_rights},
+};
 
-/// A component, as kept under its service and id.
-#[derive(Debug, Serialize, Deserialize)]
-struct ComponentRecord {
-    service: ServiceName,
-    id: ComponentId,
-    created: Timestamp,
+/// What somebody may do to a component.
+pub(crate) type Rights = entity::Rights<ComponentRight>;
+
+/// A component. The operator's own have no collaborators.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Component {
+    pub(crate) service: ServiceName,
+    pub(crate) id: ComponentId,
+    pub(crate) created: Timestamp,
+    #[serde(default)]
+    pub(crate) deleted: Option<Timestamp>,
+    #[serde(default)]
+    pub(crate) collaborators: Collaborators<ComponentRight>,
+}
+
+/// What paths name a component by. Ids are unique over all services, so tokens need not name the service.
+#[derive(Clone, Debug)]
+pub(crate) struct ServiceAndId {
+    pub(crate) service: ServiceName,
+    pub(crate) id: ComponentId,
+}
+
+impl fmt::Display for ServiceAndId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.id.fmt(out)
+    }
+}
+
+impl Entity for Component {
+    type Id = ServiceAndId;
+    type Right = ComponentRight;
+
+    const NOUN: &'static str = "component";
+    const RIGHTS: &'static [ComponentRight] = ComponentRight::ALL;
+    const COLLABORATORS: ComponentRight = ComponentRight::Collaborators;
+    const RESTORE: Option<ComponentRight> = None;
+
+    fn key(id: &str) -> Result<Key> {
+        Ok(Key::new(&Tag::named("c", id)?, "component")?)
+    }
+
+    fn scope(id: &ServiceAndId) -> Scope {
+        Scope::Component(id.id.clone())
+    }
+
+    fn claimed<'a>(claims: &'a Claims, id: &ServiceAndId) -> Option<&'a Vec<ComponentRight>> {
+        claims.components.get(&id.id)
+    }
+
+    fn is(&self, id: &ServiceAndId) -> bool {
+        self.service == id.service && self.id == id.id
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.deleted.is_some()
+    }
+
+    fn collaborators(&self) -> &Collaborators<ComponentRight> {
+        &self.collaborators
+    }
+
+    fn collaborators_mut(&mut self) -> &mut Collaborators<ComponentRight> {
+        &mut self.collaborators
+    }
+
+    fn rights_of_key(&self, _: &Account, _: &AccessKey) -> Option<Rights> {
+        None
+    }
 }
 
 impl Account {
+    /// Creates a component. Its creator may do everything.
+    pub(crate) async fn create_component(&self, creator: &UserId, id: &ServiceAndId) -> Result<Component> {
+        let collaborators = Collaborators::from([(creator.clone(), all_rights::<Component>())]);
+        let component = self.new_component(id, collaborators);
+        self.create_entity(creator, id, &component).await?;
+        audit::event("component created", creator, &format_args!("{} {id}", id.service));
+        Ok(component)
+    }
+
+    /// Deletes a component; its id stays taken, and it gets no more tokens.
+    pub(crate) async fn delete_component(&self, caller: &Caller, id: &ServiceAndId) -> Result<()> {
+        let now = self.clock.now();
+        let delete = |component: &mut Component, _: &Rights| {
+            component.deleted = Some(now);
+            Ok(())
+        };
+        self.change_as(caller, id, Need::Right(ComponentRight::Delete), delete).await?;
+        audit::event("component deleted", caller, &format_args!("{} {id}", id.service));
+        Ok(())
+    }
+
     /// A token for a component of the operator's own, which is registered when it is new.
     ///
-    /// It lives 93 days. Whoever can call this can do anything here anyway: it is not part of any interface.
+    /// It lives 93 days. Whoever can call this can do anything here anyway: it is not part of any interface. An id
+    /// that a user has, or that another service has, is refused.
     pub async fn component_token(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
-        let key = Key::new(&Tag::named("c", &format!("{service}:{id}"))?, "component")?;
-        let record = ComponentRecord { service, id: id.clone(), created: self.clock.now() };
-        if self.documents.create(&key, &record).await? {
-            audit::event("component registered", &service, id);
+        let id = ServiceAndId { service, id: id.clone() };
+        let key = Component::key(id.id.as_str())?;
+        if self.documents.create(&key, &self.new_component(&id, Collaborators::new())).await? {
+            audit::event("component registered", &service, &id);
         }
-        self.sign_component(service, id)
+        let found = self.entity::<Component>(&id).await?;
+        match found.filter(|stored| stored.value.collaborators.is_empty()) {
+            Some(_) => self.sign_component(service, &id.id),
+            None => Err(Error::Taken { what: Component::NOUN, id: id.to_string() }),
+        }
+    }
+
+    fn new_component(&self, id: &ServiceAndId, collaborators: Collaborators<ComponentRight>) -> Component {
+        let ServiceAndId { service, id } = id.clone();
+        Component { service, id, created: self.clock.now(), deleted: None, collaborators }
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope, Secret};
 
-use crate::{Error, Result, eui::EuiBlock};
+use crate::{Error, Result, eui::EuiBlock, gateway::RouterSettings, public_url::PublicUrl};
 
 /// The settings of the account service.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -14,11 +14,18 @@ use crate::{Error, Result, eui::EuiBlock};
 pub struct Settings {
     /// The id that tokens and access keys name as their issuer; changing it makes all of them worthless.
     pub issuer: String,
+    /// Where people reach the service, such as `https://account.example.com`; the address it listens on unless set.
+    ///
+    /// Links in mails, redirects and metadata begin with it, and with https the session cookie is sent over TLS only.
+    #[schemars(with = "Option<String>")]
+    pub public_url: Option<PublicUrl>,
     /// The block from which applications are given EUIs: the first EUI of it and how many bits are fixed.
     ///
     /// The default is locally administered. Set it to the block that the IEEE assigned to you if you have one.
     #[schemars(with = "String")]
     pub eui_block: EuiBlock,
+    /// The routers that gateways are told of; the first is for those that name none.
+    pub routers: Vec<RouterSettings>,
     /// Whether clients of the first party may log in with a user's name and password.
     pub password_grant: bool,
     /// How many passwords are checked at once; each takes 19 MiB. Zero is one for each core.
@@ -73,7 +80,9 @@ impl Default for Settings {
         };
         Self {
             issuer: "airlock-account".to_owned(),
+            public_url: None,
             eui_block: EuiBlock::default(),
+            routers: Vec::new(),
             password_grant: true,
             password_checks_max: 0,
             clients: [client("airlock", None), client("ttnctl", Some("ttnctl"))].into_iter().flatten().collect(),

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use types::{AppEui, AppId, ApplicationRight, IdError, Kind, Kinded, Scope, ScopeError, UnknownRight};
+use types::{AppEui, GatewayId, IdError, Kind, Kinded, Scope, ScopeError, UnknownRight, UnknownService};
 
 use crate::oauth::Refusal;
 
@@ -29,6 +29,9 @@ pub enum Error {
     /// A scope is none.
     #[error(transparent)]
     Scope(#[from] ScopeError),
+    /// A sort of component is none.
+    #[error(transparent)]
+    Service(#[from] UnknownService),
     /// The body cannot be read.
     #[error("body not valid: {0}")]
     Body(String),
@@ -44,23 +47,25 @@ pub enum Error {
     /// There is no valid credential.
     #[error(transparent)]
     Credential(#[from] server::auth::AuthError),
-    /// The access key opens nothing here; an unknown application and a wrong key look alike.
-    #[error("access key not valid for this application: it may be mistyped, deleted, or of another application")]
-    Key,
+    /// The key opens nothing here; an unknown thing and a wrong key look alike.
+    #[error("access key not valid for this {0}: it may be mistyped, deleted, or of another {0}")]
+    Key(&'static str),
     /// The token does not cover this.
     #[error("token lacks the scope `{0}`: exchange it at /users/restrict-token, or log in with that scope")]
     MissingScope(Scope),
     /// The caller lacks a right.
-    #[error("missing right `{right}` on application `{app_id}`: ask one of its collaborators")]
+    #[error("missing right `{right}` on {what} `{id}`: ask one of its collaborators")]
     MissingRight {
-        /// The application.
-        app_id: AppId,
+        /// What sort of thing it is.
+        what: &'static str,
+        /// Its id.
+        id: String,
         /// What is missing.
-        right: ApplicationRight,
+        right: &'static str,
     },
     /// The caller wants to hand out what they do not have.
     #[error("right `{0}` cannot be granted by somebody who does not have it")]
-    Escalation(ApplicationRight),
+    Escalation(&'static str),
     /// Only people may do this.
     #[error("a {0} cannot do this: log in and send a user's token")]
     NotUser(&'static str),
@@ -74,8 +79,11 @@ pub enum Error {
     #[error("no rights to `{0}`, or it does not exist")]
     NoRights(Scope),
     /// It would leave nobody who can add collaborators.
-    #[error("the last collaborator with the right `collaborators` must keep it: give it to somebody else first")]
-    LastCollaborator,
+    #[error("the last collaborator with the right `{0}` must keep it: give it to somebody else first")]
+    LastCollaborator(&'static str),
+    /// Only the owner may do this.
+    #[error("only its owner can give gateway `{0}` to somebody else")]
+    NotOwner(GatewayId),
     /// There is none, or none that the caller may see.
     #[error("{what} `{id}` not found")]
     NotFound {
@@ -152,6 +160,9 @@ pub enum Error {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// The frequency plans that this program was built with are not as they must be.
+    #[error("cannot read the frequency plans that this program was built with")]
+    FrequencyPlans(#[source] serde_json::Error),
     /// Cryptography failed where it should not.
     #[error("cannot {0}")]
     Crypto(&'static str),
@@ -161,11 +172,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// No such application, or none that the caller may see.
-    pub(crate) fn no_application(app_id: &AppId) -> Self {
-        Self::NotFound { what: "application", id: app_id.to_string() }
-    }
-
     /// A refused token request.
     pub(crate) fn oauth(refusal: Refusal, reason: impl Into<String>) -> Self {
         Self::OAuth { refusal, reason: reason.into() }
@@ -181,21 +187,25 @@ impl From<Infallible> for Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Invalid { .. } | Self::Id(_) | Self::Right(_) | Self::Scope(_) => Kind::Invalid,
+            Self::Invalid { .. } | Self::Id(_) | Self::Right(_) | Self::Scope(_) | Self::Service(_) => Kind::Invalid,
             Self::Body(_) | Self::ContentType(_) | Self::Setting { .. } => Kind::Invalid,
             Self::BodySize { .. } => Kind::TooLarge,
             Self::Credential(error) => error.kind(),
-            Self::Key => Kind::Unauthenticated,
+            Self::Key(_) => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
             Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable | Self::NoRights(_) => Kind::Denied,
-            Self::LastCollaborator | Self::Full { .. } | Self::BlockFull => Kind::Denied,
+            Self::NotOwner(_) | Self::LastCollaborator(_) | Self::Full { .. } | Self::BlockFull => Kind::Denied,
             Self::NotFound { .. } => Kind::NotFound,
             Self::Taken { .. } | Self::EuiTaken(_) => Kind::AlreadyExists,
             Self::Contended { .. } => Kind::Conflict,
             Self::Busy => Kind::Exhausted,
             Self::OAuth { refusal: Refusal::Client, .. } => Kind::Unauthenticated,
             Self::OAuth { .. } => Kind::Invalid,
-            Self::KeyFile { .. } | Self::Sealed(_) | Self::Record { .. } | Self::Crypto(_) => Kind::Internal,
+            Self::KeyFile { .. }
+            | Self::Sealed(_)
+            | Self::Record { .. }
+            | Self::Crypto(_)
+            | Self::FrequencyPlans(_) => Kind::Internal,
             Self::Store(error) => match error.kind() {
                 store::Kind::Unavailable | store::Kind::Exhausted => Kind::Unavailable,
                 _ => Kind::Internal,

@@ -3,11 +3,17 @@
 //! What real clients of v2 call without the prefix, they find at the root too.
 
 mod access_keys;
+mod address;
 mod applications;
 mod body;
 mod caller;
+mod clients;
 mod collaborators;
+mod components;
 mod euis;
+mod frequency_plans;
+mod gateways;
+mod path;
 mod reply;
 mod tokens;
 mod users;
@@ -17,19 +23,22 @@ use axum::{
     routing::{get, post, put},
 };
 
-use crate::Account;
+use self::path::Located;
+use crate::{Account, application::Application, component::Component, gateway::Gateway};
 
 impl Account {
     /// The whole HTTP API.
     pub fn router(&self) -> Router {
-        let applications = applications();
+        let entities = Router::new().merge(applications()).merge(gateways()).merge(components());
         let api = Router::new()
             .route("/users", post(users::register))
             .route("/users/me", get(users::me))
-            .merge(applications.clone());
+            .merge(clients())
+            .merge(frequency_plans())
+            .merge(entities.clone());
         Router::new()
             .nest("/api/v2", api)
-            .merge(applications)
+            .merge(entities)
             .route("/users/token", post(tokens::token))
             .route("/users/restrict-token", post(tokens::restrict))
             .route("/key", get(tokens::key))
@@ -51,11 +60,46 @@ fn applications() -> Router<Account> {
         .route("/applications/{app_id}/token", post(tokens::exchange_for))
         .route("/applications/{app_id}/euis", get(euis::list).post(euis::create))
         .route("/applications/{app_id}/euis/{eui}", put(euis::add).delete(euis::delete))
-        .route("/applications/{app_id}/collaborators", get(collaborators::list))
-        .route(
-            "/applications/{app_id}/collaborators/{username}",
-            get(collaborators::get).put(collaborators::set).delete(collaborators::delete),
-        )
         .route("/applications/{app_id}/access-keys", get(access_keys::list).post(access_keys::create))
         .route("/applications/{app_id}/access-keys/{name}", get(access_keys::get).delete(access_keys::delete))
+        .merge(collaborators::<Application>("/applications/{app_id}"))
+}
+
+fn gateways() -> Router<Account> {
+    Router::new()
+        .route("/gateways", get(gateways::list).post(gateways::create))
+        .route("/gateways/{gw_id}", get(gateways::get).patch(gateways::update).delete(gateways::delete))
+        .route("/gateways/{gw_id}/token", get(gateways::token))
+        .route("/gateways/{gw_id}/rights", get(collaborators::rights::<Gateway>))
+        .merge(collaborators::<Gateway>("/gateways/{gw_id}"))
+}
+
+fn components() -> Router<Account> {
+    Router::new()
+        .route("/components", get(components::list))
+        .route("/components/{services}", post(components::create))
+        .route("/components/{services}/{id}", get(components::get).delete(components::delete))
+        .route("/components/{services}/{id}/token", get(components::token))
+        .route("/components/{services}/{id}/rights", get(collaborators::rights::<Component>))
+        .merge(collaborators::<Component>("/components/{services}/{id}"))
+}
+
+/// The collaborators of the entities at a path.
+fn collaborators<E: Located + 'static>(path: &str) -> Router<Account> {
+    Router::new().route(&format!("{path}/collaborators"), get(collaborators::list::<E>)).route(
+        &format!("{path}/collaborators/{{username}}"),
+        get(collaborators::get::<E>).put(collaborators::set::<E>).delete(collaborators::delete::<E>),
+    )
+}
+
+fn frequency_plans() -> Router<Account> {
+    Router::new()
+        .route("/frequency-plans", get(frequency_plans::list))
+        .route("/frequency-plans/{plan_id}", get(frequency_plans::get))
+}
+
+fn clients() -> Router<Account> {
+    Router::new()
+        .route("/clients", get(clients::list).post(clients::create))
+        .route("/clients/{name}", get(clients::get).patch(clients::update).delete(clients::delete))
 }

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use types::{
-    AccessKey, AppId, ApplicationRight, Claims, ClientId, ComponentId, Scope, Secret, ServiceName, Timestamp, UserId,
-};
+use types::{AccessKey, AppId, Claims, ClientId, ComponentId, Scope, Secret, ServiceName, Timestamp, UserId};
 
-use crate::{Account, Error, Result, access::Caller, audit, user::UserRecord};
+use crate::{
+    Account, Error, Result, access::Caller, application::Application, audit, component::Component, entity::Entity,
+    gateway::Gateway, user::UserRecord,
+};
 
 /// How long users' tokens and those of access keys live, in seconds.
 pub(crate) const TOKEN_SECONDS: u64 = 3600;
-/// How long components' tokens live, in seconds: 93 days.
-const COMPONENT_SECONDS: u64 = 93 * 24 * 3600;
+/// How long tokens of gateways and components live, in seconds: 93 days.
+pub(crate) const MACHINE_SECONDS: u64 = 93 * 24 * 3600;
 /// How far `iat` lies back, because clients of v2 refuse tokens from the future without any leeway.
 const BACKDATED_SECONDS: u64 = 60;
 /// The most applications, gateways and components that one token names.
@@ -20,6 +21,8 @@ const ENTITIES_MAX: usize = 10;
 const USER: &str = "user";
 /// The `type` of a token that an access key was exchanged for.
 const APPLICATION: &str = "application";
+/// The `type` of a gateway's own token.
+const GATEWAY: &str = "gateway";
 
 /// Whose token it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) enum Holder {
     User(UserId),
     /// That of whoever had an access key of an application.
     Application { app_id: AppId, key_id: String },
+    /// A gateway's.
+    Gateway,
     /// A component's.
     Component,
 }
@@ -41,6 +46,7 @@ pub(crate) fn holder(claims: &Claims) -> Result<Holder> {
             let key_id = claims.jti.as_deref().and_then(|jti| jti.split_once('-')).ok_or_else(strange)?.0;
             Ok(Holder::Application { app_id: claims.sub.parse()?, key_id: key_id.to_owned() })
         }
+        GATEWAY => Ok(Holder::Gateway),
         kind if kind.parse::<ServiceName>().is_ok() => Ok(Holder::Component),
         _ => Err(strange()),
     }
@@ -60,13 +66,11 @@ impl Account {
 
     /// A token with other entities, for the bearer of one that may be exchanged; it ends when that one ends.
     pub(crate) async fn restrict_token(&self, caller: &Caller, scope: &[Scope]) -> Result<Secret> {
-        let user_id = caller.user()?;
-        let Caller::Bearer(old) = caller else { return Err(Error::NotUser("access key")) };
+        let (user_id, old) = caller.user_and_claims()?;
         if !old.interchangeable {
             return Err(Error::NotInterchangeable);
         }
-        let covered = |asked: &Scope| old.scope.iter().any(|held| held.general() == asked.general());
-        if let Some(missing) = scope.iter().find(|asked| !covered(asked)) {
+        if let Some(missing) = scope.iter().find(|asked| !covers(old, asked)) {
             return Err(Error::MissingScope(missing.general()));
         }
         let user = self.user(&user_id).await?;
@@ -75,14 +79,16 @@ impl Account {
         claims.exp = old.exp;
         claims.client.clone_from(&old.client);
         self.grant(&mut claims, &user, scope).await?;
+        limit(&mut claims, old);
         self.signer.sign(&claims)
     }
 
     /// A token with the rights of an access key.
     pub(crate) async fn exchange_key(&self, app_id: &AppId, key: &AccessKey) -> Result<Secret> {
-        let found = self.application(app_id).await?.filter(|stored| stored.value.deleted.is_none());
-        let application = found.ok_or(Error::Key)?.value;
-        let record = self.find_key(&application, key).ok_or(Error::Key)?;
+        let refused = || Error::Key(Application::NOUN);
+        let found = self.entity::<Application>(app_id).await?.filter(|stored| stored.value.deleted.is_none());
+        let application = found.ok_or_else(refused)?.value;
+        let record = self.find_key(&application, key).ok_or_else(refused)?;
         let mut claims = self.claims(APPLICATION, app_id.as_str(), TOKEN_SECONDS);
         claims.scope = vec![Scope::App(app_id.clone())];
         claims.apps = BTreeMap::from([(app_id.clone(), record.rights.iter().copied().collect())]);
@@ -91,20 +97,39 @@ impl Account {
         self.signer.sign(&claims)
     }
 
+    /// Signs the token of a gateway.
+    pub(crate) fn sign_gateway(&self, gateway: &Gateway) -> Result<Secret> {
+        let mut claims = self.claims(GATEWAY, gateway.id.as_str(), MACHINE_SECONDS);
+        claims.location_public = Some(gateway.location_public);
+        claims.status_public = Some(gateway.status_public);
+        self.signer.sign(&claims)
+    }
+
     /// Signs the token of a component.
     pub(crate) fn sign_component(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
         audit::event("component token issued", &service, id);
-        self.signer.sign(&self.claims(service.as_str(), id.as_str(), COMPONENT_SECONDS))
+        self.signer.sign(&self.claims(service.as_str(), id.as_str(), MACHINE_SECONDS))
     }
 
     /// Puts scopes and what comes with them into a user's token.
     async fn grant(&self, claims: &mut Claims, user: &UserRecord, scope: &[Scope]) -> Result<()> {
         let scope = distinct(scope)?;
-        for entity in scope.iter().filter(|scope| **scope != scope.general()) {
-            // Users have no gateways and components yet, so nobody has rights to one.
-            let Scope::App(app_id) = entity else { return Err(Error::NoRights(entity.clone())) };
-            let rights = self.rights_of(&user.id, app_id).await?;
-            claims.apps.insert(app_id.clone(), rights.ok_or_else(|| Error::NoRights(entity.clone()))?);
+        for scope in &scope {
+            match scope {
+                Scope::App(id) => {
+                    let rights = self.granted::<Application>(&user.id, id.as_str(), scope).await?;
+                    claims.apps.insert(id.clone(), rights);
+                }
+                Scope::Gateway(id) => {
+                    let rights = self.granted::<Gateway>(&user.id, id.as_str(), scope).await?;
+                    claims.gateways.insert(id.clone(), rights);
+                }
+                Scope::Component(id) => {
+                    let rights = self.granted::<Component>(&user.id, id.as_str(), scope).await?;
+                    claims.components.insert(id.clone(), rights);
+                }
+                Scope::Profile | Scope::Apps | Scope::Gateways | Scope::Components | Scope::Clients => {}
+            }
         }
         if scope.contains(&Scope::Profile) {
             claims.username = Some(user.username.to_string());
@@ -117,14 +142,11 @@ impl Account {
         Ok(())
     }
 
-    /// What a user may do to an application; a deleted one can only be restored.
-    async fn rights_of(&self, user_id: &UserId, app_id: &AppId) -> Result<Option<Vec<ApplicationRight>>> {
-        let Some(mut found) = self.application(app_id).await? else { return Ok(None) };
-        let mut rights = found.value.collaborators.remove(user_id).unwrap_or_default();
-        if found.value.deleted.is_some() {
-            rights.retain(|right| *right == ApplicationRight::Delete);
-        }
-        Ok((!rights.is_empty()).then(|| rights.into_iter().collect()))
+    /// What a user may do to the entity that a scope names.
+    async fn granted<E: Entity>(&self, user_id: &UserId, id: &str, scope: &Scope) -> Result<Vec<E::Right>> {
+        let found = self.documents.read::<E>(&E::key(id)?).await?;
+        let rights = found.map(|stored| stored.value.rights_of(user_id)).unwrap_or_default();
+        if rights.is_empty() { Err(Error::NoRights(scope.clone())) } else { Ok(rights.into_iter().collect()) }
     }
 
     fn claims(&self, kind: &str, sub: &str, seconds: u64) -> Claims {
@@ -147,8 +169,32 @@ impl Account {
             created: None,
             name: None,
             valid: None,
+            location_public: None,
+            status_public: None,
         }
     }
+}
+
+/// Whether a token may be exchanged for one with this scope: a single thing needs any scope of its sort.
+fn covers(old: &Claims, asked: &Scope) -> bool {
+    match *asked == asked.general() {
+        true => old.scope.contains(asked),
+        false => old.scope.iter().any(|held| held.general() == asked.general()),
+    }
+}
+
+/// Takes away what the old token did not say of the entities that it named.
+fn limit(new: &mut Claims, old: &Claims) {
+    fn narrow<K: Ord, R: PartialEq>(new: &mut BTreeMap<K, Vec<R>>, old: &BTreeMap<K, Vec<R>>) {
+        for (id, rights) in new {
+            if let Some(held) = old.get(id) {
+                rights.retain(|right| held.contains(right));
+            }
+        }
+    }
+    narrow(&mut new.apps, &old.apps);
+    narrow(&mut new.gateways, &old.gateways);
+    narrow(&mut new.components, &old.components);
 }
 
 /// The scopes in the order asked for, each once; refuses none at all, and more entities than fit.

@@ -70,7 +70,7 @@ impl Account {
     pub(crate) async fn draw_eui(&self, app_id: &AppId) -> Result<AppEui> {
         for _ in 0..DRAWS_MAX {
             let eui = self.free_eui().await?;
-            self.change(app_id, |application| begin(application, eui)).await?;
+            self.change(app_id, |application: &mut Application| begin(application, eui)).await?;
             match self.finish_claim(app_id, eui).await {
                 Ok(()) => return Ok(eui),
                 Err(Error::EuiTaken(_)) => {}
@@ -156,7 +156,7 @@ impl Account {
 
     /// Whether the application that a claim names knows about it.
     async fn is_live(&self, claim: &Stored<Claim>, eui: AppEui) -> Result<bool> {
-        let owner = self.application(&claim.value.app_id).await?;
+        let owner = self.entity::<Application>(&claim.value.app_id).await?;
         Ok(owner.is_some_and(|owner| owner.value.euis.contains(&eui) || owner.value.claiming.contains(&eui)))
     }
 }

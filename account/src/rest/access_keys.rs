@@ -11,29 +11,31 @@ use types::ApplicationRight;
 
 use super::{
     body::JsonBody,
-    caller::{AppPath, AppPathAnd, WantsJson},
+    caller::WantsJson,
+    path::{EntityPath, EntityPathAnd},
     reply::Reply,
 };
 use crate::{
     Account,
     access::{Caller, State as Which},
+    application::Application,
 };
 
 pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Json<Vec<AccessKey>>, Reply> {
-    let access = account.access(&caller, &app_id, Which::Active).await?;
+    let access = account.access::<Application>(&caller, &app_id, Which::Active).await?;
     access.require(ApplicationRight::Settings)?;
-    Ok(Json(account.show_keys(&access.application.value, &access.rights)?))
+    Ok(Json(account.show_keys(&access.entity.value, &access.rights)?))
 }
 
 /// Creates a key. The specification answers nothing; clients that understand JSON get the key.
 pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
     WantsJson(wants_json): WantsJson,
     JsonBody(new): JsonBody<NewAccessKey>,
 ) -> Result<Response, Reply> {
@@ -47,17 +49,17 @@ pub(super) async fn create(
 pub(super) async fn get(
     State(account): State<Account>,
     caller: Caller,
-    AppPathAnd(app_id, name): AppPathAnd<String>,
+    EntityPathAnd(app_id, name): EntityPathAnd<Application, String>,
 ) -> Result<Json<AccessKey>, Reply> {
-    let access = account.access(&caller, &app_id, Which::Active).await?;
+    let access = account.access::<Application>(&caller, &app_id, Which::Active).await?;
     access.require(ApplicationRight::Settings)?;
-    Ok(Json(account.show_key_named(&access.application.value, &access.rights, &name)?))
+    Ok(Json(account.show_key_named(&access.entity.value, &access.rights, &name)?))
 }
 
 pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
-    AppPathAnd(app_id, name): AppPathAnd<String>,
+    EntityPathAnd(app_id, name): EntityPathAnd<Application, String>,
 ) -> Result<StatusCode, Reply> {
     account.delete_key(&caller, &app_id, &name).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -9,11 +9,12 @@ use axum::{
 use serde::Deserialize;
 use types::{ApplicationRight, Scope};
 
-use super::{body::JsonBody, caller::AppPath, reply::Reply};
+use super::{body::JsonBody, path::EntityPath, reply::Reply};
 use crate::{
     Account, Error,
-    access::{Access, Caller, State as Which},
+    access::{Access, Caller},
     application::{Application, Rights},
+    entity::all_rights,
 };
 
 /// What a list may be asked for.
@@ -37,7 +38,7 @@ pub(super) async fn list(
     let user_id = caller.user_with(&Scope::Apps)?;
     let Query(query) = query.map_err(|error| Error::Body(error.body_text()))?;
     let deleted_too = query.deleted.as_deref() == Some("1");
-    let mut all = account.applications_of(&user_id).await?;
+    let mut all = account.entities_of::<Application>(&user_id).await?;
     all.retain(|application| deleted_too || application.deleted.is_none());
     let mut bodies = Vec::with_capacity(all.len());
     for application in all {
@@ -54,28 +55,28 @@ pub(super) async fn create(
 ) -> Result<(StatusCode, Json<Body>), Reply> {
     let user_id = caller.user_with(&Scope::Apps)?;
     let application = account.create_application(&user_id, new).await?;
-    let rights = ApplicationRight::ALL.iter().copied().collect();
+    let rights = all_rights::<Application>();
     Ok((StatusCode::CREATED, Json(account.show(&application, &rights).await?)))
 }
 
 pub(super) async fn get(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Json<Body>, Reply> {
-    let mut access = account.access_to_read(&caller, &app_id, Which::Active).await?;
-    account.settle(&mut access.application.value).await?;
+    let mut access = account.access_to_read(&caller, &app_id).await?;
+    account.settle(&mut access.entity.value).await?;
     if let Ok(user_id) = caller.user() {
-        account.repair_index(&user_id, &app_id).await?;
+        account.repair_index::<Application>(&user_id, &app_id).await?;
     }
-    let Access { application, rights } = access;
-    Ok(Json(account.show(&application.value, &rights).await?))
+    let Access { entity, rights, .. } = access;
+    Ok(Json(account.show(&entity.value, &rights).await?))
 }
 
 pub(super) async fn update(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
     JsonBody(update): JsonBody<Update>,
 ) -> Result<StatusCode, Reply> {
     let missing = || Error::Invalid { what: "body", must: "must have a name" };
@@ -86,7 +87,7 @@ pub(super) async fn update(
 pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
 ) -> Result<StatusCode, Reply> {
     account.delete_application(&caller, &app_id).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -95,7 +96,7 @@ pub(super) async fn delete(
 pub(super) async fn restore(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
 ) -> Result<StatusCode, Reply> {
     account.restore_application(&caller, &app_id).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -104,9 +105,9 @@ pub(super) async fn restore(
 pub(super) async fn rights(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Json<Rights>, Reply> {
-    Ok(Json(account.access_to_read(&caller, &app_id, Which::Active).await?.rights))
+    Ok(Json(account.access_to_read(&caller, &app_id).await?.rights))
 }
 
 impl Account {

@@ -1,24 +1,15 @@
-//! What a request says besides its body: who sends it, which thing it names, what answer it understands.
-
-use std::str::FromStr;
+//! What a request says besides its body and path: who sends it, and what answer it understands.
 
 use axum::{
-    extract::{FromRequestParts, Path},
+    extract::{FromRequestParts, OptionalFromRequestParts},
     http::{HeaderMap, header, request::Parts},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde::de::DeserializeOwned;
 use server::auth::{AuthError, credential_of};
-use types::{AppId, Credential, Secret};
+use types::{Credential, Secret};
 
 use super::reply::Reply;
 use crate::{Account, Error, access::Caller, oauth::Basic};
-
-/// The id of the application in the path.
-pub(super) struct AppPath(pub(super) AppId);
-
-/// The id of the application in the path, and what comes after it.
-pub(super) struct AppPathAnd<T>(pub(super) AppId, pub(super) T);
 
 /// Whether the client said that it understands JSON.
 ///
@@ -41,6 +32,16 @@ impl FromRequestParts<Account> for Caller {
     }
 }
 
+/// Nobody is a caller too, where everybody may look; a credential that is there must be valid.
+impl OptionalFromRequestParts<Account> for Caller {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Option<Self>, Reply> {
+        let credential = credential_of(&parts.headers).map_err(Error::from)?;
+        Ok(credential.map(|credential| account.caller(credential)).transpose()?)
+    }
+}
+
 impl FromRequestParts<Account> for Asker {
     type Rejection = Reply;
 
@@ -52,24 +53,6 @@ impl FromRequestParts<Account> for Asker {
             Some(credential) => Ok(Self::Bearer(account.caller(credential)?)),
             None => Ok(Self::Nobody),
         }
-    }
-}
-
-impl FromRequestParts<Account> for AppPath {
-    type Rejection = Reply;
-
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
-        let app_id: String = path(parts, account).await?;
-        Ok(Self(app_id.parse().map_err(Error::from)?))
-    }
-}
-
-impl<T: FromStr<Err: Into<Error>>> FromRequestParts<Account> for AppPathAnd<T> {
-    type Rejection = Reply;
-
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
-        let (app_id, rest): (String, String) = path(parts, account).await?;
-        Ok(Self(app_id.parse().map_err(Error::from)?, rest.parse().map_err(Into::into)?))
     }
 }
 
@@ -89,11 +72,6 @@ impl Account {
             Credential::Key(key) => Caller::Key(key),
         })
     }
-}
-
-async fn path<T: DeserializeOwned + Send>(parts: &mut Parts, account: &Account) -> Result<T, Error> {
-    let path = Path::<T>::from_request_parts(parts, account).await;
-    path.map(|Path(path)| path).map_err(|_| Error::Invalid { what: "path", must: "must be UTF-8 text" })
 }
 
 /// The id and secret of a Basic header, when there is one.

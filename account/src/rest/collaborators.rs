@@ -1,72 +1,75 @@
-//! `/applications/{app_id}/collaborators`: who may do what.
+//! `…/collaborators` and `…/rights` of applications, gateways and components: who may do what.
 
-use api::rest::account::Collaborator;
+use api::rest::account::{Collaborator, RightsBody};
 use axum::{
     Json,
     extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use serde::Deserialize;
 use serde_json::json;
-use types::{ApplicationRight, Username};
+use types::Username;
 
 use super::{
     body::JsonBody,
-    caller::{AppPath, AppPathAnd, WantsJson},
+    caller::WantsJson,
+    path::{EntityPath, EntityPathAnd, Located},
     reply::Reply,
 };
 use crate::{
     Account,
     access::{Caller, State as Which},
+    entity::Rights,
 };
 
-/// The rights to set: the specification has the bare list, SDKs of v2 send it in an object.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "must be a list of rights, or an object with such a list as `rights`")]
-pub(super) enum RightsBody {
-    Bare(Vec<ApplicationRight>),
-    Within { rights: Vec<ApplicationRight> },
-}
-
-pub(super) async fn list(
+pub(super) async fn list<E: Located>(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
-) -> Result<Json<Vec<Collaborator>>, Reply> {
-    let access = account.access(&caller, &app_id, Which::Active).await?;
-    access.require(ApplicationRight::Collaborators)?;
-    Ok(Json(account.collaborators(&access.application.value).await?))
+    EntityPath(id): EntityPath<E>,
+) -> Result<Json<Vec<Collaborator<E::Right>>>, Reply> {
+    let access = account.access::<E>(&caller, &id, Which::Active).await?;
+    access.require(E::COLLABORATORS)?;
+    Ok(Json(account.collaborators(&access.entity.value).await?))
 }
 
-pub(super) async fn get(
+pub(super) async fn get<E: Located>(
     State(account): State<Account>,
     caller: Caller,
-    AppPathAnd(app_id, username): AppPathAnd<Username>,
-) -> Result<Json<Collaborator>, Reply> {
-    let access = account.access(&caller, &app_id, Which::Active).await?;
-    access.require(ApplicationRight::Collaborators)?;
-    Ok(Json(account.collaborator(&access.application.value, &username).await?))
+    EntityPathAnd(id, username): EntityPathAnd<E, Username>,
+) -> Result<Json<Collaborator<E::Right>>, Reply> {
+    let access = account.access::<E>(&caller, &id, Which::Active).await?;
+    access.require(E::COLLABORATORS)?;
+    Ok(Json(account.collaborator(&access.entity.value, &username).await?))
 }
 
-pub(super) async fn set(
+/// Sets rights. The specification answers nothing; clients that understand JSON get an empty object.
+pub(super) async fn set<E: Located>(
     State(account): State<Account>,
     caller: Caller,
-    AppPathAnd(app_id, username): AppPathAnd<Username>,
+    EntityPathAnd(id, username): EntityPathAnd<E, Username>,
     WantsJson(wants_json): WantsJson,
-    JsonBody(body): JsonBody<RightsBody>,
+    JsonBody(body): JsonBody<RightsBody<E::Right>>,
 ) -> Result<Response, Reply> {
     let (RightsBody::Bare(rights) | RightsBody::Within { rights }) = body;
-    account.set_collaborator(&caller, &app_id, &username, &rights).await?;
+    account.set_collaborator::<E>(&caller, &id, &username, &rights).await?;
     let body = if wants_json { Json(json!({})).into_response() } else { ().into_response() };
     Ok((StatusCode::CREATED, body).into_response())
 }
 
-pub(super) async fn delete(
+pub(super) async fn delete<E: Located>(
     State(account): State<Account>,
     caller: Caller,
-    AppPathAnd(app_id, username): AppPathAnd<Username>,
+    EntityPathAnd(id, username): EntityPathAnd<E, Username>,
 ) -> Result<StatusCode, Reply> {
-    account.remove_collaborator(&caller, &app_id, &username).await?;
+    account.remove_collaborator::<E>(&caller, &id, &username).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// What the caller may do.
+pub(super) async fn rights<E: Located>(
+    State(account): State<Account>,
+    caller: Caller,
+    EntityPath(id): EntityPath<E>,
+) -> Result<Json<Rights<E::Right>>, Reply> {
+    Ok(Json(account.access_with_key::<E>(&caller, &id).await?.rights))
 }

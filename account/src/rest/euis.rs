@@ -10,30 +10,27 @@ use serde_json::json;
 use types::AppEui;
 
 use super::{
-    caller::{AppPath, AppPathAnd, WantsJson},
+    caller::WantsJson,
+    path::{EntityPath, EntityPathAnd},
     reply::Reply,
 };
-use crate::{
-    Account,
-    access::{Caller, State as Which},
-    eui,
-};
+use crate::{Account, access::Caller, application::Application, eui};
 
 pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Json<Vec<AppEui>>, Reply> {
-    let mut access = account.access_to_read(&caller, &app_id, Which::Active).await?;
-    account.settle(&mut access.application.value).await?;
-    Ok(Json(access.application.value.euis))
+    let mut access = account.access_to_read(&caller, &app_id).await?;
+    account.settle(&mut access.entity.value).await?;
+    Ok(Json(access.entity.value.euis))
 }
 
 /// Adds one of the network's block. The specification has a bare string; SDKs of v2 read an object.
 pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
     WantsJson(wants_json): WantsJson,
 ) -> Result<Response, Reply> {
     let eui = account.add_drawn_eui(&caller, &app_id).await?;
@@ -44,7 +41,7 @@ pub(super) async fn create(
 pub(super) async fn add(
     State(account): State<Account>,
     caller: Caller,
-    AppPathAnd(app_id, eui): AppPathAnd<String>,
+    EntityPathAnd(app_id, eui): EntityPathAnd<Application, String>,
 ) -> Result<StatusCode, Reply> {
     account.add_eui(&caller, &app_id, eui::parse(&eui)?).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -53,7 +50,7 @@ pub(super) async fn add(
 pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
-    AppPathAnd(app_id, eui): AppPathAnd<String>,
+    EntityPathAnd(app_id, eui): EntityPathAnd<Application, String>,
 ) -> Result<StatusCode, Reply> {
     account.remove_eui(&caller, &app_id, eui::parse(&eui)?).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -11,14 +11,17 @@ use types::{AccessKey, AppId, Secret};
 
 use super::{
     body::{AnyBody, JsonBody},
-    caller::{AppPath, Asker},
+    caller::Asker,
+    path::EntityPath,
     reply::{ExchangeReply, Reply},
 };
-use crate::{Account, Error, Refusal, access::Caller, metrics, token::TOKEN_SECONDS};
+use crate::{
+    Account, Error, Refusal, access::Caller, application::Application, entity::Entity, metrics, token::TOKEN_SECONDS,
+};
 
 /// Tokens do not belong into caches.
-type NoStore = [(HeaderName, &'static str); 1];
-const NO_STORE: NoStore = [(header::CACHE_CONTROL, "no-store")];
+pub(super) type NoStore = [(HeaderName, &'static str); 1];
+pub(super) const NO_STORE: NoStore = [(header::CACHE_CONTROL, "no-store")];
 
 pub(super) async fn token(
     State(account): State<Account>,
@@ -57,7 +60,7 @@ pub(super) async fn exchange(
 pub(super) async fn exchange_for(
     State(account): State<Account>,
     asker: Asker,
-    AppPath(app_id): AppPath,
+    EntityPath(app_id): EntityPath<Application>,
     AnyBody(request): AnyBody<TokenRequest>,
 ) -> Result<(NoStore, Json<TokenAnswer>), ExchangeReply> {
     if request.username.is_some_and(|username| username != app_id.as_str()) {
@@ -93,7 +96,7 @@ async fn exchanged(
     // What is no id or no key at all opens as little as a wrong one, and is told the same.
     let (Ok(app_id), Ok(key)) = (app_id.parse::<AppId>(), key.expose().parse::<AccessKey>()) else {
         metrics::refused("access_key");
-        return Err(Error::Key.into());
+        return Err(Error::Key(Application::NOUN).into());
     };
     let exchanged = account.exchange_key(&app_id, &key).await;
     match &exchanged {

@@ -1,0 +1,191 @@
+//! What applications, gateways and components have in common: an id that is taken for ever, and collaborators.
+//!
+//! An entity is one document, so a rule that spans its parts is checked on what was read, and the store refuses the
+//! change when somebody else was faster. Every user has an index of theirs: it only says where to look, the entity
+//! says who collaborates on it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::{Debug, Display},
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use store::Key;
+use types::{AccessKey, Claims, Scope, UserId};
+
+use crate::{
+    Account, Error, Result,
+    access::{Caller, Need},
+    document::Stored,
+    user::user_tag,
+};
+
+/// The most entities of one sort that one user collaborates on.
+const ENTITIES_MAX: usize = 1000;
+/// How often a change is tried again when others change the same entity.
+const TRIES_MAX: usize = 200;
+
+/// What somebody may do to an entity.
+pub(crate) type Rights<R> = BTreeSet<R>;
+/// Who may do what.
+pub(crate) type Collaborators<R> = BTreeMap<UserId, Rights<R>>;
+
+/// A right of one sort of entity.
+pub(crate) trait Right:
+    Copy + Ord + Debug + Into<&'static str> + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+}
+
+impl<R> Right for R where
+    R: Copy + Ord + Debug + Into<&'static str> + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+}
+
+/// A sort of entity.
+pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + Sync {
+    /// What paths name it by.
+    type Id: Clone + Display + Send + Sync;
+    /// What one may do to it.
+    type Right: Right;
+
+    /// What people call such a thing; also where users' indexes list it.
+    const NOUN: &'static str;
+    /// Everything that one may do to it.
+    const RIGHTS: &'static [Self::Right];
+    /// What lets one add and remove collaborators.
+    const COLLABORATORS: Self::Right;
+    /// What lets one restore it after it was deleted, if that can be done.
+    const RESTORE: Option<Self::Right>;
+
+    /// Where it is kept.
+    fn key(id: &str) -> Result<Key>;
+    /// What a token must name to be about it.
+    fn scope(id: &Self::Id) -> Scope;
+    /// What a token says that its bearer may do to it.
+    fn claimed<'a>(claims: &'a Claims, id: &Self::Id) -> Option<&'a Vec<Self::Right>>;
+    /// Whether it is what this id means.
+    fn is(&self, id: &Self::Id) -> bool;
+    /// Whether it is deleted.
+    fn is_deleted(&self) -> bool;
+    /// Who may do what to it.
+    fn collaborators(&self) -> &Collaborators<Self::Right>;
+    /// Who may do what to it, to be changed.
+    fn collaborators_mut(&mut self) -> &mut Collaborators<Self::Right>;
+    /// What somebody with this key may do to it; nothing when it is no key of this entity.
+    fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights<Self::Right>>;
+
+    /// What a user may do to it now; a deleted one can at most be restored.
+    fn rights_of(&self, user_id: &UserId) -> Rights<Self::Right> {
+        let mut rights = self.collaborators().get(user_id).cloned().unwrap_or_default();
+        if self.is_deleted() {
+            rights.retain(|right| Some(*right) == Self::RESTORE);
+        }
+        rights
+    }
+}
+
+/// Everything that one may do to an entity, which its creator may.
+pub(crate) fn all_rights<E: Entity>() -> Rights<E::Right> {
+    E::RIGHTS.iter().copied().collect()
+}
+
+/// The answer for an entity that does not exist, and for one that the caller may not know of.
+pub(crate) fn not_found<E: Entity>(id: &E::Id) -> Error {
+    Error::NotFound { what: E::NOUN, id: id.to_string() }
+}
+
+impl Account {
+    /// The entity with this id, deleted or not.
+    pub(crate) async fn entity<E: Entity>(&self, id: &E::Id) -> Result<Option<Stored<E>>> {
+        let found = self.documents.read::<E>(&E::key(&id.to_string())?).await?;
+        Ok(found.filter(|stored| stored.value.is(id)))
+    }
+
+    /// The entities of a user in the order of their ids, deleted ones included.
+    pub(crate) async fn entities_of<E: Entity>(&self, user_id: &UserId) -> Result<Vec<E>> {
+        let entries = self.documents.keys(&index_prefix::<E>(user_id)?, ENTITIES_MAX).await?;
+        let ids = entries.iter().filter_map(|key| key.path().rsplit('/').next());
+        let keys = ids.map(E::key).collect::<Result<Vec<_>>>()?;
+        let found: Vec<Option<Stored<E>>> = self.documents.read_all(&keys).await?;
+        let own = found.into_iter().flatten().filter(|stored| stored.value.collaborators().contains_key(user_id));
+        Ok(own.map(|stored| stored.value).collect())
+    }
+
+    /// Writes a new entity and lists it for its creator; refuses an id that is or was taken.
+    pub(crate) async fn create_entity<E: Entity>(&self, creator: &UserId, id: &E::Id, entity: &E) -> Result<()> {
+        self.check_room::<E>(creator).await?;
+        if !self.documents.create(&E::key(&id.to_string())?, entity).await? {
+            return Err(self.taken::<E>(creator, id).await?);
+        }
+        self.add_to_index::<E>(creator, id).await
+    }
+
+    /// The answer for an id that is taken. It may be the creator's own second try after a crash.
+    pub(crate) async fn taken<E: Entity>(&self, creator: &UserId, id: &E::Id) -> Result<Error> {
+        let found = self.entity::<E>(id).await?;
+        if found.is_some_and(|stored| stored.value.collaborators().contains_key(creator)) {
+            self.repair_index::<E>(creator, id).await?;
+        }
+        Ok(Error::Taken { what: E::NOUN, id: id.to_string() })
+    }
+
+    /// Changes an entity for a caller who can do what it needs, at the moment of the change.
+    pub(crate) async fn change_as<E: Entity, T>(
+        &self,
+        caller: &Caller,
+        id: &E::Id,
+        need: Need<E::Right>,
+        change: impl Fn(&mut E, &Rights<E::Right>) -> Result<T>,
+    ) -> Result<T> {
+        for _ in 0..TRIES_MAX {
+            let mut access = self.access::<E>(caller, id, need.state()).await?;
+            access.require(need.right())?;
+            let answer = change(&mut access.entity.value, &access.rights)?;
+            if self.documents.replace(&access.entity).await? {
+                return Ok(answer);
+            }
+        }
+        Err(Error::Contended { what: E::NOUN })
+    }
+
+    /// Changes an entity on behalf of nobody in particular: to finish what was begun.
+    pub(crate) async fn change<E: Entity, T>(&self, id: &E::Id, change: impl Fn(&mut E) -> Result<T>) -> Result<T> {
+        for _ in 0..TRIES_MAX {
+            let mut stored = self.entity::<E>(id).await?.ok_or_else(|| not_found::<E>(id))?;
+            let answer = change(&mut stored.value)?;
+            if self.documents.replace(&stored).await? {
+                return Ok(answer);
+            }
+        }
+        Err(Error::Contended { what: E::NOUN })
+    }
+
+    /// Refuses one more entity to a user who has as many as they may.
+    pub(crate) async fn check_room<E: Entity>(&self, user_id: &UserId) -> Result<()> {
+        let count = self.documents.keys(&index_prefix::<E>(user_id)?, ENTITIES_MAX).await?.len();
+        if count < ENTITIES_MAX { Ok(()) } else { Err(Error::Full { what: E::NOUN, count_max: ENTITIES_MAX }) }
+    }
+
+    /// Lists an entity among those of a user.
+    pub(crate) async fn add_to_index<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
+        self.documents.put(&index_key::<E>(user_id, id)?, &()).await
+    }
+
+    /// Lists it there if it is missing: whoever wrote the entity may have been stopped before the index.
+    pub(crate) async fn repair_index<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
+        self.documents.create(&index_key::<E>(user_id, id)?, &()).await.map(drop)
+    }
+
+    /// What lists an entity among those of a user, if anything does.
+    pub(crate) async fn index_entry<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<Option<Stored<()>>> {
+        self.documents.read(&index_key::<E>(user_id, id)?).await
+    }
+}
+
+fn index_prefix<E: Entity>(user_id: &UserId) -> Result<Key> {
+    Ok(Key::new(&user_tag(user_id)?, &format!("{}/", E::NOUN))?)
+}
+
+fn index_key<E: Entity>(user_id: &UserId, id: &E::Id) -> Result<Key> {
+    Ok(Key::new(&user_tag(user_id)?, &format!("{}/{id}", E::NOUN))?)
+}

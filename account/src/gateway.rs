@@ -1,0 +1,186 @@
+//! Gateways: the document that says everything about one, and creating, changing and deleting them.
+
+mod key;
+mod location;
+mod routers;
+mod update;
+
+use std::collections::BTreeMap;
+
+use api::rest::account::{GatewayUpdate, Location, NewGateway};
+use serde::{Deserialize, Serialize};
+use store::{Key, Tag};
+use types::{AccessKey, Claims, ComponentId, GatewayId, GatewayRight, Scope, Timestamp, UserId};
+
+use crate::{
+    Account, Error, Result,
+    access::{Caller, Need, State},
+    audit, collaborator,
+    entity::{self, Collaborators, Entity, all_rights},
+    kept_key::KeptKey,
+};
+
+pub use self::routers::RouterSettings;
+
+/// What somebody may do to a gateway.
+pub(crate) type Rights = entity::Rights<GatewayRight>;
+
+/// A gateway with everything that belongs to it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Gateway {
+    pub(crate) id: GatewayId,
+    pub(crate) created: Timestamp,
+    pub(crate) deleted: Option<Timestamp>,
+    /// The user who may give it away.
+    pub(crate) owner: UserId,
+    pub(crate) collaborators: Collaborators<GatewayRight>,
+    /// With what it proves itself.
+    key: KeptKey,
+    /// Whether it has ever done so.
+    pub(crate) activated: bool,
+    /// The id of a plan that there is.
+    pub(crate) frequency_plan: String,
+    pub(crate) antenna_location: Option<Location>,
+    pub(crate) location_public: bool,
+    pub(crate) status_public: bool,
+    pub(crate) owner_public: bool,
+    pub(crate) auto_update: bool,
+    pub(crate) beta_updates: bool,
+    pub(crate) attributes: BTreeMap<String, String>,
+    /// None is the network's first.
+    router: Option<ComponentId>,
+    /// None named are all the others of the network.
+    fallback_routers: Vec<ComponentId>,
+}
+
+impl Entity for Gateway {
+    type Id = GatewayId;
+    type Right = GatewayRight;
+
+    const NOUN: &'static str = "gateway";
+    const RIGHTS: &'static [GatewayRight] = GatewayRight::ALL;
+    const COLLABORATORS: GatewayRight = GatewayRight::Collaborators;
+    const RESTORE: Option<GatewayRight> = None;
+
+    fn key(id: &str) -> Result<Key> {
+        Ok(Key::new(&Tag::gateway(id)?, "account")?)
+    }
+
+    fn scope(id: &GatewayId) -> Scope {
+        Scope::Gateway(id.clone())
+    }
+
+    fn claimed<'a>(claims: &'a Claims, id: &GatewayId) -> Option<&'a Vec<GatewayRight>> {
+        claims.gateways.get(id)
+    }
+
+    fn is(&self, id: &GatewayId) -> bool {
+        self.id == *id
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.deleted.is_some()
+    }
+
+    fn collaborators(&self) -> &Collaborators<GatewayRight> {
+        &self.collaborators
+    }
+
+    fn collaborators_mut(&mut self) -> &mut Collaborators<GatewayRight> {
+        &mut self.collaborators
+    }
+
+    /// A gateway may know where it is.
+    fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights> {
+        account.is_gateway_key(self, key).then(|| Rights::from([GatewayRight::Location]))
+    }
+}
+
+impl Account {
+    /// Creates a gateway. Its creator owns it and may do everything, and it has a key at once.
+    pub(crate) async fn create_gateway(&self, creator: &UserId, new: NewGateway) -> Result<Gateway> {
+        let NewGateway { id, settings } = new;
+        let frequency_plan = settings.frequency_plan.clone().unwrap_or_default();
+        let mut gateway = Gateway {
+            key: self.make_gateway_key(&id)?,
+            id,
+            created: self.clock.now(),
+            deleted: None,
+            owner: creator.clone(),
+            collaborators: Collaborators::from([(creator.clone(), all_rights::<Gateway>())]),
+            activated: false,
+            frequency_plan,
+            antenna_location: None,
+            location_public: false,
+            status_public: false,
+            owner_public: false,
+            auto_update: false,
+            beta_updates: false,
+            attributes: BTreeMap::new(),
+            router: None,
+            fallback_routers: Vec::new(),
+        };
+        // Without a plan of its own, the empty one is refused here.
+        let settings = GatewayUpdate { frequency_plan: Some(gateway.frequency_plan.clone()), owner: None, ..settings };
+        self.update(&mut gateway, &settings)?;
+        self.create_entity(creator, &gateway.id, &gateway).await?;
+        audit::event("gateway created", creator, &gateway.id);
+        Ok(gateway)
+    }
+
+    /// Changes what is named of a gateway. Only its owner can give it to somebody else.
+    pub(crate) async fn update_gateway(
+        &self,
+        caller: &Caller,
+        gateway_id: &GatewayId,
+        update: &GatewayUpdate,
+    ) -> Result<()> {
+        let actor = caller.user()?;
+        // Asked first, so that only those who may change the gateway learn which users exist.
+        self.access::<Gateway>(caller, gateway_id, State::Active).await?.require(GatewayRight::Settings)?;
+        let heir = match &update.owner {
+            Some(owner) => Some(self.user_id_of(owner.id()).await?),
+            None => None,
+        };
+        let change = |gateway: &mut Gateway, own: &Rights| {
+            self.update(gateway, update)?;
+            heir.as_ref().map_or(Ok(false), |heir| gateway.give(&actor, heir, own))
+        };
+        let given = self.change_as(caller, gateway_id, Need::Right(GatewayRight::Settings), change).await?;
+        if let Some(heir) = heir.filter(|_| given) {
+            self.add_to_index::<Gateway>(&heir, gateway_id).await?;
+            audit::event("gateway given away", caller, &format_args!("{gateway_id} to {heir}"));
+        }
+        Ok(())
+    }
+
+    /// Deletes a gateway; its id stays taken, and everything that says where it was is forgotten.
+    pub(crate) async fn delete_gateway(&self, caller: &Caller, gateway_id: &GatewayId) -> Result<()> {
+        let now = self.clock.now();
+        let delete = |gateway: &mut Gateway, _: &Rights| {
+            gateway.deleted = Some(now);
+            gateway.antenna_location = None;
+            gateway.attributes.clear();
+            Ok(())
+        };
+        self.change_as(caller, gateway_id, Need::Right(GatewayRight::Delete), delete).await?;
+        audit::event("gateway deleted", caller, gateway_id);
+        Ok(())
+    }
+}
+
+impl Gateway {
+    /// Makes somebody else the owner, who then may do what the giver may; says `false` when it is theirs already.
+    fn give(&mut self, giver: &UserId, heir: &UserId, own: &Rights) -> Result<bool> {
+        if self.owner == *heir {
+            return Ok(false);
+        }
+        if self.owner != *giver {
+            return Err(Error::NotOwner(self.id.clone()));
+        }
+        self.owner = heir.clone();
+        self.collaborators.entry(heir.clone()).or_default().extend(own);
+        collaborator::check_whole(self)?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,41 @@
+//! The key with which a gateway proves itself, and the token that it gets for it.
+
+use types::{AccessKey, GatewayId, Secret};
+
+use super::Gateway;
+use crate::{Account, Result, access::Caller, entity::Entity, kept_key::KeptKey};
+
+impl Account {
+    /// Makes the key of a gateway.
+    pub(super) fn make_gateway_key(&self, gateway_id: &GatewayId) -> Result<KeptKey> {
+        self.make_key(&place(gateway_id))
+    }
+
+    /// Whether somebody sent the gateway's key.
+    pub(super) fn is_gateway_key(&self, gateway: &Gateway, sent: &AccessKey) -> bool {
+        self.is_key(&place(&gateway.id), &gateway.key, sent)
+    }
+
+    /// The gateway's key itself.
+    pub(crate) fn gateway_key(&self, gateway: &Gateway) -> Result<AccessKey> {
+        self.open_key("a gateway's key", &place(&gateway.id), &gateway.key)
+    }
+
+    /// A token for the gateway, which is activated when it asks for the first time itself.
+    pub(crate) async fn gateway_token(&self, caller: &Caller, gateway: &mut Gateway) -> Result<Secret> {
+        if matches!(caller, Caller::Key(_)) && !gateway.activated {
+            let activate = |gateway: &mut Gateway| {
+                gateway.activated = true;
+                Ok(())
+            };
+            self.change(&gateway.id, activate).await?;
+            gateway.activated = true;
+        }
+        self.sign_gateway(gateway)
+    }
+}
+
+/// What the mark and the seal of a gateway's key belong to.
+fn place(gateway_id: &GatewayId) -> String {
+    format!("key of {} {gateway_id}", Gateway::NOUN)
+}

@@ -1,0 +1,92 @@
+//! Changing a gateway: what is named changes, everything else stays.
+
+use std::collections::BTreeMap;
+
+use api::rest::account::GatewayUpdate;
+
+use super::{Gateway, location};
+use crate::{Account, Error, Result};
+
+/// The most attributes of one gateway.
+const ATTRIBUTES_MAX: usize = 20;
+/// The most characters of an attribute's name.
+const NAME_CHARACTERS_MAX: usize = 40;
+/// The most characters of an attribute's value.
+const VALUE_CHARACTERS_MAX: usize = 200;
+/// The most routers that a gateway names.
+const ROUTERS_MAX: usize = 10;
+
+impl Account {
+    /// Puts an update into a gateway, all but the owner; on failure, the gateway is not to be used any more.
+    pub(super) fn update(&self, gateway: &mut Gateway, update: &GatewayUpdate) -> Result<()> {
+        if let Some(plan) = &update.frequency_plan {
+            gateway.frequency_plan = self.frequency_plans.id_of(plan)?.to_owned();
+        }
+        if let Some(sent) = update.antenna_location {
+            location::check(&sent)?;
+            gateway.antenna_location = Some(location::merge(gateway.antenna_location, sent));
+        }
+        if let Some(sent) = &update.attributes {
+            update_attributes(&mut gateway.attributes, sent)?;
+        }
+        self.update_routers(gateway, update)?;
+        update_flags(gateway, update);
+        Ok(())
+    }
+
+    fn update_routers(&self, gateway: &mut Gateway, update: &GatewayUpdate) -> Result<()> {
+        if let Some(router) = &update.router {
+            self.check_router(router.id())?;
+            gateway.router = Some(router.id().clone());
+        }
+        if let Some(routers) = &update.fallback_routers {
+            if routers.len() > ROUTERS_MAX {
+                return Err(Error::Invalid { what: "fallback_routers", must: "must have at most 10 entries" });
+            }
+            routers.iter().try_for_each(|router| self.check_router(router.id()))?;
+            gateway.fallback_routers = routers.iter().map(|router| router.id().clone()).collect();
+        }
+        Ok(())
+    }
+}
+
+fn update_flags(gateway: &mut Gateway, update: &GatewayUpdate) {
+    let flags = [
+        (&mut gateway.auto_update, update.auto_update),
+        (&mut gateway.beta_updates, update.beta_updates),
+        (&mut gateway.location_public, update.location_public),
+        (&mut gateway.status_public, update.status_public),
+        (&mut gateway.owner_public, update.owner_public),
+    ];
+    for (flag, sent) in flags {
+        *flag = sent.unwrap_or(*flag);
+    }
+}
+
+fn update_attributes(known: &mut BTreeMap<String, String>, sent: &BTreeMap<String, Option<String>>) -> Result<()> {
+    for (name, value) in sent {
+        check_attribute(name, value.as_deref().unwrap_or_default())?;
+        match value {
+            Some(value) => known.insert(name.clone(), value.clone()),
+            None => known.remove(name),
+        };
+    }
+    if known.len() <= ATTRIBUTES_MAX {
+        Ok(())
+    } else {
+        Err(Error::Full { what: "attribute", count_max: ATTRIBUTES_MAX })
+    }
+}
+
+fn check_attribute(name: &str, value: &str) -> Result<()> {
+    let plain = |text: &str| !text.chars().any(char::is_control);
+    let named = (1..=NAME_CHARACTERS_MAX).contains(&name.chars().count()) && plain(name);
+    if !named || value.chars().count() > VALUE_CHARACTERS_MAX || !plain(value) {
+        let must = "must have names of 1 to 40 and values of at most 200 characters, none of them control";
+        return Err(Error::Invalid { what: "attributes", must });
+    }
+    if name == "placement" && !matches!(value, "" | "indoor" | "outdoor") {
+        return Err(Error::Invalid { what: "attribute `placement`", must: "must be indoor or outdoor" });
+    }
+    Ok(())
+}

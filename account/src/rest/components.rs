@@ -1,0 +1,84 @@
+//! `/components`: the components of the network, whose paths name their service in the plural.
+
+use api::rest::account::{Component as Body, ComponentToken, NewComponent};
+use axum::{Json, extract::State, http::StatusCode};
+use types::{ComponentRight, Scope};
+
+use super::{
+    body::JsonBody,
+    path::{EntityPath, ServicePath},
+    reply::Reply,
+    tokens::{NO_STORE, NoStore},
+};
+use crate::{
+    Account, Error,
+    access::{Caller, State as Which},
+    component::{Component, Rights, ServiceAndId},
+    entity::{Entity, all_rights},
+    metrics,
+    token::MACHINE_SECONDS,
+};
+
+pub(super) async fn list(State(account): State<Account>, caller: Caller) -> Result<Json<Vec<Body>>, Reply> {
+    let user_id = caller.user_with(&Scope::Components)?;
+    let mut bodies = Vec::new();
+    for component in account.entities_of::<Component>(&user_id).await?.iter().filter(|one| !one.is_deleted()) {
+        bodies.push(account.show_component(component, &component.rights_of(&user_id)).await?);
+    }
+    Ok(Json(bodies))
+}
+
+pub(super) async fn create(
+    State(account): State<Account>,
+    caller: Caller,
+    ServicePath(service): ServicePath,
+    JsonBody(NewComponent { id }): JsonBody<NewComponent>,
+) -> Result<(StatusCode, Json<Body>), Reply> {
+    let user_id = caller.user_with(&Scope::Components)?;
+    let component = account.create_component(&user_id, &ServiceAndId { service, id }).await?;
+    Ok((StatusCode::CREATED, Json(account.show_component(&component, &all_rights::<Component>()).await?)))
+}
+
+pub(super) async fn get(
+    State(account): State<Account>,
+    caller: Caller,
+    EntityPath(id): EntityPath<Component>,
+) -> Result<Json<Body>, Reply> {
+    let access = account.access::<Component>(&caller, &id, Which::Active).await?;
+    account.repair_index::<Component>(&caller.user()?, &id).await?;
+    Ok(Json(account.show_component(&access.entity.value, &access.rights).await?))
+}
+
+pub(super) async fn delete(
+    State(account): State<Account>,
+    caller: Caller,
+    EntityPath(id): EntityPath<Component>,
+) -> Result<StatusCode, Reply> {
+    account.delete_component(&caller, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn token(
+    State(account): State<Account>,
+    caller: Caller,
+    EntityPath(id): EntityPath<Component>,
+) -> Result<(NoStore, Json<ComponentToken>), Reply> {
+    let access = account.access::<Component>(&caller, &id, Which::Active).await?;
+    access.require(ComponentRight::Settings)?;
+    let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));
+    let token = account.sign_component(id.service, &id.id)?;
+    metrics::issued("component");
+    Ok((NO_STORE, Json(ComponentToken { token, expires })))
+}
+
+impl Account {
+    /// A component as somebody with these rights may see it.
+    async fn show_component(&self, component: &Component, rights: &Rights) -> Result<Body, Error> {
+        let Component { service, id, created, .. } = component.clone();
+        let collaborators = match rights.contains(&ComponentRight::Collaborators) {
+            true => Some(self.collaborators(component).await?),
+            false => None,
+        };
+        Ok(Body { service, id, created, collaborators })
+    }
+}

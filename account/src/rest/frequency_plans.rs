@@ -1,0 +1,42 @@
+//! `/frequency-plans`: the list that everybody may read, and configurations of packet forwarders.
+
+use std::collections::BTreeMap;
+
+use api::rest::account::FrequencyPlan;
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::HeaderMap,
+};
+use serde_json::Value;
+
+use super::{address::Address, gateways::firmware, reply::Reply};
+use crate::Account;
+
+pub(super) async fn list(State(account): State<Account>, address: Address) -> Json<BTreeMap<String, FrequencyPlan>> {
+    let plans = account.frequency_plans.iter().map(|plan| {
+        let body = FrequencyPlan {
+            id: plan.id.clone(),
+            name: plan.name.clone(),
+            description: plan.description.clone(),
+            url: url(&address, &plan.id),
+            base_freq: plan.base_freq,
+        };
+        (plan.id.clone(), body)
+    });
+    Json(plans.collect())
+}
+
+/// Gives the configuration; the firmware of The Things Gateway has gains of its own.
+pub(super) async fn get(
+    State(account): State<Account>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Reply> {
+    Ok(Json(account.frequency_plans.get(&id)?.forwarder(!firmware::asks(&headers))))
+}
+
+/// Where the configuration of a plan is.
+pub(super) fn url(address: &Address, id: &str) -> String {
+    format!("{address}/api/v2/frequency-plans/{id}")
+}

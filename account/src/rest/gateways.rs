@@ -1,0 +1,166 @@
+//! `/gateways`: the gateways themselves, for those who look after them, for themselves, and for everybody.
+
+pub(super) mod firmware;
+
+use api::rest::account::{Gateway as Body, GatewayUpdate, NewGateway, Owner, TokenAnswer};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use types::{GatewayId, GatewayRight, Scope};
+
+use super::{
+    address::Address,
+    body::JsonBody,
+    frequency_plans,
+    path::EntityPath,
+    reply::Reply,
+    tokens::{NO_STORE, NoStore},
+};
+use crate::{
+    Account, Error,
+    access::{Access, Caller},
+    entity::{Entity, all_rights, not_found},
+    gateway::{Gateway, Rights},
+    metrics,
+    token::MACHINE_SECONDS,
+};
+
+pub(super) async fn list(
+    State(account): State<Account>,
+    caller: Caller,
+    address: Address,
+) -> Result<Json<Vec<Body>>, Reply> {
+    let user_id = caller.user_with(&Scope::Gateways)?;
+    let mut bodies = Vec::new();
+    for gateway in account.entities_of::<Gateway>(&user_id).await?.iter().filter(|gateway| !gateway.is_deleted()) {
+        bodies.push(account.show_gateway(gateway, &gateway.rights_of(&user_id), &address).await?);
+    }
+    Ok(Json(bodies))
+}
+
+pub(super) async fn create(
+    State(account): State<Account>,
+    caller: Caller,
+    address: Address,
+    JsonBody(new): JsonBody<NewGateway>,
+) -> Result<(StatusCode, Json<Body>), Reply> {
+    let user_id = caller.user_with(&Scope::Gateways)?;
+    let gateway = account.create_gateway(&user_id, new).await?;
+    let body = account.show_gateway(&gateway, &all_rights::<Gateway>(), &address).await?;
+    Ok((StatusCode::CREATED, Json(body)))
+}
+
+/// Shows a gateway to everybody, and more of it to those who may know more.
+pub(super) async fn get(
+    State(account): State<Account>,
+    caller: Option<Caller>,
+    EntityPath(gateway_id): EntityPath<Gateway>,
+    address: Address,
+    headers: HeaderMap,
+) -> Result<Response, Reply> {
+    let (mut gateway, rights) = account.gateway_for(caller.as_ref(), &gateway_id).await?;
+    let mut body = account.show_gateway(&gateway, &rights, &address).await?;
+    if let Some(itself @ Caller::Key(_)) = &caller {
+        body.token = Some(account.answer_token(itself, &mut gateway).await?);
+        body.key = Some(account.gateway_key(&gateway)?);
+        body.activated = gateway.activated;
+    }
+    // What is shown depends on who asks, and secrets may be among it.
+    Ok(match firmware::asks(&headers) {
+        true => (NO_STORE, Json(firmware::Trimmed::from(body))).into_response(),
+        false => (NO_STORE, Json(body)).into_response(),
+    })
+}
+
+pub(super) async fn update(
+    State(account): State<Account>,
+    caller: Caller,
+    EntityPath(gateway_id): EntityPath<Gateway>,
+    JsonBody(update): JsonBody<GatewayUpdate>,
+) -> Result<StatusCode, Reply> {
+    account.update_gateway(&caller, &gateway_id, &update).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn delete(
+    State(account): State<Account>,
+    caller: Caller,
+    EntityPath(gateway_id): EntityPath<Gateway>,
+) -> Result<StatusCode, Reply> {
+    account.delete_gateway(&caller, &gateway_id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A token for the network's components: for the gateway itself, and for those who may read its key.
+pub(super) async fn token(
+    State(account): State<Account>,
+    caller: Caller,
+    EntityPath(gateway_id): EntityPath<Gateway>,
+) -> Result<(NoStore, Json<TokenAnswer>), Reply> {
+    let mut access = account.access_with_key::<Gateway>(&caller, &gateway_id).await?;
+    if matches!(caller, Caller::Bearer(_)) {
+        access.require(GatewayRight::Settings)?;
+    }
+    Ok((NO_STORE, Json(account.answer_token(&caller, &mut access.entity.value).await?)))
+}
+
+impl Account {
+    /// A gateway, and what somebody may do to it. Who has no business with it is told what everybody is.
+    async fn gateway_for(&self, caller: Option<&Caller>, gateway_id: &GatewayId) -> Result<(Gateway, Rights), Error> {
+        let scope = Gateway::scope(gateway_id);
+        let stranger = |caller: &&Caller| matches!(caller, Caller::Bearer(claims) if !claims.scope.contains(&scope));
+        if let Some(caller) = caller.filter(|caller| !stranger(caller)) {
+            let Access { entity, rights, .. } = self.access_with_key::<Gateway>(caller, gateway_id).await?;
+            if let Ok(user_id) = caller.user() {
+                self.repair_index::<Gateway>(&user_id, gateway_id).await?;
+            }
+            return Ok((entity.value, rights));
+        }
+        let found = self.entity::<Gateway>(gateway_id).await?.filter(|stored| !stored.value.is_deleted());
+        Ok((found.ok_or_else(|| not_found::<Gateway>(gateway_id))?.value, Rights::new()))
+    }
+
+    async fn answer_token(&self, caller: &Caller, gateway: &mut Gateway) -> Result<TokenAnswer, Error> {
+        let access_token = self.gateway_token(caller, gateway).await?;
+        metrics::issued("gateway_key");
+        Ok(TokenAnswer { token_type: None, access_token, expires_in: MACHINE_SECONDS, refresh_token: None })
+    }
+
+    /// A gateway as somebody with these rights may see it.
+    async fn show_gateway(&self, gateway: &Gateway, rights: &Rights, address: &Address) -> Result<Body, Error> {
+        let may = |right: GatewayRight| rights.contains(&right);
+        let exact = gateway.location_public || may(GatewayRight::Location);
+        // Who has the key may know where the gateway is.
+        let shows_key = may(GatewayRight::Settings) && may(GatewayRight::Location);
+        let collaborators = match may(GatewayRight::Collaborators) {
+            true => Some(self.collaborators(gateway).await?),
+            false => None,
+        };
+        let owner = match gateway.owner_public || may(GatewayRight::Owner) {
+            true => self.user(&gateway.owner).await?.map(|user| Owner { id: user.id, username: user.username }),
+            false => None,
+        };
+        Ok(Body {
+            id: gateway.id.clone(),
+            activated: gateway.activated,
+            frequency_plan: gateway.frequency_plan.clone(),
+            frequency_plan_url: frequency_plans::url(address, &gateway.frequency_plan),
+            auto_update: gateway.auto_update,
+            beta_updates: gateway.beta_updates,
+            location_public: gateway.location_public,
+            status_public: gateway.status_public,
+            owner_public: gateway.owner_public,
+            antenna_location: if exact { gateway.antenna_location } else { self.rough_location(gateway) },
+            attributes: gateway.attributes.clone(),
+            router: self.router_of(gateway),
+            fallback_routers: self.fallback_routers_of(gateway),
+            owner,
+            collaborators,
+            key: shows_key.then(|| self.gateway_key(gateway)).transpose()?,
+            token: None,
+        })
+    }
+}
