@@ -133,6 +133,38 @@ async fn a_stop_while_creating_leaves_an_application_or_none() {
 }
 
 #[tokio::test]
+async fn a_stop_while_creating_leaves_a_gateway_or_component_that_is_found_again() {
+    let sorts = [
+        ("/gateways", json!({"id": "my-id", "frequency_plan": "EU"}), "gateways:my-id", "/gateways/my-id", "/gateways"),
+        ("/components/brokers", json!({"id": "my-id"}), "components:my-id", "/components/brokers/my-id", "/components"),
+    ];
+    for (path, body, scope, own, list) in sorts {
+        let create = async |service: &Service, general: &str| service.post(path, general, body.clone()).await;
+        let again = async |service: &Service, general: &str, writes: i64| {
+            if writes == 0 {
+                assert_eq!(create(service, general).await.status, 201);
+            }
+            let mine = service.restrict(general, &[scope]).await;
+            assert_eq!(service.get(own, &mine).await.status, 200, "after {writes} writes");
+            assert_eq!(service.get(list, general).await.json()[0]["id"], "my-id", "after {writes} writes");
+        };
+        stopping(create, again).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stop_while_registering_a_client_leaves_its_name_free_or_it_to_its_owner() {
+    let body = json!({"name": "my-client", "uri": "app://callback", "scope": ["apps"]});
+    let create = async |service: &Service, general: &str| service.post("/api/v2/clients", general, body.clone()).await;
+    let again = async |service: &Service, general: &str, writes: i64| {
+        assert_eq!(create(service, general).await.status, 201, "after {writes} writes");
+        assert_eq!(service.get("/api/v2/clients", general).await.json().as_array().unwrap().len(), 1);
+        assert_eq!(service.account.clients_undecided().await.unwrap().len(), 1);
+    };
+    stopping(create, again).await;
+}
+
+#[tokio::test]
 async fn a_stop_while_adding_or_removing_an_eui_leaves_one_owner_or_none() {
     const OLD: &str = "/applications/old-app/euis/70B3D57ED0000001";
     const NEW: &str = "/applications/new-app/euis/70B3D57ED0000001";

@@ -3,10 +3,17 @@
 
 mod applications;
 mod authorization;
+mod authorization_entities;
 mod claims;
+mod clients;
 mod collaborators;
+mod components;
 mod crash;
+mod endpoints;
 mod errors;
+mod frequency_plans;
+mod gateway_locations;
+mod gateways;
 mod keys;
 mod races;
 mod redis;

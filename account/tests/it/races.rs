@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use crate::service::Service;
 
 const TRIES: usize = 50;
+/// How many users race: each takes a login, which is slow on purpose.
+const TRIES_OF_USERS: usize = 5;
 
 /// Makes the calls at once; counts the statuses.
 async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, String, String, Value)>) -> Statuses {
@@ -26,15 +28,21 @@ async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, S
 type Statuses = BTreeMap<u16, usize>;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_id_makes_one_application() {
+async fn one_id_makes_one_thing_of_each_sort() {
+    let sorts = [
+        ("/api/v2/applications", "/api/v2/applications", json!({"id": "my-id", "name": ""})),
+        ("/api/v2/gateways", "/api/v2/gateways", json!({"id": "my-id", "frequency_plan": "EU_863_870"})),
+        ("/api/v2/components/brokers", "/api/v2/components", json!({"id": "my-id"})),
+        ("/api/v2/clients", "/api/v2/clients", json!({"name": "my-id", "uri": "app://callback", "scope": ["apps"]})),
+    ];
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
-        let call = |_| {
-            let body = json!({"id": "my-app", "name": ""});
-            ("POST", "/api/v2/applications".to_owned(), general.clone(), body)
-        };
-        assert_eq!(at_once(&service, (0..TRIES).map(call)).await, Statuses::from([(201, 1), (409, TRIES - 1)]));
-        assert_eq!(service.get("/applications", &general).await.json().as_array().unwrap().len(), 1);
+        for (path, list, body) in &sorts {
+            let call = |_| ("POST", (*path).to_owned(), general.clone(), body.clone());
+            let statuses = at_once(&service, (0..TRIES).map(call)).await;
+            assert_eq!(statuses, Statuses::from([(201, 1), (409, TRIES - 1)]), "{path}");
+            assert_eq!(service.get(list, &general).await.json().as_array().unwrap().len(), 1, "{path}");
+        }
     }
 }
 
@@ -94,17 +102,49 @@ async fn two_who_remove_each_other_leave_one() {
     for service in Service::start_everywhere().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         for round in 0..10 {
-            let app_id = format!("app-{round}");
-            let hers = service.application(&alice, &app_id).await;
-            let path = |username: &str| format!("/applications/{app_id}/collaborators/{username}");
-            let rights = json!(["collaborators"]);
-            assert_eq!(service.call("PUT", &path("bob"), &hers, rights).await.status, 201);
-            let his = service.restrict(&bob, &[&format!("apps:{app_id}")]).await;
-            let both = [(path("bob"), hers), (path("alice"), his)];
-            let calls = both.map(|(path, authorization)| ("DELETE", path, authorization, Value::Null));
-            let statuses = at_once(&service, calls.into_iter()).await;
-            // Whoever is second is no collaborator any more, or would be the last to go.
-            assert_eq!(statuses.get(&204), Some(&1), "{statuses:?}");
+            let id = format!("id-{round}");
+            let sorts = [
+                (service.application(&alice, &id).await, "apps", "/applications", "collaborators"),
+                (service.gateway(&alice, &id).await, "gateways", "/gateways", "gateway:collaborators"),
+                (service.handler(&alice, &id).await, "components", "/components/handlers", "component:collaborators"),
+            ];
+            for (hers, scope, root, right) in sorts {
+                let path = |username: &str| format!("{root}/{id}/collaborators/{username}");
+                assert_eq!(service.call("PUT", &path("bob"), &hers, json!([right])).await.status, 201);
+                let his = service.restrict(&bob, &[&format!("{scope}:{id}")]).await;
+                let both = [(path("bob"), hers), (path("alice"), his)];
+                let calls = both.map(|(path, authorization)| ("DELETE", path, authorization, Value::Null));
+                let statuses = at_once(&service, calls.into_iter()).await;
+                // Whoever is second is no collaborator any more, or would be the last to go.
+                assert_eq!(statuses.get(&204), Some(&1), "{root}: {statuses:?}");
+            }
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_who_all_leave_at_once_leave_one() {
+    for service in Service::start_everywhere().await {
+        let alice = service.user("alice").await;
+        let hers = service.gateway(&alice, "my-gw").await;
+        let mut leavers = vec![("alice".to_owned(), hers.clone())];
+        for number in 1..TRIES_OF_USERS {
+            let username = format!("user-{number}");
+            let general = service.user(&username).await;
+            let path = format!("/gateways/my-gw/collaborators/{username}");
+            assert_eq!(service.call("PUT", &path, &hers, json!(["gateway:collaborators"])).await.status, 201);
+            leavers.push((username, service.restrict(&general, &["gateways:my-gw"]).await));
+        }
+        let leave = |number: usize| {
+            let (username, authorization) = &leavers[number % leavers.len()];
+            ("DELETE", format!("/gateways/my-gw/collaborators/{username}"), authorization.clone(), Value::Null)
+        };
+        let statuses = at_once(&service, (0..TRIES).map(leave)).await;
+        assert_eq!(statuses.get(&204), Some(&(leavers.len() - 1)), "{statuses:?}");
+        let mut left = 0;
+        for (_, authorization) in &leavers {
+            left += usize::from(service.get("/gateways/my-gw/rights", authorization).await.status == 200);
+        }
+        assert_eq!(left, 1);
     }
 }

@@ -187,6 +187,21 @@ impl Service {
         self.restrict(authorization, &[&format!("apps:{app_id}")]).await
     }
 
+    /// Creates a gateway; gives the creator's token for it.
+    pub(crate) async fn gateway(&self, authorization: &str, gateway_id: &str) -> String {
+        let body = json!({"id": gateway_id, "frequency_plan": "EU_863_870"});
+        let answer = self.post("/api/v2/gateways", authorization, body).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        self.restrict(authorization, &[&format!("gateways:{gateway_id}")]).await
+    }
+
+    /// Creates a handler; gives the creator's token for it.
+    pub(crate) async fn handler(&self, authorization: &str, id: &str) -> String {
+        let answer = self.post("/api/v2/components/handlers", authorization, json!({"id": id})).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        self.restrict(authorization, &[&format!("components:{id}")]).await
+    }
+
     /// Creates an access key; gives the key.
     pub(crate) async fn key(&self, authorization: &str, app_id: &str, name: &str, rights: &[&str]) -> String {
         let path = format!("/api/v2/applications/{app_id}/access-keys");

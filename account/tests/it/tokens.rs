@@ -171,6 +171,55 @@ async fn restricting_gives_what_the_user_has_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn one_token_names_things_of_every_sort_up_to_ten() {
+    for service in Service::start_everywhere().await {
+        let alice = service.user("alice").await;
+        service.application(&alice, "an-app").await;
+        service.handler(&alice, "a-handler").await;
+        let mut scope = vec!["apps".to_owned(), "apps:an-app".to_owned(), "components:a-handler".to_owned()];
+        for number in 0..8 {
+            service.gateway(&alice, &format!("gw-{number}")).await;
+            scope.push(format!("gateways:gw-{number}"));
+        }
+        let scope: Vec<_> = scope.iter().map(String::as_str).collect();
+        let all = service.restrict(&alice, &scope).await;
+        for path in ["applications", "applications/an-app", "gateways/gw-7/rights", "components/handlers/a-handler"] {
+            assert_eq!(service.get(&format!("/api/v2/{path}"), &all).await.status, 200, "{path}");
+        }
+        assert_eq!(service.get("/api/v2/gateways", &all).await.status, 403, "not asked for");
+        service.gateway(&alice, "gw-8").await;
+        let eleven = [&scope[..], &["gateways:gw-8"]].concat();
+        let answer = service.post("/users/restrict-token", &alice, json!({ "scope": eleven })).await;
+        assert_eq!(answer.error().0, 400);
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_never_exchanged_for_more_than_it_says() {
+    let service = Service::start().await;
+    let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+    let hers = service.application(&alice, "an-app").await;
+    let path = "/api/v2/applications/an-app/collaborators/bob";
+    let give = async |rights: Value| assert_eq!(service.call("PUT", path, &hers, rights).await.status, 201);
+    give(json!(["devices"])).await;
+    let old = service.login("bob", PASSWORD, json!(["apps:an-app"])).await.json();
+    let old = bearer(&old["access_token"]);
+    give(json!(["devices", "settings"])).await;
+    let rights = async |authorization: &str| {
+        let restricted = service.restrict(authorization, &["apps:an-app"]).await;
+        service.get("/applications/an-app/rights", &restricted).await.json()
+    };
+    assert_eq!(rights(&old).await, json!(["devices"]), "what it says of an application is the most");
+    assert_eq!(rights(&bob).await, json!(["settings", "devices"]), "the general one says nothing of it");
+    give(json!(["settings"])).await;
+    assert_eq!(rights(&bob).await, json!(["settings"]));
+    for scope in ["apps", "gateways", "profile"] {
+        let answer = service.post("/users/restrict-token", &old, json!({"scope": [scope]})).await;
+        assert_eq!(answer.error().0, 403, "{scope}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_is_exchanged_at_every_path_and_in_every_form() {
     let service = Service::start().await;
     let mine = service.application(&service.user("alice").await, "my-app").await;

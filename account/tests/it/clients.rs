@@ -1,0 +1,144 @@
+//! OAuth clients: registered by users, decided by the operator.
+
+use serde_json::{Value, json};
+
+use crate::service::{Service, send};
+
+const PATH: &str = "/api/v2/clients/my-client";
+
+/// What registering takes; the flags and the secret are what a command line of v2 also sends.
+fn new(name: &str) -> Value {
+    json!({
+        "name": name, "description": "Shows maps", "uri": "https://example.com/callback", "scope": ["profile", "apps"],
+        "grants": ["authorization_code", "refresh_token"], "secret": "mine", "accepted": true, "rejected": false,
+        "official": true,
+    })
+}
+
+/// Asks for a token; gives the status and the word of OAuth.
+async fn ask(service: &Service, secret: &str, grant: &str) -> (u16, String) {
+    let form = [("grant_type", grant), ("refresh_token", "x"), ("username", "alice"), ("password", "x")];
+    send(service.request("POST", "/users/token", "").basic_auth("my-client", Some(secret)).form(&form)).await.error()
+}
+
+#[tokio::test]
+async fn a_client_waits_for_the_operator_and_keeps_its_secret() {
+    for service in Service::start_everywhere().await {
+        let general = service.user("alice").await;
+        let answer = service.post("/api/v2/clients", &general, new("my-client")).await;
+        let secret = answer.json()["secret"].clone();
+        let mut expected = new("my-client");
+        for (member, value) in [("secret", secret.clone()), ("accepted", json!(false)), ("official", json!(false))] {
+            expected[member] = value;
+        }
+        assert_eq!((answer.status.as_u16(), answer.json()), (201, expected.clone()));
+        assert_eq!(secret.as_str().unwrap().len(), 43);
+        assert_eq!(service.get(PATH, &general).await.json(), expected);
+        assert_eq!(service.get("/api/v2/clients", &general).await.json(), json!([expected]));
+
+        let undecided = service.account.clients_undecided().await.unwrap();
+        assert!(undecided.len() == 1 && undecided[0].secret.is_none(), "{undecided:?}");
+        let secret = secret.as_str().unwrap();
+        assert_eq!(ask(&service, secret, "refresh_token").await, (400, "unauthorized_client".to_owned()));
+        let id = "my-client".parse().unwrap();
+        service.account.accept_client(&id).await.unwrap();
+        assert!(service.account.clients_undecided().await.unwrap().is_empty());
+        assert_eq!(ask(&service, secret, "refresh_token").await, (400, "invalid_grant".to_owned()));
+        assert_eq!(ask(&service, "wrong", "refresh_token").await, (401, "invalid_client".to_owned()));
+        assert_eq!(ask(&service, secret, "password").await, (400, "unauthorized_client".to_owned()));
+        assert_eq!(service.get(PATH, &general).await.json()["accepted"], true);
+        service.account.reject_client(&id).await.unwrap();
+        assert_eq!(ask(&service, secret, "refresh_token").await, (400, "unauthorized_client".to_owned()));
+        assert_eq!(service.get(PATH, &general).await.json()["rejected"], true);
+    }
+}
+
+#[tokio::test]
+async fn what_was_accepted_stays_as_it_was_or_is_decided_again() {
+    let service = Service::start().await;
+    let general = service.user("alice").await;
+    service.post("/api/v2/clients", &general, new("my-client")).await;
+    let id = "my-client".parse().unwrap();
+    let cases = [
+        (json!({"description": "Shows better maps"}), true),
+        (json!({"secret": "s", "official": true, "rejected": true, "accepted": false}), true),
+        (json!({"uri": "https://example.com/other"}), false),
+        (json!({"scope": ["profile", "apps", "clients"]}), false),
+        (json!({"grants": ["authorization_code"]}), false),
+    ];
+    for (body, accepted) in cases {
+        service.account.accept_client(&id).await.unwrap();
+        let mut expected = service.get(PATH, &general).await.json();
+        assert_eq!(service.call("PATCH", PATH, &general, body.clone()).await.status, 204);
+        for member in ["description", "uri", "scope", "grants"] {
+            expected[member] = body.get(member).unwrap_or(&expected[member]).clone();
+        }
+        expected["accepted"] = json!(accepted);
+        assert_eq!(service.get(PATH, &general).await.json(), expected, "{body}");
+        assert_eq!(service.account.clients_undecided().await.unwrap().is_empty(), accepted, "{body}");
+    }
+    let whole = service.get(PATH, &general).await.json();
+    assert_eq!(service.call("PATCH", PATH, &general, whole.clone()).await.status, 204);
+    assert_eq!(service.get(PATH, &general).await.json(), whole);
+}
+
+#[tokio::test]
+async fn a_client_is_its_owners_and_gone_when_they_delete_it() {
+    for service in Service::start_everywhere().await {
+        let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+        let secret = service.post("/api/v2/clients", &alice, new("my-client")).await.json()["secret"].clone();
+        service.account.accept_client(&"my-client".parse().unwrap()).await.unwrap();
+        assert_eq!(service.post("/api/v2/clients", &bob, new("my-client")).await.error().0, 409);
+        assert_eq!(service.post("/api/v2/clients", &bob, new("ttnctl")).await.error().0, 409);
+        for (method, body) in [("GET", Value::Null), ("PATCH", json!({"description": ""})), ("DELETE", Value::Null)] {
+            let foreign = service.call(method, PATH, &bob, body.clone()).await;
+            let unknown = service.call(method, "/api/v2/clients/no-client", &bob, body).await;
+            assert_eq!(foreign.error().0, 404);
+            assert_eq!(foreign.text.replace("my-client", "no-client"), unknown.text);
+        }
+        assert_eq!(service.get("/api/v2/clients", &bob).await.json(), json!([]));
+        assert_eq!(service.get("/api/v2/clients/ttnctl", &alice).await.error().0, 404, "the operator's is nobody's");
+
+        assert_eq!(service.call("DELETE", PATH, &alice, Value::Null).await.status, 204);
+        assert_eq!(service.get(PATH, &alice).await.error().0, 404);
+        assert_eq!(service.get("/api/v2/clients", &alice).await.json(), json!([]));
+        assert_eq!(ask(&service, secret.as_str().unwrap(), "refresh_token").await.0, 401);
+        assert_eq!(service.post("/api/v2/clients", &alice, new("my-client")).await.error().0, 409, "taken for ever");
+        assert!(service.account.accept_client(&"my-client".parse().unwrap()).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_would_harm_users_is_refused() {
+    let service = Service::start().await;
+    let general = service.user("alice").await;
+    let cases = [
+        ("uri", json!("http://example.com/callback"), 400),
+        ("uri", json!("https://example.com/#fragment"), 400),
+        ("uri", json!("https://user@example.com/"), 400),
+        ("uri", json!("javascript://example.com/%0aalert(1)"), 400),
+        ("uri", json!("data:text/html,x"), 400),
+        ("uri", json!("/callback"), 400),
+        ("uri", json!(""), 400),
+        ("uri", Value::Null, 400),
+        ("scope", json!([]), 400),
+        ("scope", json!(["apps:my-app"]), 400),
+        ("scope", json!(["everything"]), 400),
+        ("grants", json!(["password"]), 400),
+        ("grants", json!(["magic"]), 400),
+        ("description", json!("a\u{0}b"), 400),
+        ("description", json!("x".repeat(1001)), 400),
+        ("name", json!("My Client"), 400),
+        ("uri", json!("http://localhost:8080/callback"), 201),
+        ("uri", json!("ttn://oauth"), 201),
+        ("grants", json!([]), 201),
+        ("grants", Value::Null, 201),
+    ];
+    for (number, (member, value, status)) in cases.into_iter().enumerate() {
+        let mut body = new(&format!("client-{number}"));
+        body[member] = value;
+        let answer = service.post("/api/v2/clients", &general, body.clone()).await;
+        assert_eq!(answer.status, status, "{body}: {answer:?}");
+    }
+    assert_eq!(service.get("/api/v2/clients", &general).await.json().as_array().unwrap().len(), 4);
+}

@@ -1,0 +1,98 @@
+//! Components: registered by users, with tokens and collaborators.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+use types::ServiceName;
+
+use crate::service::Service;
+
+const PATH: &str = "/api/v2/components/handlers/my-handler";
+
+#[tokio::test]
+async fn a_component_is_registered_shown_and_deleted() {
+    for service in Service::start_everywhere().await {
+        let general = service.user("alice").await;
+        let answer = service.post("/api/v2/components/handlers", &general, json!({"id": "my-handler"})).await;
+        let all = json!(["component:settings", "component:delete", "component:collaborators"]);
+        let expected = json!({
+            "type": "handler", "id": "my-handler", "created": "2026-01-01T00:00:00.000Z",
+            "collaborators": [{"username": "alice", "email": "alice@example.com", "rights": all}],
+        });
+        assert_eq!((answer.status.as_u16(), answer.json()), (201, expected.clone()));
+        let mine = service.restrict(&general, &["components:my-handler"]).await;
+        assert_eq!(service.get(PATH, &mine).await.json(), expected);
+        assert_eq!(service.get("/components", &general).await.json(), json!([expected]));
+        assert_eq!(service.get(&format!("{PATH}/rights"), &mine).await.json(), all);
+        for path in ["routers/my-handler", "handlers/no-handler", "things/my-handler", "handler/my-handler"] {
+            let status = service.get(&format!("/api/v2/components/{path}"), &mine).await.error().0;
+            assert!([403, 404].contains(&status), "{path}: {status}");
+        }
+        for (services, id, status) in [
+            ("handlers", "my-handler", 409),
+            ("routers", "my-handler", 409),
+            ("things", "new", 404),
+            ("brokers", "X", 400),
+        ] {
+            let path = format!("/api/v2/components/{services}");
+            assert_eq!(service.post(&path, &general, json!({ "id": id })).await.error().0, status, "{services} {id}");
+        }
+        assert_eq!(service.call("DELETE", PATH, &mine, Value::Null).await.status, 204);
+        assert_eq!(service.get(PATH, &mine).await.error().0, 404);
+        assert_eq!(service.get(&format!("{PATH}/token"), &mine).await.error().0, 404);
+        assert_eq!(service.get("/components", &general).await.json(), json!([]));
+        let body = json!({"id": "my-handler"});
+        assert_eq!(service.post("/components/handlers", &general, body).await.error().0, 409, "taken for ever");
+    }
+}
+
+#[tokio::test]
+async fn a_token_proves_the_component_for_93_days() {
+    let service = Service::start().await;
+    let mine = service.handler(&service.user("alice").await, "my-handler").await;
+    let answer = service.get(&format!("{PATH}/token"), &mine).await;
+    assert_eq!(answer.headers["cache-control"], "no-store");
+    let answer = answer.json();
+    assert_eq!(answer["expires"], "2026-04-04T00:00:00.000Z");
+    assert_eq!(answer.as_object().unwrap().len(), 2, "{answer}");
+    let payload = answer["token"].as_str().unwrap().split('.').nth(1).unwrap();
+    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap();
+    let now = service.now_seconds();
+    assert_eq!((&claims["sub"], &claims["type"]), (&json!("my-handler"), &json!("handler")));
+    assert_eq!(claims["exp"], json!(now + 8_035_200));
+}
+
+#[tokio::test]
+async fn collaborators_of_a_component_may_do_what_they_are_given() {
+    let service = Service::start().await;
+    let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+    let hers = service.handler(&alice, "my-handler").await;
+    let his_path = format!("{PATH}/collaborators/bob");
+    let rights = json!({"rights": ["component:collaborators"]});
+    assert_eq!(service.call("PUT", &his_path, &hers, rights).await.status, 201);
+    let his = service.restrict(&bob, &["components:my-handler"]).await;
+    assert_eq!(service.get(&his_path, &his).await.json()["rights"], json!(["component:collaborators"]));
+    assert_eq!(service.get(&format!("{PATH}/token"), &his).await.error().0, 403);
+    assert_eq!(service.call("DELETE", PATH, &his, Value::Null).await.error().0, 403);
+    for wrong in [json!(["component:delete"]), json!(["component:settings", "component:collaborators"])] {
+        assert_eq!(service.call("PUT", &his_path, &his, wrong).await.error().0, 403);
+    }
+    assert_eq!(service.call("PUT", &his_path, &hers, json!(["settings"])).await.error().0, 400);
+    let hers_path = format!("{PATH}/collaborators/alice");
+    assert_eq!(service.call("DELETE", &hers_path, &his, Value::Null).await.status, 204);
+    assert_eq!(service.call("DELETE", &his_path, &his, Value::Null).await.error().0, 403, "the last one stays");
+    assert_eq!(service.get(PATH, &hers).await.error().0, 404);
+}
+
+#[tokio::test]
+async fn the_operators_components_and_those_of_users_do_not_mix() {
+    let service = Service::start().await;
+    let general = service.user("alice").await;
+    let token =
+        async |service_name, id: &str| service.account.component_token(service_name, &id.parse().unwrap()).await;
+    token(ServiceName::Handler, "ours").await.unwrap();
+    token(ServiceName::Handler, "ours").await.unwrap();
+    assert_eq!(service.post("/components/handlers", &general, json!({"id": "ours"})).await.error().0, 409);
+    service.handler(&general, "hers").await;
+    assert!(token(ServiceName::Handler, "hers").await.is_err());
+    assert!(token(ServiceName::Router, "ours").await.is_err(), "an id is one component's");
+}

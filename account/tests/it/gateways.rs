@@ -1,0 +1,319 @@
+//! Gateways: created, shown to each as much as they may see, changed, given away, deleted.
+
+use airlock_account::{RouterSettings, Settings};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+
+use crate::service::{Service, send};
+
+const GW: &str = "/api/v2/gateways/my-gw";
+
+/// Settings with two routers and an address.
+fn network() -> Settings {
+    let router = |id: &str| RouterSettings {
+        id: id.parse().unwrap(),
+        address: format!("{id}.example.com:1901"),
+        mqtt_address: format!("mqtts://{id}.example.com:8883"),
+    };
+    let public_url = Some("https://account.example.com".parse().unwrap());
+    Settings { routers: vec![router("router-eu"), router("router-us")], public_url, ..Settings::default() }
+}
+
+fn router(id: &str) -> Value {
+    json!({
+        "id": id, "address": format!("{id}.example.com:1901"), "mqtt_address": format!("mqtts://{id}.example.com:8883"),
+    })
+}
+
+/// Changes a gateway; gives the status.
+async fn patch(service: &Service, authorization: &str, body: Value) -> u16 {
+    service.call("PATCH", GW, authorization, body).await.status.as_u16()
+}
+
+#[tokio::test]
+async fn a_new_gateway_has_the_exact_shape_that_clients_read() {
+    let service = Service::start_with(network()).await;
+    let general = service.user("alice").await;
+    let place = json!({"longitude": 4.88968, "latitude": 52.37403, "altitude": 7});
+    for (id, member) in [("my-gw", "antenna_location"), ("other-gw", "location")] {
+        let body = json!({
+            "id": id, "frequency_plan": "EU_863_870", (member): place, "auto_update": true, "activated": true,
+            "attributes": {"brand": "Acme", "placement": "outdoor"}, "router": "router-us", "key": "mine",
+            "owner": {"id": "0", "username": "bob"}, "collaborators": [], "token": {},
+        });
+        let answer = service.post("/api/v2/gateways", &general, body).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let created = answer.json();
+        let user_id = service.get("/api/v2/users/me", &general).await.json()["_id"].clone();
+        let all = ["settings", "delete", "collaborators", "status", "location", "owner", "messages"];
+        let all = all.map(|right| format!("gateway:{right}"));
+        let expected = json!({
+            "id": id, "activated": false, "frequency_plan": "EU_863_870",
+            "frequency_plan_url": "https://account.example.com/api/v2/frequency-plans/EU_863_870",
+            "auto_update": true, "beta_updates": false, "location_public": false, "status_public": false,
+            "owner_public": false, "antenna_location": place,
+            "attributes": {"brand": "Acme", "placement": "outdoor"}, "router": router("router-us"),
+            "fallback_routers": [router("router-eu")], "owner": {"id": user_id, "username": "alice"},
+            "collaborators": [{"username": "alice", "email": "alice@example.com", "rights": all}],
+            "key": created["key"],
+        });
+        assert_eq!(created, expected);
+        assert!(created["key"].as_str().unwrap().starts_with("airlock-account."));
+        let mine = service.restrict(&general, &[&format!("gateways:{id}")]).await;
+        assert_eq!(service.get(&format!("/gateways/{id}"), &mine).await.json(), created);
+    }
+    let listed = service.get("/gateways", &general).await.json();
+    assert_eq!((&listed[0]["id"], &listed[1]["id"]), (&json!("my-gw"), &json!("other-gw")));
+}
+
+#[tokio::test]
+async fn everybody_sees_what_gateways_need_and_what_the_owner_made_public() {
+    for service in Service::start_everywhere().await {
+        let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+        let mine = service.gateway(&alice, "my-gw").await;
+        assert_eq!(
+            patch(&service, &mine, json!({"antenna_location": {"latitude": 52.0, "longitude": 4.0}})).await,
+            204
+        );
+        let members = |body: &Value| body.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        for stranger in ["", bob.as_str(), alice.as_str()] {
+            let seen = service.get(GW, stranger).await;
+            assert_eq!((seen.status.as_u16(), &seen.headers["cache-control"]), (200, &"no-store".parse().unwrap()));
+            let hidden = ["owner", "collaborators", "key", "token"];
+            assert!(hidden.iter().all(|member| seen.json().get(member).is_none()), "{seen:?}");
+            assert_ne!(seen.json()["antenna_location"]["latitude"], 52.0);
+            assert_eq!(seen.json()["router"], Value::Null, "there is none in this network");
+        }
+        let public = json!({"location_public": true, "owner_public": true, "status_public": true});
+        assert_eq!(patch(&service, &mine, public).await, 204);
+        let seen = service.get("/gateways/my-gw", "").await.json();
+        assert_eq!(seen["antenna_location"], json!({"longitude": 4.0, "latitude": 52.0}));
+        assert_eq!(seen["owner"]["username"], "alice");
+        assert!(!members(&seen).contains(&"key".to_owned()));
+        assert_eq!(service.get("/gateways/no-gw", "").await.error(), (404, "gateway `no-gw` not found".to_owned()));
+        assert_eq!(service.get(GW, "Bearer e30.e30.AA").await.status, 401, "a broken token is not like none");
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_proves_itself_with_its_key_and_is_activated_by_that() {
+    for service in Service::start_everywhere().await {
+        let general = service.user("alice").await;
+        let mine = service.gateway(&general, "my-gw").await;
+        service.gateway(&general, "other-gw").await;
+        let place = json!({"antenna_location": {"latitude": 52.0, "longitude": 4.0}, "status_public": true});
+        assert_eq!(patch(&service, &mine, place).await, 204);
+        let own = service.get(GW, &mine).await.json();
+        let key = own["key"].as_str().unwrap();
+        for wrong in ["airlock-account.wrong", key.trim_end_matches(|_| true)] {
+            assert_eq!(service.get(GW, &format!("Key {wrong}x.y")).await.status, 401);
+        }
+        assert_eq!(service.get("/gateways/other-gw", &format!("Key {key}")).await.status, 401);
+        assert_eq!(service.get("/gateways/no-gw", &format!("Key {key}")).await.status, 401);
+        assert_eq!(service.get(GW, &mine).await.json()["activated"], false);
+
+        for scheme in ["Key", "key"] {
+            let seen = service.get(GW, &format!("{scheme} {key}")).await.json();
+            assert_eq!((&seen["key"], &seen["activated"]), (&json!(key), &json!(true)));
+            assert_eq!(seen["antenna_location"]["latitude"], 52.0);
+            assert_eq!(seen["token"]["expires_in"], 8_035_200);
+            assert!(seen.get("owner").is_none() && seen.get("collaborators").is_none());
+        }
+        assert_eq!(service.get(GW, &mine).await.json()["activated"], true);
+        let rights = service.get(&format!("{GW}/rights"), &format!("Key {key}")).await.json();
+        assert_eq!(rights, json!(["gateway:location"]));
+
+        for authorization in [format!("Key {key}"), mine] {
+            let answer = service.get(&format!("{GW}/token"), &authorization).await;
+            assert_eq!((answer.status.as_u16(), &answer.headers["cache-control"]), (200, &"no-store".parse().unwrap()));
+            let answer = answer.json();
+            assert_eq!(answer.as_object().unwrap().len(), 2, "{answer}");
+            let token = answer["access_token"].as_str().unwrap();
+            let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
+            let now = service.now_seconds();
+            let expected = json!({
+                "iss": "airlock-account", "sub": "my-gw", "type": "gateway", "iat": now - 60, "exp": now + 8_035_200,
+                "scope": [], "interchangeable": false, "location_public": false, "status_public": true,
+            });
+            assert_eq!(serde_json::from_slice::<Value>(&claims).unwrap(), expected);
+            assert_eq!(service.get("/api/v2/users/me", &format!("Bearer {token}")).await.status, 403);
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_what_is_named_changes() {
+    let service = Service::start_with(network()).await;
+    let general = service.user("alice").await;
+    let mine = service.gateway(&general, "my-gw").await;
+    let first = json!({"attributes": {"brand": "Acme", "model": "A1", "description": "on the roof"}});
+    assert_eq!(patch(&service, &mine, first).await, 204);
+    let before = service.get(GW, &mine).await.json();
+    let cases = [
+        (json!({}), json!({})),
+        (
+            json!({"attributes": {"model": "A2", "brand": null}}),
+            json!({"attributes": {"description": "on the roof", "model": "A2"}}),
+        ),
+        (
+            json!({"frequency_plan": "US"}),
+            json!({
+                "frequency_plan": "US_902_928",
+                "frequency_plan_url": "https://account.example.com/api/v2/frequency-plans/US_902_928",
+            }),
+        ),
+        (
+            json!({"router": "router-us"}),
+            json!({"router": router("router-us"), "fallback_routers": [router("router-eu")]}),
+        ),
+        (
+            json!({"fallback_routers": ["router-us", "router-eu"]}),
+            json!({"fallback_routers": [router("router-us"), router("router-eu")]}),
+        ),
+        (json!({"auto_update": true, "beta_updates": true}), json!({"auto_update": true, "beta_updates": true})),
+        (
+            json!({"antenna_location": {"longitude": 4.5, "latitude": 52.5, "altitude": 0}}),
+            json!({"antenna_location": {"longitude": 4.5, "latitude": 52.5, "altitude": 0}}),
+        ),
+        (
+            json!({"antenna_location": {"longitude": 0, "latitude": 0, "altitude": 30}}),
+            json!({"antenna_location": {"longitude": 4.5, "latitude": 52.5, "altitude": 30}}),
+        ),
+        (
+            json!({"id": "other", "key": "k.k", "token": {"access_token": "t"}, "activated": true, "created": "now",
+            "collaborators": [], "deleted": "now", "rights": [], "owner": before["owner"]}),
+            json!({}),
+        ),
+    ];
+    let mut expected = before;
+    for (body, change) in cases {
+        assert_eq!(patch(&service, &mine, body.clone()).await, 204, "{body}");
+        for (member, value) in change.as_object().unwrap() {
+            expected[member] = value.clone();
+        }
+        assert_eq!(service.get(GW, &mine).await.json(), expected, "{body}");
+    }
+    let whole = service.get(GW, &mine).await.json();
+    assert_eq!(patch(&service, &mine, whole.clone()).await, 204, "what was read can be sent back");
+    assert_eq!(service.get(GW, &mine).await.json(), whole);
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused_and_changes_nothing() {
+    let service = Service::start_with(network()).await;
+    let general = service.user("alice").await;
+    let mine = service.gateway(&general, "my-gw").await;
+    let before = service.get(GW, &mine).await.text;
+    let many: serde_json::Map<_, _> = (0..21).map(|number| (format!("a{number}"), json!("x"))).collect();
+    let cases = [
+        (json!({"frequency_plan": "EU868"}), 400),
+        (json!({"frequency_plan": ""}), 400),
+        (json!({"router": "router-xx"}), 400),
+        (json!({"router": "Router"}), 400),
+        (json!({"fallback_routers": ["router-eu", "router-xx"]}), 400),
+        (json!({"fallback_routers": vec!["router-eu"; 11]}), 400),
+        (json!({"antenna_location": {"latitude": 90.1, "longitude": 0}}), 400),
+        (json!({"antenna_location": {"latitude": 0, "longitude": -180.1}}), 400),
+        (json!({"antenna_location": {"latitude": "52"}}), 400),
+        (json!({"antenna_location": {"altitude": 1.5}}), 400),
+        (json!({"attributes": {"placement": "moon"}}), 400),
+        (json!({"attributes": {"": "x"}}), 400),
+        (json!({"attributes": {"brand": "x".repeat(201)}}), 400),
+        (json!({"attributes": {"brand": "a\u{0}b"}}), 400),
+        (json!({"attributes": {"brand": 7}}), 400),
+        (json!({"attributes": many}), 403),
+        (json!({"location_public": "yes"}), 400),
+        (json!({"owner": "nobody"}), 404),
+        (json!({"owner": "*"}), 400),
+        (json!({"auto_update": true, "owner": "nobody"}), 404),
+        (json!("EU"), 400),
+    ];
+    for (body, status) in cases {
+        assert_eq!(service.call("PATCH", GW, &mine, body.clone()).await.error().0, status, "{body}");
+    }
+    assert_eq!(service.get(GW, &mine).await.text, before);
+    for body in [json!({"id": "new-gw"}), json!({"id": "New", "frequency_plan": "EU"}), json!({"frequency_plan": "EU"})]
+    {
+        assert_eq!(service.post("/gateways", &general, body.clone()).await.error().0, 400, "{body}");
+    }
+    assert_eq!(service.get("/gateways", &general).await.json().as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn only_the_owner_gives_a_gateway_away_and_only_with_what_they_may_do() {
+    for service in Service::start_everywhere().await {
+        let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+        service.user("carol").await;
+        let hers = service.gateway(&alice, "my-gw").await;
+        let settings = json!(["gateway:settings", "gateway:owner"]);
+        let path = format!("{GW}/collaborators/bob");
+        assert_eq!(service.call("PUT", &path, &hers, settings).await.status, 201);
+        let his = service.restrict(&bob, &["gateways:my-gw"]).await;
+        assert_eq!(patch(&service, &his, json!({"owner": "bob"})).await, 403);
+        assert_eq!(patch(&service, &his, json!({"owner": "alice"})).await, 204, "she is the owner already");
+        assert!(service.get(GW, &his).await.json().get("key").is_none(), "the key says where the gateway is");
+
+        let less = json!(["gateway:settings", "gateway:owner", "gateway:collaborators"]);
+        assert_eq!(service.call("PUT", &format!("{GW}/collaborators/alice"), &hers, less).await.status, 201);
+        assert_eq!(patch(&service, &hers, json!({"owner": "carol"})).await, 204);
+        assert_eq!(service.get(GW, &hers).await.json()["owner"]["username"], "carol");
+        let carol = service.general("carol").await;
+        assert_eq!(service.get("/gateways", &carol).await.json()[0]["id"], "my-gw");
+        let hers_now = service.restrict(&carol, &["gateways:my-gw"]).await;
+        let rights = service.get(&format!("{GW}/rights"), &hers_now).await.json();
+        assert_eq!(rights, json!(["gateway:settings", "gateway:collaborators", "gateway:owner"]));
+        assert_eq!(patch(&service, &hers, json!({"owner": "alice"})).await, 403, "she gave it away");
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_gateway_is_gone_and_its_id_stays_taken() {
+    for service in Service::start_everywhere().await {
+        let general = service.user("alice").await;
+        let mine = service.gateway(&general, "my-gw").await;
+        let key = format!("Key {}", service.get(GW, &mine).await.json()["key"].as_str().unwrap());
+        assert_eq!(service.call("DELETE", GW, &mine, Value::Null).await.status, 204);
+        for (authorization, status) in [("", 404), (general.as_str(), 404), (mine.as_str(), 404), (key.as_str(), 401)] {
+            assert_eq!(service.get(GW, authorization).await.status, status);
+        }
+        assert_eq!(service.call("DELETE", GW, &mine, Value::Null).await.status, 404);
+        assert_eq!(service.get("/gateways", &general).await.json(), json!([]));
+        let body = json!({"id": "my-gw", "frequency_plan": "EU"});
+        assert_eq!(service.post("/gateways", &general, body).await.error().0, 409);
+        let scope = json!({"scope": ["gateways:my-gw"]});
+        assert_eq!(service.post("/users/restrict-token", &general, scope).await.status, 403);
+    }
+}
+
+#[tokio::test]
+async fn the_firmware_is_told_only_what_it_reads() {
+    let service = Service::start_with(network()).await;
+    let mine = service.gateway(&service.user("alice").await, "my-gw").await;
+    let key = service.get(GW, &mine).await.json()["key"].as_str().unwrap().to_owned();
+    let request = service.request("GET", GW, &format!("Key {key}")).header("user-agent", "TTNGateway/1.0");
+    let seen = send(request).await.json();
+    let addresses = |id: &str| json!({"address": format!("{id}.example.com:1901"), "mqtt_address": format!("mqtts://{id}.example.com:8883")});
+    let expected = json!({
+        "activated": true, "frequency_plan": "EU_863_870",
+        "frequency_plan_url": "https://account.example.com/api/v2/frequency-plans/EU_863_870",
+        "auto_update": false, "beta_updates": false, "location_public": false, "status_public": false,
+        "owner_public": false, "router": addresses("router-eu"), "fallback_routers": [addresses("router-us")], "key": key,
+    });
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+async fn addresses_in_answers_are_where_the_request_went_and_never_what_a_header_smuggles() {
+    let service = Service::start().await;
+    service.gateway(&service.user("alice").await, "my-gw").await;
+    let plan = "/api/v2/frequency-plans/EU_863_870";
+    let with_host = async |host: &'static str| {
+        send(service.request("GET", GW, "").header("host", host)).await.json()["frequency_plan_url"].clone()
+    };
+    let direct = service.get(GW, "").await.json()["frequency_plan_url"].clone();
+    assert_eq!(direct, format!("{}{plan}", service.base));
+    assert_eq!(with_host("account.example.com:8000").await, format!("http://account.example.com:8000{plan}"));
+    for host in ["user@evil.example", "evil.example/path", "a b", "\"><script>"] {
+        assert_eq!(with_host(host).await, plan, "{host}");
+    }
+}
