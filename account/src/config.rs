@@ -24,8 +24,6 @@ pub struct Settings {
     /// The default is locally administered. Set it to the block that the IEEE assigned to you if you have one.
     #[schemars(with = "String")]
     pub eui_block: EuiBlock,
-    /// The routers that gateways are told of; the first is for those that name none.
-    pub routers: Vec<RouterSettings>,
     /// Whether clients of the first party may log in with a user's name and password.
     pub password_grant: bool,
     /// How many passwords are checked at once; each takes 19 MiB. Zero is one for each core.
@@ -36,6 +34,8 @@ pub struct Settings {
     /// built in. Both belong to the first party and may ask for every scope.
     #[schemars(with = "BTreeMap<String, ClientSettings>", extend("writeOnly" = true))]
     pub clients: BTreeMap<ClientId, ClientSettings>,
+    /// The routers that gateways are told of; the first is for those that name none.
+    pub routers: Vec<RouterSettings>,
 }
 
 /// An OAuth client to create on the first start.
@@ -82,10 +82,10 @@ impl Default for Settings {
             issuer: "airlock-account".to_owned(),
             public_url: None,
             eui_block: EuiBlock::default(),
-            routers: Vec::new(),
             password_grant: true,
             password_checks_max: 0,
             clients: [client("airlock", None), client("ttnctl", Some("ttnctl"))].into_iter().flatten().collect(),
+            routers: Vec::new(),
         }
     }
 }

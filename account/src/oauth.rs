@@ -2,6 +2,7 @@
 
 mod client;
 mod refresh;
+mod registered;
 mod registration;
 
 use std::fmt;

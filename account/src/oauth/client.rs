@@ -180,9 +180,11 @@ impl Account {
         }
     }
 
-    /// Refuses Basic credentials that are not those of a client.
+    /// Refuses Basic credentials that are not those of a client that the operator lets in.
     pub(crate) async fn check_client(&self, basic: Basic) -> Result<()> {
-        self.authenticate_client(Some(basic), None, &None).await.map(drop)
+        let id = basic.id.clone();
+        let client = self.authenticate_client(Some(basic), None, &None).await?;
+        if client.standing == Standing::Accepted { Ok(()) } else { Err(refused(&id)) }
     }
 
     fn proves(&self, client: &Client, sent: &Secret) -> bool {

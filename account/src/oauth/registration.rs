@@ -1,13 +1,9 @@
 //! OAuth clients that users register: they ask, and the operator decides.
-//!
-//! What users were promised about a client must stay so. When its owner changes where it sends users to or what it
-//! may ask for, the operator decides again.
 
 use api::rest::account::{self as body, ClientUpdate, NewClient};
-use axum::http::Uri;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use store::{Key, Tag};
-use types::{ClientId, Scope, Secret, UserId};
+use types::{ClientId, Secret, UserId};
 
 use super::client::{Client, GrantType, Standing, client_key, place};
 use crate::{Account, Error, Result, audit, document::Stored, user::user_tag};
@@ -18,17 +14,15 @@ const CLIENTS_MAX: usize = 100;
 const UNDECIDED_MAX: usize = 1000;
 /// How often a change is tried again when others change the same client.
 const TRIES_MAX: usize = 20;
-/// The most characters of a description.
-const DESCRIPTION_CHARACTERS_MAX: usize = 1000;
-/// The most bytes of an address.
-const URI_BYTES_MAX: usize = 500;
-/// What would run in the browser instead of going somewhere.
-const SCHEMES_REFUSED: [&str; 5] = ["javascript", "data", "file", "blob", "vbscript"];
 
 impl Account {
     /// Registers a client that waits for the operator; shows its secret.
     pub(crate) async fn create_client(&self, owner: &UserId, new: NewClient) -> Result<body::Client> {
         let NewClient { name: id, description, uri, grants, scope } = new;
+        let taken = || Error::Taken { what: "OAuth client", id: id.to_string() };
+        if self.documents.read::<Client>(&client_key(&id)?).await?.is_some() {
+            return Err(taken());
+        }
         if self.documents.keys(&index_prefix(owner)?, CLIENTS_MAX).await?.len() >= CLIENTS_MAX {
             return Err(Error::Full { what: "OAuth client", count_max: CLIENTS_MAX });
         }
@@ -54,7 +48,7 @@ impl Account {
         self.documents.put(&undecided_key(&id)?, &()).await?;
         self.documents.put(&index_key(owner, &id)?, &()).await?;
         if !self.documents.create(&client_key(&id)?, &client).await? {
-            return Err(Error::Taken { what: "OAuth client", id: id.to_string() });
+            return Err(taken());
         }
         audit::event("OAuth client created", owner, &id);
         self.show_client(&client)
@@ -73,7 +67,6 @@ impl Account {
 
     /// Changes what is named of a client.
     pub(crate) async fn update_client(&self, owner: &UserId, id: &ClientId, update: ClientUpdate) -> Result<()> {
-        self.documents.put(&undecided_key(id)?, &()).await?;
         self.change_client(owner, id, |client| client.update(update.clone())).await?;
         audit::event("OAuth client changed", owner, id);
         Ok(())
@@ -86,6 +79,7 @@ impl Account {
             Ok(())
         };
         self.change_client(owner, id, delete).await?;
+        self.decided(id).await?;
         audit::event("OAuth client deleted", owner, id);
         Ok(())
     }
@@ -118,13 +112,18 @@ impl Account {
             let mut stored = found.ok_or_else(|| no_client(id))?;
             stored.value.standing = standing;
             if self.documents.replace(&stored).await? {
-                if let Some(entry) = self.documents.read::<()>(&undecided_key(id)?).await? {
-                    self.documents.delete(&entry).await?;
-                }
-                return Ok(());
+                return self.decided(id).await;
             }
         }
         Err(Error::Contended { what: "OAuth client" })
+    }
+
+    /// Takes a client off the operator's list.
+    async fn decided(&self, id: &ClientId) -> Result<()> {
+        match self.documents.read::<()>(&undecided_key(id)?).await? {
+            Some(entry) => self.documents.delete(&entry).await.map(drop),
+            None => Ok(()),
+        }
     }
 
     async fn change_client(
@@ -136,6 +135,9 @@ impl Account {
         for _ in 0..TRIES_MAX {
             let mut stored = self.own_client(owner, id).await?;
             change(&mut stored.value)?;
+            if stored.value.standing == Standing::Undecided {
+                self.documents.put(&undecided_key(id)?, &()).await?;
+            }
             if self.documents.replace(&stored).await? {
                 return Ok(());
             }
@@ -165,89 +167,6 @@ impl Account {
             shown.secret = Some(Secret::new(text));
         }
         Ok(shown)
-    }
-}
-
-impl Client {
-    /// The client as everybody may see it whom it asks for something.
-    pub(super) fn shown(&self) -> body::Client {
-        body::Client {
-            name: self.id.clone(),
-            description: self.description.clone(),
-            secret: None,
-            uri: self.redirect_uris.first().cloned().unwrap_or_default(),
-            grants: self.grants.iter().map(|grant| grant.as_str().to_owned()).collect(),
-            scope: self.scope.clone(),
-            accepted: self.standing == Standing::Accepted,
-            rejected: self.standing == Standing::Rejected,
-            official: self.first_party,
-        }
-    }
-
-    fn is_of(&self, user_id: &UserId) -> bool {
-        self.owner.as_ref() == Some(user_id) && self.standing != Standing::Deleted
-    }
-
-    fn update(&mut self, update: ClientUpdate) -> Result<()> {
-        let before = (self.redirect_uris.clone(), self.grants.clone(), self.scope.clone());
-        if let Some(description) = update.description {
-            check_description(&description)?;
-            self.description = description;
-        }
-        if let Some(uri) = update.uri {
-            check_uri(&uri)?;
-            self.redirect_uris = vec![uri];
-        }
-        if let Some(grants) = update.grants {
-            self.grants = grants.iter().map(|grant| grant_for_all(grant)).collect::<Result<_>>()?;
-        }
-        if let Some(scope) = update.scope {
-            check_scope(&scope)?;
-            self.scope = scope;
-        }
-        if before != (self.redirect_uris.clone(), self.grants.clone(), self.scope.clone()) {
-            self.standing = Standing::Undecided;
-        }
-        Ok(())
-    }
-}
-
-/// Users' passwords are for the operator's own clients only.
-fn grant_for_all(text: &str) -> Result<GrantType> {
-    let must = "must be authorization_code and refresh_token, or one of them";
-    let grant = text.parse().ok().filter(|grant| *grant != GrantType::Password);
-    grant.ok_or(Error::Invalid { what: "grants", must })
-}
-
-fn check_scope(scope: &[Scope]) -> Result<()> {
-    if !scope.is_empty() && scope.len() <= 5 && scope.iter().all(|scope| *scope == scope.general()) {
-        return Ok(());
-    }
-    Err(Error::Invalid { what: "scope", must: "must name some of profile, apps, gateways, components and clients" })
-}
-
-fn check_description(text: &str) -> Result<()> {
-    let plain = text.chars().all(|character| !character.is_control() || character == '\n');
-    if plain && text.chars().count() <= DESCRIPTION_CHARACTERS_MAX {
-        return Ok(());
-    }
-    Err(Error::Invalid { what: "description", must: "must have at most 1000 characters and no control characters" })
-}
-
-/// Codes go to this address: on the way they must be read by nobody, and nothing may run there.
-fn check_uri(text: &str) -> Result<()> {
-    let must = "must be an address such as https://example.com/callback or app://callback, without a fragment; \
-                http only on localhost";
-    let refused = || Error::Invalid { what: "uri", must };
-    let uri: Uri = text.parse().map_err(|_| refused())?;
-    let scheme = uri.scheme_str().ok_or_else(refused)?.to_ascii_lowercase();
-    let host = uri.host().ok_or_else(refused)?;
-    let local = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
-    let shown = text.len() <= URI_BYTES_MAX && !text.contains(['#', '@']) && !host.is_empty();
-    if shown && !SCHEMES_REFUSED.contains(&scheme.as_str()) && (scheme != "http" || local) {
-        Ok(())
-    } else {
-        Err(refused())
     }
 }
 

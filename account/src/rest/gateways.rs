@@ -125,7 +125,7 @@ impl Account {
 
     async fn answer_token(&self, caller: &Caller, gateway: &mut Gateway) -> Result<TokenAnswer, Error> {
         let access_token = self.gateway_token(caller, gateway).await?;
-        metrics::issued("gateway_key");
+        metrics::issued("gateway");
         Ok(TokenAnswer { token_type: None, access_token, expires_in: MACHINE_SECONDS, refresh_token: None })
     }
 
