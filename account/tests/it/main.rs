@@ -13,6 +13,7 @@ mod endpoints;
 mod errors;
 mod frequency_plans;
 mod gateway_locations;
+mod gateway_views;
 mod gateways;
 mod keys;
 mod races;

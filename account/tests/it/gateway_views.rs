@@ -1,0 +1,117 @@
+//! What gateways look like to everybody, to themselves, and to their firmware.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+
+use crate::{
+    gateways::{GW, network, patch},
+    service::{Service, send},
+};
+
+#[tokio::test]
+async fn everybody_sees_what_gateways_need_and_what_the_owner_made_public() {
+    for service in Service::start_everywhere().await {
+        let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+        let mine = service.gateway(&alice, "my-gw").await;
+        assert_eq!(
+            patch(&service, &mine, json!({"antenna_location": {"latitude": 52.0, "longitude": 4.0}})).await,
+            204
+        );
+        let members = |body: &Value| body.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        for stranger in ["", bob.as_str(), alice.as_str()] {
+            let seen = service.get(GW, stranger).await;
+            assert_eq!((seen.status.as_u16(), &seen.headers["cache-control"]), (200, &"no-store".parse().unwrap()));
+            let hidden = ["owner", "collaborators", "key", "token"];
+            assert!(hidden.iter().all(|member| seen.json().get(member).is_none()), "{seen:?}");
+            assert_ne!(seen.json()["antenna_location"]["latitude"], 52.0);
+            assert_eq!(seen.json()["router"], Value::Null, "there is none in this network");
+        }
+        let public = json!({"location_public": true, "owner_public": true, "status_public": true});
+        assert_eq!(patch(&service, &mine, public).await, 204);
+        let seen = service.get("/gateways/my-gw", "").await.json();
+        assert_eq!(seen["antenna_location"], json!({"longitude": 4.0, "latitude": 52.0}));
+        assert_eq!(seen["owner"]["username"], "alice");
+        assert!(!members(&seen).contains(&"key".to_owned()));
+        assert_eq!(service.get("/gateways/no-gw", "").await.error(), (404, "gateway `no-gw` not found".to_owned()));
+        assert_eq!(service.get(GW, "Bearer e30.e30.AA").await.status, 401, "a broken token is not like none");
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_proves_itself_with_its_key_and_is_activated_by_that() {
+    for service in Service::start_everywhere().await {
+        let general = service.user("alice").await;
+        let mine = service.gateway(&general, "my-gw").await;
+        service.gateway(&general, "other-gw").await;
+        let place = json!({"antenna_location": {"latitude": 52.0, "longitude": 4.0}, "status_public": true});
+        assert_eq!(patch(&service, &mine, place).await, 204);
+        let own = service.get(GW, &mine).await.json();
+        let key = own["key"].as_str().unwrap();
+        for wrong in ["airlock-account.wrong", "other.wrong"] {
+            assert_eq!(service.get(GW, &format!("Key {wrong}")).await.status, 401);
+        }
+        assert_eq!(service.get("/gateways/other-gw", &format!("Key {key}")).await.status, 401);
+        assert_eq!(service.get("/gateways/no-gw", &format!("Key {key}")).await.status, 401);
+        assert_eq!(service.get(GW, &mine).await.json()["activated"], false);
+
+        for scheme in ["Key", "key"] {
+            let seen = service.get(GW, &format!("{scheme} {key}")).await.json();
+            assert_eq!((&seen["key"], &seen["activated"]), (&json!(key), &json!(true)));
+            assert_eq!(seen["antenna_location"]["latitude"], 52.0);
+            assert_eq!(seen["token"]["expires_in"], 8_035_200);
+            assert!(seen.get("owner").is_none() && seen.get("collaborators").is_none());
+        }
+        assert_eq!(service.get(GW, &mine).await.json()["activated"], true);
+        let rights = service.get(&format!("{GW}/rights"), &format!("Key {key}")).await.json();
+        assert_eq!(rights, json!(["gateway:location"]));
+
+        for authorization in [format!("Key {key}"), mine] {
+            let answer = service.get(&format!("{GW}/token"), &authorization).await;
+            assert_eq!((answer.status.as_u16(), &answer.headers["cache-control"]), (200, &"no-store".parse().unwrap()));
+            let answer = answer.json();
+            assert_eq!(answer.as_object().unwrap().len(), 2, "{answer}");
+            let token = answer["access_token"].as_str().unwrap();
+            let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
+            let now = service.now_seconds();
+            let expected = json!({
+                "iss": "airlock-account", "sub": "my-gw", "type": "gateway", "iat": now - 60, "exp": now + 8_035_200,
+                "scope": [], "interchangeable": false, "location_public": false, "status_public": true,
+            });
+            assert_eq!(serde_json::from_slice::<Value>(&claims).unwrap(), expected);
+            assert_eq!(service.get("/api/v2/users/me", &format!("Bearer {token}")).await.status, 403);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_firmware_is_told_only_what_it_reads() {
+    let service = Service::start_with(network()).await;
+    let mine = service.gateway(&service.user("alice").await, "my-gw").await;
+    let key = service.get(GW, &mine).await.json()["key"].as_str().unwrap().to_owned();
+    let request = service.request("GET", GW, &format!("Key {key}")).header("user-agent", "TTNGateway/1.0");
+    let seen = send(request).await.json();
+    let addresses = |id: &str| json!({"address": format!("{id}.example.com:1901"), "mqtt_address": format!("mqtts://{id}.example.com:8883")});
+    let expected = json!({
+        "activated": true, "frequency_plan": "EU_863_870",
+        "frequency_plan_url": "https://account.example.com/api/v2/frequency-plans/EU_863_870",
+        "auto_update": false, "beta_updates": false, "location_public": false, "status_public": false,
+        "owner_public": false, "router": addresses("router-eu"), "fallback_routers": [addresses("router-us")], "key": key,
+    });
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+async fn addresses_in_answers_are_where_the_request_went_and_never_what_a_header_smuggles() {
+    let service = Service::start().await;
+    service.gateway(&service.user("alice").await, "my-gw").await;
+    let plan = "/api/v2/frequency-plans/EU_863_870";
+    let with_host = async |host: &'static str| {
+        send(service.request("GET", GW, "").header("host", host)).await.json()["frequency_plan_url"].clone()
+    };
+    let direct = service.get(GW, "").await.json()["frequency_plan_url"].clone();
+    assert_eq!(direct, format!("{}{plan}", service.base));
+    assert_eq!(with_host("account.example.com:8000").await, format!("http://account.example.com:8000{plan}"));
+    for host in ["user@evil.example", "evil.example/path", "a b", "\"><script>"] {
+        assert_eq!(with_host(host).await, plan, "{host}");
+    }
+}
