@@ -20,14 +20,14 @@ const COLUMNS: [&str; 11] = [
     "other key",
 ];
 
-/// Method, path and body of a call, and the status for each column.
-type Row = (&'static str, &'static str, Value, [u16; 11]);
+/// Method, path and body of a call, and the status for each of `N` columns.
+pub(crate) type Row<const N: usize> = (&'static str, &'static str, Value, [u16; N]);
 
 /// Every endpoint that reads a credential.
 ///
 /// The rows stand in such an order that those which succeed leave everything in place for the next one.
 #[rustfmt::skip]
-fn table() -> Vec<Row> {
+fn table() -> Vec<Row<11>> {
     let key = json!({"name": "new", "rights": ["devices"]});
     let name = json!({"name": "renamed"});
     let create = json!({"id": "my-app", "name": "taken"});
@@ -80,16 +80,26 @@ fn table() -> Vec<Row> {
 async fn every_endpoint_answers_every_credential_as_the_table_says() {
     for service in Service::start_everywhere().await {
         let credentials = credentials(&service).await;
-        for (method, path, body, expected) in table() {
-            // Those who may not come first: then what they tried shows if it had an effect.
-            let mut order: Vec<_> = (0..COLUMNS.len()).collect();
-            order.sort_by_key(|column| (200..300).contains(&expected[*column]));
-            for column in order {
-                let answer = service.call(method, &at(path), &credentials[column], body.clone()).await;
-                assert_eq!(answer.status, expected[column], "{method} {path} with {}: {answer:?}", COLUMNS[column]);
-                if answer.status.as_u16() >= 400 {
-                    answer.error();
-                }
+        check(&service, COLUMNS, &credentials, table()).await;
+    }
+}
+
+/// Makes every call of a table with every credential.
+pub(crate) async fn check<const N: usize>(
+    service: &Service,
+    columns: [&str; N],
+    credentials: &[String],
+    table: Vec<Row<N>>,
+) {
+    for (method, path, body, expected) in table {
+        // Those who may not come first: then what they tried shows if it had an effect.
+        let mut order: Vec<_> = (0..N).collect();
+        order.sort_by_key(|column| (200..300).contains(&expected[*column]));
+        for column in order {
+            let answer = service.call(method, &at(path), &credentials[column], body.clone()).await;
+            assert_eq!(answer.status, expected[column], "{method} {path} with {}: {answer:?}", columns[column]);
+            if answer.status.as_u16() >= 400 {
+                answer.error();
             }
         }
     }
