@@ -118,6 +118,11 @@ async fn a_client_that_would_harm_users_is_refused() {
         ("uri", json!("https://user@example.com/"), 400),
         ("uri", json!("javascript://example.com/%0aalert(1)"), 400),
         ("uri", json!("data:text/html,x"), 400),
+        ("uri", json!("JAVASCRIPT://example.com/"), 400),
+        ("uri", json!("http://localhost.example.com/callback"), 400),
+        ("uri", json!("http://localhost:80.example.com/"), 400),
+        ("uri", json!("https://exa mple.com/"), 400),
+        ("uri", json!("https:///callback"), 400),
         ("uri", json!("/callback"), 400),
         ("uri", json!(""), 400),
         ("uri", Value::Null, 400),
@@ -130,6 +135,7 @@ async fn a_client_that_would_harm_users_is_refused() {
         ("description", json!("x".repeat(1001)), 400),
         ("name", json!("My Client"), 400),
         ("uri", json!("http://localhost:8080/callback"), 201),
+        ("uri", json!("http://[::1]/callback"), 201),
         ("uri", json!("ttn://oauth"), 201),
         ("grants", json!([]), 201),
         ("grants", Value::Null, 201),
@@ -140,5 +146,5 @@ async fn a_client_that_would_harm_users_is_refused() {
         let answer = service.post("/api/v2/clients", &general, body.clone()).await;
         assert_eq!(answer.status, status, "{body}: {answer:?}");
     }
-    assert_eq!(service.get("/api/v2/clients", &general).await.json().as_array().unwrap().len(), 4);
+    assert_eq!(service.get("/api/v2/clients", &general).await.json().as_array().unwrap().len(), 5);
 }
