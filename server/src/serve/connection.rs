@@ -2,13 +2,15 @@
 
 use std::{
     io,
+    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
-use axum::Router;
+use axum::{Router, extract::ConnectInfo};
+use hyper::{Request, body::Incoming};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{conn::auto::Builder, graceful::Watcher},
@@ -23,6 +25,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tower::{ServiceExt, service_fn};
 
 use super::Settings;
 
@@ -94,19 +97,29 @@ impl Connection {
     ) {
         // Small frames of gRPC would wait for each other otherwise; a socket that refuses is about to fail anyway.
         let _ = stream.set_nodelay(true);
-        let Some(config) = tls else { return self.serve_http(stream, watcher).await };
+        // Who is gone already has no address, and nothing to ask.
+        let Ok(peer) = stream.peer_addr() else { return };
+        let Some(config) = tls else { return self.serve_http(stream, peer, watcher).await };
         let handshake = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(config).accept(stream));
         match stop.run_until_cancelled(handshake).await {
-            Some(Ok(Ok(stream))) => self.serve_http(stream, watcher).await,
+            Some(Ok(Ok(stream))) => self.serve_http(stream, peer, watcher).await,
             Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
             Some(Err(_)) => tracing::debug!("a TLS handshake took too long"),
             None => {}
         }
     }
 
-    async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S, watcher: Watcher) {
+    /// Every request knows its peer as [`ConnectInfo`].
+    async fn serve_http<S>(self, stream: S, peer: SocketAddr, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let stream = TokioIo::new(FirstBytes::new(stream, self.head_timeout));
-        let service = TowerToHyperService::new(self.router);
+        let router = self.router;
+        let service = TowerToHyperService::new(service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo(peer));
+            router.clone().oneshot(request)
+        }));
         let connection = self.http.serve_connection(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(error, "a connection ended early");
