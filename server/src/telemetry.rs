@@ -4,7 +4,7 @@ mod health;
 mod logs;
 mod metrics;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use axum::{Router, extract::State, http::header, response::IntoResponse, routing::get};
 use schemars::JsonSchema;
@@ -22,13 +22,22 @@ pub struct Settings {
     pub level: String,
     /// How logs are written: auto (text on a terminal, JSON otherwise), text or json.
     pub format: LogFormat,
+    /// A file to which security events are added, one JSON object per line, besides the log; none unless set.
+    ///
+    /// Only its owner may read it. Rotate it by renaming it and starting anew.
+    pub audit_file: Option<PathBuf>,
     /// Where metrics and health are served, over plain HTTP and without credentials: keep it private.
     pub listen: String,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { level: "info,mqtt5=error".to_owned(), format: LogFormat::Auto, listen: "127.0.0.1:9100".to_owned() }
+        Self {
+            level: "info,mqtt5=error".to_owned(),
+            format: LogFormat::Auto,
+            audit_file: None,
+            listen: "127.0.0.1:9100".to_owned(),
+        }
     }
 }
 

@@ -1,10 +1,19 @@
-//! Log lines: text for people at a terminal, JSON for programs.
+//! Log lines: text for people at a terminal, JSON for programs; and security events in a file of their own.
 
-use std::io::{IsTerminal, stderr};
+use std::{
+    fs::OpenOptions,
+    io::{IsTerminal, stderr},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    sync::Arc,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing::{Subscriber, level_filters::LevelFilter};
+use tracing_subscriber::{
+    EnvFilter, Layer, filter::Targets, layer::SubscriberExt, registry::LookupSpan, util::SubscriberInitExt,
+};
 
 use super::Settings;
 use crate::Error;
@@ -22,6 +31,9 @@ pub enum LogFormat {
     Json,
 }
 
+/// The target of security events.
+const AUDIT: &str = "audit";
+
 /// Writes log lines to the standard error from now on; once in a process.
 pub fn start_logs(settings: &Settings) -> Result<(), Error> {
     let filter = settings.level.parse::<EnvFilter>().map_err(|error| {
@@ -35,6 +47,43 @@ pub fn start_logs(settings: &Settings) -> Result<(), Error> {
         LogFormat::Auto if !terminal => lines.json().flatten_event(true).boxed(),
         LogFormat::Text | LogFormat::Auto => lines.with_ansi(terminal).with_target(false).boxed(),
     };
-    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter));
+    let audit = settings.audit_file.as_deref().map(audit_lines).transpose()?;
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter)).with(audit);
     subscriber.try_init().map_err(|_| Error::Telemetry { what: "logs" })
+}
+
+/// Adds security events to a file, whatever the level of the log is; what is in there already stays.
+///
+/// JSON escapes whatever could begin another line, and each line is one write to the end of the file.
+fn audit_lines<S: Subscriber + for<'a> LookupSpan<'a>>(path: &Path) -> Result<impl Layer<S>, Error> {
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    let failed = |error| Error::Setting(format!("audit file `{}` cannot be written: {error}", path.display()));
+    let lines =
+        tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(Arc::new(file.map_err(failed)?));
+    Ok(lines.with_filter(Targets::new().with_target(AUDIT, LevelFilter::INFO)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn the_audit_file_grows_by_one_line_for_each_event_and_by_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        for start in 1..=2 {
+            let subscriber = tracing_subscriber::registry().with(audit_lines(&path).unwrap());
+            tracing::subscriber::with_default(subscriber, || {
+                tracing::info!("not an event");
+                tracing::info!(target: "audit", event = "login", actor = "alice\n{\"forged\": true}", object = "site");
+            });
+            let text = fs::read_to_string(&path).unwrap();
+            assert_eq!(text.lines().count(), start, "{text}");
+            let line: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            assert_eq!(line["actor"], "alice\n{\"forged\": true}");
+        }
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
 }
