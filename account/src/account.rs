@@ -6,9 +6,12 @@ use store::Store;
 use types::{Clock, Random};
 
 use crate::{
-    Keys, Result, Settings, document::Documents, frequency_plan::FrequencyPlans, metrics, password::Passwords,
-    signing::Signer,
+    Keys, PublicUrl, Result, Settings, document::Documents, frequency_plan::FrequencyPlans, mail::Outbox, metrics,
+    password::Passwords, signing::Signer,
 };
+
+/// Where people reach the service when nobody says.
+const ON_THIS_MACHINE: &str = "http://localhost";
 
 /// The account service; cheap to clone.
 ///
@@ -17,11 +20,13 @@ use crate::{
 #[derive(Clone)]
 pub struct Account {
     pub(crate) settings: Arc<Settings>,
+    pub(crate) public_url: Arc<PublicUrl>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) documents: Documents,
     pub(crate) frequency_plans: Arc<FrequencyPlans>,
     pub(crate) passwords: Passwords,
     pub(crate) signer: Signer,
+    pub(crate) outbox: Outbox,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
 }
@@ -40,15 +45,19 @@ impl Account {
         settings.check()?;
         metrics::describe();
         let documents = Documents::new(store);
-        let signer = Signer::open(&settings.issuer, &documents, &keys, random.as_ref(), clock.now()).await?;
+        let signer = Signer::open(&settings.issuer, &documents, &keys, random.as_ref(), Arc::clone(&clock)).await?;
         let passwords = Passwords::new(settings.password_checks_max, Arc::clone(&random))?;
+        let outbox = Outbox::start(settings.mail.as_ref())?;
+        let public_url = settings.public_url.clone().map_or_else(|| ON_THIS_MACHINE.parse(), Ok)?;
         let account = Self {
             settings: Arc::new(settings),
+            public_url: Arc::new(public_url),
             keys: Arc::new(keys),
             documents,
             frequency_plans: Arc::new(FrequencyPlans::read()?),
             passwords,
             signer,
+            outbox,
             clock,
             random,
         };
@@ -59,6 +68,11 @@ impl Account {
     /// The id that tokens and access keys name as their issuer.
     pub fn issuer(&self) -> &str {
         &self.settings.issuer
+    }
+
+    /// Where people reach the service.
+    pub fn public_url(&self) -> &PublicUrl {
+        &self.public_url
     }
 
     /// Whether the service can do its work, for readiness.

@@ -1,4 +1,7 @@
 //! The audit log: one line for each event that matters to security, under the log target `audit`.
+//!
+//! Logins and refusals, passwords, sessions, consents, codes, grants, clients, keys and rights: what was done, by whom,
+//! to what. `telemetry.audit_file` keeps the lines in a file of their own.
 
 use std::fmt::Display;
 

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope, Secret};
 
-use crate::{Error, Result, eui::EuiBlock, gateway::RouterSettings, public_url::PublicUrl};
+use crate::{
+    Error, Result, eui::EuiBlock, gateway::RouterSettings, mail::MailSettings, public_url::PublicUrl, throttle::Limits,
+};
 
 /// The settings of the account service.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +21,14 @@ pub struct Settings {
     /// Links in mails, redirects and metadata begin with it, and with https the session cookie is sent over TLS only.
     #[schemars(with = "Option<String>")]
     pub public_url: Option<PublicUrl>,
+    /// How many reverse proxies stand before the service, each of which adds to `X-Forwarded-For`.
+    ///
+    /// Limits go by the address that the outermost of them saw; with too high a number clients choose their own.
+    pub proxies: u8,
+    /// How often strangers may try.
+    pub limits: Limits,
+    /// How mail is sent; without it the log says what would be sent.
+    pub mail: Option<MailSettings>,
     /// The block from which applications are given EUIs: the first EUI of it and how many bits are fixed.
     ///
     /// The default is locally administered. Set it to the block that the IEEE assigned to you if you have one.
@@ -52,6 +62,12 @@ pub struct ClientSettings {
     /// The general scopes that it may ask for.
     #[schemars(with = "Vec<String>")]
     pub scope: Vec<Scope>,
+    /// Where it may have users sent with a code, letter for letter; only the port of `http://127.0.0.1/…` is free.
+    #[serde(default)]
+    pub redirect_uris: Vec<String>,
+    /// Whether it is as old as v2 and sends neither a challenge nor, with the code, its redirect URI.
+    #[serde(default)]
+    pub legacy: bool,
 }
 
 impl Settings {
@@ -66,6 +82,12 @@ impl Settings {
             let must = "must be general: profile, apps, gateways, components or clients";
             return Err(Error::Setting { name: "account.clients.<id>.scope", must });
         }
+        let whole = |uri: &String| (uri.starts_with('/') || uri.contains(':')) && !uri.contains('#');
+        let plain = |uri: &String| uri.bytes().all(|byte| byte.is_ascii_graphic());
+        if !self.clients.values().flat_map(|client| &client.redirect_uris).all(|uri| whole(uri) && plain(uri)) {
+            let must = "must be an address without a fragment, or a path of this site";
+            return Err(Error::Setting { name: "account.clients.<id>.redirect_uris", must });
+        }
         Ok(())
     }
 }
@@ -74,17 +96,26 @@ impl Default for Settings {
     /// Our own command line as a public client, and the one that TTN v2's command line has built in.
     fn default() -> Self {
         let scope = [Scope::Profile, Scope::Apps, Scope::Gateways, Scope::Components, Scope::Clients].to_vec();
-        let client = |id: &str, secret: Option<&str>| {
-            let secret = secret.map(Secret::new);
-            Some((id.parse().ok()?, ClientSettings { secret, first_party: true, scope: scope.clone() }))
+        let client = |id: &str, secret: Option<&str>, redirect_uri: &str| {
+            let (secret, redirect_uris) = (secret.map(Secret::new), vec![redirect_uri.to_owned()]);
+            let (first_party, legacy) = (true, secret.is_some());
+            let scope = scope.clone();
+            Some((id.parse().ok()?, ClientSettings { secret, first_party, scope, redirect_uris, legacy }))
         };
+        let clients = [
+            client("airlock", None, "http://127.0.0.1/oauth/callback"),
+            client("ttnctl", Some("ttnctl"), "/oauth/callback/ttnctl"),
+        ];
         Self {
             issuer: "airlock-account".to_owned(),
             public_url: None,
+            proxies: 0,
+            limits: Limits::default(),
+            mail: None,
             eui_block: EuiBlock::default(),
             password_grant: true,
             password_checks_max: 0,
-            clients: [client("airlock", None), client("ttnctl", Some("ttnctl"))].into_iter().flatten().collect(),
+            clients: clients.into_iter().flatten().collect(),
             routers: Vec::new(),
         }
     }

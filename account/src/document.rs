@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
-use store::{Batch, Commit, Entry, Key, Store, Version};
+use store::{Batch, Commit, Entry, Key, Rate, Store, Token, Version};
 use types::Timestamp;
 
 use crate::{Error, Result};
@@ -72,6 +72,36 @@ impl Documents {
         self.commit(Batch::new().expect_absent(key.clone()).put_until(key.clone(), bytes, unix_ms(expires))).await
     }
 
+    /// Writes a new document beside one of the same aggregate that must not have changed; it vanishes at `expires`.
+    ///
+    /// Says `false` when the other one changed, or there is one at `key` already.
+    pub(crate) async fn create_beside<T, U: Serialize>(
+        &self,
+        unchanged: &Stored<T>,
+        key: &Key,
+        value: &U,
+        expires: Timestamp,
+    ) -> Result<bool> {
+        let bytes = json(key, value)?;
+        let batch = unchanged.unchanged().expect_absent(key.clone());
+        self.commit(batch.put_until(key.clone(), bytes, unix_ms(expires))).await
+    }
+
+    /// Takes what was read away and writes another document of the same aggregate that vanishes at `expires`.
+    ///
+    /// Says `false` when somebody else changed the first in between, or there is one at `key` already.
+    pub(crate) async fn exchange_until<T, U: Serialize>(
+        &self,
+        taken: &Stored<T>,
+        key: &Key,
+        value: &U,
+        expires: Timestamp,
+    ) -> Result<bool> {
+        let bytes = json(key, value)?;
+        let batch = taken.unchanged().expect_absent(key.clone()).delete(taken.key.clone());
+        self.commit(batch.put_until(key.clone(), bytes, unix_ms(expires))).await
+    }
+
     /// Writes back what was read and changed; says `false` when somebody else changed it in between.
     pub(crate) async fn replace<T: Serialize>(&self, stored: &Stored<T>) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
@@ -87,6 +117,11 @@ impl Documents {
     /// Deletes what was read; says `false` when somebody else changed it in between.
     pub(crate) async fn delete<T>(&self, stored: &Stored<T>) -> Result<bool> {
         self.commit(stored.unchanged().delete(stored.key.clone())).await
+    }
+
+    /// Takes a token from a bucket.
+    pub(crate) async fn take_token(&self, bucket: &Key, rate: Rate) -> Result<Token> {
+        Ok(self.store.take_token(bucket, rate).await?)
     }
 
     /// Whether the store answers.

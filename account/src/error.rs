@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use types::{AppEui, GatewayId, IdError, Kind, Kinded, Scope, ScopeError, UnknownRight, UnknownService};
 
-use crate::oauth::Refusal;
+use crate::{oauth::Refusal, throttle::Exceeded};
 
 /// What a call gives.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -123,7 +123,22 @@ pub enum Error {
     /// Too many passwords are being checked at once.
     #[error("too many logins at once: try again in a second")]
     Busy,
-    /// A token request is refused, in the words of OAuth 2.0.
+    /// Too many tries, from one address or for one user.
+    #[error("too many tries: wait {} s and try again", .0.wait_s)]
+    Throttled(Exceeded),
+    /// What the user was logged in with is over.
+    #[error("login is over: the user logged out, changed the password, or took back what the client may do")]
+    Ended,
+    /// The password that was to prove who asks is wrong.
+    #[error("password not valid: it is not the one until now")]
+    WrongPassword,
+    /// The name or password of a login is wrong; which of the two is nobody's business.
+    #[error("invalid username or password")]
+    Login,
+    /// A browser brings the session's cookie for another site.
+    #[error("request refused: it does not come from this site, open {0} and try there")]
+    OtherSite(String),
+    /// A token or code request is refused, in the words of OAuth 2.0.
     #[error("{reason}")]
     OAuth {
         /// The word that programs read.
@@ -191,14 +206,15 @@ impl Kinded for Error {
             Self::Body(_) | Self::ContentType(_) | Self::Setting { .. } => Kind::Invalid,
             Self::BodySize { .. } => Kind::TooLarge,
             Self::Credential(error) => error.kind(),
-            Self::Key(_) => Kind::Unauthenticated,
+            Self::Key(_) | Self::Ended | Self::Login => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
             Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable | Self::NoRights(_) => Kind::Denied,
+            Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
             Self::NotOwner(_) | Self::LastCollaborator(_) | Self::Full { .. } | Self::BlockFull => Kind::Denied,
             Self::NotFound { .. } => Kind::NotFound,
             Self::Taken { .. } | Self::EuiTaken(_) => Kind::AlreadyExists,
             Self::Contended { .. } => Kind::Conflict,
-            Self::Busy => Kind::Exhausted,
+            Self::Busy | Self::Throttled(_) => Kind::Exhausted,
             Self::OAuth { refusal: Refusal::Client, .. } => Kind::Unauthenticated,
             Self::OAuth { .. } => Kind::Invalid,
             Self::KeyFile { .. }

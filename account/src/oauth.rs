@@ -1,20 +1,34 @@
 //! The token endpoint of OAuth 2.0: which client asks, for which grant, and what it gets.
 
+mod authorize;
 mod client;
+mod code;
+mod consent;
+mod metadata;
+mod pkce;
+mod redirect;
 mod refresh;
 mod registered;
 mod registration;
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use api::rest::account::{TokenAnswer, TokenRequest};
+use serde::Deserialize;
 use types::{Scope, Secret};
 
 use crate::{Account, Error, Result, audit, metrics, token::TOKEN_SECONDS};
 
-use self::client::Client;
+use self::client::{Client, GrantType};
 
-/// Why a token request is refused, in the words of RFC 6749.
+pub(crate) use self::consent::Consent;
+pub use self::{
+    authorize::{Authorization, AuthorizationRequest, Question},
+    consent::AuthorizedClient,
+    metadata::Metadata,
+};
+
+/// Why a request for a code or token is refused, in the words of RFC 6749.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Something is missing or malformed.
@@ -29,6 +43,10 @@ pub enum Refusal {
     UnsupportedGrant,
     /// A scope is none, or more than may be had.
     Scope,
+    /// The authorization endpoint gives codes only.
+    UnsupportedResponse,
+    /// The user does not allow it.
+    Denied,
 }
 
 /// An id and secret from an `Authorization: Basic` header.
@@ -36,6 +54,15 @@ pub enum Refusal {
 pub(crate) struct Basic {
     pub(crate) id: String,
     pub(crate) secret: Secret,
+}
+
+/// What a client wants to be over (RFC 7009).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RevokeRequest {
+    token: Option<Secret>,
+    client_id: Option<String>,
+    client_secret: Option<Secret>,
 }
 
 impl Refusal {
@@ -48,6 +75,8 @@ impl Refusal {
             Self::UnauthorizedClient => "unauthorized_client",
             Self::UnsupportedGrant => "unsupported_grant_type",
             Self::Scope => "invalid_scope",
+            Self::UnsupportedResponse => "unsupported_response_type",
+            Self::Denied => "access_denied",
         }
     }
 }
@@ -60,21 +89,28 @@ impl fmt::Display for Refusal {
 
 impl Account {
     /// Answers a token request.
-    pub(crate) async fn token(&self, basic: Option<Basic>, request: TokenRequest) -> Result<TokenAnswer> {
+    pub(crate) async fn token(&self, basic: Option<Basic>, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
-        if let Some(Ok(grant)) = request.grant_type.as_deref().map(str::parse) {
-            client.check_grant(grant)?;
-        }
-        let answer = match request.grant_type.as_deref() {
-            Some("password") => self.password_grant(&client, request).await,
-            Some("refresh_token") => self.refresh_grant(&client, request).await,
-            Some(_) => Err(Error::oauth(Refusal::UnsupportedGrant, "grant_type must be password or refresh_token")),
-            None => Err(Error::oauth(Refusal::Request, "grant_type is missing")),
+        let missing = || Error::oauth(Refusal::Request, "grant_type is missing");
+        let grant = request.grant_type.as_deref().ok_or_else(missing)?.parse()?;
+        client.check_grant(grant)?;
+        let answer = match grant {
+            GrantType::Password => self.password_grant(&client, request, from).await,
+            GrantType::AuthorizationCode => self.code_grant(&client, request).await,
+            GrantType::RefreshToken => self.refresh_grant(&client, request).await,
         };
         answer.map_err(in_oauth_words)
     }
 
-    async fn password_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenAnswer> {
+    /// Ends the grant of a refresh token; says nothing of whether there was one.
+    pub(crate) async fn revoke(&self, basic: Option<Basic>, request: RevokeRequest) -> Result<()> {
+        let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
+        let missing = || Error::oauth(Refusal::Request, "token is missing");
+        self.revoke_token(&client, &request.token.ok_or_else(missing)?).await
+    }
+
+    /// A password typed into a program of the operator's says that this program may act for the user.
+    async fn password_grant(&self, client: &Client, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
         if !(client.first_party && self.settings.password_grant) {
             let reason = "this client may not log in with a user's password";
             return Err(Error::oauth(Refusal::UnauthorizedClient, reason));
@@ -83,15 +119,16 @@ impl Account {
         let (Some(username), Some(password)) = (request.username, request.password) else {
             return Err(Error::oauth(Refusal::Request, "username and password must be there"));
         };
-        let Some(user) = self.user_with_password(&username, password).await? else {
-            metrics::refused("password");
-            audit::event("login refused", &client.id, &"password");
-            return Err(Error::oauth(Refusal::Grant, "Invalid username or password"));
-        };
+        let refused = || Error::oauth(Refusal::Grant, "Invalid username or password");
+        let known = self.user_with_password(&username, password, from).await?.ok_or_else(refused)?.value;
+        let user = self.give_consent(&known, &client.id, &scope).await?;
+        if user.password != known.password || user.disabled {
+            return Err(refused());
+        }
         let access_token = self.user_token(&user, &client.id, &scope).await?;
-        let refresh_token = self.begin_grant(&user.id, &client.id, &scope).await?;
+        let refresh_token = self.begin_grant(&user, &client.id, &scope).await?;
         metrics::issued("password");
-        audit::event("login", &user.id, &client.id);
+        audit::event("login", &user.id, &format_args!("{} from {from}", client.id));
         Ok(answer(access_token, refresh_token))
     }
 }

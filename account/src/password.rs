@@ -7,7 +7,7 @@ use argon2::{
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use types::{Random, Secret};
+use types::{Random, Secret, Username};
 
 use crate::{Error, Result};
 
@@ -37,14 +37,20 @@ pub(crate) struct Passwords {
 /// What of a password is kept: a PHC string.
 pub(crate) type PasswordRecord = String;
 
-/// Refuses passwords that are too short, or too long to be typed.
-pub(crate) fn check(password: &Secret) -> Result<()> {
-    let characters = password.expose().chars().count();
-    if (CHARACTERS_MIN..=CHARACTERS_MAX).contains(&characters) {
-        Ok(())
-    } else {
-        Err(Error::Invalid { what: "password", must: "must have 8 to 128 characters" })
+/// The passwords that everybody tries first, of those that are long enough.
+const COMMON: &str = include_str!("password/common.txt");
+
+/// Refuses passwords that are too short, too long to be typed, or among the first that anybody would try.
+pub(crate) fn check(password: &Secret, username: &Username) -> Result<()> {
+    let password = password.expose();
+    if !(CHARACTERS_MIN..=CHARACTERS_MAX).contains(&password.chars().count()) {
+        return Err(Error::Invalid { what: "password", must: "must have 8 to 128 characters" });
     }
+    let guess = password.to_ascii_lowercase();
+    if guess == username.as_str() || COMMON.lines().any(|common| common == guess) {
+        return Err(Error::Invalid { what: "password", must: "must not be one that many people have" });
+    }
+    Ok(())
 }
 
 impl Passwords {
@@ -63,7 +69,6 @@ impl Passwords {
 
     /// What to keep of a new password.
     pub(crate) async fn record(&self, password: Secret) -> Result<PasswordRecord> {
-        check(&password)?;
         let salt = salt(self.random.as_ref());
         self.run(move || hash(password.expose(), &salt)).await?
     }

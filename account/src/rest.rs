@@ -5,22 +5,29 @@
 mod access_keys;
 mod address;
 mod applications;
+mod authorize;
 mod body;
 mod caller;
 mod clients;
 mod collaborators;
 mod components;
+mod cookie;
 mod euis;
 mod frequency_plans;
 mod gateways;
 mod path;
+mod peer;
 mod reply;
+mod sessions;
 mod tokens;
 mod users;
 
 use axum::{
     Router,
-    routing::{get, post, put},
+    extract::{Request, State},
+    middleware::{Next, from_fn_with_state},
+    response::Response,
+    routing::{delete, get, post, put},
 };
 
 use self::path::Located;
@@ -30,21 +37,49 @@ impl Account {
     /// The whole HTTP API.
     pub fn router(&self) -> Router {
         let entities = Router::new().merge(applications()).merge(gateways()).merge(components());
+        let same_site = from_fn_with_state(self.clone(), cookie::same_site);
         let api = Router::new()
-            .route("/users", post(users::register))
-            .route("/users/me", get(users::me))
+            .merge(people().layer(same_site.clone()))
             .merge(clients())
             .merge(frequency_plans())
             .merge(entities.clone());
         Router::new()
             .nest("/api/v2", api)
             .merge(entities)
+            .merge(
+                Router::new()
+                    .route("/users/authorize", get(authorize::authorize).post(authorize::decide))
+                    .route("/users/logout", post(sessions::log_out))
+                    .layer(same_site),
+            )
+            .route("/users/emails/validate_email/{token}", get(users::confirm))
             .route("/users/token", post(tokens::token))
+            .route("/users/revoke", post(tokens::revoke))
             .route("/users/restrict-token", post(tokens::restrict))
             .route("/key", get(tokens::key))
             .route("/.well-known/jwks.json", get(tokens::jwks))
+            .route("/.well-known/oauth-authorization-server", get(tokens::metadata))
+            .layer(from_fn_with_state(self.clone(), renew_keys))
             .with_state(self.clone())
     }
+}
+
+/// What people do, with a session or a token.
+fn people() -> Router<Account> {
+    Router::new()
+        .route("/users", post(users::register))
+        .route("/users/login", post(sessions::log_in))
+        .route("/users/logout", post(sessions::log_out))
+        .route("/users/me", get(users::me).patch(users::update))
+        .route("/users/me/emails/validate_email", post(users::ask_confirmation))
+        .route("/users/me/authorized-clients", get(users::clients))
+        .route("/users/me/authorized-clients/{client}", delete(users::revoke_client))
+}
+
+/// Whatever is asked, the signing keys are those that another instance may have changed.
+async fn renew_keys(State(account): State<Account>, request: Request, next: Next) -> Response {
+    account.signer.renew(&account.documents, &account.keys).await;
+    next.run(request).await
 }
 
 fn applications() -> Router<Account> {

@@ -108,6 +108,25 @@ impl Keys {
     }
 }
 
+impl Sealed {
+    /// What somebody says was sealed here; opening it shows whether it was.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The sealed secret: letters, digits, dashes and underscores.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Mark {
+    /// The mark: letters, digits, dashes and underscores.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Debug for Keys {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Keys(…)")

@@ -1,59 +1,48 @@
-//! The key pairs that sign tokens, and what others need to verify them.
+//! Signing tokens, and what others need to verify them.
+//!
+//! Keys change while tokens of the last one are still about: the next key is published before it signs, and the last
+//! one stays until its last token is over. Every instance looks at the store again after a while.
 
-use std::sync::Arc;
+mod pair;
+mod rotation;
 
-use aws_lc_rs::{
-    encoding::AsDer,
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
 };
-use base64::{Engine, engine::general_purpose::STANDARD};
-use jsonwebtoken::{
-    Algorithm, EncodingKey, Header,
-    jwk::{Jwk, JwkSet, KeyAlgorithm, PublicKeyUse, ThumbprintHash},
-};
-use serde::{Deserialize, Serialize};
+
+use jsonwebtoken::{Algorithm, Header, jwk::JwkSet};
 use server::auth::Verifier;
 use store::{Key, Tag};
-use types::{Claims, Random, Secret, Timestamp};
+use types::{Claims, Clock, Random, Secret, Timestamp};
 
-use crate::{
-    Error, Result,
-    document::Documents,
-    seal::{Keys, Sealed},
-};
+use crate::{Error, Result, document::Documents, seal::Keys};
 
-/// What seals belong to.
-const PLACE: &str = "signing key";
+use self::{pair::Pair, rotation::SigningKeys};
 
-/// Signs tokens, and knows what verifies them.
+pub use self::rotation::{Rotation, SigningKeyInfo};
+
+/// How long an instance goes on with what it knows of the keys.
+const KNOWN: Duration = Duration::from_secs(10);
+
+/// Signs tokens, and knows what verifies them; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Signer {
-    header: Arc<Header>,
-    key: Arc<EncodingKey>,
-    verifier: Arc<Verifier>,
-    published: Arc<Published>,
+    issuer: Arc<str>,
+    clock: Arc<dyn Clock>,
+    state: Arc<RwLock<State>>,
 }
 
-/// What everybody may know: how to verify the tokens.
-#[derive(Debug)]
-pub(crate) struct Published {
-    /// The public key that signs now, as PEM.
-    pub(crate) pem: String,
-    /// All public keys that verify.
-    pub(crate) jwks: JwkSet,
+/// The keys as they were read.
+struct State {
+    ring: Arc<Ring>,
+    read: Timestamp,
 }
 
-/// The key pairs in the store. The first one signs; all of them verify.
-#[derive(Debug, Serialize, Deserialize)]
-struct SigningKeys {
-    keys: Vec<SigningKey>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct SigningKey {
-    created: Timestamp,
-    pkcs8: Sealed,
+/// Key pairs that are ready for use, in the order in which they begin to sign.
+struct Ring {
+    pairs: Vec<Pair>,
+    verifier: Verifier,
 }
 
 impl Signer {
@@ -63,83 +52,111 @@ impl Signer {
         documents: &Documents,
         keys: &Keys,
         random: &dyn Random,
-        now: Timestamp,
+        clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        let entry = Key::new(&Tag::named("k", "signing")?, "keys")?;
+        let (entry, now) = (entry()?, clock.now());
         loop {
             if let Some(stored) = documents.read::<SigningKeys>(&entry).await? {
-                return Self::new(issuer, &stored.value, keys);
+                return Self::new(issuer, &stored.value, keys, clock);
             }
-            let first = SigningKeys { keys: vec![SigningKey::make(keys, random, now)?] };
+            let first = SigningKeys::first(keys, random, now)?;
             // Several instances may start at once: whoever is first decides, the others read it.
             if documents.create(&entry, &first).await? {
-                return Self::new(issuer, &first, keys);
+                return Self::new(issuer, &first, keys, clock);
             }
         }
     }
 
-    /// Signs a token.
+    /// Looks at the store again when it is time to.
+    ///
+    /// While the store is away, the keys that are known go on counting.
+    pub(crate) async fn renew(&self, documents: &Documents, keys: &Keys) {
+        let now = self.clock.now();
+        if !self.is_due(now) {
+            return;
+        }
+        let read = async { documents.read::<SigningKeys>(&entry()?).await };
+        let renewed = match read.await {
+            Ok(Some(stored)) => self.take(&stored.value, keys, now),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = renewed {
+            tracing::warn!(%error, "cannot read the signing keys again: going on with those that are known");
+        }
+    }
+
+    /// Signs a token with the key whose turn it is.
     pub(crate) fn sign(&self, claims: &Claims) -> Result<Secret> {
-        let token = jsonwebtoken::encode(&self.header, claims, &self.key).map_err(|_| Error::Crypto("sign a token"))?;
+        let ring = self.ring();
+        let pair = ring.signing(self.clock.now())?;
+        let header = Header { kid: pair.public.common.key_id.clone(), ..Header::new(Algorithm::ES256) };
+        let token = jsonwebtoken::encode(&header, claims, &pair.private).map_err(|_| Error::Crypto("sign a token"))?;
         Ok(Secret::new(token))
     }
 
     /// The claims of a token that this service signed and that is valid at `now`.
     pub(crate) fn verify(&self, token: &Secret, now: Timestamp) -> Result<Claims> {
-        Ok(self.verifier.verify(token.expose(), now).map_err(server::auth::AuthError::from)?)
+        Ok(self.ring().verifier.verify(token.expose(), now).map_err(server::auth::AuthError::from)?)
     }
 
-    /// What verifies the tokens.
-    pub(crate) fn published(&self) -> &Published {
-        &self.published
+    /// The public key that signs now, as PEM.
+    pub(crate) fn pem(&self) -> Result<String> {
+        Ok(self.ring().signing(self.clock.now())?.pem.clone())
     }
 
-    fn new(issuer: &str, stored: &SigningKeys, keys: &Keys) -> Result<Self> {
-        let pairs = stored.keys.iter().map(|key| key.open(keys)).collect::<Result<Vec<_>>>()?;
+    /// All public keys that verify, the one that signs now first.
+    pub(crate) fn jwks(&self) -> Result<JwkSet> {
+        let ring = self.ring();
+        let signing = ring.signing(self.clock.now())?.public.clone();
+        let others = ring.pairs.iter().map(|pair| &pair.public).filter(|public| **public != signing).cloned();
+        Ok(JwkSet { keys: std::iter::once(signing.clone()).chain(others).collect() })
+    }
+
+    fn new(issuer: &str, stored: &SigningKeys, keys: &Keys, clock: Arc<dyn Clock>) -> Result<Self> {
+        let read = clock.now();
+        let ring = Arc::new(Ring::new(issuer, stored, keys, read)?);
+        Ok(Self { issuer: issuer.into(), clock, state: Arc::new(RwLock::new(State { ring, read })) })
+    }
+
+    /// Uses what was read from now on.
+    fn take(&self, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<()> {
+        let ring = Arc::new(Ring::new(&self.issuer, stored, keys, now)?);
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = State { ring, read: now };
+        Ok(())
+    }
+
+    /// Whether it is time to read again; who asks first is to do it, the others go on.
+    fn is_due(&self, now: Timestamp) -> bool {
+        let due = |state: &State| now.since(state.read) >= KNOWN;
+        if !due(&self.state.read().unwrap_or_else(PoisonError::into_inner)) {
+            return false;
+        }
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let due = due(&state);
+        state.read = now;
+        due
+    }
+
+    fn ring(&self) -> Arc<Ring> {
+        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner).ring)
+    }
+}
+
+impl Ring {
+    fn new(issuer: &str, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<Self> {
+        let pairs = stored.alive(now).map(|key| key.open(keys)).collect::<Result<Vec<_>>>()?;
         let jwks = JwkSet { keys: pairs.iter().map(|pair| pair.public.clone()).collect() };
-        let verifier = Verifier::new(issuer, &jwks);
-        let pair = pairs.into_iter().next().ok_or(Error::Crypto("find a signing key in the store"))?;
-        let header = Header { kid: pair.public.common.key_id.clone(), ..Header::new(Algorithm::ES256) };
-        Ok(Self {
-            header: Arc::new(header),
-            key: Arc::new(pair.private),
-            verifier: Arc::new(verifier),
-            published: Arc::new(Published { pem: pair.pem, jwks }),
-        })
+        Ok(Self { pairs, verifier: Verifier::new(issuer, &jwks) })
+    }
+
+    /// The last key whose time to sign has come.
+    fn signing(&self, now: Timestamp) -> Result<&Pair> {
+        let begun = self.pairs.iter().rev().find(|pair| pair.signs_from <= now);
+        begun.or(self.pairs.first()).ok_or(Error::Crypto("find a signing key in the store"))
     }
 }
 
-/// A key pair that is ready for use.
-struct Pair {
-    private: EncodingKey,
-    public: Jwk,
-    pem: String,
-}
-
-impl SigningKey {
-    fn make(keys: &Keys, random: &dyn Random, created: Timestamp) -> Result<Self> {
-        // The library takes its randomness from the machine alone; a key that a test could choose would be no key.
-        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
-            .map_err(|_| Error::Crypto("make a signing key"))?;
-        Ok(Self { created, pkcs8: keys.seal(PLACE, pkcs8.as_ref(), random)? })
-    }
-
-    fn open(&self, keys: &Keys) -> Result<Pair> {
-        let broken = || Error::Crypto("use a signing key of the store");
-        let pkcs8 = keys.unseal("signing key", PLACE, &self.pkcs8)?;
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8).map_err(|_| broken())?;
-        let spki = pair.public_key().as_der().map_err(|_| broken())?;
-        let private = EncodingKey::from_ec_der(&pkcs8);
-        let mut public = Jwk::from_encoding_key(&private, Algorithm::ES256).map_err(|_| broken())?;
-        public.common.key_id = Some(public.thumbprint(ThumbprintHash::SHA256).map_err(|_| broken())?);
-        public.common.key_algorithm = Some(KeyAlgorithm::ES256);
-        public.common.public_key_use = Some(PublicKeyUse::Signature);
-        Ok(Pair { private, public, pem: pem(spki.as_ref()) })
-    }
-}
-
-fn pem(spki: &[u8]) -> String {
-    let text = STANDARD.encode(spki);
-    let lines: String = text.as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
-    format!("-----BEGIN PUBLIC KEY-----\n{lines}-----END PUBLIC KEY-----\n")
+fn entry() -> Result<Key> {
+    Ok(Key::new(&Tag::named("k", "signing")?, "keys")?)
 }

@@ -11,7 +11,7 @@ use crate::{
 
 /// How long users' tokens and those of access keys live, in seconds.
 pub(crate) const TOKEN_SECONDS: u64 = 3600;
-/// How long tokens of gateways and components live, in seconds: 93 days.
+/// How long tokens of gateways and components live, in seconds: 93 days. Nothing lives longer.
 pub(crate) const MACHINE_SECONDS: u64 = 93 * 24 * 3600;
 /// How far `iat` lies back, because clients of v2 refuse tokens from the future without any leeway.
 const BACKDATED_SECONDS: u64 = 60;
@@ -53,6 +53,21 @@ pub(crate) fn holder(claims: &Claims) -> Result<Holder> {
 }
 
 impl Account {
+    /// Refuses the token of a user who is shut out, who changed the password since, or took back what its client may do.
+    ///
+    /// Other services learn of that when the token expires, within the hour; rights to single things are checked here
+    /// against what is so now.
+    pub(crate) async fn check_standing(&self, claims: &Claims) -> Result<()> {
+        let Holder::User(user_id) = holder(claims)? else { return Ok(()) };
+        let user = self.user(&user_id).await?.filter(|user| !user.disabled).ok_or(Error::Ended)?;
+        let issued = claims.iat.saturating_add(BACKDATED_SECONDS);
+        let counts = match &claims.client {
+            Some(client) => user.lets_act(client) && issued >= user.not_before_s_of(client),
+            None => issued >= user.not_before_s,
+        };
+        if counts { Ok(()) } else { Err(Error::Ended) }
+    }
+
     /// A token for a user with these scopes; those with an id need rights there.
     ///
     /// General scopes name no single thing, so a token with only those opens none: it is there to be exchanged.
@@ -138,6 +153,8 @@ impl Account {
             claims.name = Some(user.name.clone());
             claims.valid = Some(user.valid);
         }
+        let not_before_s = claims.client.as_ref().map_or(user.not_before_s, |client| user.not_before_s_of(client));
+        claims.iat = claims.iat.max(not_before_s.saturating_sub(BACKDATED_SECONDS));
         claims.scope = scope;
         Ok(())
     }

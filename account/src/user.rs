@@ -1,23 +1,27 @@
-//! Users: registering, checking a password, and the profile.
+//! Users: registering, checking a password, and finding them.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, net::IpAddr, str::FromStr};
 
 use api::rest::account::{NewUser, User};
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
-use types::{FullName, Secret, Timestamp, UserId, Username};
+use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 
 use crate::{
     Account, Error, Result, audit,
     document::Stored,
+    metrics,
+    oauth::Consent,
     password::{self, PasswordRecord},
 };
 
 /// The most bytes of an address, as SMTP has it.
 const EMAIL_BYTES_MAX: usize = 254;
+/// How often a change is tried again when others change the same user.
+const TRIES_MAX: usize = 20;
 
 /// A user, as kept under the immutable id.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct UserRecord {
     pub(crate) id: UserId,
     pub(crate) username: Username,
@@ -27,6 +31,15 @@ pub(crate) struct UserRecord {
     pub(crate) name: FullName,
     /// Whether the address is confirmed.
     pub(crate) valid: bool,
+    /// Whether an operator shut the user out.
+    #[serde(default)]
+    pub(crate) disabled: bool,
+    /// Sessions, codes and tokens from before this second, since 1970, are over.
+    #[serde(default)]
+    pub(crate) not_before_s: u64,
+    /// What the user lets clients do, or once let them do.
+    #[serde(default)]
+    pub(crate) consents: BTreeMap<ClientId, Consent>,
 }
 
 /// An address that looks like one; whether mail arrives there only mail can tell.
@@ -41,12 +54,21 @@ struct NameRecord {
 }
 
 impl Account {
-    /// Registers a user.
+    /// Registers a user, and sends the mail that asks to confirm the address.
     ///
+    /// Refused when the name is taken, the password too easy, or too many come from the same address.
+    pub async fn register(&self, new: NewUser, from: IpAddr) -> Result<User> {
+        self.throttle_registration(from).await?;
+        let user = self.create_user(new).await?;
+        audit::event("user registered", &user.id, &format_args!("{} from {from}", user.username));
+        self.mail_confirmation(&user);
+        Ok(user.into())
+    }
+
     /// The record is written first and nobody knows of it until its name is: the name decides.
-    pub(crate) async fn register(&self, new: NewUser) -> Result<UserRecord> {
+    async fn create_user(&self, new: NewUser) -> Result<UserRecord> {
         let email = new.email.parse()?;
-        password::check(&new.password)?;
+        password::check(&new.password, &new.username)?;
         let name_key = name_key(&new.username)?;
         let taken = || Error::Taken { what: "user name", id: new.username.to_string() };
         if self.documents.read::<NameRecord>(&name_key).await?.is_some() {
@@ -60,6 +82,9 @@ impl Account {
             created: self.clock.now(),
             name: FullName::default(),
             valid: false,
+            disabled: false,
+            not_before_s: 0,
+            consents: BTreeMap::new(),
         };
         let key = user_key(&user.id)?;
         self.documents.put(&key, &user).await?;
@@ -69,30 +94,82 @@ impl Account {
             }
             return Err(taken());
         }
-        audit::event("user registered", &user.id, &user.username);
         Ok(user)
     }
 
     /// The user with this name and password; an unknown name takes as long as a wrong password.
-    pub(crate) async fn user_with_password(&self, username: &str, password: Secret) -> Result<Option<UserRecord>> {
-        let user = match username.parse() {
-            Ok(username) => self.user_named(&username).await?,
-            Err(_) => None,
+    ///
+    /// What is read after the check is what counts: a password that was changed in the meantime opens nothing.
+    pub(crate) async fn user_with_password(
+        &self,
+        username: &str,
+        password: Secret,
+        from: IpAddr,
+    ) -> Result<Option<Stored<UserRecord>>> {
+        let username = username.parse::<Username>().ok();
+        self.throttle_login(username.as_ref(), from).await?;
+        let user = match &username {
+            Some(username) => self.user_named(username).await?.filter(|user| !user.disabled),
+            None => None,
         };
         let record = user.as_ref().map(|user| user.password.clone());
         let fits = self.passwords.fits(password, record).await?;
-        Ok(user.filter(|_| fits))
+        let (Some(user), true) = (user, fits) else { return self.no_login(username.as_ref(), from) };
+        let found = self.stored_user(&user.id).await?;
+        Ok(found.filter(|now| now.value.password == user.password && !now.value.disabled))
+    }
+
+    fn no_login<T>(&self, username: Option<&Username>, from: IpAddr) -> Result<Option<T>> {
+        metrics::refused("password");
+        // A text that is no name is not repeated: people type their password there.
+        let username = username.map_or("something that is no user name", Username::as_str);
+        audit::event("login refused", &from, &username);
+        Ok(None)
     }
 
     /// The user with this name.
     pub(crate) async fn user_named(&self, username: &Username) -> Result<Option<UserRecord>> {
         let Some(name) = self.documents.read::<NameRecord>(&name_key(username)?).await? else { return Ok(None) };
-        self.user(&name.value.user_id).await
+        // A name that its user gave up stays taken, but nobody has it.
+        Ok(self.user(&name.value.user_id).await?.filter(|user| user.username == *username))
     }
 
     /// The user with this id.
     pub(crate) async fn user(&self, user_id: &UserId) -> Result<Option<UserRecord>> {
-        Ok(self.documents.read(&user_key(user_id)?).await?.map(|stored| stored.value))
+        Ok(self.stored_user(user_id).await?.map(|stored| stored.value))
+    }
+
+    /// The user with this id, to be changed.
+    pub(crate) async fn stored_user(&self, user_id: &UserId) -> Result<Option<Stored<UserRecord>>> {
+        self.documents.read(&user_key(user_id)?).await
+    }
+
+    /// Changes a user; gives the user as it is then.
+    ///
+    /// `change` sees the newest record each time that somebody else was faster.
+    pub(crate) async fn change_user(
+        &self,
+        user_id: &UserId,
+        change: impl Fn(&mut UserRecord) -> Result<()>,
+    ) -> Result<UserRecord> {
+        for _ in 0..TRIES_MAX {
+            let mut stored = self.stored_user(user_id).await?.ok_or_else(|| no_user(user_id))?;
+            change(&mut stored.value)?;
+            if self.documents.replace(&stored).await? {
+                return Ok(stored.value);
+            }
+        }
+        Err(Error::Contended { what: "user" })
+    }
+
+    /// Reserves a name for a user; says whether the user has it now.
+    pub(crate) async fn take_name(&self, username: &Username, user_id: &UserId) -> Result<bool> {
+        let key = name_key(username)?;
+        if self.documents.create(&key, &NameRecord { user_id: user_id.clone() }).await? {
+            return Ok(true);
+        }
+        let owner = self.documents.read::<NameRecord>(&key).await?;
+        Ok(owner.is_some_and(|name| name.value.user_id == *user_id))
     }
 
     /// The users with these ids, in the same order; those who are gone are left out.
@@ -103,9 +180,34 @@ impl Account {
     }
 }
 
+impl UserRecord {
+    /// Ends every session, code and token of the user that there is.
+    pub(crate) fn end_all(&mut self, now: Timestamp) {
+        self.not_before_s = next_second(self.not_before_s, now);
+    }
+
+    /// From which second on tokens count that this client has for the user.
+    ///
+    /// It goes up whenever something ends; sessions, codes and grants remember it and count while it is the same.
+    pub(crate) fn not_before_s_of(&self, client: &ClientId) -> u64 {
+        let consent = self.consents.get(client).map_or(0, |consent| consent.not_before_s);
+        self.not_before_s.max(consent)
+    }
+}
+
+/// The first second after everything that was issued until now, and after `last`.
+pub(crate) fn next_second(last: u64, now: Timestamp) -> u64 {
+    last.max(now.as_secs()).saturating_add(1)
+}
+
+/// There is no such user, or not any more.
+pub(crate) fn no_user(user_id: &UserId) -> Error {
+    Error::NotFound { what: "user", id: user_id.to_string() }
+}
+
 impl From<UserRecord> for User {
     fn from(user: UserRecord) -> Self {
-        let UserRecord { id, username, email, created, name, valid, password: _ } = user;
+        let UserRecord { id, username, email, created, name, valid, .. } = user;
         Self { username, email: email.into(), created, name, valid, id }
     }
 }

@@ -54,12 +54,15 @@ impl Ground {
     /// Starts the account service; also gives the token with which the handler announces itself.
     pub(super) async fn account(&self) -> anyhow::Result<(Serving, Secret)> {
         let keys = Keys::open(&self.folder.seal(), self.random.as_ref())?;
-        let settings = self.settings.account.clone();
+        let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
+        let mut settings = self.settings.account.clone();
+        if settings.public_url.is_none() {
+            settings.public_url = Some(here(&listeners)?.parse()?);
+        }
         let account =
             Account::open(settings, keys, self.store.clone(), self.clock.clone(), self.random.clone()).await?;
         let token = account.component_token(ServiceName::Handler, &self.settings.handler.id).await?;
         self.folder.give_token(&token)?;
-        let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
         let site = Site { name: "account", router: account.router(), shape: Shape::Account };
         Ok((self.server.start(site, listeners), token))
     }
@@ -112,6 +115,13 @@ impl Ground {
         let kind = if self.tls.is_some() { "gRPC and HTTP with TLS" } else { "gRPC and HTTP" };
         Ok(format!("{} ({kind}), http://{}", address(serving, 0)?, address(serving, 1)?))
     }
+}
+
+/// The address that is listened on, as this machine reaches it.
+fn here(listeners: &Listeners) -> anyhow::Result<String> {
+    let address = *listeners.addresses().first().context("the account service does not listen")?;
+    let everywhere = address.ip().is_unspecified();
+    Ok(if everywhere { format!("http://localhost:{}", address.port()) } else { format!("http://{address}") })
 }
 
 async fn open_store(settings: &Settings, folder: &Folder, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {

@@ -101,6 +101,11 @@ impl FromStr for GrantType {
 }
 
 impl Client {
+    /// Whether it has no secret, so that everybody can say to be it.
+    pub(super) fn is_public(&self) -> bool {
+        self.secret.is_none()
+    }
+
     /// Refuses a client that the operator does not let in, or that may not use this grant.
     pub(super) fn check_grant(&self, grant: GrantType) -> Result<()> {
         let refuse = |reason| Err(Error::oauth(Refusal::UnauthorizedClient, reason));
@@ -130,15 +135,14 @@ impl Account {
     /// Creates the clients of the settings that do not exist yet.
     pub(crate) async fn create_first_clients(&self) -> Result<()> {
         for (id, settings) in &self.settings.clients {
-            let ClientSettings { secret, first_party, scope } = settings;
-            let secret = secret.as_ref().map(|secret| self.keys.mark(&place(id), secret.expose().as_bytes()));
+            let ClientSettings { secret, first_party, scope, redirect_uris, legacy } = settings.clone();
             let client = Client {
                 id: id.clone(),
-                secret,
-                first_party: *first_party,
-                scope: scope.clone(),
-                redirect_uris: Vec::new(),
-                legacy: false,
+                secret: secret.map(|secret| self.keys.mark(&place(id), secret.expose().as_bytes())),
+                first_party,
+                scope,
+                redirect_uris,
+                legacy,
                 owner: None,
                 sealed: None,
                 description: String::new(),
@@ -167,17 +171,18 @@ impl Account {
                 (id.to_owned(), body_secret.clone())
             }
         };
-        let client = match id.parse() {
-            Ok(id) => self.documents.read::<Client>(&client_key(&id)?).await?,
-            Err(_) => None,
-        };
         let sent = secret.unwrap_or_default();
-        match client {
-            Some(client) if client.value.standing != Standing::Deleted && self.proves(&client.value, &sent) => {
-                Ok(client.value)
-            }
+        match self.client_named(&id).await? {
+            Some(client) if self.proves(&client, &sent) => Ok(client),
             _ => Err(refused(&id)),
         }
+    }
+
+    /// The client with this id, unless it is deleted; a text that is no id is nobody's.
+    pub(super) async fn client_named(&self, id: &str) -> Result<Option<Client>> {
+        let Ok(id) = id.parse() else { return Ok(None) };
+        let client = self.documents.read::<Client>(&client_key(&id)?).await?.map(|stored| stored.value);
+        Ok(client.filter(|client| client.standing != Standing::Deleted))
     }
 
     /// Refuses Basic credentials that are not those of a client that the operator lets in.

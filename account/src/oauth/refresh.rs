@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, Timestamp, UserId};
 
-use super::{Client, Refusal, answer, parse_scope};
-use crate::{Account, Error, Result, audit, document::Stored, metrics};
+use super::{Client, Refusal, answer, consent::Standing, parse_scope};
+use crate::{Account, Error, Result, audit, document::Stored, metrics, user::UserRecord};
 
 /// How long a grant lives after its last use.
-const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
+pub(super) const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 /// How long a used token may come again as a client's retry.
 const RETRY: Duration = Duration::from_secs(10);
 /// How often a use is tried again when others use the same grant.
@@ -29,32 +29,60 @@ const PLACE: &str = "refresh token";
 
 /// What a user let a client do.
 #[derive(Debug, Serialize, Deserialize)]
-struct Grant {
+pub(super) struct Grant {
     user_id: UserId,
-    client: ClientId,
+    pub(super) client: ClientId,
     scope: Vec<Scope>,
+    /// The grant is over when this changes for the user.
+    standing: Standing,
     /// The number of the token that is good now.
     number: u32,
     /// When the token before it was used.
     rotated: Timestamp,
 }
 
+/// The id of a grant.
+#[derive(Clone, Copy)]
+pub(super) struct GrantId(pub(super) [u8; 12]);
+
 /// A refresh token, taken apart.
 #[derive(Clone, Copy)]
 struct Numbered {
-    grant: [u8; 12],
+    grant: GrantId,
     number: u32,
+}
+
+impl Grant {
+    /// What a user lets a client do from `now` on.
+    pub(super) fn new(user: &UserRecord, client: &ClientId, scope: &[Scope], now: Timestamp) -> Self {
+        let (user_id, scope, standing) = (user.id.clone(), scope.to_vec(), user.standing(client));
+        Self { user_id, client: client.clone(), scope, standing, number: 0, rotated: now }
+    }
+}
+
+impl GrantId {
+    /// Where everything of the grant lies.
+    pub(super) fn tag(self) -> Result<Tag> {
+        Ok(Tag::named("t", &hex::encode(self.0))?)
+    }
+
+    /// Where the grant lies.
+    pub(super) fn key(self) -> Result<Key> {
+        Ok(Key::new(&self.tag()?, "grant")?)
+    }
 }
 
 impl Account {
     /// Remembers what a user lets a client do, and gives the first refresh token for it.
-    pub(super) async fn begin_grant(&self, user_id: &UserId, client: &ClientId, scope: &[Scope]) -> Result<Secret> {
-        let now = self.clock.now();
-        let grant =
-            Grant { user_id: user_id.clone(), client: client.clone(), scope: scope.to_vec(), number: 0, rotated: now };
-        let first = Numbered { grant: self.random_bytes(), number: 0 };
-        self.documents.create_until(&grant_key(first)?, &grant, now.plus(LIFETIME)).await?;
-        Ok(self.write_token(first))
+    pub(super) async fn begin_grant(&self, user: &UserRecord, client: &ClientId, scope: &[Scope]) -> Result<Secret> {
+        let (id, now) = (GrantId(self.random_bytes()), self.clock.now());
+        self.documents.create_until(&id.key()?, &Grant::new(user, client, scope, now), now.plus(LIFETIME)).await?;
+        Ok(self.first_refresh_token(id))
+    }
+
+    /// The first refresh token of a new grant.
+    pub(super) fn first_refresh_token(&self, grant: GrantId) -> Secret {
+        self.write_token(Numbered { grant, number: 0 })
     }
 
     /// Exchanges a refresh token for an access token and the next refresh token.
@@ -66,7 +94,9 @@ impl Account {
             Some(asked) if !asked.is_empty() => narrowed(&grant, asked)?,
             _ => grant.scope,
         };
-        let user = self.user(&grant.user_id).await?.ok_or_else(refused)?;
+        let user = self.user(&grant.user_id).await?;
+        let user = user.filter(|user| !user.disabled && user.standing(&client.id) == grant.standing);
+        let user = user.ok_or_else(refused)?;
         let access_token = self.user_token(&user, &client.id, &scope).await?;
         metrics::issued("refresh_token");
         Ok(answer(access_token, self.write_token(next)))
@@ -75,7 +105,7 @@ impl Account {
     /// Takes the token's one use; gives the next token.
     async fn rotate(&self, client: &Client, sent: Numbered) -> Result<(Grant, Numbered)> {
         for _ in 0..TRIES_MAX {
-            let found = self.documents.read::<Grant>(&grant_key(sent)?).await?;
+            let found = self.documents.read::<Grant>(&sent.grant.key()?).await?;
             let mut grant = found.filter(|grant| grant.value.client == client.id).ok_or_else(refused)?;
             let now = self.clock.now();
             let current = Numbered { number: grant.value.number, ..sent };
@@ -89,23 +119,42 @@ impl Account {
             } else if sent.number.checked_add(1) == Some(current.number) && now.since(grant.value.rotated) <= RETRY {
                 return Ok((grant.value, current));
             } else {
-                return self.revoke(&grant).await;
+                metrics::refused("refresh_token");
+                self.end_stolen(&grant, "grant revoked: a used refresh token came back").await?;
+                return Err(refused());
             }
         }
         Err(Error::Contended { what: "refresh token" })
     }
 
-    /// Ends a grant whose used token came back.
-    async fn revoke<T>(&self, grant: &Stored<Grant>) -> Result<T> {
+    /// Ends a grant that somebody copied, and the access tokens that came of it; `event` says how it showed.
+    pub(super) async fn end_stolen(&self, grant: &Stored<Grant>, event: &'static str) -> Result<()> {
+        self.end_grant(grant, event).await?;
+        match self.end_tokens(&grant.value.user_id, &grant.value.client).await {
+            Err(Error::NotFound { .. }) => Ok(()),
+            ended => ended,
+        }
+    }
+
+    async fn end_grant(&self, grant: &Stored<Grant>, event: &'static str) -> Result<()> {
         // When somebody else changed it in between, they saw a reuse too, or the next one will.
         self.documents.delete(grant).await?;
-        metrics::refused("refresh_token");
-        audit::event("grant revoked: a used refresh token came back", &grant.value.user_id, &grant.value.client);
-        Err(refused())
+        audit::event(event, &grant.value.user_id, &grant.value.client);
+        Ok(())
+    }
+
+    /// Ends the grant of a refresh token (RFC 7009); what is no token of this client is none of its business.
+    pub(super) async fn revoke_token(&self, client: &Client, token: &Secret) -> Result<()> {
+        let Some(sent) = self.read_token(token) else { return Ok(()) };
+        let grant = self.documents.read::<Grant>(&sent.grant.key()?).await?;
+        match grant.filter(|grant| grant.value.client == client.id) {
+            Some(grant) => self.end_grant(&grant, "grant revoked by its client").await,
+            None => Ok(()),
+        }
     }
 
     fn write_token(&self, token: Numbered) -> Secret {
-        let plain = [&token.grant[..], &token.number.to_be_bytes()].concat();
+        let plain = [&token.grant.0[..], &token.number.to_be_bytes()].concat();
         let code = self.keys.sign(PLACE, &plain);
         Secret::new(URL_SAFE_NO_PAD.encode([&plain, &code.as_ref()[..CODE_BYTES]].concat()))
     }
@@ -116,7 +165,7 @@ impl Account {
         let expected = self.keys.sign(PLACE, plain);
         aws_lc_rs::constant_time::verify_slices_are_equal(&expected.as_ref()[..CODE_BYTES], code).ok()?;
         let (grant, number) = plain.split_at(12);
-        Some(Numbered { grant: grant.try_into().ok()?, number: u32::from_be_bytes(number.try_into().ok()?) })
+        Some(Numbered { grant: GrantId(grant.try_into().ok()?), number: u32::from_be_bytes(number.try_into().ok()?) })
     }
 }
 
@@ -131,8 +180,4 @@ fn narrowed(grant: &Grant, asked: &[String]) -> Result<Vec<Scope>> {
 
 fn refused() -> Error {
     Error::oauth(Refusal::Grant, "Refresh token not valid: log in again")
-}
-
-fn grant_key(token: Numbered) -> Result<Key> {
-    Ok(Key::new(&Tag::named("t", &hex::encode(token.grant))?, "grant")?)
 }

@@ -28,7 +28,7 @@ impl FromRequestParts<Account> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
         let credential = credential_of(&parts.headers).map_err(Error::from)?.ok_or(Error::from(AuthError::Missing))?;
-        Ok(account.caller(credential)?)
+        Ok(account.caller(credential).await?)
     }
 }
 
@@ -37,8 +37,10 @@ impl OptionalFromRequestParts<Account> for Caller {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Option<Self>, Reply> {
-        let credential = credential_of(&parts.headers).map_err(Error::from)?;
-        Ok(credential.map(|credential| account.caller(credential)).transpose()?)
+        match credential_of(&parts.headers).map_err(Error::from)? {
+            Some(credential) => Ok(Some(account.caller(credential).await?)),
+            None => Ok(None),
+        }
     }
 }
 
@@ -50,7 +52,7 @@ impl FromRequestParts<Account> for Asker {
             return Ok(Self::Client(basic));
         }
         match credential_of(&parts.headers).map_err(Error::from)? {
-            Some(credential) => Ok(Self::Bearer(account.caller(credential)?)),
+            Some(credential) => Ok(Self::Bearer(account.caller(credential).await?)),
             None => Ok(Self::Nobody),
         }
     }
@@ -66,9 +68,14 @@ impl FromRequestParts<Account> for WantsJson {
 }
 
 impl Account {
-    fn caller(&self, credential: Credential) -> Result<Caller, Error> {
+    /// Who shows this, if it still counts.
+    pub(super) async fn caller(&self, credential: Credential) -> Result<Caller, Error> {
         Ok(match credential {
-            Credential::Token(token) => Caller::Bearer(Box::new(self.signer.verify(&token, self.clock.now())?)),
+            Credential::Token(token) => {
+                let claims = self.signer.verify(&token, self.clock.now())?;
+                self.check_standing(&claims).await?;
+                Caller::Bearer(Box::new(claims))
+            }
             Credential::Key(key) => Caller::Key(key),
         })
     }

@@ -8,7 +8,7 @@ use super::{
     body::JsonBody,
     path::{EntityPath, ServicePath},
     reply::Reply,
-    tokens::{NO_STORE, NoStore},
+    tokens::{Kept, NO_STORE},
 };
 use crate::{
     Account, Error,
@@ -62,7 +62,7 @@ pub(super) async fn token(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
-) -> Result<(NoStore, Json<ComponentToken>), Reply> {
+) -> Result<(Kept, Json<ComponentToken>), Reply> {
     let access = account.access::<Component>(&caller, &id, Which::Active).await?;
     access.require(ComponentRight::Settings)?;
     let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));

@@ -17,7 +17,7 @@ use super::{
     frequency_plans,
     path::EntityPath,
     reply::Reply,
-    tokens::{NO_STORE, NoStore},
+    tokens::{Kept, NO_STORE},
 };
 use crate::{
     Account, Error,
@@ -99,7 +99,7 @@ pub(super) async fn token(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<(NoStore, Json<TokenAnswer>), Reply> {
+) -> Result<(Kept, Json<TokenAnswer>), Reply> {
     let mut access = account.access_with_key::<Gateway>(&caller, &gateway_id).await?;
     if matches!(caller, Caller::Bearer(_)) {
         access.require(GatewayRight::Settings)?;

@@ -13,34 +13,50 @@ use super::{
     body::{AnyBody, JsonBody},
     caller::Asker,
     path::EntityPath,
+    peer::Peer,
     reply::{ExchangeReply, Reply},
 };
 use crate::{
-    Account, Error, Refusal, access::Caller, application::Application, entity::Entity, metrics, token::TOKEN_SECONDS,
+    Account, Error, Metadata, Refusal,
+    access::Caller,
+    application::Application,
+    entity::Entity,
+    metrics,
+    oauth::{Basic, RevokeRequest},
+    token::TOKEN_SECONDS,
 };
 
+/// How long an answer may be kept.
+pub(super) type Kept = [(HeaderName, &'static str); 1];
 /// Tokens do not belong into caches.
-pub(super) type NoStore = [(HeaderName, &'static str); 1];
-pub(super) const NO_STORE: NoStore = [(header::CACHE_CONTROL, "no-store")];
+pub(super) const NO_STORE: Kept = [(header::CACHE_CONTROL, "no-store")];
+/// Public keys do: the next one is published an hour before it signs.
+const FOR_MINUTES: Kept = [(header::CACHE_CONTROL, "public, max-age=300")];
 
 pub(super) async fn token(
     State(account): State<Account>,
+    Peer(from): Peer,
     asker: Asker,
     AnyBody(request): AnyBody<TokenRequest>,
-) -> Result<(NoStore, Json<TokenAnswer>), Reply> {
-    let basic = match asker {
-        Asker::Client(basic) => Some(basic),
-        Asker::Nobody => None,
-        Asker::Bearer(_) => return Err(Error::oauth(Refusal::Request, "a token cannot ask for a token here").into()),
-    };
-    Ok((NO_STORE, Json(account.token(basic, request).await?)))
+) -> Result<(Kept, Json<TokenAnswer>), Reply> {
+    Ok((NO_STORE, Json(account.token(client(asker)?, request, from).await?)))
+}
+
+/// Always 200 for a client that proved itself: whether there was such a token is told to nobody.
+pub(super) async fn revoke(
+    State(account): State<Account>,
+    asker: Asker,
+    AnyBody(request): AnyBody<RevokeRequest>,
+) -> Result<Kept, Reply> {
+    account.revoke(client(asker)?, request).await?;
+    Ok(NO_STORE)
 }
 
 pub(super) async fn restrict(
     State(account): State<Account>,
     caller: Caller,
     JsonBody(request): JsonBody<RestrictRequest>,
-) -> Result<(NoStore, Json<RestrictAnswer>), Reply> {
+) -> Result<(Kept, Json<RestrictAnswer>), Reply> {
     let access_token = account.restrict_token(&caller, &request.scope).await?;
     metrics::issued("restrict");
     Ok((NO_STORE, Json(RestrictAnswer { access_token })))
@@ -50,7 +66,7 @@ pub(super) async fn exchange(
     State(account): State<Account>,
     asker: Asker,
     AnyBody(request): AnyBody<TokenRequest>,
-) -> Result<(NoStore, Json<TokenAnswer>), ExchangeReply> {
+) -> Result<(Kept, Json<TokenAnswer>), ExchangeReply> {
     let missing = || Error::Invalid { what: "body", must: "must have username and password: application id and key" };
     let app_id = request.username.as_deref().ok_or_else(missing)?;
     let key = request.password.ok_or_else(missing)?;
@@ -62,7 +78,7 @@ pub(super) async fn exchange_for(
     asker: Asker,
     EntityPath(app_id): EntityPath<Application>,
     AnyBody(request): AnyBody<TokenRequest>,
-) -> Result<(NoStore, Json<TokenAnswer>), ExchangeReply> {
+) -> Result<(Kept, Json<TokenAnswer>), ExchangeReply> {
     if request.username.is_some_and(|username| username != app_id.as_str()) {
         return Err(
             Error::Invalid { what: "username", must: "must be the application in the path, or left out" }.into()
@@ -73,12 +89,26 @@ pub(super) async fn exchange_for(
     exchanged(&account, asker, app_id.as_str(), &key).await
 }
 
-pub(super) async fn key(State(account): State<Account>) -> Json<KeyDocument> {
-    Json(KeyDocument { algorithm: "ES256".to_owned(), key: account.signer.published().pem.clone() })
+pub(super) async fn key(State(account): State<Account>) -> Result<(Kept, Json<KeyDocument>), Reply> {
+    let document = KeyDocument { algorithm: "ES256".to_owned(), key: account.signer.pem()? };
+    Ok((FOR_MINUTES, Json(document)))
 }
 
-pub(super) async fn jwks(State(account): State<Account>) -> Json<JwkSet> {
-    Json(account.signer.published().jwks.clone())
+pub(super) async fn jwks(State(account): State<Account>) -> Result<(Kept, Json<JwkSet>), Reply> {
+    Ok((FOR_MINUTES, Json(account.signer.jwks()?)))
+}
+
+pub(super) async fn metadata(State(account): State<Account>) -> (Kept, Json<Metadata>) {
+    (FOR_MINUTES, Json(account.metadata()))
+}
+
+/// The client that a request's header names, if it names one.
+fn client(asker: Asker) -> Result<Option<Basic>, Error> {
+    match asker {
+        Asker::Client(basic) => Ok(Some(basic)),
+        Asker::Nobody => Ok(None),
+        Asker::Bearer(_) => Err(Error::oauth(Refusal::Request, "a token cannot ask for a token here")),
+    }
 }
 
 /// Exchanges a key, which proves itself: who asks need not be known, but what they say of themselves must be true.
@@ -87,7 +117,7 @@ async fn exchanged(
     asker: Asker,
     app_id: &str,
     key: &Secret,
-) -> Result<(NoStore, Json<TokenAnswer>), ExchangeReply> {
+) -> Result<(Kept, Json<TokenAnswer>), ExchangeReply> {
     match asker {
         Asker::Nobody => {}
         Asker::Client(basic) => account.check_client(basic).await?,

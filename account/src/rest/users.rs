@@ -1,23 +1,70 @@
-//! `/users`: registering, and one's own profile.
+//! `/users`: registering, one's own profile, and the clients that may act for one.
 
 use api::rest::account::{NewUser, Registered, User};
-use axum::{Json, extract::State, http::StatusCode};
-use types::Scope;
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::StatusCode,
+};
+use axum_extra::extract::cookie::CookieJar;
+use types::ClientId;
 
-use super::{body::JsonBody, reply::Reply};
-use crate::{Account, Error, access::Caller};
+use super::{body::JsonBody, cookie, peer::Peer, reply::Reply};
+use crate::{Account, AuthorizedClient, Error, Person, ProfileChange};
 
 pub(super) async fn register(
     State(account): State<Account>,
+    Peer(from): Peer,
     JsonBody(new): JsonBody<NewUser>,
-) -> Result<(StatusCode, Json<Registered>), Reply> {
-    let user = User::from(account.register(new).await?);
-    Ok((StatusCode::CREATED, Json(Registered { email: user.email.clone(), user })))
+) -> Result<(StatusCode, CookieJar, Json<Registered>), Reply> {
+    let user = account.register(new, from).await?;
+    // Whoever registers is logged in, as they were at v2; where that fails they are registered all the same.
+    let session = account.first_session(&user.id).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot begin the session of a new user");
+        None
+    });
+    let cookies = session.map_or_else(CookieJar::new, |value| cookie::begin(&account, &value));
+    Ok((StatusCode::CREATED, cookies, Json(Registered { email: user.email.clone(), user })))
 }
 
-pub(super) async fn me(State(account): State<Account>, caller: Caller) -> Result<Json<User>, Reply> {
-    let user_id = caller.user_with(&Scope::Profile)?;
-    let user = account.user(&user_id).await?;
-    let user = user.ok_or_else(|| Error::NotFound { what: "user", id: user_id.to_string() })?;
-    Ok(Json(user.into()))
+pub(super) async fn me(State(account): State<Account>, person: Person) -> Result<Json<User>, Reply> {
+    Ok(Json(account.profile(person.user_id()).await?))
+}
+
+pub(super) async fn update(
+    State(account): State<Account>,
+    person: Person,
+    JsonBody(change): JsonBody<ProfileChange>,
+) -> Result<(StatusCode, CookieJar), Reply> {
+    let value = account.change_profile(&person, change).await?;
+    let cookies = value.map_or_else(CookieJar::new, |value| cookie::begin(&account, &value));
+    Ok((StatusCode::NO_CONTENT, cookies))
+}
+
+/// Sends the mail again that asks to confirm the address.
+pub(super) async fn ask_confirmation(State(account): State<Account>, person: Person) -> Result<StatusCode, Reply> {
+    account.ask_confirmation(person.user_id()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Where the link of that mail leads.
+pub(super) async fn confirm(State(account): State<Account>, Path(token): Path<String>) -> Result<Json<User>, Reply> {
+    Ok(Json(account.confirm_email(&token).await?))
+}
+
+pub(super) async fn clients(
+    State(account): State<Account>,
+    person: Person,
+) -> Result<Json<Vec<AuthorizedClient>>, Reply> {
+    Ok(Json(account.authorized_clients(person.user_id()).await?))
+}
+
+pub(super) async fn revoke_client(
+    State(account): State<Account>,
+    person: Person,
+    Path(client): Path<String>,
+) -> Result<StatusCode, Reply> {
+    let client: ClientId = client.parse().map_err(Error::from)?;
+    account.revoke_client(person.user_id(), &client).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -20,5 +20,7 @@ mod races;
 mod redis;
 mod secrets;
 mod service;
+mod sessions;
 mod story;
+mod throttle;
 mod tokens;

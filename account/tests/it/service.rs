@@ -9,7 +9,7 @@ use std::{
 };
 
 use airlock_account::{Account, Keys, Settings};
-use reqwest::{Method, RequestBuilder, StatusCode};
+use reqwest::{Method, RequestBuilder, StatusCode, redirect::Policy};
 use serde_json::{Value, json};
 use server::{
     reply::Shape,
@@ -107,19 +107,25 @@ impl Service {
         all
     }
 
-    async fn on(settings: Settings, store: Arc<dyn Store>, clock: Arc<HandClock>, redis: Option<RedisProcess>) -> Self {
+    async fn on(
+        mut settings: Settings,
+        store: Arc<dyn Store>,
+        clock: Arc<HandClock>,
+        redis: Option<RedisProcess>,
+    ) -> Self {
         server::system::install_crypto();
         let keys = Keys::new(&KEY).unwrap();
         let random = Arc::new(OsRandom);
-        let account = Account::open(settings, keys, Arc::clone(&store), clock.clone(), random).await.unwrap();
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listeners.addresses()[0]);
+        settings.public_url.get_or_insert(base.parse().unwrap());
+        let account = Account::open(settings, keys, Arc::clone(&store), clock.clone(), random).await.unwrap();
         let stop = CancellationToken::new();
         let server =
             Server { settings: server::serve::Settings::default(), random: Arc::new(OsRandom), stop: stop.clone() };
         let site = Site { name: "account", router: account.router(), shape: Shape::Account };
         drop(server.start(site, listeners));
-        let http = reqwest::Client::new();
+        let http = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
         Self { account, base, clock, store, http, _stop: stop.drop_guard(), _redis: redis }
     }
 

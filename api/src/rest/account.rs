@@ -80,6 +80,9 @@ pub struct TokenRequest {
     /// Where the authorization redirected to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
+    /// What the challenge of the authorization was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code_verifier: Option<Secret>,
     /// The refresh token of an earlier answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Secret>,

@@ -1,0 +1,127 @@
+//! Authorization codes: good for one use within a minute.
+//!
+//! A code is the id of the grant that it becomes and an authentication code over it. So one that comes back after its
+//! use is recognised, and ends the grant: somebody copied it.
+
+use std::time::Duration;
+
+use api::rest::account::{TokenAnswer, TokenRequest};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use store::Key;
+use types::{ClientId, Scope, Secret, UserId};
+
+use super::{
+    Client, Refusal, answer,
+    consent::Standing,
+    pkce::{self, Challenge},
+    refresh::{Grant, GrantId, LIFETIME as GRANT_LIFETIME},
+};
+use crate::{Account, Error, Result, audit, metrics, user::UserRecord};
+
+/// How long a code can be redeemed.
+const LIFETIME: Duration = Duration::from_secs(60);
+/// How many bytes of the authentication code go into a code.
+const CODE_BYTES: usize = 16;
+/// What the authentication codes belong to.
+const PLACE: &str = "authorization code";
+
+/// What a code stands for.
+#[derive(Debug, Serialize, Deserialize)]
+struct CodeRecord {
+    user_id: UserId,
+    client: ClientId,
+    scope: Vec<Scope>,
+    redirect_uri: String,
+    challenge: Option<Challenge>,
+    standing: Standing,
+}
+
+impl Account {
+    /// Makes a code for a client that the user lets do this.
+    pub(super) async fn issue_code(
+        &self,
+        user: &UserRecord,
+        client: &ClientId,
+        scope: Vec<Scope>,
+        (redirect_uri, challenge): (String, Option<Challenge>),
+    ) -> Result<Secret> {
+        let id = GrantId(self.random_bytes());
+        let (user_id, standing) = (user.id.clone(), user.standing(client));
+        let record = CodeRecord { user_id, client: client.clone(), scope, redirect_uri, challenge, standing };
+        self.documents.create_until(&code_key(id)?, &record, self.clock.now().plus(LIFETIME)).await?;
+        audit::event("code issued", &user.id, client);
+        Ok(self.write_code(id))
+    }
+
+    /// Exchanges a code for an access token and a refresh token.
+    pub(super) async fn code_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenAnswer> {
+        if client.redirect_uris.is_empty() {
+            return Err(Error::oauth(Refusal::UnauthorizedClient, "this client has no redirect URI, so no codes"));
+        }
+        let missing = || Error::oauth(Refusal::Request, "code is missing");
+        let id = self.read_code(&request.code.ok_or_else(missing)?).ok_or_else(refused)?;
+        let Some(found) = self.documents.read::<CodeRecord>(&code_key(id)?).await? else {
+            return self.end_reused(client, id).await;
+        };
+        let code = &found.value;
+        if code.client != client.id {
+            return Err(refused());
+        }
+        check_redirect(client, code, request.redirect_uri.as_deref())?;
+        pkce::check(code.challenge.as_ref(), request.code_verifier.as_ref())?;
+        let user = self.user(&code.user_id).await?;
+        let user = user.filter(|user| !user.disabled && user.standing(&client.id) == code.standing);
+        let user = user.ok_or_else(refused)?;
+        // Signed before the code is used up: a scope that the user has no rights to must not cost the code.
+        let access_token = self.user_token(&user, &client.id, &code.scope).await?;
+        let grant = Grant::new(&user, &client.id, &code.scope, self.clock.now());
+        let expires = self.clock.now().plus(GRANT_LIFETIME);
+        if !self.documents.exchange_until(&found, &id.key()?, &grant, expires).await? {
+            return self.end_reused(client, id).await;
+        }
+        metrics::issued("authorization_code");
+        audit::event("login", &user.id, &client.id);
+        Ok(answer(access_token, self.first_refresh_token(id)))
+    }
+
+    /// Ends the grant of a code that comes a second time; a code that is too old has none.
+    async fn end_reused<T>(&self, client: &Client, id: GrantId) -> Result<T> {
+        metrics::refused("authorization_code");
+        let grant = self.documents.read::<Grant>(&id.key()?).await?;
+        if let Some(grant) = grant.filter(|grant| grant.value.client == client.id) {
+            self.end_stolen(&grant, "grant revoked: a used code came back").await?;
+        }
+        Err(refused())
+    }
+
+    fn write_code(&self, id: GrantId) -> Secret {
+        let code = self.keys.sign(PLACE, &id.0);
+        Secret::new(URL_SAFE_NO_PAD.encode([&id.0[..], &code.as_ref()[..CODE_BYTES]].concat()))
+    }
+
+    fn read_code(&self, text: &Secret) -> Option<GrantId> {
+        let bytes = URL_SAFE_NO_PAD.decode(text.expose()).ok()?;
+        let (id, code) = bytes.split_at_checked(12)?;
+        let expected = self.keys.sign(PLACE, id);
+        aws_lc_rs::constant_time::verify_slices_are_equal(&expected.as_ref()[..CODE_BYTES], code).ok()?;
+        Some(GrantId(id.try_into().ok()?))
+    }
+}
+
+/// Real clients of v2 leave the URI out here; that is safe when there is but one that it can have been.
+fn check_redirect(client: &Client, code: &CodeRecord, sent: Option<&str>) -> Result<()> {
+    let fits = match sent {
+        Some(sent) => sent == code.redirect_uri,
+        None => client.legacy && client.redirect_uris.len() == 1,
+    };
+    if fits { Ok(()) } else { Err(Error::oauth(Refusal::Grant, "redirect_uri is not the one that the code went to")) }
+}
+
+fn refused() -> Error {
+    Error::oauth(Refusal::Grant, "Code not valid: log in again")
+}
+
+fn code_key(id: GrantId) -> Result<Key> {
+    Ok(Key::new(&id.tag()?, "code")?)
+}

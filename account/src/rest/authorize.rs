@@ -1,0 +1,67 @@
+//! `/users/authorize`: where clients send users for a code.
+
+use axum::{
+    extract::{Query, RawQuery, State, rejection::QueryRejection},
+    http::{HeaderName, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+
+use super::{body::AnyBody, reply::Reply};
+use crate::{Account, Authorization, AuthorizationRequest, Error, Session};
+
+/// The user's answer to the question, with the request that it belongs to.
+#[derive(Deserialize)]
+pub(super) struct Decision {
+    #[serde(flatten)]
+    request: AuthorizationRequest,
+    decision: Answer,
+}
+
+/// May the client do it?
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Answer {
+    Allow,
+    Deny,
+}
+
+/// Codes are secrets: neither caches nor the next page learn of them.
+const PRIVATE: [(HeaderName, &str); 2] =
+    [(header::CACHE_CONTROL, "no-store"), (header::REFERRER_POLICY, "no-referrer")];
+
+/// Redirects to the client when the user is logged in and said yes before, otherwise to where that can be done.
+pub(super) async fn authorize(
+    State(account): State<Account>,
+    session: Option<Session>,
+    RawQuery(query): RawQuery,
+    request: Result<Query<AuthorizationRequest>, QueryRejection>,
+) -> Result<Response, Reply> {
+    // A parameter that comes twice is refused here, so that no two readers can see two requests.
+    let Query(request) = request.map_err(|error| Error::Body(error.body_text()))?;
+    let query = query.unwrap_or_default();
+    Ok(match account.authorize(session.as_ref(), &request).await? {
+        Authorization::Redirect(uri) => redirect(uri),
+        Authorization::LogIn => {
+            let again = format!("/users/authorize?{query}");
+            redirect(format!("/users/login?next={}", utf8_percent_encode(&again, NON_ALPHANUMERIC)))
+        }
+        Authorization::Ask(_) => redirect(format!("/users/consent?{query}")),
+    })
+}
+
+/// Takes the answer, and redirects to the client.
+pub(super) async fn decide(
+    State(account): State<Account>,
+    session: Session,
+    AnyBody(Decision { request, decision }): AnyBody<Decision>,
+) -> Result<Response, Reply> {
+    let allow = matches!(decision, Answer::Allow);
+    Ok(redirect(account.decide(&session, &request, allow).await?))
+}
+
+/// With 303 the browser asks anew and sends no form along.
+fn redirect(uri: String) -> Response {
+    (StatusCode::SEE_OTHER, PRIVATE, [(header::LOCATION, uri)]).into_response()
+}

@@ -1,0 +1,112 @@
+//! The session's cookie, and whose browser brings it.
+//!
+//! A browser sends the cookie along with whatever any page makes it ask, so what changes something must come from our
+//! own pages: the browser says so in `Sec-Fetch-Site` or `Origin`, and pages cannot make it lie.
+
+use axum::{
+    extract::{FromRequestParts, OptionalFromRequestParts, Request, State},
+    http::{HeaderMap, Method, header, request::Parts},
+    middleware::Next,
+    response::Response,
+};
+use axum_extra::extract::cookie::{Cookie, CookieJar, SameSite};
+use server::auth::{AuthError, credential_of};
+use time::Duration;
+use types::{Scope, Secret};
+
+use super::reply::Reply;
+use crate::{Account, Error, Person, SESSION_LIFETIME, Session};
+
+/// The name of the cookie.
+const NAME: &str = "session";
+/// Where a browser says which site made it ask.
+const FETCH_SITE: &str = "sec-fetch-site";
+
+/// What a request says about where it comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Here,
+    Elsewhere,
+    Nowhere,
+}
+
+impl FromRequestParts<Account> for Session {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        let session = <Self as OptionalFromRequestParts<Account>>::from_request_parts(parts, account).await?;
+        session.ok_or_else(|| Error::from(AuthError::Missing).into())
+    }
+}
+
+impl OptionalFromRequestParts<Account> for Session {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Option<Self>, Reply> {
+        match CookieJar::from_headers(&parts.headers).get(NAME) {
+            Some(cookie) => Ok(account.session(cookie.value()).await?),
+            None => Ok(None),
+        }
+    }
+}
+
+/// A token comes before a cookie: who sends one means it.
+impl FromRequestParts<Account> for Person {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        if let Some(credential) = credential_of(&parts.headers).map_err(Error::from)? {
+            let caller = account.caller(credential).await?;
+            return Ok(Self::Token(caller.user_with(&Scope::Profile)?));
+        }
+        let session = <Session as FromRequestParts<Account>>::from_request_parts(parts, account).await?;
+        Ok(Self::Session(Box::new(session)))
+    }
+}
+
+/// Refuses what a page of somebody else's makes a browser ask; what changes nothing may come from everywhere.
+///
+/// Without a cookie, programs that say nothing of where they come from pass: they bring their own credentials.
+pub(super) async fn same_site(State(account): State<Account>, request: Request, next: Next) -> Result<Response, Reply> {
+    let headers = request.headers();
+    let safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
+    let has_cookie = CookieJar::from_headers(headers).get(NAME).is_some();
+    let passes = match from(headers, account.public_url.origin()) {
+        From::Here => true,
+        From::Elsewhere => safe || headers.contains_key(header::AUTHORIZATION),
+        From::Nowhere => safe || !has_cookie || headers.contains_key(header::AUTHORIZATION),
+    };
+    if passes { Ok(next.run(request).await) } else { Err(Error::OtherSite(account.public_url.to_string()).into()) }
+}
+
+/// The cookie of a new session.
+pub(super) fn begin(account: &Account, value: &Secret) -> CookieJar {
+    let lifetime = SESSION_LIFETIME.try_into().unwrap_or(Duration::ZERO);
+    CookieJar::new().add(cookie(account, value.expose().to_owned(), lifetime))
+}
+
+/// The cookie that takes the place of a session's.
+pub(super) fn end(account: &Account) -> CookieJar {
+    CookieJar::new().add(cookie(account, String::new(), Duration::ZERO))
+}
+
+fn cookie(account: &Account, value: String, lifetime: Duration) -> Cookie<'static> {
+    let cookie = Cookie::build((NAME, value)).path("/").http_only(true).same_site(SameSite::Lax);
+    cookie.secure(account.public_url.is_https()).max_age(lifetime).build()
+}
+
+fn from(headers: &HeaderMap, origin: &str) -> From {
+    let single = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        let first = values.next()?;
+        // Twice is a lie, whatever it says.
+        Some(if values.next().is_some() { "" } else { first.to_str().unwrap_or_default() })
+    };
+    match (single(FETCH_SITE), single(header::ORIGIN.as_str())) {
+        (Some("same-origin"), _) => From::Here,
+        (Some(_), _) => From::Elsewhere,
+        (None, Some(sent)) if sent == origin => From::Here,
+        (None, Some(_)) => From::Elsewhere,
+        (None, None) => From::Nowhere,
+    }
+}

@@ -1,0 +1,56 @@
+//! Which address a request comes from, as far as that can be known.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use axum::{
+    extract::{ConnectInfo, FromRequestParts},
+    http::{HeaderMap, request::Parts},
+};
+
+use super::reply::Reply;
+use crate::Account;
+
+/// The header to which every proxy adds the address that it was called from.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// The address of whoever sends a request.
+pub(super) struct Peer(pub(super) IpAddr);
+
+impl FromRequestParts<Account> for Peer {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        let connected = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        // Without a listener of ours there is no address; all of those share their limits.
+        let connected = connected.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
+        Ok(Self(outermost(&parts.headers, connected, account.settings.proxies.into())))
+    }
+}
+
+/// What the outermost of our own proxies saw: the last entries are theirs, everything before them anybody's words.
+fn outermost(headers: &HeaderMap, connected: IpAddr, proxies: usize) -> IpAddr {
+    let values = headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
+    let entries: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
+    let seen = entries.iter().rev().take(proxies).map_while(|entry| entry.parse().ok());
+    seen.last().unwrap_or(connected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_entries_of_our_own_proxies_count() {
+        let mut headers = HeaderMap::new();
+        headers.append(FORWARDED_FOR, "198.51.100.1, 198.51.100.2".parse().unwrap());
+        headers.append(FORWARDED_FOR, "198.51.100.3".parse().unwrap());
+        let connected: IpAddr = "192.0.2.1".parse().unwrap();
+        let cases = [(0, "192.0.2.1"), (1, "198.51.100.3"), (2, "198.51.100.2"), (9, "198.51.100.1")];
+        for (proxies, expected) in cases {
+            assert_eq!(outermost(&headers, connected, proxies).to_string(), expected, "{proxies}");
+        }
+        assert_eq!(outermost(&HeaderMap::new(), connected, 1), connected);
+        let forged = [(FORWARDED_FOR.parse().unwrap(), "no address".parse().unwrap())].into_iter().collect();
+        assert_eq!(outermost(&forged, connected, 1), connected);
+    }
+}

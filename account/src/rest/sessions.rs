@@ -1,0 +1,41 @@
+//! `/users/login` and `/users/logout`: sessions at the site.
+
+use api::rest::account::User;
+use axum::{Json, extract::State, http::StatusCode};
+use axum_extra::extract::cookie::CookieJar;
+use serde::Deserialize;
+use types::Secret;
+
+use super::{body::AnyBody, cookie, peer::Peer, reply::Reply};
+use crate::{Account, Error, Session};
+
+/// A user's name and password, as a form or as JSON.
+#[derive(Deserialize)]
+pub(super) struct Login {
+    username: String,
+    password: Secret,
+}
+
+pub(super) async fn log_in(
+    State(account): State<Account>,
+    Peer(from): Peer,
+    old: Option<Session>,
+    AnyBody(login): AnyBody<Login>,
+) -> Result<(CookieJar, Json<User>), Reply> {
+    let (value, user) = account.log_in(&login.username, login.password, from).await?.ok_or(Error::Login)?;
+    if let Some(old) = old {
+        // A login is always a new session: the cookie that the browser had until now may have been planted.
+        account.log_out(&old).await?;
+    }
+    Ok((cookie::begin(&account, &value), Json(user)))
+}
+
+pub(super) async fn log_out(
+    State(account): State<Account>,
+    session: Option<Session>,
+) -> Result<(CookieJar, StatusCode), Reply> {
+    if let Some(session) = session {
+        account.log_out(&session).await?;
+    }
+    Ok((cookie::end(&account), StatusCode::NO_CONTENT))
+}

@@ -1,0 +1,76 @@
+//! One key pair: made, sealed for the store, and opened for use.
+
+use aws_lc_rs::{
+    encoding::AsDer,
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use jsonwebtoken::{
+    Algorithm, EncodingKey,
+    jwk::{Jwk, KeyAlgorithm, PublicKeyUse, ThumbprintHash},
+};
+use serde::{Deserialize, Serialize};
+use types::{Random, Timestamp};
+
+use crate::{
+    Error, Result,
+    seal::{Keys, Sealed},
+};
+
+/// What seals belong to.
+const PLACE: &str = "signing key";
+
+/// A key pair as it is kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SigningKey {
+    pub(super) created: Timestamp,
+    /// When it begins to sign.
+    #[serde(default)]
+    pub(super) signs_from: Timestamp,
+    pkcs8: Sealed,
+}
+
+/// A key pair that is ready for use.
+pub(super) struct Pair {
+    pub(super) created: Timestamp,
+    pub(super) signs_from: Timestamp,
+    pub(super) private: EncodingKey,
+    pub(super) public: Jwk,
+    pub(super) pem: String,
+}
+
+impl SigningKey {
+    pub(super) fn make(keys: &Keys, random: &dyn Random, created: Timestamp, signs_from: Timestamp) -> Result<Self> {
+        // The library takes its randomness from the machine alone; a key that a test could choose would be no key.
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
+            .map_err(|_| Error::Crypto("make a signing key"))?;
+        Ok(Self { created, signs_from, pkcs8: keys.seal(PLACE, pkcs8.as_ref(), random)? })
+    }
+
+    pub(super) fn open(&self, keys: &Keys) -> Result<Pair> {
+        let broken = || Error::Crypto("use a signing key of the store");
+        let pkcs8 = keys.unseal("signing key", PLACE, &self.pkcs8)?;
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8).map_err(|_| broken())?;
+        let spki = pair.public_key().as_der().map_err(|_| broken())?;
+        let private = EncodingKey::from_ec_der(&pkcs8);
+        let mut public = Jwk::from_encoding_key(&private, Algorithm::ES256).map_err(|_| broken())?;
+        public.common.key_id = Some(public.thumbprint(ThumbprintHash::SHA256).map_err(|_| broken())?);
+        public.common.key_algorithm = Some(KeyAlgorithm::ES256);
+        public.common.public_key_use = Some(PublicKeyUse::Signature);
+        Ok(Pair { created: self.created, signs_from: self.signs_from, private, public, pem: pem(spki.as_ref()) })
+    }
+}
+
+impl Pair {
+    /// The name that tokens know it by.
+    pub(super) fn id(&self) -> &str {
+        self.public.common.key_id.as_deref().unwrap_or_default()
+    }
+}
+
+fn pem(spki: &[u8]) -> String {
+    let text = STANDARD.encode(spki);
+    let lines: String = text.as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
+    format!("-----BEGIN PUBLIC KEY-----\n{lines}-----END PUBLIC KEY-----\n")
+}

@@ -1,0 +1,77 @@
+//! Limits: guessing is slowed, and only for who guesses.
+
+use airlock_account::Settings;
+use serde_json::{Value, json};
+
+use crate::service::{PASSWORD, Service, send};
+
+#[tokio::test]
+async fn twenty_wrong_passwords_are_followed_by_a_pause_after_which_the_right_one_works() {
+    for service in Service::start_everywhere().await {
+        service.user("alice").await;
+        service.user("bob").await;
+        for _ in 0..19 {
+            assert_eq!(service.login("alice", "wrong password", Value::Null).await.status, 400);
+        }
+        let stopped = service.login("alice", PASSWORD, Value::Null).await;
+        assert_eq!(stopped.error(), (429, "too many tries: wait 60 s and try again".to_owned()));
+        for (header, value) in
+            [("retry-after", "60"), ("ratelimit-policy", "\"login\";q=20;w=1200"), ("ratelimit", "\"login\";r=0;t=60")]
+        {
+            assert_eq!(stopped.headers[header], value);
+        }
+        assert_eq!(service.login("bob", PASSWORD, Value::Null).await.status, 200, "others are not held up");
+        service.pass(60);
+        assert_eq!(service.login("alice", PASSWORD, Value::Null).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn behind_a_proxy_a_guesser_holds_up_only_their_own_address() {
+    let service = Service::start_with(Settings { proxies: 1, ..Settings::default() }).await;
+    service.user("alice").await;
+    let login = async |from: &str, password: &str| {
+        let body = json!({"username": "alice", "password": password});
+        let request = service.request("POST", "/api/v2/users/login", "").header("x-forwarded-for", from);
+        send(request.json(&body)).await.status.as_u16()
+    };
+    for number in 0..20 {
+        // What the client itself says comes before what the proxy saw, and does not count.
+        assert_eq!(login(&format!("198.51.100.{number}, 192.0.2.66"), "wrong password").await, 401);
+    }
+    assert_eq!(login("192.0.2.66", PASSWORD).await, 429);
+    assert_eq!(login("192.0.2.7", PASSWORD).await, 200);
+}
+
+#[tokio::test]
+async fn what_a_client_says_of_its_address_counts_only_behind_a_proxy() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let login = async |number: usize| {
+        let body = json!({"username": "alice", "password": "wrong password"});
+        let from = format!("198.51.100.{number}");
+        let request = service.request("POST", "/api/v2/users/login", "").header("x-forwarded-for", from);
+        send(request.json(&body)).await.status.as_u16()
+    };
+    let mut statuses = Vec::new();
+    for number in 0..20 {
+        statuses.push(login(number).await);
+    }
+    assert_eq!(statuses.iter().filter(|status| **status == 401).count(), 19, "{statuses:?}");
+    assert_eq!(statuses.last(), Some(&429));
+}
+
+#[tokio::test]
+async fn registrations_from_one_address_are_bounded() {
+    let service = Service::start().await;
+    for number in 0..20 {
+        let body = json!({"username": format!("user-{number}"), "email": "a@example.com", "password": PASSWORD});
+        assert_eq!(service.post("/api/v2/users", "", body).await.status, 201);
+    }
+    let body = json!({"username": "one-more", "email": "a@example.com", "password": PASSWORD});
+    let stopped = service.post("/api/v2/users", "", body.clone()).await;
+    assert_eq!(stopped.status, 429, "{stopped:?}");
+    assert_eq!(stopped.headers["ratelimit-policy"], "\"registration\";q=20;w=3600");
+    service.pass(180);
+    assert_eq!(service.post("/api/v2/users", "", body).await.status, 201);
+}
