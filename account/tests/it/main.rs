@@ -4,6 +4,7 @@
 mod applications;
 mod authorization;
 mod authorization_entities;
+mod authorize;
 mod claims;
 mod clients;
 mod collaborators;

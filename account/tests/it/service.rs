@@ -97,12 +97,17 @@ impl Service {
 
     /// Starts one on each store that there is.
     pub(crate) async fn start_everywhere() -> Vec<Self> {
-        let mut all = vec![Self::start().await];
+        Self::start_everywhere_with(Settings::default()).await
+    }
+
+    /// Starts one on each store that there is, with these settings.
+    pub(crate) async fn start_everywhere_with(chosen: Settings) -> Vec<Self> {
+        let mut all = vec![Self::start_with(chosen.clone()).await];
         if let Some(redis) = RedisProcess::start() {
             let clock = hand_clock();
             let settings = RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() };
             let store = Redis::connect(&settings, store_clock(&clock)).await.unwrap();
-            all.push(Self::on(Settings::default(), Arc::new(store), clock, Some(redis)).await);
+            all.push(Self::on(chosen, Arc::new(store), clock, Some(redis)).await);
         }
         all
     }

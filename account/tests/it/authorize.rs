@@ -1,0 +1,386 @@
+//! The authorization endpoint and the codes that come of it.
+
+use std::collections::BTreeMap;
+
+use airlock_account::{ClientSettings, Settings};
+use reqwest::header::LOCATION;
+use serde_json::{Value, json};
+use types::{Scope, Secret};
+
+use crate::service::{Answer, PASSWORD, Service, bearer, send};
+
+const APP: &str = "https://app.example.com/callback";
+/// The example of RFC 7636.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// What a client asks, by name of the parameter.
+type Request<'a> = Vec<(&'a str, &'a str)>;
+
+/// Settings with a confidential client of a third party beside those that there are anyway.
+pub(crate) fn with_app() -> Settings {
+    let client = ClientSettings {
+        secret: Some(Secret::new("app-secret")),
+        first_party: false,
+        scope: vec![Scope::Profile, Scope::Apps],
+        redirect_uris: vec![APP.to_owned()],
+        legacy: false,
+    };
+    let mut settings = Settings::default();
+    settings.clients.insert("app".parse().unwrap(), client);
+    settings
+}
+
+/// Logs in at the site; gives the cookie.
+pub(crate) async fn session(service: &Service, username: &str) -> String {
+    let body = json!({"username": username, "password": PASSWORD});
+    let answer = service.post("/api/v2/users/login", "", body).await;
+    answer.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
+}
+
+async fn authorize(service: &Service, cookie: &str, request: &Request<'_>) -> Answer {
+    let url = reqwest::Url::parse_with_params("http://site.invalid/users/authorize", request).unwrap();
+    let path = format!("{}?{}", url.path(), url.query().unwrap_or_default());
+    send(service.request("GET", &path, "").header("cookie", cookie)).await
+}
+
+async fn decide(service: &Service, cookie: &str, request: &Request<'_>, decision: &str) -> Answer {
+    let mut form = request.clone();
+    form.push(("decision", decision));
+    let request = service.request("POST", "/users/authorize", "").header("cookie", cookie);
+    send(request.header("sec-fetch-site", "same-origin").form(&form)).await
+}
+
+fn location(answer: &Answer) -> &str {
+    assert_eq!(answer.status, 303, "{answer:?}");
+    assert_eq!(
+        (&answer.headers["cache-control"], &answer.headers["referrer-policy"]),
+        (&"no-store".parse().unwrap(), &"no-referrer".parse().unwrap())
+    );
+    answer.headers[LOCATION].to_str().unwrap()
+}
+
+/// Where the answer leads, and what it says there.
+fn parameters(answer: &Answer) -> (String, BTreeMap<String, String>) {
+    let url = reqwest::Url::parse("http://site.invalid").unwrap().join(location(answer)).unwrap();
+    let place = location(answer).split('?').next().unwrap().to_owned();
+    (place, url.query_pairs().into_owned().collect())
+}
+
+/// The code that a user gives a client, the first time or again.
+pub(crate) async fn code(service: &Service, cookie: &str, request: &Request<'_>) -> String {
+    let answer = decide(service, cookie, request, "allow").await;
+    parameters(&answer).1.remove("code").unwrap_or_else(|| panic!("{answer:?}"))
+}
+
+pub(crate) async fn redeem(service: &Service, client: (&str, &str), form: &[(&str, &str)]) -> Answer {
+    let form = [&[("grant_type", "authorization_code")], form].concat();
+    send(service.request("POST", "/users/token", "").basic_auth(client.0, Some(client.1)).form(&form)).await
+}
+
+pub(crate) fn of_app<'a>() -> Request<'a> {
+    vec![("client_id", "app"), ("redirect_uri", APP), ("response_type", "code")]
+}
+
+fn changed<'a>(request: &Request<'a>, name: &str, value: Option<&'a str>) -> Request<'a> {
+    let mut request: Request<'a> = request.iter().copied().filter(|(known, _)| *known != name).collect();
+    let name: &'a str =
+        ["client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "code_challenge_method"]
+            .into_iter()
+            .find(|known| *known == name)
+            .unwrap();
+    request.extend(value.map(|value| (name, value)));
+    request
+}
+
+#[tokio::test]
+async fn a_user_logs_in_consents_once_and_is_sent_back_at_once_from_then_on() {
+    for service in Service::start_everywhere_with(with_app()).await {
+        service.user("alice").await;
+        let request = changed(&of_app(), "state", Some("a&b#c\r\nd"));
+        let stranger = authorize(&service, "", &request).await;
+        assert!(location(&stranger).starts_with("/users/login?next=%2Fusers%2Fauthorize%3Fclient%5Fid%3Dapp"));
+        let cookie = session(&service, "alice").await;
+        assert!(location(&authorize(&service, &cookie, &request).await).starts_with("/users/consent?client_id=app"));
+        let (place, said) = parameters(&decide(&service, &cookie, &request, "allow").await);
+        assert_eq!((place.as_str(), said["state"].as_str()), (APP, "a&b#c\r\nd"));
+        assert_eq!(said["iss"], service.base);
+        let (place, again) = parameters(&authorize(&service, &cookie, &request).await);
+        assert_eq!(place, APP);
+        assert_ne!(said["code"], again["code"]);
+        let form = [("code", again["code"].as_str()), ("redirect_uri", APP)];
+        let answer = redeem(&service, ("app", "app-secret"), &form).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
+        assert_eq!(members, ["token_type", "access_token", "expires_in", "refresh_token"]);
+        let token = bearer(&answer.json()["access_token"]);
+        assert_eq!(service.get("/api/v2/users/me", &token).await.json()["username"], "alice");
+        assert_eq!(service.get("/api/v2/gateways", &token).await.status.as_u16() / 100, 4, "no scope, no gateways");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_trusted_is_never_redirected_to() {
+    let service = Service::start_with(with_app()).await;
+    service.user("alice").await;
+    let cookie = session(&service, "alice").await;
+    let long = "s".repeat(4097);
+    let good = of_app();
+    let cases = [
+        ("an unknown client", changed(&good, "client_id", Some("nobody"))),
+        ("no client", changed(&good, "client_id", None)),
+        ("a client that is no id", changed(&good, "client_id", Some("<script>"))),
+        ("no redirect URI", changed(&good, "redirect_uri", None)),
+        ("another site", changed(&good, "redirect_uri", Some("https://evil.example/callback"))),
+        ("a slash more", changed(&good, "redirect_uri", Some("https://app.example.com/callback/"))),
+        ("another case", changed(&good, "redirect_uri", Some("https://app.example.com/Callback"))),
+        ("a query", changed(&good, "redirect_uri", Some("https://app.example.com/callback?x=1"))),
+        ("a fragment", changed(&good, "redirect_uri", Some("https://app.example.com/callback#x"))),
+        ("a port", changed(&good, "redirect_uri", Some("https://app.example.com:8443/callback"))),
+        ("plain text", changed(&good, "redirect_uri", Some("http://app.example.com/callback"))),
+        ("a path of ours", changed(&good, "redirect_uri", Some("/oauth/callback/ttnctl"))),
+        ("a long state", changed(&good, "state", Some(&long))),
+        ("two redirect URIs, good and evil", [good.clone(), vec![("redirect_uri", "https://evil.example")]].concat()),
+        ("two redirect URIs, evil and good", [vec![("redirect_uri", "https://evil.example")], good.clone()].concat()),
+        ("a list of redirect URIs", [changed(&good, "redirect_uri", None), vec![("redirect_uri[]", APP)]].concat()),
+    ];
+    for (what, request) in cases {
+        for answer in [authorize(&service, &cookie, &request).await, decide(&service, &cookie, &request, "allow").await]
+        {
+            assert_eq!(answer.status, 400, "{what}: {answer:?}");
+            assert!(!answer.headers.contains_key(LOCATION), "{what}");
+            assert!(!answer.text.contains("evil") && !answer.text.contains("script"), "{what}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_mistakes_go_back_to_the_client_with_its_state() {
+    let service = Service::start_with(with_app()).await;
+    service.user("alice").await;
+    let cookie = session(&service, "alice").await;
+    let good = changed(&of_app(), "state", Some("xyz"));
+    let public = changed(
+        &changed(&good, "client_id", Some("airlock")),
+        "redirect_uri",
+        Some("http://127.0.0.1:99/oauth/callback"),
+    );
+    let plain = [changed(&good, "code_challenge", Some(VERIFIER)), vec![("code_challenge_method", "plain")]].concat();
+    let cases = [
+        ("no response type", changed(&good, "response_type", None), "invalid_request"),
+        ("a token", changed(&good, "response_type", Some("token")), "unsupported_response_type"),
+        ("an id token", changed(&good, "response_type", Some("id_token")), "unsupported_response_type"),
+        ("both", changed(&good, "response_type", Some("code token")), "unsupported_response_type"),
+        ("no scope that there is", changed(&good, "scope", Some("everything")), "invalid_scope"),
+        ("a scope that it may not have", changed(&good, "scope", Some("gateways")), "invalid_scope"),
+        ("a plain challenge", plain, "invalid_request"),
+        ("a challenge without a method", changed(&good, "code_challenge", Some(CHALLENGE)), "invalid_request"),
+        ("a method without a challenge", changed(&good, "code_challenge_method", Some("S256")), "invalid_request"),
+        ("a public client without a challenge", public, "invalid_request"),
+    ];
+    for (what, request, word) in cases {
+        for cookie in ["", &cookie] {
+            let (place, said) = parameters(&authorize(&service, cookie, &request).await);
+            let back = request.iter().find(|(name, _)| *name == "redirect_uri").unwrap().1;
+            assert_eq!((place.as_str(), said["error"].as_str()), (back, word), "{what}");
+            assert_eq!(said["state"], "xyz", "{what}");
+            assert!(!said.contains_key("code") && said.contains_key("iss"), "{what}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_denies_sends_a_refusal_and_who_is_asked_for_more_is_asked_again() {
+    let service = Service::start_with(with_app()).await;
+    service.user("alice").await;
+    let cookie = session(&service, "alice").await;
+    let narrow = changed(&of_app(), "scope", Some("profile"));
+    let (place, said) = parameters(&decide(&service, &cookie, &narrow, "deny").await);
+    assert_eq!((place.as_str(), said["error"].as_str()), (APP, "access_denied"));
+    code(&service, &cookie, &narrow).await;
+    assert!(location(&authorize(&service, &cookie, &narrow).await).starts_with(APP));
+    let wide = changed(&of_app(), "scope", Some("profile apps"));
+    assert!(location(&authorize(&service, &cookie, &wide).await).starts_with("/users/consent?"));
+    code(&service, &cookie, &wide).await;
+    assert!(location(&authorize(&service, &cookie, &wide).await).starts_with(APP));
+    let foreign = service.request("POST", "/users/authorize", "").header("cookie", &cookie).form(&narrow);
+    assert_eq!(send(foreign).await.status, 403, "a foreign page says nothing for the user");
+    assert_eq!(decide(&service, "", &narrow, "allow").await.status, 401);
+}
+
+#[tokio::test]
+async fn clients_of_v2_log_in_as_they_always_did() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let cookie = session(&service, "alice").await;
+    for request in [
+        vec![("client_id", "ttnctl"), ("redirect_uri", "/oauth/callback/ttnctl"), ("response_type", "code")],
+        vec![("client_id", "ttnctl"), ("response_type", "code")],
+    ] {
+        let (place, said) = parameters(&authorize(&service, &cookie, &request).await);
+        assert_eq!(place, "/oauth/callback/ttnctl");
+        assert!((30..60).contains(&said["code"].len()), "short enough to be typed into a command");
+        let answer = redeem(&service, ("ttnctl", "ttnctl"), &[("code", &said["code"])]).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    let code = code(&service, &cookie, &vec![("client_id", "ttnctl"), ("response_type", "code")]).await;
+    let body = json!({"client_id": "ttnctl", "grant_type": "authorization_code", "code": code});
+    let java = service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).json(&body);
+    assert_eq!(send(java).await.status, 200);
+}
+
+#[tokio::test]
+async fn only_who_asked_can_redeem_a_code() {
+    let service = Service::start_with(with_app()).await;
+    service.user("alice").await;
+    let cookie = session(&service, "alice").await;
+    let app = ("app", "app-secret");
+    let pkce = [of_app(), vec![("code_challenge", CHALLENGE), ("code_challenge_method", "S256")]].concat();
+    let wrong = "wrong-wrong-wrong-wrong-wrong-wrong-wrong-wrong";
+    let uri = ("redirect_uri", APP);
+    let cases = [
+        ("everything fits", of_app(), app, vec![uri], "ok"),
+        ("a challenge and its verifier", pkce.clone(), app, vec![uri, ("code_verifier", VERIFIER)], "ok"),
+        ("no redirect URI", of_app(), app, vec![], "invalid_grant"),
+        ("another redirect URI", of_app(), app, vec![("redirect_uri", "https://evil.example")], "invalid_grant"),
+        ("another client", of_app(), ("ttnctl", "ttnctl"), vec![uri], "invalid_grant"),
+        ("a wrong secret", of_app(), ("app", "wrong"), vec![uri], "invalid_client"),
+        ("no verifier", pkce.clone(), app, vec![uri], "invalid_grant"),
+        ("a wrong verifier", pkce.clone(), app, vec![uri, ("code_verifier", wrong)], "invalid_grant"),
+        ("the challenge as its verifier", pkce.clone(), app, vec![uri, ("code_verifier", CHALLENGE)], "invalid_grant"),
+        ("a verifier without a challenge", of_app(), app, vec![uri, ("code_verifier", VERIFIER)], "invalid_grant"),
+    ];
+    for (what, request, client, form, outcome) in cases {
+        let code = code(&service, &cookie, &request).await;
+        let form = [&[("code", code.as_str())], &form[..]].concat();
+        let answer = redeem(&service, client, &form).await;
+        match outcome {
+            "ok" => assert_eq!(answer.status, 200, "{what}: {answer:?}"),
+            word => assert_eq!(answer.error().1, word, "{what}"),
+        }
+    }
+    for garbage in ["", "AAAA", &"A".repeat(38), "<>"] {
+        let answer = redeem(&service, app, &[("code", garbage), uri]).await;
+        assert_eq!(answer.error(), (400, "invalid_grant".to_owned()), "{garbage}");
+    }
+    assert_eq!(redeem(&service, app, &[uri]).await.error().1, "invalid_request");
+}
+
+#[tokio::test]
+async fn our_own_command_line_uses_any_port_of_its_machine_and_must_prove_itself() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let cookie = session(&service, "alice").await;
+    let uri = "http://127.0.0.1:49152/oauth/callback";
+    let request = vec![
+        ("client_id", "airlock"),
+        ("redirect_uri", uri),
+        ("response_type", "code"),
+        ("code_challenge", CHALLENGE),
+        ("code_challenge_method", "S256"),
+    ];
+    let code = code(&service, &cookie, &request).await;
+    let redeem = async |uri: &str, verifier: &str| {
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("client_id", "airlock"),
+            ("code", code.as_str()),
+            ("redirect_uri", uri),
+            ("code_verifier", verifier),
+        ];
+        send(service.request("POST", "/users/token", "").form(&form)).await.status.as_u16()
+    };
+    assert_eq!(redeem("http://127.0.0.1:49153/oauth/callback", VERIFIER).await, 400);
+    assert_eq!(redeem(uri, CHALLENGE).await, 400);
+    assert_eq!(redeem(uri, VERIFIER).await, 200);
+}
+
+#[tokio::test]
+async fn a_code_works_once_within_a_minute_and_a_copy_of_it_ends_what_it_gave() {
+    for service in Service::start_everywhere_with(with_app()).await {
+        service.user("alice").await;
+        let cookie = session(&service, "alice").await;
+        let app = ("app", "app-secret");
+        let uri = ("redirect_uri", APP);
+        let old = code(&service, &cookie, &of_app()).await;
+        service.pass(60);
+        assert_eq!(redeem(&service, app, &[("code", &old), uri]).await.error().1, "invalid_grant");
+        let code = code(&service, &cookie, &of_app()).await;
+        service.pass(59);
+        let first = redeem(&service, app, &[("code", &code), uri]).await.json();
+        let token = bearer(&first["access_token"]);
+        assert_eq!(service.get("/api/v2/users/me", &token).await.status, 200);
+        assert_eq!(redeem(&service, app, &[("code", &code), uri]).await.error().1, "invalid_grant");
+        assert_eq!(service.get("/api/v2/users/me", &token).await.status, 401, "its tokens are over");
+        assert_eq!(refresh(&service, &first["refresh_token"]).await.error().1, "invalid_grant");
+    }
+}
+
+#[tokio::test]
+async fn what_a_user_takes_back_is_over_at_once_and_asked_again() {
+    let service = Service::start_with(with_app()).await;
+    let general = service.user("alice").await;
+    let cookie = session(&service, "alice").await;
+    let uri = ("redirect_uri", APP);
+    let [first, unused] = [code(&service, &cookie, &of_app()).await, code(&service, &cookie, &of_app()).await];
+    let answer = redeem(&service, ("app", "app-secret"), &[("code", &first), uri]).await.json();
+    let token = bearer(&answer["access_token"]);
+    let clients = service.get("/api/v2/users/me/authorized-clients", &general).await.json();
+    assert_eq!(clients[0]["name"], "app");
+    assert_eq!(clients[0]["scope"], json!(["profile", "apps"]));
+    let path = "/api/v2/users/me/authorized-clients/app";
+    assert_eq!(service.call("DELETE", path, &general, Value::Null).await.status, 204);
+    assert_eq!(service.call("DELETE", path, &general, Value::Null).await.status, 404);
+    assert_eq!(service.get("/api/v2/users/me", &token).await.status, 401);
+    assert_eq!(service.get("/api/v2/users/me", &general).await.status, 200, "other clients go on");
+    assert_eq!(refresh(&service, &answer["refresh_token"]).await.error().1, "invalid_grant");
+    let late = redeem(&service, ("app", "app-secret"), &[("code", &unused), uri]).await;
+    assert_eq!(late.error().1, "invalid_grant", "a code from before is over too");
+    assert!(location(&authorize(&service, &cookie, &of_app()).await).starts_with("/users/consent?"));
+    let again = code(&service, &cookie, &of_app()).await;
+    let answer = redeem(&service, ("app", "app-secret"), &[("code", &again), uri]).await.json();
+    assert_eq!(service.get("/api/v2/users/me", &bearer(&answer["access_token"])).await.status, 200, "at once");
+}
+
+#[tokio::test]
+async fn a_client_revokes_its_own_refresh_token_and_learns_nothing_of_others() {
+    let service = Service::start_with(with_app()).await;
+    service.user("alice").await;
+    let token = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
+    let revoke = async |client: (&str, &str), token: &str| {
+        let request = service.request("POST", "/users/revoke", "").basic_auth(client.0, Some(client.1));
+        send(request.form(&[("token", token)])).await.status.as_u16()
+    };
+    let token = token.as_str().unwrap();
+    assert_eq!(revoke(("app", "wrong"), token).await, 401);
+    assert_eq!(revoke(("app", "app-secret"), token).await, 200);
+    assert_eq!(revoke(("app", "app-secret"), "garbage").await, 200);
+    let body = json!({"grant_type": "refresh_token", "refresh_token": token});
+    let ttnctl = || service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl"));
+    let next = send(ttnctl().json(&body)).await.json()["refresh_token"].clone();
+    assert_eq!(revoke(("ttnctl", "ttnctl"), next.as_str().unwrap()).await, 200);
+    let body = json!({"grant_type": "refresh_token", "refresh_token": next});
+    assert_eq!(send(ttnctl().json(&body)).await.error().1, "invalid_grant");
+}
+
+#[tokio::test]
+async fn programs_find_the_endpoints_and_no_header_moves_them() {
+    let service = Service::start().await;
+    let path = "/.well-known/oauth-authorization-server";
+    let request = service.request("GET", path, "").header("x-forwarded-host", "evil.example");
+    let request = request.header("forwarded", "host=evil.example").header("x-forwarded-proto", "ftp");
+    let metadata = send(request).await.json();
+    assert_eq!(metadata["issuer"], service.base);
+    for endpoint in ["authorization_endpoint", "token_endpoint", "revocation_endpoint", "jwks_uri"] {
+        let url = metadata[endpoint].as_str().unwrap();
+        let path = url.strip_prefix(&service.base).unwrap();
+        assert_ne!(service.get(path, "").await.status, 404, "{endpoint}");
+    }
+    assert_eq!(metadata["code_challenge_methods_supported"], json!(["S256"]));
+    assert_eq!(metadata["response_types_supported"], json!(["code"]));
+}
+
+async fn refresh(service: &Service, token: &Value) -> Answer {
+    let body = json!({"grant_type": "refresh_token", "refresh_token": token});
+    send(service.request("POST", "/users/token", "").basic_auth("app", Some("app-secret")).json(&body)).await
+}
