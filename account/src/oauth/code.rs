@@ -88,10 +88,7 @@ impl Account {
     /// Ends the grant of a code that comes a second time; a code that is too old has none.
     async fn end_reused<T>(&self, client: &Client, id: GrantId) -> Result<T> {
         metrics::refused("authorization_code");
-        let grant = self.documents.read::<Grant>(&id.key()?).await?;
-        if let Some(grant) = grant.filter(|grant| grant.value.client == client.id) {
-            self.end_stolen(&grant, "grant revoked: a used code came back").await?;
-        }
+        self.end_stolen(client, id, "grant revoked: a used code came back").await?;
         Err(refused())
     }
 

@@ -120,27 +120,36 @@ impl Account {
                 return Ok((grant.value, current));
             } else {
                 metrics::refused("refresh_token");
-                self.end_stolen(&grant, "grant revoked: a used refresh token came back").await?;
+                self.end_stolen(client, sent.grant, "grant revoked: a used refresh token came back").await?;
                 return Err(refused());
             }
         }
         Err(Error::Contended { what: "refresh token" })
     }
 
-    /// Ends a grant that somebody copied, and the access tokens that came of it; `event` says how it showed.
-    pub(super) async fn end_stolen(&self, grant: &Stored<Grant>, event: &'static str) -> Result<()> {
-        self.end_grant(grant, event).await?;
-        match self.end_tokens(&grant.value.user_id, &grant.value.client).await {
-            Err(Error::NotFound { .. }) => Ok(()),
-            ended => ended,
+    /// Ends a grant of which somebody has a copy, and the access tokens that came of it; `event` says how it showed.
+    pub(super) async fn end_stolen(&self, client: &Client, id: GrantId, event: &'static str) -> Result<()> {
+        for _ in 0..TRIES_MAX {
+            let grant = self.documents.read::<Grant>(&id.key()?).await?;
+            // Somebody else was faster, or it never came to a grant.
+            let Some(grant) = grant.filter(|grant| grant.value.client == client.id) else { return Ok(()) };
+            if self.end_grant(&grant, event).await? {
+                return match self.end_tokens(&grant.value.user_id, &client.id).await {
+                    Err(Error::NotFound { .. }) => Ok(()),
+                    ended => ended,
+                };
+            }
         }
+        Err(Error::Contended { what: "grant" })
     }
 
-    async fn end_grant(&self, grant: &Stored<Grant>, event: &'static str) -> Result<()> {
-        // When somebody else changed it in between, they saw a reuse too, or the next one will.
-        self.documents.delete(grant).await?;
-        audit::event(event, &grant.value.user_id, &grant.value.client);
-        Ok(())
+    /// Says `false` when somebody else changed it in between.
+    async fn end_grant(&self, grant: &Stored<Grant>, event: &'static str) -> Result<bool> {
+        let ended = self.documents.delete(grant).await?;
+        if ended {
+            audit::event(event, &grant.value.user_id, &grant.value.client);
+        }
+        Ok(ended)
     }
 
     /// Ends the grant of a refresh token (RFC 7009); what is no token of this client is none of its business.
@@ -148,7 +157,7 @@ impl Account {
         let Some(sent) = self.read_token(token) else { return Ok(()) };
         let grant = self.documents.read::<Grant>(&sent.grant.key()?).await?;
         match grant.filter(|grant| grant.value.client == client.id) {
-            Some(grant) => self.end_grant(&grant, "grant revoked by its client").await,
+            Some(grant) => self.end_grant(&grant, "grant revoked by its client").await.map(drop),
             None => Ok(()),
         }
     }

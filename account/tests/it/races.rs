@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::service::Service;
+use crate::{
+    authorize::{code, of_app, session, with_app},
+    service::Service,
+};
 
 const TRIES: usize = 50;
 /// How many users race: each takes a login, which is slow on purpose.
 const TRIES_OF_USERS: usize = 5;
+/// How often codes are raced for: each round meets the store in another moment.
+const ROUNDS: usize = 20;
 
 /// Makes the calls at once; counts the statuses.
 async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, String, String, Value)>) -> Statuses {
@@ -146,5 +151,23 @@ async fn fifty_who_all_leave_at_once_leave_one() {
             left += usize::from(service.get("/gateways/my-gw/rights", authorization).await.status == 200);
         }
         assert_eq!(left, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_code_makes_one_grant() {
+    for service in Service::start_everywhere_with(with_app()).await {
+        service.user("alice").await;
+        let cookie = session(&service, "alice").await;
+        for _ in 0..ROUNDS {
+            let code = code(&service, &cookie, &of_app()).await;
+            let body = json!({
+                "grant_type": "authorization_code", "code": code, "redirect_uri": "https://app.example.com/callback",
+                "client_id": "app", "client_secret": "app-secret",
+            });
+            let call = |_| ("POST", "/users/token".to_owned(), String::new(), body.clone());
+            let statuses = at_once(&service, (0..TRIES).map(call)).await;
+            assert_eq!(statuses, Statuses::from([(200, 1), (400, TRIES - 1)]));
+        }
     }
 }

@@ -75,6 +75,13 @@ impl Service {
         Self::on(Settings::default(), Arc::clone(&self.store), Arc::clone(&self.clock), None).await
     }
 
+    /// Tries to open one in memory with these settings.
+    pub(crate) async fn try_open(settings: Settings) -> Result<(), airlock_account::Error> {
+        let clock = hand_clock();
+        let store = Arc::new(Embedded::in_memory(store_clock(&clock)).unwrap());
+        Account::open(settings, Keys::new(&KEY).unwrap(), store, clock, Arc::new(OsRandom)).await.map(drop)
+    }
+
     /// Tries to open the same store with another key-encryption key.
     pub(crate) async fn reopen_with_key(&self, key: [u8; 32]) -> Result<Account, airlock_account::Error> {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
