@@ -60,6 +60,7 @@ impl Account {
             .route("/.well-known/jwks.json", get(tokens::jwks))
             .route("/.well-known/oauth-authorization-server", get(tokens::metadata))
             .layer(from_fn_with_state(self.clone(), renew_keys))
+            .layer(from_fn_with_state(self.clone(), peer::note_refusals))
             .with_state(self.clone())
     }
 }

@@ -3,12 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::{
-    extract::{ConnectInfo, FromRequestParts},
-    http::{HeaderMap, request::Parts},
+    extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State},
+    http::{Extensions, HeaderMap, StatusCode, request::Parts},
+    middleware::Next,
+    response::Response,
 };
 
 use super::reply::Reply;
-use crate::Account;
+use crate::{Account, audit};
 
 /// The header to which every proxy adds the address that it was called from.
 const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -20,11 +22,36 @@ impl FromRequestParts<Account> for Peer {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
-        let connected = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        Ok(Self::of(&parts.headers, &parts.extensions, account))
+    }
+}
+
+impl Peer {
+    fn of(headers: &HeaderMap, extensions: &Extensions, account: &Account) -> Self {
+        let connected = extensions.get::<ConnectInfo<SocketAddr>>();
         // Without a listener of ours there is no address; all of those share their limits.
         let connected = connected.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
-        Ok(Self(outermost(&parts.headers, connected, account.settings.proxies.into())))
+        Self(outermost(headers, connected, account.settings.proxies.into()))
     }
+}
+
+/// Writes down who was turned away where.
+pub(super) async fn note_refusals(
+    State(account): State<Account>,
+    route: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Peer(from) = Peer::of(request.headers(), request.extensions(), &account);
+    let method = request.method().clone();
+    let response = next.run(request).await;
+    let status = response.status();
+    if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS].contains(&status) {
+        // The route, not the path: what a stranger writes has no place in this log.
+        let route = route.as_ref().map_or("none", MatchedPath::as_str);
+        audit::event("request refused", &from, &format_args!("{} {method} {route}", status.as_u16()));
+    }
+    response
 }
 
 /// What the outermost of our own proxies saw: the last entries are theirs, everything before them anybody's words.

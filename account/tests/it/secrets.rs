@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use server::system::OsRandom;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::service::{PASSWORD, Service, send};
+use crate::{
+    authorize::{code, session},
+    service::{PASSWORD, Service, send},
+};
 
 /// Everything that was logged, by the other tests too.
 ///
@@ -62,6 +65,10 @@ async fn neither_log_nor_store_holds_a_secret_but_the_log_says_what_happened() {
     send(service.request("POST", "/users/token", "").basic_auth("ttnctl\nforged line", Some("hush")).form(&[("", "")]))
         .await;
 
+    let cookie = session(&service, "alice").await;
+    let code = code(&service, &cookie, &vec![("client_id", "ttnctl"), ("response_type", "code")]).await;
+    service.get("/api/v2/applications/other-app", &general).await;
+
     let (text, kept) = (log.text(), String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned());
     let secrets = [
         PASSWORD,
@@ -70,12 +77,25 @@ async fn neither_log_nor_store_holds_a_secret_but_the_log_says_what_happened() {
         key.split_once('.').unwrap().1,
         general.trim_start_matches("Bearer "),
         login["refresh_token"].as_str().unwrap(),
+        cookie.trim_start_matches("session="),
+        &code,
     ];
     for secret in secrets {
         assert!(!text.contains(secret), "{secret} in the log");
         assert!(!kept.contains(secret), "{secret} in the store");
     }
-    for event in ["user registered", "login refused", "application created", "access key created", "client refused"] {
+    let events = [
+        "user registered",
+        "login refused",
+        "login",
+        "consent given",
+        "code issued",
+        "application created",
+        "access key created",
+        "client refused",
+        "request refused",
+    ];
+    for event in events {
         assert!(text.lines().any(|line| line.contains("audit") && line.contains(event)), "{event} is not in {text}");
     }
     assert!(!text.lines().any(|line| line.starts_with("forged line")));
