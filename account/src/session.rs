@@ -90,7 +90,7 @@ impl Account {
         Ok(())
     }
 
-    /// Begins a session for a user as it was read; none when the user's password or standing changed since.
+    /// Begins a session for a user as it was read; none when the password changed since or the user was shut out.
     pub(crate) async fn begin_session(&self, user: &Stored<UserRecord>) -> Result<Option<Secret>> {
         let (user_id, id) = (&user.value.id, self.random_bytes::<32>());
         let key = self.session_key(user_id, &id)?;

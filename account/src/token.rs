@@ -57,7 +57,7 @@ impl Account {
     ///
     /// Other services learn of that when the token expires, within the hour; rights to single things are checked here
     /// against what is so now.
-    pub(crate) async fn check_standing(&self, claims: &Claims) -> Result<()> {
+    pub(crate) async fn check_not_ended(&self, claims: &Claims) -> Result<()> {
         let Holder::User(user_id) = holder(claims)? else { return Ok(()) };
         let user = self.user(&user_id).await?.filter(|user| !user.disabled).ok_or(Error::Ended)?;
         let issued = claims.iat.saturating_add(BACKDATED_SECONDS);

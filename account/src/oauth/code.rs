@@ -13,7 +13,7 @@ use types::{ClientId, Scope, Secret, UserId};
 
 use super::{
     Client, Refusal, answer,
-    consent::Standing,
+    consent::Anchor,
     pkce::{self, Challenge},
     refresh::{Grant, GrantId, LIFETIME as GRANT_LIFETIME},
 };
@@ -34,7 +34,7 @@ struct CodeRecord {
     scope: Vec<Scope>,
     redirect_uri: String,
     challenge: Option<Challenge>,
-    standing: Standing,
+    anchor: Anchor,
 }
 
 impl Account {
@@ -47,8 +47,8 @@ impl Account {
         (redirect_uri, challenge): (String, Option<Challenge>),
     ) -> Result<Secret> {
         let id = GrantId(self.random_bytes());
-        let (user_id, standing) = (user.id.clone(), user.standing(client));
-        let record = CodeRecord { user_id, client: client.clone(), scope, redirect_uri, challenge, standing };
+        let (user_id, anchor) = (user.id.clone(), user.anchor(client));
+        let record = CodeRecord { user_id, client: client.clone(), scope, redirect_uri, challenge, anchor };
         self.documents.create_until(&code_key(id)?, &record, self.clock.now().plus(LIFETIME)).await?;
         audit::event("code issued", &user.id, client);
         Ok(self.write_code(id))
@@ -71,7 +71,7 @@ impl Account {
         check_redirect(client, code, request.redirect_uri.as_deref())?;
         pkce::check(code.challenge.as_ref(), request.code_verifier.as_ref())?;
         let user = self.user(&code.user_id).await?;
-        let user = user.filter(|user| !user.disabled && user.standing(&client.id) == code.standing);
+        let user = user.filter(|user| !user.disabled && user.anchor(&client.id) == code.anchor);
         let user = user.ok_or_else(refused)?;
         // Signed before the code is used up: a scope that the user has no rights to must not cost the code.
         let access_token = self.user_token(&user, &client.id, &code.scope).await?;

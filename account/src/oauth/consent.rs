@@ -29,8 +29,8 @@ pub(crate) struct Consent {
 }
 
 /// What codes and grants hang on: they count while it is the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Standing {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Anchor {
     not_before_s: u64,
     epoch: u32,
 }
@@ -63,9 +63,9 @@ impl UserRecord {
     }
 
     /// What codes and grants of this client hang on now.
-    pub(super) fn standing(&self, client: &ClientId) -> Standing {
+    pub(super) fn anchor(&self, client: &ClientId) -> Anchor {
         let epoch = self.consents.get(client).map_or(0, |consent| consent.epoch);
-        Standing { not_before_s: self.not_before_s, epoch }
+        Anchor { not_before_s: self.not_before_s, epoch }
     }
 
     fn consent(&mut self, client: &ClientId, scope: &[Scope], now: Timestamp) -> Result<()> {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, Timestamp, UserId};
 
-use super::{Client, Refusal, answer, consent::Standing, parse_scope};
+use super::{Client, Refusal, answer, consent::Anchor, parse_scope};
 use crate::{Account, Error, Result, audit, document::Stored, metrics, user::UserRecord};
 
 /// How long a grant lives after its last use.
@@ -34,7 +34,8 @@ pub(super) struct Grant {
     pub(super) client: ClientId,
     scope: Vec<Scope>,
     /// The grant is over when this changes for the user.
-    standing: Standing,
+    #[serde(default)]
+    anchor: Anchor,
     /// The number of the token that is good now.
     number: u32,
     /// When the token before it was used.
@@ -55,8 +56,8 @@ struct Numbered {
 impl Grant {
     /// What a user lets a client do from `now` on.
     pub(super) fn new(user: &UserRecord, client: &ClientId, scope: &[Scope], now: Timestamp) -> Self {
-        let (user_id, scope, standing) = (user.id.clone(), scope.to_vec(), user.standing(client));
-        Self { user_id, client: client.clone(), scope, standing, number: 0, rotated: now }
+        let (user_id, scope, anchor) = (user.id.clone(), scope.to_vec(), user.anchor(client));
+        Self { user_id, client: client.clone(), scope, anchor, number: 0, rotated: now }
     }
 }
 
@@ -95,7 +96,8 @@ impl Account {
             _ => grant.scope,
         };
         let user = self.user(&grant.user_id).await?;
-        let user = user.filter(|user| !user.disabled && user.standing(&client.id) == grant.standing);
+        let holds = |user: &UserRecord| user.lets_act(&client.id) && user.anchor(&client.id) == grant.anchor;
+        let user = user.filter(|user| !user.disabled && holds(user));
         let user = user.ok_or_else(refused)?;
         let access_token = self.user_token(&user, &client.id, &scope).await?;
         metrics::issued("refresh_token");

@@ -73,7 +73,7 @@ impl Account {
         Ok(match credential {
             Credential::Token(token) => {
                 let claims = self.signer.verify(&token, self.clock.now())?;
-                self.check_standing(&claims).await?;
+                self.check_not_ended(&claims).await?;
                 Caller::Bearer(Box::new(claims))
             }
             Credential::Key(key) => Caller::Key(key),

@@ -32,7 +32,11 @@ async fn form_and_json_basic_and_body_give_the_same() {
 
 #[tokio::test]
 async fn each_wrong_request_is_refused_in_the_words_of_oauth() {
-    let service = Service::start().await;
+    let mut settings = Settings::default();
+    let mut no_codes = settings.clients["airlock"].clone();
+    (no_codes.first_party, no_codes.redirect_uris) = (false, Vec::new());
+    settings.clients.insert("no-codes".parse().unwrap(), no_codes);
+    let service = Service::start_with(settings).await;
     service.user("alice").await;
     let good = json!({"grant_type": "password", "username": "alice", "password": PASSWORD});
     let with = |member: &str, value: Value| {
@@ -48,6 +52,8 @@ async fn each_wrong_request_is_refused_in_the_words_of_oauth() {
         (("ttnctl", "ttnctl"), with("client_id", json!("airlock")), 401, "invalid_client"),
         (("ttnctl", "ttnctl"), with("grant_type", Value::Null), 400, "invalid_request"),
         (("ttnctl", "ttnctl"), with("grant_type", json!("magic")), 400, "unsupported_grant_type"),
+        (("no-codes", ""), with("grant_type", json!("authorization_code")), 400, "unauthorized_client"),
+        (("no-codes", ""), good.clone(), 400, "unauthorized_client"),
         (("ttnctl", "ttnctl"), with("password", json!("wrong password")), 400, "invalid_grant"),
         (("ttnctl", "ttnctl"), with("password", json!("x".repeat(10_000))), 400, "invalid_grant"),
         (("ttnctl", "ttnctl"), with("username", json!("nobody")), 400, "invalid_grant"),
@@ -61,6 +67,33 @@ async fn each_wrong_request_is_refused_in_the_words_of_oauth() {
         assert_eq!(answer.error(), (status, word.to_owned()), "{id} {body}");
         assert!(!answer.json()["error_description"].as_str().unwrap().is_empty());
         assert_eq!(answer.headers.contains_key("www-authenticate"), status == 401);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_token_request_is_refused_and_nothing_is_taken_from_the_address() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let query = format!("grant_type=password&username=alice&password={}", PASSWORD.replace(' ', "+"));
+    let path = format!("/users/token?{query}");
+    let post = |path: &str| service.request("POST", path, "").basic_auth("ttnctl", Some("ttnctl"));
+    let form = "application/x-www-form-urlencoded";
+    let cases = [
+        ("a password in the address", post(&path), 415),
+        ("an empty form, and a password in the address", post(&path).header("content-type", form), 400),
+        ("XML", post("/users/token").header("content-type", "application/xml").body("<password/>"), 415),
+        ("no sort at all", post("/users/token").body(query.clone()), 415),
+        (
+            "twice the same",
+            post("/users/token").header("content-type", form).body(format!("{query}&username=bob")),
+            400,
+        ),
+        ("a GET", service.request("GET", &path, ""), 405),
+    ];
+    for (what, request, status) in cases {
+        let answer = send(request).await;
+        assert_eq!(answer.status, status, "{what}: {answer:?}");
+        assert!(!answer.text.contains("access_token") && !answer.text.contains("correct"), "{what}: {answer:?}");
     }
 }
 
