@@ -70,6 +70,12 @@ impl Account {
         &self.settings.issuer
     }
 
+    /// Says where the service listens: that is where people reach it, unless the settings know better.
+    pub fn listening_at(self, url: PublicUrl) -> Self {
+        let public_url = self.settings.public_url.clone().unwrap_or(url);
+        Self { public_url: Arc::new(public_url), ..self }
+    }
+
     /// Where people reach the service.
     pub fn public_url(&self) -> &PublicUrl {
         &self.public_url

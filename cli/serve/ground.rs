@@ -55,12 +55,10 @@ impl Ground {
     pub(super) async fn account(&self) -> anyhow::Result<(Serving, Secret)> {
         let keys = Keys::open(&self.folder.seal(), self.random.as_ref())?;
         let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
-        let mut settings = self.settings.account.clone();
-        if settings.public_url.is_none() {
-            settings.public_url = Some(here(&listeners)?.parse()?);
-        }
+        let settings = self.settings.account.clone();
         let account =
             Account::open(settings, keys, self.store.clone(), self.clock.clone(), self.random.clone()).await?;
+        let account = account.listening_at(here(&listeners)?.parse()?);
         let token = account.component_token(ServiceName::Handler, &self.settings.handler.id).await?;
         self.folder.give_token(&token)?;
         let site = Site { name: "account", router: account.router(), shape: Shape::Account };

@@ -119,19 +119,14 @@ impl Service {
         all
     }
 
-    async fn on(
-        mut settings: Settings,
-        store: Arc<dyn Store>,
-        clock: Arc<HandClock>,
-        redis: Option<RedisProcess>,
-    ) -> Self {
+    async fn on(settings: Settings, store: Arc<dyn Store>, clock: Arc<HandClock>, redis: Option<RedisProcess>) -> Self {
         server::system::install_crypto();
         let keys = Keys::new(&KEY).unwrap();
         let random = Arc::new(OsRandom);
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listeners.addresses()[0]);
-        settings.public_url.get_or_insert(base.parse().unwrap());
         let account = Account::open(settings, keys, Arc::clone(&store), clock.clone(), random).await.unwrap();
+        let account = account.listening_at(base.parse().unwrap());
         let stop = CancellationToken::new();
         let server =
             Server { settings: server::serve::Settings::default(), random: Arc::new(OsRandom), stop: stop.clone() };
