@@ -49,6 +49,8 @@ pub enum Authorization {
 pub struct Question {
     /// The client.
     pub client: ClientId,
+    /// What its owner says of it.
+    pub description: String,
     /// Whether the client belongs to the operator.
     pub first_party: bool,
     /// What it wants to do.
@@ -84,8 +86,8 @@ impl Account {
         if user.consents_to(&asker.client.id, &asked.scope) {
             return self.send_code(user, asker, asked, request).await.map(Authorization::Redirect);
         }
-        let Asker { client: Client { id, first_party, .. }, redirect_uri } = asker;
-        Ok(Authorization::Ask(Question { client: id, first_party, scope: asked.scope, redirect_uri }))
+        let Asker { client: Client { id: client, description, first_party, .. }, redirect_uri } = asker;
+        Ok(Authorization::Ask(Question { client, description, first_party, scope: asked.scope, redirect_uri }))
     }
 
     /// Takes the user's answer; says where to send the user.

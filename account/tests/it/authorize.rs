@@ -364,6 +364,34 @@ async fn a_client_revokes_its_own_refresh_token_and_learns_nothing_of_others() {
 }
 
 #[tokio::test]
+async fn a_registered_client_is_nobody_until_the_operator_accepts_it_and_after_it_is_deleted() {
+    let service = Service::start().await;
+    let alice = service.user("alice").await;
+    let new = json!({"name": "her-app", "uri": APP, "scope": ["profile"], "grants": ["authorization_code"]});
+    let registered = service.post("/api/v2/clients", &alice, new).await;
+    assert_eq!(registered.status, 201, "{registered:?}");
+    let secret = registered.json()["secret"].as_str().unwrap().to_owned();
+    let id = "her-app".parse().unwrap();
+    let cookie = session(&service, "alice").await;
+    let request = changed(&of_app(), "client_id", Some("her-app"));
+    assert_eq!(authorize(&service, &cookie, &request).await.status, 400, "it waits");
+    service.account.reject_client(&id).await.unwrap();
+    assert_eq!(authorize(&service, &cookie, &request).await.status, 400, "it is rejected");
+    service.account.accept_client(&id).await.unwrap();
+    let [first, second] = [code(&service, &cookie, &request).await, code(&service, &cookie, &request).await];
+    let form = |code: &str| [("code", code.to_owned()), ("redirect_uri", APP.to_owned())];
+    let redeem = async |code: &str| {
+        let form = form(code);
+        let form: Vec<_> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        redeem(&service, ("her-app", &secret), &form).await
+    };
+    assert_eq!(redeem(&first).await.status, 200);
+    assert_eq!(service.call("DELETE", "/api/v2/clients/her-app", &alice, Value::Null).await.status, 204);
+    assert_eq!(redeem(&second).await.error(), (401, "invalid_client".to_owned()), "it is gone");
+    assert_eq!(authorize(&service, &cookie, &request).await.status, 400);
+}
+
+#[tokio::test]
 async fn programs_find_the_endpoints_and_no_header_moves_them() {
     let service = Service::start().await;
     let path = "/.well-known/oauth-authorization-server";
