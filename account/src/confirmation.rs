@@ -10,11 +10,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use types::{Secret, UserId};
 
-use crate::{
-    Account, Error, Result, audit,
-    mail::Mail,
-    user::{Email, UserRecord},
-};
+use crate::{Account, Error, Result, audit, email::Email, mail::Mail, user::UserRecord};
 
 /// How long a link works.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -10,6 +10,7 @@ mod component;
 mod config;
 mod confirmation;
 mod document;
+mod email;
 mod entity;
 mod error;
 mod eui;

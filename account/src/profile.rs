@@ -5,8 +5,10 @@ use serde::Deserialize;
 use types::{FullName, Secret, UserId, Username};
 
 use crate::{
-    Account, Error, Result, Session, audit, password,
-    user::{Email, UserRecord, no_user},
+    Account, Error, Result, Session, audit,
+    email::Email,
+    password,
+    user::{UserRecord, no_user},
 };
 
 /// The most bytes of a first or last name.

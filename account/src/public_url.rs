@@ -2,7 +2,6 @@
 
 use std::{fmt, str::FromStr};
 
-use axum::http::Uri;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -33,18 +32,20 @@ impl FromStr for PublicUrl {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let must = "must look like https://account.example.com, without anything after the path";
+        let must = "must look like https://account.example.com, in small letters and without anything after the path";
         let refused = || Error::Setting { name: "account.public_url", must };
         let text = text.trim_end_matches('/');
-        let uri: Uri = text.parse().map_err(|_| refused())?;
-        let scheme = uri.scheme_str().filter(|scheme| ["http", "https"].contains(scheme)).ok_or_else(refused)?;
-        let host = uri.authority().filter(|authority| !authority.as_str().contains('@')).ok_or_else(refused)?;
-        // Browsers write it in small letters, and it is compared with what they write.
-        let small = !text.bytes().any(|byte| byte.is_ascii_uppercase());
-        if uri.query().is_some() || text.contains('#') || !small {
+        let (scheme, rest) = text.split_once("://").ok_or_else(refused)?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        // Browsers write the host in small letters, and it is compared with what they write.
+        let host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:[]".contains(&byte);
+        let plain = |byte: u8| byte.is_ascii_graphic() && !b"?#\\\"<>".contains(&byte);
+        let whole = !authority.is_empty() && authority.bytes().all(host) && path.bytes().all(plain);
+        if !whole || !["http", "https"].contains(&scheme) {
             return Err(refused());
         }
-        Ok(Self { text: text.to_owned(), origin_end: scheme.len() + "://".len() + host.as_str().len() })
+        let origin_end = text.len() - path.len();
+        Ok(Self { text: text.to_owned(), origin_end })
     }
 }
 

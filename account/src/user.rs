@@ -1,6 +1,6 @@
 //! Users: registering, checking a password, and finding them.
 
-use std::{collections::BTreeMap, fmt, net::IpAddr, str::FromStr};
+use std::{collections::BTreeMap, net::IpAddr};
 
 use api::rest::account::{NewUser, User};
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,12 @@ use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 use crate::{
     Account, Error, Result, audit,
     document::Stored,
+    email::Email,
     metrics,
     oauth::Consent,
     password::{self, PasswordRecord},
 };
 
-/// The most bytes of an address, as SMTP has it.
-const EMAIL_BYTES_MAX: usize = 254;
 /// How often a change is tried again when others change the same user.
 const TRIES_MAX: usize = 20;
 
@@ -41,11 +40,6 @@ pub(crate) struct UserRecord {
     #[serde(default)]
     pub(crate) consents: BTreeMap<ClientId, Consent>,
 }
-
-/// An address that looks like one; whether mail arrives there only mail can tell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub(crate) struct Email(String);
 
 /// Whom a user name belongs to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -209,38 +203,6 @@ impl From<UserRecord> for User {
     fn from(user: UserRecord) -> Self {
         let UserRecord { id, username, email, created, name, valid, .. } = user;
         Self { username, email: email.into(), created, name, valid, id }
-    }
-}
-
-impl FromStr for Email {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let invalid = Error::Invalid { what: "email", must: "must look like name@example.com, with 254 bytes at most" };
-        let Some((local, domain)) = text.rsplit_once('@') else { return Err(invalid) };
-        let plain = text.chars().all(|character| !character.is_control() && !character.is_whitespace());
-        let whole = !local.is_empty() && domain.split('.').all(|label| !label.is_empty());
-        if plain && whole && text.len() <= EMAIL_BYTES_MAX { Ok(Self(text.to_owned())) } else { Err(invalid) }
-    }
-}
-
-impl TryFrom<String> for Email {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Email> for String {
-    fn from(email: Email) -> Self {
-        email.0
-    }
-}
-
-impl fmt::Display for Email {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
     }
 }
 

@@ -7,6 +7,7 @@ mod authorization_entities;
 mod authorize;
 mod claims;
 mod clients;
+mod codes;
 mod collaborators;
 mod components;
 mod crash;

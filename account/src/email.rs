@@ -1,0 +1,47 @@
+//! Addresses for mail.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// The most bytes of an address, as SMTP has it.
+const BYTES_MAX: usize = 254;
+
+/// An address that looks like one; whether mail arrives there only mail can tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) struct Email(String);
+
+impl FromStr for Email {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let invalid = Error::Invalid { what: "email", must: "must look like name@example.com, with 254 bytes at most" };
+        let Some((local, domain)) = text.rsplit_once('@') else { return Err(invalid) };
+        let plain = text.chars().all(|character| !character.is_control() && !character.is_whitespace());
+        let whole = !local.is_empty() && domain.split('.').all(|label| !label.is_empty());
+        if plain && whole && text.len() <= BYTES_MAX { Ok(Self(text.to_owned())) } else { Err(invalid) }
+    }
+}
+
+impl TryFrom<String> for Email {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Email> for String {
+    fn from(email: Email) -> Self {
+        email.0
+    }
+}
+
+impl fmt::Display for Email {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
