@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use api::rest::account::User;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use types::{Secret, UserId};
 
-use crate::{Account, Error, Result, audit, email::Email, mail::Mail, user::UserRecord};
+use crate::{Account, Error, Result, audit, email::Email, mail::Mail, public_url::ENCODED, user::UserRecord};
 
 /// How long a link works.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -50,7 +50,7 @@ impl Account {
         let link = format!(
             "{}/users/emails/validate_email/{token}?email={}",
             self.public_url,
-            utf8_percent_encode(&address, NON_ALPHANUMERIC)
+            utf8_percent_encode(&address, ENCODED)
         );
         let text = format!(
             "Hello {},\n\nplease confirm that this address is yours by opening this link within seven days:\n\n\

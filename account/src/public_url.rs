@@ -2,9 +2,14 @@
 
 use std::{fmt, str::FromStr};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
+
+/// What is encoded in a parameter of an address. The rest may stand there as it is, and real clients of v2 count on
+/// finding a code so.
+pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// `https://account.example.com`, possibly with a port or a path; never with a slash at the end.
 ///

@@ -1,6 +1,8 @@
 //! Redirect URIs: which one a client may use, and what is put at its end.
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
+
+use crate::public_url::ENCODED;
 
 /// The most bytes of a redirect URI.
 pub(super) const URI_BYTES_MAX: usize = 2048;
@@ -19,7 +21,7 @@ pub(super) fn with_parameters(uri: &str, parameters: &[(&str, &str)]) -> String 
         uri.push(if uri.contains('?') { '&' } else { '?' });
         uri.push_str(name);
         uri.push('=');
-        uri.extend(utf8_percent_encode(value, NON_ALPHANUMERIC));
+        uri.extend(utf8_percent_encode(value, ENCODED));
     }
     uri
 }
@@ -93,6 +95,6 @@ mod tests {
             with_parameters("ttn://oauth", &[("code", "a b"), ("x", "&#\r\n")]),
             "ttn://oauth?code=a%20b&x=%26%23%0D%0A"
         );
-        assert_eq!(with_parameters("/callback?y=1", &[("code", "c")]), "/callback?y=1&code=c");
+        assert_eq!(with_parameters("/callback?y=1", &[("code", "a-b_c.d~")]), "/callback?y=1&code=a-b_c.d~");
     }
 }

@@ -5,11 +5,11 @@ use axum::{
     http::{HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
 
 use super::{body::AnyBody, reply::Reply};
-use crate::{Account, Authorization, AuthorizationRequest, Error, Session};
+use crate::{Account, Authorization, AuthorizationRequest, Error, Session, public_url::ENCODED};
 
 /// The user's answer to the question, with the request that it belongs to.
 #[derive(Deserialize)]
@@ -45,7 +45,7 @@ pub(super) async fn authorize(
         Authorization::Redirect(uri) => redirect(uri),
         Authorization::LogIn => {
             let again = format!("/users/authorize?{query}");
-            redirect(format!("/users/login?next={}", utf8_percent_encode(&again, NON_ALPHANUMERIC)))
+            redirect(format!("/users/login?next={}", utf8_percent_encode(&again, ENCODED)))
         }
         Authorization::Ask(_) => redirect(format!("/users/consent?{query}")),
     })

@@ -99,7 +99,7 @@ async fn a_user_logs_in_consents_once_and_is_sent_back_at_once_from_then_on() {
         service.user("alice").await;
         let request = changed(&of_app(), "state", Some("a&b#c\r\nd"));
         let stranger = authorize(&service, "", &request).await;
-        assert!(location(&stranger).starts_with("/users/login?next=%2Fusers%2Fauthorize%3Fclient%5Fid%3Dapp"));
+        assert!(location(&stranger).starts_with("/users/login?next=%2Fusers%2Fauthorize%3Fclient_id%3Dapp"));
         let cookie = session(&service, "alice").await;
         assert!(location(&authorize(&service, &cookie, &request).await).starts_with("/users/consent?client_id=app"));
         let (place, said) = parameters(&decide(&service, &cookie, &request, "allow").await);
@@ -217,8 +217,11 @@ async fn clients_of_v2_log_in_as_they_always_did() {
         vec![("client_id", "ttnctl"), ("redirect_uri", "/oauth/callback/ttnctl"), ("response_type", "code")],
         vec![("client_id", "ttnctl"), ("response_type", "code")],
     ] {
-        let (place, said) = parameters(&authorize(&service, &cookie, &request).await);
+        let answer = authorize(&service, &cookie, &request).await;
+        let (place, said) = parameters(&answer);
         assert_eq!(place, "/oauth/callback/ttnctl");
+        let start = format!("/oauth/callback/ttnctl?code={}&", said["code"]);
+        assert!(location(&answer).starts_with(&start), "scripts cut the code out as it stands: {answer:?}");
         assert!((30..60).contains(&said["code"].len()), "short enough to be typed into a command");
         let answer = redeem(&service, ("ttnctl", "ttnctl"), &[("code", &said["code"])]).await;
         assert_eq!(answer.status, 200, "{answer:?}");
