@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Service, send};
+use crate::{
+    authorize::{code, redeem, session},
+    service::{Service, send},
+};
 
 const PATH: &str = "/api/v2/clients/my-client";
 
@@ -50,6 +53,32 @@ async fn a_client_waits_for_the_operator_and_keeps_its_secret() {
         service.account.reject_client(&id).await.unwrap();
         assert_eq!(ask(&service, secret, "refresh_token").await, (400, "unauthorized_client".to_owned()));
         assert_eq!(service.get(PATH, &general).await.json()["rejected"], true);
+    }
+}
+
+#[tokio::test]
+async fn an_accepted_client_gets_codes_and_a_rejected_one_is_not_even_heard() {
+    for service in Service::start_everywhere().await {
+        let general = service.user("alice").await;
+        let secret = service.post("/api/v2/clients", &general, new("my-client")).await.json()["secret"].clone();
+        let secret = secret.as_str().unwrap();
+        let uri = "https://example.com/callback";
+        let request = vec![("client_id", "my-client"), ("redirect_uri", uri), ("response_type", "code")];
+        let cookie = session(&service, "alice").await;
+        let asks = async || {
+            let path = format!("/users/authorize?client_id=my-client&redirect_uri={uri}&response_type=code");
+            send(service.request("GET", &path, "").header("cookie", &cookie)).await.status.as_u16()
+        };
+        assert_eq!(asks().await, 400, "it waits for the operator");
+        let id = "my-client".parse().unwrap();
+        service.account.accept_client(&id).await.unwrap();
+        let code = code(&service, &cookie, &request).await;
+        let answer = redeem(&service, ("my-client", secret), &[("code", &code), ("redirect_uri", uri)]).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(asks().await, 303);
+        service.account.reject_client(&id).await.unwrap();
+        assert_eq!(asks().await, 400);
+        assert_eq!(ask(&service, secret, "refresh_token").await, (400, "unauthorized_client".to_owned()));
     }
 }
 
