@@ -90,12 +90,16 @@ async fn the_firmware_is_told_only_what_it_reads() {
     let key = service.get(GW, &mine).await.json()["key"].as_str().unwrap().to_owned();
     let request = service.request("GET", GW, &format!("Key {key}")).header("user-agent", "TTNGateway/1.0");
     let seen = send(request).await.json();
-    let addresses = |id: &str| json!({"address": format!("{id}.example.com:1901"), "mqtt_address": format!("mqtts://{id}.example.com:8883")});
+    let addresses = |id: &str| {
+        let (address, mqtt_address) = (format!("{id}.example.com:1901"), format!("mqtts://{id}.example.com:8883"));
+        json!({"address": address, "mqtt_address": mqtt_address})
+    };
     let expected = json!({
         "activated": true, "frequency_plan": "EU_863_870",
         "frequency_plan_url": "https://account.example.com/api/v2/frequency-plans/EU_863_870",
         "auto_update": false, "beta_updates": false, "location_public": false, "status_public": false,
-        "owner_public": false, "router": addresses("router-eu"), "fallback_routers": [addresses("router-us")], "key": key,
+        "owner_public": false, "router": addresses("router-eu"), "fallback_routers": [addresses("router-us")],
+        "key": key,
     });
     assert_eq!(seen, expected);
 }
