@@ -1,7 +1,7 @@
 //! What an uplink costs in the handler, from frame to message, beside what its sandbox alone costs.
 //!
 //! The store is in memory and the output counts; what is left is our own path. Each round has as many uplinks in
-//! flight as keep every worker busy.
+//! flight as keep every worker busy. One application has the short functions of the demo, the other a real decoder.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -25,15 +25,38 @@ use handler::{
 use runtime::{Asker, Call, Engine, Entry, Pool, Settings, Sources, Urgency};
 use store::{Clock, Embedded};
 use tokio::task::JoinSet;
-use types::Timestamp;
+use types::{AppId, Timestamp};
 
 /// Uplinks in flight.
 const ROUND: usize = 64;
 
-const DECODER: &str = include_str!("../cli/demo/decoder.js");
-const CONVERTER: &str = include_str!("../cli/demo/converter.js");
-const VALIDATOR: &str = include_str!("../cli/demo/validator.js");
-const PAYLOAD: [u8; 4] = [0x01, 0x9a, 0xa8, 0xa0];
+/// An application's functions and a message for them.
+struct Case {
+    name: &'static str,
+    decoder: &'static str,
+    converter: &'static str,
+    validator: &'static str,
+    payload: &'static [u8],
+}
+
+const CASES: [Case; 2] = [
+    Case {
+        name: "demo 1 KiB",
+        decoder: include_str!("../cli/demo/decoder.js"),
+        converter: include_str!("../cli/demo/converter.js"),
+        validator: include_str!("../cli/demo/validator.js"),
+        payload: &[0x01, 0x9a, 0xa8, 0xa0],
+    },
+    Case {
+        name: "meter 38 KiB",
+        decoder: include_str!("codecs/meter.js"),
+        converter: "",
+        validator: "",
+        payload: b"\x01\x00\x09\x08\x01\x01\x08\xfa\x01\x02\x09\x01\x01\x03\x00\x00\x10\x72\x01\x04\x00\x00\x0f\x8c\x01\x05\x00\
+            \x00\x11\x35\x01\x06\x00\x00\x26\x03\x01\x07\x00\x00\x23\xa0\x01\x08\xff\xff\xff\x90\x01\x15\x13\x89\x02\x00\
+            \x00\x12\xd6\x87\x2f",
+    },
+];
 const PORT: u8 = 1;
 
 /// Counts what it is given, and keeps nothing.
@@ -51,28 +74,45 @@ fn pool(workers: usize) -> Pool {
     Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap()
 }
 
-fn sources() -> Sources {
-    Sources {
-        decoder: DECODER.to_owned(),
-        converter: CONVERTER.to_owned(),
-        validator: VALIDATOR.to_owned(),
-        ..Sources::default()
+impl Case {
+    fn sources(&self) -> Sources {
+        Sources {
+            decoder: self.decoder.to_owned(),
+            converter: self.converter.to_owned(),
+            validator: self.validator.to_owned(),
+            ..Sources::default()
+        }
+    }
+
+    async fn uplinks(&self, pool: Pool) -> Uplinks {
+        let store = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
+        let (applications, devices) = (Applications::new(store.clone()), Devices::new(store));
+        let app_id = "bench-app".parse().unwrap();
+        applications.register(&app_id).await.unwrap();
+        let functions = Functions {
+            decoder: self.decoder.to_owned(),
+            converter: self.converter.to_owned(),
+            validator: self.validator.to_owned(),
+            encoder: String::new(),
+        };
+        applications.set(Application { functions, ..Application::new(app_id.clone()) }).await.unwrap();
+        devices.set(device(app_id)).await.unwrap();
+        let payloads = Arc::new(Payloads::new(pool, &handler::Settings::default()).unwrap());
+        Uplinks { devices, payloads, output: Arc::new(Counter::default()) }
+    }
+
+    fn frame(&self) -> Frame {
+        let (app_id, dev_id) = ("bench-app".parse().unwrap(), "dev-1".parse().unwrap());
+        Frame::simulated(app_id, dev_id, PORT.into(), self.payload.to_vec(), Timestamp::from_millis(1)).unwrap()
+    }
+
+    fn call(&self) -> Call {
+        Call { entry: Entry::Uplink, port: PORT, time_ms: 1, seed: 0, payload: self.payload.to_vec(), trial: None }
     }
 }
 
-async fn uplinks(pool: Pool) -> Uplinks {
-    let store = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
-    let (applications, devices) = (Applications::new(store.clone()), Devices::new(store));
-    let app_id = "bench-app".parse().unwrap();
-    applications.register(&app_id).await.unwrap();
-    let functions = Functions {
-        decoder: DECODER.to_owned(),
-        converter: CONVERTER.to_owned(),
-        validator: VALIDATOR.to_owned(),
-        encoder: String::new(),
-    };
-    applications.set(Application { functions, ..Application::new(app_id.clone()) }).await.unwrap();
-    let device = Device {
+fn device(app_id: AppId) -> Device {
+    Device {
         app_id,
         dev_id: "dev-1".parse().unwrap(),
         description: String::new(),
@@ -81,19 +121,7 @@ async fn uplinks(pool: Pool) -> Uplinks {
         altitude: 3,
         attributes: Default::default(),
         lorawan: Lorawan::default(),
-    };
-    devices.set(device).await.unwrap();
-    let payloads = Arc::new(Payloads::new(pool, &handler::Settings::default()).unwrap());
-    Uplinks { devices, payloads, output: Arc::new(Counter::default()) }
-}
-
-fn frame() -> Frame {
-    let (app_id, dev_id) = ("bench-app".parse().unwrap(), "dev-1".parse().unwrap());
-    Frame::simulated(app_id, dev_id, PORT.into(), PAYLOAD.to_vec(), Timestamp::from_millis(1)).unwrap()
-}
-
-fn call() -> Call {
-    Call { entry: Entry::Uplink, port: PORT, time_ms: 1, seed: 0, payload: PAYLOAD.to_vec(), trial: None }
+    }
 }
 
 fn asker() -> Asker {
@@ -101,40 +129,41 @@ fn asker() -> Asker {
 }
 
 fn bench(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("uplink");
-    group.throughput(Throughput::Elements(ROUND as u64));
-    for workers in [1, 2] {
-        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).build().unwrap();
-        let path = Arc::new(tokio.block_on(uplinks(pool(workers))));
-        group.bench_function(BenchmarkId::new("path", workers), |bencher| {
-            bencher.iter(|| {
-                tokio.block_on(async {
-                    let mut round = JoinSet::new();
-                    for _ in 0..ROUND {
-                        let path = path.clone();
-                        round.spawn(async move { path.handle(frame()).await.unwrap() });
-                    }
-                    black_box(round.join_all().await)
-                })
+    for case in &CASES {
+        let mut group = criterion.benchmark_group(format!("uplink/{}", case.name));
+        group.throughput(Throughput::Elements(ROUND as u64));
+        for workers in [1, 2] {
+            let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).build().unwrap();
+            let path = Arc::new(tokio.block_on(case.uplinks(pool(workers))));
+            group.bench_function(BenchmarkId::new("path", workers), |bencher| {
+                let one = || {
+                    let path = path.clone();
+                    async move { path.handle(case.frame()).await.unwrap() }
+                };
+                bencher.iter(|| tokio.block_on(round(one)));
             });
-        });
-        let pool = Arc::new(pool(workers));
-        let functions =
-            tokio.block_on(pool.load(&asker(), sources(), pool.engine().limits().clone())).unwrap().unwrap();
-        group.bench_function(BenchmarkId::new("sandbox", workers), |bencher| {
-            bencher.iter(|| {
-                tokio.block_on(async {
-                    let mut round = JoinSet::new();
-                    for _ in 0..ROUND {
-                        let (pool, functions) = (pool.clone(), functions.clone());
-                        round.spawn(async move { pool.call(&asker(), functions, call()).await.unwrap() });
-                    }
-                    black_box(round.join_all().await)
-                })
+            let pool = Arc::new(pool(workers));
+            let limits = pool.engine().limits().clone();
+            let functions = tokio.block_on(pool.load(&asker(), case.sources(), limits)).unwrap().unwrap();
+            group.bench_function(BenchmarkId::new("sandbox", workers), |bencher| {
+                let one = || {
+                    let (pool, functions) = (pool.clone(), functions.clone());
+                    async move { pool.call(&asker(), functions, case.call()).await.unwrap() }
+                };
+                bencher.iter(|| tokio.block_on(round(one)));
             });
-        });
+        }
+        group.finish();
     }
-    group.finish();
+}
+
+/// As many as may be in flight, all at once.
+async fn round<T: Send + 'static, F: Future<Output = T> + Send + 'static>(one: impl Fn() -> F) {
+    let mut round = JoinSet::new();
+    for _ in 0..ROUND {
+        round.spawn(one());
+    }
+    black_box(round.join_all().await);
 }
 
 criterion_group!(benches, bench);
