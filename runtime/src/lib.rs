@@ -56,5 +56,5 @@ pub use reply::is_reply;
 pub use reset::Reset;
 pub use sandbox::Sandbox;
 pub use settings::{Limits, Settings};
-pub use sources::{Sources, SourcesHash};
+pub use sources::{LimitsHash, Sources, SourcesHash};
 pub use wire::{Dialect, Entry, Function, Kind, Level, Slot};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::bounds::Bounds;
@@ -44,11 +45,9 @@ impl Sources {
     }
 
     /// Names these texts under these limits: what is loaded from them is the same for the same hash.
-    ///
-    /// All limits are part of it, also those that only a message meets: one that is added later cannot be forgotten.
     pub fn hash_within(&self, limits: &Limits) -> SourcesHash {
         let mut hasher = Sha256::new_with_prefix(self.hash().as_bytes());
-        hasher.update(format!("{limits:?}"));
+        hasher.update(LimitsHash::of(limits).0);
         SourcesHash(hasher.finalize().into())
     }
 
@@ -100,7 +99,7 @@ fn has_step(dialect: Dialect, slots: u8) -> bool {
 }
 
 /// A SHA-256 that names [`Sources`], or what was loaded from them.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SourcesHash([u8; 32]);
 
 impl SourcesHash {
@@ -123,5 +122,18 @@ impl SourcesHash {
 impl fmt::Debug for SourcesHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A SHA-256 that names [`Limits`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LimitsHash([u8; 32]);
+
+impl LimitsHash {
+    /// Names these limits: equal limits have equal hashes, others have not.
+    ///
+    /// All of them are part of it, also those that only a message meets: one that is added later cannot be forgotten.
+    pub fn of(limits: &Limits) -> Self {
+        Self(Sha256::digest(format!("{limits:?}")).into())
     }
 }
