@@ -98,7 +98,7 @@ impl Case {
         applications.set(Application { functions, ..Application::new(app_id.clone()) }).await.unwrap();
         devices.set(device(app_id)).await.unwrap();
         let payloads = Arc::new(Payloads::new(pool, &handler::Settings::default()).unwrap());
-        Uplinks { devices, payloads, output: Arc::new(Counter::default()) }
+        Uplinks { applications, devices, payloads, output: Arc::new(Counter::default()) }
     }
 
     fn frame(&self) -> Frame {

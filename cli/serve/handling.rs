@@ -105,10 +105,10 @@ async fn operations(
     let (applications, devices) = (Applications::new(ground.store.clone()), Devices::new(ground.store.clone()));
     Ok(Operations {
         access: Access::new(authenticator),
-        applications,
+        applications: applications.clone(),
         devices: devices.clone(),
         payloads: payloads.clone(),
-        uplinks: Uplinks { devices, payloads, output },
+        uplinks: Uplinks { applications, devices, payloads, output },
         announcer,
         clock: ground.clock.clone(),
     })

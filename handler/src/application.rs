@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use runtime::Dialect;
+use runtime::{Dialect, Sources};
 use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Entry, Key, Store, Tag};
 use types::{AccessKey, AppId};
 
-use crate::Error;
+use crate::{Error, outline::Outline};
 
 /// The most bytes of a payload format.
 const FORMAT_BYTES_MAX: usize = 64;
@@ -15,7 +15,9 @@ const FORMAT_BYTES_MAX: usize = 64;
 const DELETE_STEP: usize = 256;
 
 /// What the handler keeps about an application.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// It is kept in two records, which are written together: its [`Outline`], and the texts of its functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
     /// Its id.
     pub app_id: AppId,
@@ -62,12 +64,29 @@ impl Application {
         }
     }
 
-    /// What its payload format asks for; a format that we do not know converts nothing.
+    /// What its payload format asks for.
     pub fn conversion(&self) -> Conversion {
-        match self.payload_format.as_str() {
-            "custom" => Conversion::Custom(None),
-            "cayennelpp" => Conversion::CayenneLpp,
-            name => Dialect::from_name(name).map_or(Conversion::None, |dialect| Conversion::Custom(Some(dialect))),
+        Conversion::of(&self.payload_format)
+    }
+
+    /// Its functions as they are loaded.
+    pub(crate) fn sources(&self) -> Sources {
+        let Functions { decoder, converter, validator, encoder } = self.functions.clone();
+        let dialect = match self.conversion() {
+            Conversion::Custom(dialect) => dialect,
+            Conversion::CayenneLpp | Conversion::None => None,
+        };
+        Sources { decoder, converter, validator, encoder, dialect, ..Sources::default() }
+    }
+}
+
+impl Conversion {
+    /// What a payload format asks for; one that we do not know converts nothing.
+    pub(crate) fn of(payload_format: &str) -> Self {
+        match payload_format {
+            "custom" => Self::Custom(None),
+            "cayennelpp" => Self::CayenneLpp,
+            name => Dialect::from_name(name).map_or(Self::None, |dialect| Self::Custom(Some(dialect))),
         }
     }
 }
@@ -93,9 +112,8 @@ impl Applications {
 
     /// Registers an application; [`Error::AlreadyExists`] when it is registered.
     pub async fn register(&self, app_id: &AppId) -> Result<(), Error> {
-        let key = record_key(app_id)?;
-        let value = serde_json::to_vec(&Application::new(app_id.clone()))?;
-        match self.store.commit(Batch::new().expect_absent(key.clone()).put(key, value)).await? {
+        let batch = Batch::new().expect_absent(outline_key(app_id)?);
+        match self.store.commit(put(batch, &Application::new(app_id.clone()))?).await? {
             Commit::Done => Ok(()),
             Commit::Conflict => Err(Error::already_exists("Application", app_id)),
         }
@@ -103,8 +121,18 @@ impl Applications {
 
     /// Looks up an application; [`Error::NotFound`] when it is not registered.
     pub async fn get(&self, app_id: &AppId) -> Result<Application, Error> {
-        let entry = self.entry(app_id).await?;
-        Ok(serde_json::from_slice(&entry.value)?)
+        // Both are read at one moment, so that they belong together.
+        let keys = [outline_key(app_id)?, functions_key(app_id)?];
+        let mut found = self.store.get(&keys).await?.into_iter().map(|entry| entry.map(|entry| entry.value));
+        let outline = found.next().flatten().ok_or_else(|| not_found(app_id))?;
+        let functions = found.next().flatten().ok_or_else(|| Error::FunctionsMissing { app_id: app_id.clone() })?;
+        let outline: Outline = serde_json::from_slice(&outline)?;
+        Ok(outline.with(serde_json::from_slice(&functions)?))
+    }
+
+    /// Looks up an application without its texts; [`Error::NotFound`] when it is not registered.
+    pub async fn outline(&self, app_id: &AppId) -> Result<Outline, Error> {
+        Ok(serde_json::from_slice(&self.entry(app_id).await?.value)?)
     }
 
     /// Replaces the settings of a registered application.
@@ -116,9 +144,8 @@ impl Applications {
             application.payload_format = "custom".to_owned();
         }
         let entry = self.entry(&application.app_id).await?;
-        let value = serde_json::to_vec(&application)?;
-        let batch = Batch::new().expect(entry.key.clone(), entry.version).put(entry.key, value);
-        match self.store.commit(batch).await? {
+        let batch = Batch::new().expect(entry.key, entry.version);
+        match self.store.commit(put(batch, &application)?).await? {
             Commit::Done => Ok(()),
             Commit::Conflict => Err(Error::Conflict { what: format!("application {}", application.app_id) }),
         }
@@ -126,20 +153,21 @@ impl Applications {
 
     /// Removes an application with everything it owns.
     ///
-    /// The record goes last, so that a deletion that was interrupted can be repeated.
+    /// Its own records go last, so that a deletion that was interrupted can be repeated.
     pub async fn delete(&self, app_id: &AppId) -> Result<(), Error> {
-        let record = self.entry(app_id).await?.key;
+        let records = [self.entry(app_id).await?.key, functions_key(app_id)?];
         let everything = Key::new(&Tag::application(app_id.as_str())?, PREFIX)?;
         loop {
             let page = self.store.list(&everything, None, DELETE_STEP).await?;
-            let owned: Vec<Key> = page.into_iter().map(|entry| entry.key).filter(|key| *key != record).collect();
+            let owned: Vec<Key> =
+                page.into_iter().map(|entry| entry.key).filter(|key| !records.contains(key)).collect();
             if owned.is_empty() {
                 break;
             }
             let batch = owned.into_iter().fold(Batch::new(), Batch::delete);
             let _retried_if_conflicting = self.store.commit(batch).await?;
         }
-        match self.store.commit(Batch::new().delete(record)).await? {
+        match self.store.commit(records.into_iter().fold(Batch::new(), Batch::delete)).await? {
             Commit::Done => Ok(()),
             Commit::Conflict => Err(Error::Conflict { what: format!("application {app_id}") }),
         }
@@ -150,16 +178,32 @@ impl Applications {
     }
 }
 
-/// The record of a registered application; [`Error::NotFound`] when it is not registered.
+/// The outline of a registered application, which changes with its texts; [`Error::NotFound`] when it is not registered.
 pub(crate) async fn entry(store: &dyn Store, app_id: &AppId) -> Result<Entry, Error> {
-    let found = store.get(&[record_key(app_id)?]).await?;
-    found.into_iter().next().flatten().ok_or_else(|| Error::not_found("Application", app_id))
+    let found = store.get(&[outline_key(app_id)?]).await?;
+    found.into_iter().next().flatten().ok_or_else(|| not_found(app_id))
+}
+
+pub(crate) fn not_found(app_id: &AppId) -> Error {
+    Error::not_found("Application", app_id)
+}
+
+/// Makes the batch write both records.
+fn put(batch: Batch, application: &Application) -> Result<Batch, Error> {
+    let outline = serde_json::to_vec(&application.outline())?;
+    let functions = serde_json::to_vec(&application.functions)?;
+    Ok(batch.put(outline_key(&application.app_id)?, outline).put(functions_key(&application.app_id)?, functions))
 }
 
 /// Where everything lies that the handler keeps for an application.
 pub(crate) const PREFIX: &str = "handler/";
 
-/// Where an application's record lies.
-pub(crate) fn record_key(app_id: &AppId) -> Result<Key, Error> {
+/// Where an application's outline lies.
+pub(crate) fn outline_key(app_id: &AppId) -> Result<Key, Error> {
     Ok(Key::new(&Tag::application(app_id.as_str())?, &format!("{PREFIX}application"))?)
+}
+
+/// Where the texts of its functions lie.
+fn functions_key(app_id: &AppId) -> Result<Key, Error> {
+    Ok(Key::new(&Tag::application(app_id.as_str())?, &format!("{PREFIX}functions"))?)
 }

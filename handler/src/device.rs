@@ -6,10 +6,7 @@ use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Entry, Key, Store, Tag};
 use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
-use crate::{
-    Error,
-    application::{self, Application},
-};
+use crate::{Error, application, outline::Outline};
 
 /// The most attributes of their own choice that a device may have.
 const ATTRIBUTES_MAX: usize = 5;
@@ -105,13 +102,14 @@ impl Devices {
         }
     }
 
-    /// Looks up a device and its application with one read; [`Error::NotFound`] when there is one of them missing.
-    pub async fn get_with_application(&self, app_id: &AppId, dev_id: &DevId) -> Result<(Application, Device), Error> {
-        let keys = [application::record_key(app_id)?, device_key(app_id, dev_id)?];
+    /// Looks up a device and the outline of its application with one read; [`Error::NotFound`] when there is one of
+    /// them missing.
+    pub async fn get_with_outline(&self, app_id: &AppId, dev_id: &DevId) -> Result<(Outline, Device), Error> {
+        let keys = [application::outline_key(app_id)?, device_key(app_id, dev_id)?];
         let mut found = self.store.get(&keys).await?.into_iter().map(|entry| entry.map(|entry| entry.value));
-        let application = found.next().flatten().ok_or_else(|| Error::not_found("Application", app_id))?;
+        let outline = found.next().flatten().ok_or_else(|| application::not_found(app_id))?;
         let device = found.next().flatten().ok_or_else(|| not_found(app_id, dev_id))?;
-        Ok((serde_json::from_slice(&application)?, serde_json::from_slice(&device)?))
+        Ok((serde_json::from_slice(&outline)?, serde_json::from_slice(&device)?))
     }
 
     /// Lists devices in the order of their ids: at most `limit` of them, without the first `offset`.

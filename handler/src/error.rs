@@ -76,6 +76,12 @@ pub enum Error {
     /// The MQTT engine does not start.
     #[error("cannot start the MQTT broker")]
     Broker(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The store has an application without the texts of its functions.
+    #[error("the payload functions of application {app_id} are missing in the store: save them again")]
+    FunctionsMissing {
+        /// The application.
+        app_id: types::AppId,
+    },
     /// A record in the store cannot be read, or a new one not be written.
     #[error("a record in the store cannot be read")]
     Record(#[from] serde_json::Error),
@@ -112,7 +118,7 @@ impl Kinded for Error {
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
             Self::Listen { .. } => Kind::Unavailable,
-            Self::Store(_) | Self::Record(_) | Self::Broker(_) => Kind::Internal,
+            Self::Store(_) | Self::FunctionsMissing { .. } | Self::Record(_) | Self::Broker(_) => Kind::Internal,
         }
     }
 }

@@ -16,6 +16,7 @@ mod grpc;
 mod loaded;
 mod metrics;
 pub mod operations;
+pub mod outline;
 pub mod output;
 pub mod payload;
 mod rest;

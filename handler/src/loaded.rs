@@ -6,7 +6,7 @@ use std::{
 };
 
 use lru::LruCache;
-use runtime::{Asker, Busy, Failure, Functions, Kind, Limits, Pool, Sources, SourcesHash};
+use runtime::{Asker, Busy, Failure, Functions, Kind, Limits, LimitsHash, Pool, Sources, SourcesHash};
 use tokio::sync::OnceCell;
 use types::AppId;
 
@@ -20,9 +20,18 @@ pub(crate) struct Loaded {
     sets: Mutex<Sets>,
     bytes_max: usize,
     /// Of the applications that have limits of their own.
-    limits: BTreeMap<AppId, Arc<Limits>>,
+    limits: BTreeMap<AppId, NamedLimits>,
     /// Of all others.
-    limits_of_all: Arc<Limits>,
+    limits_of_all: NamedLimits,
+}
+
+/// What names a set: its texts, and the limits that it was loaded within.
+type Name = (SourcesHash, LimitsHash);
+
+/// Limits and what names them, which takes too long to be found for every message.
+struct NamedLimits {
+    limits: Arc<Limits>,
+    hash: LimitsHash,
 }
 
 #[derive(Default)]
@@ -33,7 +42,7 @@ struct Set {
 }
 
 struct Sets {
-    kept: LruCache<SourcesHash, Set>,
+    kept: LruCache<Name, Set>,
     /// What all of them take together.
     bytes: usize,
 }
@@ -42,31 +51,34 @@ impl Loaded {
     /// None yet. An error is a limit that there is not.
     pub(crate) fn new(settings: &Settings, limits_of_all: &Arc<Limits>) -> Result<Self, Error> {
         let change = |(app_id, change): (&AppId, &runtime::LimitsChange)| {
-            Ok::<_, Error>((app_id.clone(), Arc::new(change.apply(limits_of_all)?)))
+            Ok::<_, Error>((app_id.clone(), NamedLimits::new(Arc::new(change.apply(limits_of_all)?))))
         };
         Ok(Self {
             sets: Mutex::new(Sets { kept: LruCache::new(settings.loading.sets_max), bytes: 0 }),
             bytes_max: settings.loading.bytes_max,
             limits: settings.limits.iter().map(change).collect::<Result<_, _>>()?,
-            limits_of_all: limits_of_all.clone(),
+            limits_of_all: NamedLimits::new(limits_of_all.clone()),
         })
     }
 
-    /// What the functions of an application may use.
-    pub(crate) fn limits(&self, app_id: &AppId) -> &Arc<Limits> {
-        self.limits.get(app_id).unwrap_or(&self.limits_of_all)
+    /// The functions of an application by the hash of their texts, or why they cannot be used; none when nobody has
+    /// loaded them.
+    pub(crate) fn find(&self, app_id: &AppId, hash: SourcesHash) -> Option<Result<Functions, Failure>> {
+        let name = (hash, self.limits(app_id).hash);
+        self.lock().kept.get(&name)?.cell.get().cloned()
     }
 
-    /// The functions of these texts, or why they cannot be used; loads them in `pool` when nobody did.
+    /// The functions of an application, or why they cannot be used; loads them in `pool` when nobody did.
     pub(crate) async fn get(
         &self,
         asker: &Asker,
+        app_id: &AppId,
         sources: Sources,
-        limits: &Arc<Limits>,
         pool: &Pool,
     ) -> Result<Result<Functions, Failure>, Busy> {
-        let hash = sources.hash_within(limits);
-        let cell = self.lock().cell(hash);
+        let NamedLimits { limits, hash } = self.limits(app_id);
+        let name = (sources.hash(), *hash);
+        let cell = self.lock().cell(name);
         if let Some(known) = cell.get() {
             return Ok(known.clone());
         }
@@ -77,9 +89,14 @@ impl Loaded {
         };
         let loaded = cell.get_or_try_init(load).await?.clone();
         if is_mine {
-            self.lock().settle(hash, &cell, self.bytes_max);
+            self.lock().settle(&name, &cell, self.bytes_max);
         }
         Ok(loaded)
+    }
+
+    /// What the functions of an application may use.
+    fn limits(&self, app_id: &AppId) -> &NamedLimits {
+        self.limits.get(app_id).unwrap_or(&self.limits_of_all)
     }
 
     fn lock(&self) -> MutexGuard<'_, Sets> {
@@ -88,29 +105,35 @@ impl Loaded {
     }
 }
 
+impl NamedLimits {
+    fn new(limits: Arc<Limits>) -> Self {
+        Self { hash: LimitsHash::of(&limits), limits }
+    }
+}
+
 impl Sets {
-    fn cell(&mut self, hash: SourcesHash) -> Cell {
-        if let Some(set) = self.kept.get(&hash) {
+    fn cell(&mut self, name: Name) -> Cell {
+        if let Some(set) = self.kept.get(&name) {
             return set.cell.clone();
         }
         let set = Set::default();
         let cell = set.cell.clone();
-        let gone = self.kept.push(hash, set);
+        let gone = self.kept.push(name, set);
         self.bytes -= gone.map_or(0, |(_, gone)| gone.bytes);
         cell
     }
 
     /// Counts what was just loaded, and forgets a failure that may not come again and as many sets as it takes to fit.
-    fn settle(&mut self, hash: SourcesHash, cell: &Cell, bytes_max: usize) {
+    fn settle(&mut self, name: &Name, cell: &Cell, bytes_max: usize) {
         // It may have had to go while it was loaded.
-        let set = self.kept.peek_mut(&hash).filter(|set| Arc::ptr_eq(&set.cell, cell));
+        let set = self.kept.peek_mut(name).filter(|set| Arc::ptr_eq(&set.cell, cell));
         match (set, cell.get()) {
             (Some(set), Some(Ok(functions))) => {
                 set.bytes = functions.kept_bytes();
                 self.bytes += set.bytes;
             }
             (Some(_), Some(Err(failure))) if matches!(failure.kind, Kind::Time | Kind::Broken) => {
-                self.kept.pop(&hash);
+                self.kept.pop(name);
             }
             _ => {}
         }

@@ -68,7 +68,7 @@ impl Operations {
     /// Replaces an application's settings; functions that cannot be used change nothing.
     pub async fn set_application(&self, caller: Caller, mut application: Application) -> Result<(), Error> {
         let claims = self.access.allow(caller, &application.app_id, &[ApplicationRight::Settings]).await?;
-        let current = self.applications.get(&application.app_id).await?;
+        let current = self.applications.outline(&application.app_id).await?;
         if !claims.allows(&application.app_id, ApplicationRight::Devices) {
             application.register_on_join_access_key = current.register_on_join_access_key;
         }
@@ -91,7 +91,7 @@ impl Operations {
     /// Gives a device.
     pub async fn get_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
-        self.applications.get(app_id).await?;
+        self.applications.outline(app_id).await?;
         self.devices.get(app_id, dev_id).await
     }
 
@@ -104,7 +104,7 @@ impl Operations {
     /// Removes a device.
     pub async fn delete_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
-        self.applications.get(app_id).await?;
+        self.applications.outline(app_id).await?;
         self.devices.delete(app_id, dev_id).await
     }
 
@@ -117,7 +117,7 @@ impl Operations {
         limit: usize,
     ) -> Result<Page, Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
-        self.applications.get(app_id).await?;
+        self.applications.outline(app_id).await?;
         let limit = if limit == 0 { LIST_MAX } else { limit };
         self.devices.list(app_id, offset, limit).await
     }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use runtime::{Asker, Call, Entry, Failure, Functions, LogEntry, Pool, Report, Sources, Urgency, Value};
+use runtime::{Asker, Call, Entry, Failure, Functions, LogEntry, Pool, Report, Urgency, Value};
 use serde_json::value::RawValue;
+use types::AppId;
 
 use crate::{
     Error,
@@ -13,6 +14,7 @@ use crate::{
     fault::Fault,
     frame::Payload,
     loaded::Loaded,
+    outline::Outline,
 };
 
 /// What became of a payload.
@@ -103,7 +105,7 @@ impl Payloads {
         if application.functions.is_empty() {
             return Ok(());
         }
-        let asker = asker(application, Urgency::Trial);
+        let asker = asker(&application.app_id, Urgency::Trial);
         self.load(&asker, application).await?.map(drop).map_err(|failure| fault(failure, application, Vec::new()))
     }
 
@@ -114,18 +116,28 @@ impl Payloads {
         payload: &Payload,
         urgency: Urgency,
     ) -> Result<Decoded, Error> {
-        let asker = asker(application, urgency);
-        let bytes = payload.bytes.as_deref().unwrap_or_default();
-        match application.conversion() {
-            Conversion::None => Ok(Decoded::default()),
-            Conversion::CayenneLpp => decode_cayenne(bytes),
-            Conversion::Custom(_) if no_uplink_function(application) => Ok(Decoded::default()),
-            Conversion::Custom(_) => match self.load(&asker, application).await? {
-                Ok(functions) => {
-                    let call = call(Entry::Uplink, payload, bytes);
-                    Ok(Decoded::from(self.pool.call(&asker, functions, call).await?))
-                }
-                Err(failure) => Ok(Decoded::failed(Problem::Function(failure))),
+        if let Some(decoded) = self.decode_loaded(&application.outline(), payload, urgency).await? {
+            return Ok(decoded);
+        }
+        let asker = asker(&application.app_id, urgency);
+        let functions = self.load(&asker, application).await?;
+        self.run(&asker, functions, payload).await
+    }
+
+    /// The same without the texts of functions; none when they are needed, because nobody has loaded them.
+    pub async fn decode_loaded(
+        &self,
+        outline: &Outline,
+        payload: &Payload,
+        urgency: Urgency,
+    ) -> Result<Option<Decoded>, Error> {
+        match outline.conversion() {
+            Conversion::None => Ok(Some(Decoded::default())),
+            Conversion::CayenneLpp => decode_cayenne(bytes(payload)).map(Some),
+            Conversion::Custom(_) if !outline.has_uplink_function => Ok(Some(Decoded::default())),
+            Conversion::Custom(_) => match self.loaded.find(&outline.app_id, outline.functions_hash) {
+                Some(functions) => self.run(&asker(&outline.app_id, urgency), functions, payload).await.map(Some),
+                None => Ok(None),
             },
         }
     }
@@ -146,7 +158,7 @@ impl Payloads {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
             Conversion::Custom(_) => {
-                let asker = asker(application, urgency);
+                let asker = asker(&application.app_id, urgency);
                 let functions = self.load(&asker, application).await?;
                 let functions = functions.map_err(|failure| fault(failure, application, Vec::new()))?;
                 let call = call(Entry::EncodeDownlink, payload, fields.as_bytes());
@@ -162,38 +174,36 @@ impl Payloads {
     }
 
     async fn load(&self, asker: &Asker, application: &Application) -> Result<Result<Functions, Failure>, Error> {
-        let limits = self.loaded.limits(&application.app_id);
-        Ok(self.loaded.get(asker, sources(application), limits, &self.pool).await?)
+        Ok(self.loaded.get(asker, &application.app_id, application.sources(), &self.pool).await?)
+    }
+
+    async fn run(
+        &self,
+        asker: &Asker,
+        functions: Result<Functions, Failure>,
+        payload: &Payload,
+    ) -> Result<Decoded, Error> {
+        match functions {
+            Ok(functions) => {
+                let call = call(Entry::Uplink, payload, bytes(payload));
+                Ok(Decoded::from(self.pool.call(asker, functions, call).await?))
+            }
+            Err(failure) => Ok(Decoded::failed(Problem::Function(failure))),
+        }
     }
 }
 
 /// Turns of sandboxes are shared between applications.
-fn asker(application: &Application, urgency: Urgency) -> Asker {
-    Asker { tenant: application.app_id.as_str().into(), urgency }
+fn asker(app_id: &AppId, urgency: Urgency) -> Asker {
+    Asker { tenant: app_id.as_str().into(), urgency }
 }
 
-fn no_uplink_function(application: &Application) -> bool {
-    let functions = &application.functions;
-    functions.decoder.is_empty() && functions.converter.is_empty() && functions.validator.is_empty()
-}
-
-fn sources(application: &Application) -> Sources {
-    let functions = &application.functions;
-    Sources {
-        decoder: functions.decoder.clone(),
-        converter: functions.converter.clone(),
-        validator: functions.validator.clone(),
-        encoder: functions.encoder.clone(),
-        dialect: match application.conversion() {
-            Conversion::Custom(dialect) => dialect,
-            Conversion::CayenneLpp | Conversion::None => None,
-        },
-        ..Sources::default()
-    }
+fn bytes(payload: &Payload) -> &[u8] {
+    payload.bytes.as_deref().unwrap_or_default()
 }
 
 fn fault(failure: Failure, application: &Application, logs: Vec<LogEntry>) -> Error {
-    Error::Function(Box::new(Fault::new(failure, &sources(application), logs)))
+    Error::Function(Box::new(Fault::new(failure, &application.sources(), logs)))
 }
 
 fn call(entry: Entry, payload: &Payload, bytes: &[u8]) -> Call {

@@ -7,16 +7,20 @@ use types::{ErrorEvent, Kinded, Uplink};
 
 use crate::{
     Error,
+    application::Applications,
     device::{Device, Devices},
     frame::{Frame, Payload},
     metrics,
+    outline::Outline,
     output::{Message, Output, Topic},
     payload::{Cost, Decoded, Payloads, Verdict},
 };
 
 /// Brings uplinks from devices to their applications.
 pub struct Uplinks {
-    /// Where devices and their applications are looked up.
+    /// Where applications are looked up whose functions are to be loaded.
+    pub applications: Applications,
+    /// Where devices are looked up, with the outlines of their applications.
     pub devices: Devices,
     /// What turns payloads into fields.
     pub payloads: Arc<Payloads>,
@@ -34,14 +38,24 @@ impl Uplinks {
     }
 
     async fn bring(&self, frame: Frame) -> Result<Cost, Error> {
-        let (application, device) = self.devices.get_with_application(&frame.app_id, &frame.dev_id).await?;
+        let (outline, device) = self.devices.get_with_outline(&frame.app_id, &frame.dev_id).await?;
         let payload = frame.open(&device);
-        let decoded = self.payloads.decode(&application, &payload, Urgency::Live).await?;
+        let decoded = self.decode(&outline, &payload).await?;
         let cost = decoded.cost;
         let message = self.report(&device, payload, decoded)?;
         self.publish(&device, Topic::Up, &message)?;
         metrics::uplink_published(cost);
         Ok(cost)
+    }
+
+    /// Texts are read only when nobody has loaded them: reading them can take longer than running them.
+    async fn decode(&self, outline: &Outline, payload: &Payload) -> Result<Decoded, Error> {
+        if let Some(decoded) = self.payloads.decode_loaded(outline, payload, Urgency::Live).await? {
+            return Ok(decoded);
+        }
+        // All of the application is read again: somebody may have changed it since.
+        let application = self.applications.get(&outline.app_id).await?;
+        self.payloads.decode(&application, payload, Urgency::Live).await
     }
 
     /// Tells the application what went wrong or is odd, and writes the message that is left.

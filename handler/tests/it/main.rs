@@ -9,6 +9,8 @@ mod limits;
 mod output;
 mod peer;
 mod proxy;
+mod records;
 mod sessions;
+mod spied;
 mod stage;
 mod strangers;

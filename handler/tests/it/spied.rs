@@ -1,0 +1,87 @@
+//! A store that tells what was read, and in which something may happen between two reads.
+
+use std::{
+    mem,
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use store::{Batch, Clock, Commit, Embedded, Entry, Error, Key, Lease, Rate, Store, Token, Watch};
+
+/// A store in memory that is looked at.
+pub struct Spied {
+    store: Embedded,
+    /// The keys of each call.
+    reads: Mutex<Vec<Vec<Key>>>,
+    interruption: Mutex<Option<BoxFuture<'static, ()>>>,
+}
+
+impl Spied {
+    pub fn new() -> Self {
+        let store = Embedded::in_memory(Clock::new(|| 0)).unwrap();
+        Self { store, reads: Mutex::default(), interruption: Mutex::default() }
+    }
+
+    /// What was read since the last time, a line for each call, by the paths of keys.
+    pub fn take_reads(&self) -> Vec<String> {
+        let paths = |keys: Vec<Key>| keys.iter().map(Key::path).collect::<Vec<_>>().join(", ");
+        mem::take(&mut *self.reads()).into_iter().map(paths).collect()
+    }
+
+    /// Lets this happen right after the next read.
+    pub fn interrupt(&self, what: BoxFuture<'static, ()>) {
+        *self.interruption.lock().unwrap() = Some(what);
+    }
+
+    fn reads(&self) -> MutexGuard<'_, Vec<Vec<Key>>> {
+        self.reads.lock().unwrap()
+    }
+}
+
+#[async_trait]
+impl Store for Spied {
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
+        self.reads().push(keys.to_vec());
+        let found = self.store.get(keys).await;
+        let interruption = self.interruption.lock().unwrap().take();
+        if let Some(interruption) = interruption {
+            interruption.await;
+        }
+        found
+    }
+
+    async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.store.list(prefix, after, limit).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        self.store.commit(batch).await
+    }
+
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+        self.store.take_token(key, rate).await
+    }
+
+    async fn reserve(&self, queue: &Key, consumer: &str, count: usize, time: Duration) -> Result<Vec<Lease>, Error> {
+        self.store.reserve(queue, consumer, count, time).await
+    }
+
+    async fn ack(&self, queue: &Key, lease: &Lease) -> Result<bool, Error> {
+        self.store.ack(queue, lease).await
+    }
+
+    async fn notify(&self, channel: &str, message: Bytes) -> Result<(), Error> {
+        self.store.notify(channel, message).await
+    }
+
+    fn watch(&self, channel: &str) -> Result<Watch, Error> {
+        self.store.watch(channel)
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.store.check().await
+    }
+}
