@@ -2,6 +2,9 @@
 //!
 //! Waking a thread costs the worker a few microseconds, as much as a small message itself. While more messages wait than
 //! workers can run, an answer that comes a little later costs nobody anything.
+//!
+//! Nobody knows before what a message takes. One whose tenant used little until now and that loops holds up the answers
+//! that wait, as it holds up the messages that wait: for one of its turns, and then its tenant counts as slow.
 
 use std::time::Duration;
 
@@ -13,7 +16,7 @@ use crate::call::Report;
 const HELD_MAX: usize = 32;
 /// How long the first of them waits, in time of the messages after it.
 const AGE_MAX: Duration = Duration::from_micros(100);
-/// None waits for a message that may use more fuel than this, which takes about as long.
+/// None waits for a message of a tenant that lately used more fuel than this for one, which takes about as long.
 const FUEL_MAX: u64 = 1_000_000;
 
 /// Answers that wait.
@@ -33,7 +36,8 @@ impl Answers {
         self.held.push((done, report));
     }
 
-    /// Sends them all, unless they may wait for one more message, which may use the fuel `expected`; zero is unknown.
+    /// Sends them all, unless they may wait for one more message, whose tenant lately used the fuel `expected` for one;
+    /// zero is unknown.
     pub(crate) fn make_way(&mut self, expected: u64) {
         let is_short = (1..=FUEL_MAX).contains(&expected);
         if !is_short || self.age >= AGE_MAX || self.held.len() >= HELD_MAX {

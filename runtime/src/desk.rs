@@ -20,8 +20,8 @@ struct State<T> {
 
 /// What a worker does with its jobs.
 pub(crate) trait Work<T> {
-    /// Does a job that may use the fuel `expected`; says the fuel that it used.
-    fn run(&mut self, job: T, expected: u64) -> u64;
+    /// Does a job that may use the fuel `expected`; says the fuel that it used, or none when nobody wants it any more.
+    fn run(&mut self, job: T, expected: u64) -> Option<u64>;
 
     /// Comes before every rest: nothing is to be left undone.
     fn rest(&mut self) {}
@@ -71,7 +71,7 @@ impl<T> Desk<T> {
     }
 
     /// Gives back what was done and takes what is next.
-    fn next(&self, worker: usize, done: Option<(Ticket, u64)>) -> Next<T> {
+    fn next(&self, worker: usize, done: Option<(Ticket, Option<u64>)>) -> Next<T> {
         let mut state = self.lock();
         if let Some((ticket, fuel)) = done {
             state.queue.done(ticket, fuel);
@@ -126,8 +126,88 @@ impl<T> Desk<T> {
     }
 }
 
-impl<T, W: FnMut(T) -> u64> Work<T> for W {
-    fn run(&mut self, job: T, _: u64) -> u64 {
+impl<T, W: FnMut(T) -> Option<u64>> Work<T> for W {
+    fn run(&mut self, job: T, _: u64) -> Option<u64> {
         self(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::thread;
+
+    use super::*;
+    use crate::queue::Urgency;
+
+    /// Keeps what it did until it rests, as messages keep their answers.
+    struct Keeper {
+        kept: Vec<u32>,
+        done: Sender<Vec<u32>>,
+        begun: Sender<u32>,
+    }
+
+    impl Work<u32> for Keeper {
+        fn run(&mut self, job: u32, _: u64) -> Option<u64> {
+            self.begun.send(job).unwrap();
+            self.kept.push(job);
+            (job != 13).then_some(1)
+        }
+
+        fn rest(&mut self) {
+            self.done.send(std::mem::take(&mut self.kept)).unwrap();
+        }
+    }
+
+    fn asker() -> Asker {
+        Asker { tenant: "a".into(), urgency: Urgency::Live }
+    }
+
+    fn desk(workers: usize) -> Desk<u32> {
+        Desk::new(Bounds { workers, waiting_max: 9, tenant_waiting_max: 9, short_fuel_max: 1 })
+    }
+
+    #[test]
+    fn nothing_is_kept_back_over_a_rest_or_the_end() {
+        let desk = desk(1);
+        let ((done, kept), (begun, begins)) = (channel(), channel());
+        thread::scope(|scope| {
+            let worker = Keeper { kept: Vec::new(), done, begun };
+            scope.spawn(|| desk.serve(0, worker));
+            let mut seen = Vec::new();
+            for job in [1, 13, 2] {
+                desk.put(&asker(), 0, job).unwrap();
+                assert_eq!(begins.recv().unwrap(), job);
+                while !seen.contains(&job) {
+                    seen.extend(kept.recv().unwrap());
+                }
+            }
+            desk.end();
+        });
+        assert_eq!(desk.put(&asker(), 0, 4), Err(Busy));
+        assert!(kept.iter().all(|rest| rest.is_empty()), "the end came after a rest");
+    }
+
+    #[test]
+    fn a_sleeping_worker_wakes_for_each_job_and_for_the_end() {
+        let desk = desk(3);
+        let (send, receive) = channel();
+        thread::scope(|scope| {
+            for worker in 0..3 {
+                let (desk, send) = (&desk, send.clone());
+                scope.spawn(move || {
+                    desk.serve(worker, |job: u32| {
+                        send.send(job).unwrap();
+                        Some(1)
+                    });
+                });
+            }
+            for job in 0..500 {
+                desk.put(&asker(), job as usize, job).unwrap();
+                assert_eq!(receive.recv().unwrap(), job);
+            }
+            desk.end();
+        });
+        assert_eq!(desk.len(), 0);
     }
 }

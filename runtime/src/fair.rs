@@ -127,8 +127,8 @@ impl<T> Fair<T> {
         Some((Turn { tenant: name, expected }, job))
     }
 
-    /// Takes back a turn whose job used `fuel`.
-    pub(crate) fn done(&mut self, turn: Turn, fuel: u64) {
+    /// Takes back a turn whose job used so much fuel, or was not run.
+    pub(crate) fn done(&mut self, turn: Turn, fuel: Option<u64>) {
         let stamp = self.stamp();
         let Some(tenant) = self.tenants.get_mut(&turn.tenant) else { return };
         let is_ready = self.ready.remove(&tenant.place).is_some();
@@ -198,10 +198,12 @@ impl<T> Tenant<T> {
         Self { jobs: VecDeque::new(), running: 0, place: (0, stamp), expected: 0 }
     }
 
-    /// Charges what was used in place of what was expected.
-    fn settle(&mut self, expected: u64, fuel: u64) {
+    /// Charges what was used in place of what was expected. A job that was not run tells nothing of the next one.
+    fn settle(&mut self, expected: u64, fuel: Option<u64>) {
         self.running -= 1;
-        self.place.0 = self.place.0.saturating_add(fuel).saturating_sub(expected);
-        self.expected = fuel.max(self.expected - self.expected / 8);
+        self.place.0 = self.place.0.saturating_add(fuel.unwrap_or(0)).saturating_sub(expected);
+        if let Some(fuel) = fuel {
+            self.expected = fuel.max(self.expected - self.expected / 8);
+        }
     }
 }

@@ -26,6 +26,8 @@ const LOADS_MAX: usize = 256;
 const TENANT_LOADS_MAX: usize = 32;
 /// A job that uses more than this part of the fuel that it may use is long.
 const LONG_PART: u64 = 16;
+/// What reading back a byte of a loaded set counts in fuel, about what it takes in time.
+const READ_FUEL: u64 = 32;
 /// Compiled code takes up to 512 KiB of it, the host around it far less.
 const STACK_BYTES: usize = 2 << 20;
 
@@ -140,17 +142,19 @@ impl Drop for Pool {
 }
 
 impl Work<CallJob> for Calls {
-    fn run(&mut self, job: CallJob, expected: u64) -> u64 {
+    fn run(&mut self, job: CallJob, expected: u64) -> Option<u64> {
         let CallJob { functions, call, done } = job;
         if done.is_closed() {
-            return 0;
+            // However many of these come, no answer waits for them.
+            self.answers.send();
+            return None;
         }
         self.answers.make_way(expected);
         let report = guarded(|| self.sandbox.call(&functions, &call));
         let report = report.unwrap_or_else(|failure| Report::of(Err(failure)));
         let fuel = report.fuel;
         self.answers.hold(done, report);
-        fuel
+        Some(fuel)
     }
 
     fn rest(&mut self) {
@@ -160,14 +164,16 @@ impl Work<CallJob> for Calls {
 
 impl LoadJob {
     /// Loads the functions; says the fuel that it used, which is all that it may use for those that fail.
-    fn run(self, engine: &Engine) -> u64 {
+    fn run(self, engine: &Engine) -> Option<u64> {
         if self.done.is_closed() {
-            return 0;
+            return None;
         }
         let loaded = guarded(|| engine.load(&self.sources, &self.limits)).flatten();
-        let fuel = loaded.as_ref().map_or(self.limits.load_fuel, Functions::fuel_spent);
+        // A set that is read back used none, and still takes its time.
+        let spent = |functions: &Functions| functions.fuel_spent().max(functions.kept_bytes() as u64 * READ_FUEL);
+        let fuel = loaded.as_ref().map_or(self.limits.load_fuel, spent);
         let _ = self.done.send(loaded);
-        fuel
+        Some(fuel)
     }
 }
 
@@ -197,7 +203,7 @@ mod tests {
                     desk.serve(worker, |job: u32| {
                         let done = guarded(|| if job.is_multiple_of(2) { job } else { panic!("injected") });
                         send.send(done.map_err(|failure| failure.kind)).unwrap();
-                        1
+                        Some(1)
                     });
                 });
             }

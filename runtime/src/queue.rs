@@ -111,10 +111,10 @@ impl<T> Queue<T> {
         self.take_from(first, worker).or_else(|| self.take_from(first.other(), worker))
     }
 
-    /// Takes back the ticket of a job that used `fuel`.
-    pub(crate) fn done(&mut self, ticket: Ticket, fuel: u64) {
+    /// Takes back the ticket of a job that used so much fuel, or of one that nobody wanted any more.
+    pub(crate) fn done(&mut self, ticket: Ticket, fuel: Option<u64>) {
         let lane = &mut self.lanes[ticket.urgency.lane()];
-        lane.used = lane.used.saturating_add(fuel.saturating_mul(ticket.urgency.weight()));
+        lane.used = lane.used.saturating_add(fuel.unwrap_or(0).saturating_mul(ticket.urgency.weight()));
         lane.fair.done(ticket.turn, fuel);
         self.long_running -= usize::from(ticket.is_long);
     }
@@ -233,7 +233,7 @@ mod tests {
         let mut ran = Vec::new();
         for _ in 0..times {
             let Some((ticket, job)) = queue.take(0) else { break };
-            queue.done(ticket, fuel(job));
+            queue.done(ticket, Some(fuel(job)));
             ran.push(job);
         }
         ran
@@ -303,10 +303,10 @@ mod tests {
         assert!(queue.has_turn());
         let (short, job) = queue.take(2).unwrap();
         assert_eq!(job, 7);
-        queue.done(short, SHORT);
-        queue.done(first.0, LONG);
+        queue.done(short, Some(SHORT));
+        queue.done(first.0, Some(LONG));
         assert!(queue.take(0).is_some() && queue.take(2).is_none());
-        queue.done(second.0, LONG);
+        queue.done(second.0, Some(LONG));
     }
 
     #[test]
@@ -317,7 +317,7 @@ mod tests {
         run(&mut queue, 60, |_| SHORT);
         let first = queue.take(0).unwrap();
         assert!(queue.take(1).is_some(), "its jobs are short again");
-        queue.done(first.0, SHORT);
+        queue.done(first.0, Some(SHORT));
     }
 
     #[test]
@@ -325,14 +325,14 @@ mod tests {
         let mut queue = queue(3, 1000, 300);
         put(&mut queue, &live("a"), 0..10);
         let alone: Vec<_> = (0..3).map(|worker| queue.take(worker).unwrap()).collect();
-        alone.into_iter().for_each(|(ticket, _)| queue.done(ticket, SHORT));
+        alone.into_iter().for_each(|(ticket, _)| queue.done(ticket, Some(SHORT)));
         // The other is behind by its account, and still gets the third worker.
         put(&mut queue, &live("b"), 100..101);
         run(&mut queue, 1, |_| 900_000);
         put(&mut queue, &live("b"), 101..102);
         let both: Vec<_> = (0..3).map(|worker| queue.take(worker).unwrap()).collect();
         assert_eq!(both.iter().map(|(_, job)| *job).collect::<Vec<_>>(), [3, 4, 101]);
-        both.into_iter().for_each(|(ticket, _)| queue.done(ticket, SHORT));
+        both.into_iter().for_each(|(ticket, _)| queue.done(ticket, Some(SHORT)));
     }
 
     #[test]
@@ -356,8 +356,8 @@ mod tests {
         put(&mut queue, &live("c"), 7..8);
         let (ticket, job) = queue.take(1).unwrap();
         assert_eq!(job, 7);
-        queue.done(ticket, SHORT);
-        queue.done(first.0, SHORT);
+        queue.done(ticket, Some(SHORT));
+        queue.done(first.0, Some(SHORT));
     }
 
     #[test]
@@ -384,7 +384,7 @@ mod tests {
         }
         let order: Vec<_> = [1, 0, 1, 0].map(|worker| queue.take(worker).unwrap()).into();
         assert_eq!(order.iter().map(|(_, job)| *job).collect::<Vec<_>>(), [5, 4, 7, 6]);
-        order.into_iter().for_each(|(ticket, _)| queue.done(ticket, SHORT));
+        order.into_iter().for_each(|(ticket, _)| queue.done(ticket, Some(SHORT)));
         // Fairness goes before: who has used more than a little waits, wherever its functions are.
         put(&mut queue, &live("busy"), 9..10);
         let busy = queue.take(0).unwrap();
@@ -392,10 +392,10 @@ mod tests {
         run(&mut queue, 1, |_| 5_000_000);
         queue.put(&live("b"), 1, 1).unwrap();
         queue.put(&live("a"), 0, 0).unwrap();
-        queue.done(busy.0, SHORT);
+        queue.done(busy.0, Some(SHORT));
         let (ticket, job) = queue.take(1).unwrap();
         assert_eq!(job, 0);
-        queue.done(ticket, SHORT);
+        queue.done(ticket, Some(SHORT));
     }
 
     #[test]
@@ -405,7 +405,7 @@ mod tests {
         let (ticket, _) = queue.take(0).unwrap();
         queue.clear();
         assert!(queue.len() == 0 && queue.take(1).is_none());
-        queue.done(ticket, LONG);
+        queue.done(ticket, Some(LONG));
         put(&mut queue, &trial("a"), 3..4);
         assert_eq!(run(&mut queue, 9, |_| SHORT), [3]);
     }
