@@ -1,15 +1,16 @@
 //! Keeps the compiled guest on disk, so that only the first start compiles it.
 #![allow(unsafe_code, reason = "loads machine code that this program wrote itself")]
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Module};
 
+use crate::beside::{Beside, remove_abandoned};
 use crate::error::Error;
 
 const PREFIX: &str = "guest-";
@@ -71,17 +72,9 @@ fn load(engine: &Engine, path: &Path) -> Option<Module> {
 fn keep(module: &Module, dir: &Path, path: &Path) -> io::Result<()> {
     let machine_code = module.serialize().map_err(io::Error::other)?;
     fs::create_dir_all(dir)?;
-    let beside = beside(path);
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-    file.write_all(&Sha256::digest(&machine_code))?;
-    file.write_all(&machine_code)?;
-    fs::rename(&beside, path)?;
+    remove_abandoned(dir);
+    Beside::write(path, &[&Sha256::digest(&machine_code), &machine_code])?.replace(path)?;
     remove_others(dir, path)
-}
-
-/// A name that no other process uses.
-fn beside(path: &Path) -> PathBuf {
-    path.with_extension(format!("{}", std::process::id()))
 }
 
 /// Removes what earlier versions kept: the folder holds one guest.

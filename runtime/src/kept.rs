@@ -4,14 +4,14 @@
 //! what cannot be read or written costs time, and is logged.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use crate::beside::{self, Beside, remove_abandoned};
 use crate::error::{Error, ModuleError};
 use crate::functions::Functions;
 use crate::seal::{KEY_BYTES, SealKey};
@@ -20,8 +20,6 @@ use crate::sources::SourcesHash;
 const FOLDER: &str = "functions";
 const KEY: &str = "key";
 const SUFFIX: &str = "wasm";
-/// The suffix of a file that is being written.
-const NEW_SUFFIX: &str = "new";
 
 /// The folder of loaded function sets, and the key that they are sealed with wherever they are kept.
 pub(crate) struct Kept {
@@ -32,10 +30,9 @@ pub(crate) struct Kept {
 struct Folder {
     path: PathBuf,
     bytes_max: u64,
-    /// What its files take; found out when the first one is written.
+    /// What its files take; found out when the first one is written, and again when it seems to be too much. What
+    /// other processes write meanwhile is not in it.
     bytes: Mutex<Option<u64>>,
-    /// Numbers files that are not ready yet.
-    written: AtomicU64,
 }
 
 impl Kept {
@@ -49,7 +46,7 @@ impl Kept {
         match key(&path, &fresh) {
             Ok(key) => {
                 remove_abandoned(&path);
-                let folder = Folder { path, bytes_max, bytes: Mutex::default(), written: AtomicU64::new(0) };
+                let folder = Folder { path, bytes_max, bytes: Mutex::default() };
                 Ok(Self { key: SealKey::new(&key), folder: Some(folder) })
             }
             Err(source) => {
@@ -115,9 +112,8 @@ impl Folder {
         if bytes.len() as u64 > self.bytes_max {
             return Ok(());
         }
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let beside = self.path.join(format!("{number}.{}.{NEW_SUFFIX}", std::process::id()));
-        write_whole(&beside, &self.place(functions.hash()), bytes)?;
+        let place = self.place(functions.hash());
+        Beside::write(&place, &[bytes])?.replace(&place)?;
         self.make_room(bytes.len() as u64)
     }
 
@@ -163,7 +159,7 @@ fn files(dir: &Path) -> io::Result<Vec<KeptFile>> {
         let path = entry?.path();
         // One that is gone by now was removed by a process next to us.
         let Ok(about) = fs::metadata(&path) else { continue };
-        if has_suffix(&path, SUFFIX) || has_suffix(&path, NEW_SUFFIX) {
+        if has_suffix(&path, SUFFIX) || has_suffix(&path, beside::SUFFIX) {
             files.push(KeptFile { path, bytes: about.len(), written: about.modified()? });
         }
     }
@@ -172,18 +168,6 @@ fn files(dir: &Path) -> io::Result<Vec<KeptFile>> {
 
 fn has_suffix(path: &Path, suffix: &str) -> bool {
     path.extension() == Some(OsStr::new(suffix))
-}
-
-/// Removes what processes were writing when they ended: whoever still writes holds a lock on the file.
-fn remove_abandoned(dir: &Path) {
-    // A folder that cannot be read says so when it is used.
-    let files = files(dir).unwrap_or_default();
-    for file in files.iter().filter(|file| has_suffix(&file.path, NEW_SUFFIX)) {
-        let is_abandoned = File::open(&file.path).is_ok_and(|open| open.try_lock().is_ok());
-        if is_abandoned && let Err(error) = fs::remove_file(&file.path) {
-            tracing::warn!(path = %file.path.display(), %error, "failed to remove what an earlier process had left");
-        }
-    }
 }
 
 /// The bytes of a file, unless they are more than `bytes_max`.
@@ -206,15 +190,9 @@ fn key(dir: &Path, fresh: &[u8; KEY_BYTES]) -> io::Result<[u8; KEY_BYTES]> {
     if let Some(key) = read_key(&path)? {
         return Ok(key);
     }
-    let beside = dir.join(format!("{KEY}.{}", std::process::id()));
-    write_new(&beside, fresh)?;
-    // Unlike renaming it this replaces nothing: of two processes that start together, both take the first one's key.
-    let linked = fs::hard_link(&beside, &path);
-    fs::remove_file(&beside)?;
-    match linked {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => read_key(&path)?.ok_or_else(|| io::ErrorKind::InvalidData.into()),
-    }
+    // Of two processes that start together, both take the first one's key.
+    Beside::write(&path, &[fresh])?.link(&path)?;
+    read_key(&path)?.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// The key in the file; none, and no file any more, where others could have read or written it.
@@ -234,22 +212,4 @@ fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     let mut key = [0; KEY_BYTES];
     file.read_exact(&mut key)?;
     Ok(Some(key))
-}
-
-/// Writes a file `beside` its place and moves it there, so that nobody ever sees half of it.
-fn write_whole(beside: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let written = write_new(beside, bytes).and_then(|_locked| fs::rename(beside, path));
-    written.inspect_err(|_| {
-        // It is in nobody's way; what failed before it is what matters.
-        let _ = fs::remove_file(beside);
-    })
-}
-
-/// Writes a file that nobody takes for abandoned while it is held open.
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // Where files cannot be locked, nobody finds one abandoned either.
-    let _ = file.try_lock();
-    file.write_all(bytes)?;
-    Ok(file)
 }

@@ -3,6 +3,7 @@
 mod answers;
 mod artefact;
 mod bed;
+mod beside;
 #[allow(dead_code, reason = "compiled into the guest too")]
 mod bounds;
 mod call;
