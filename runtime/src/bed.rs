@@ -78,13 +78,19 @@ impl Bed {
 /// Asking then, and not before each message too, costs half as much. What the thread met between two messages counts for
 /// the second, which is on the safe side: the kernel is asked once too often.
 #[derive(Default)]
-pub(crate) struct Faults(Option<(ThreadId, u64)>);
+pub(crate) struct Faults {
+    known: Option<(ThreadId, u64)>,
+    /// Messages without any, for those who test that.
+    pub(crate) without: u64,
+}
 
 impl Faults {
     /// Whether the thread met none since this was last asked on it.
     fn were_none(&mut self, engine: &Engine) -> bool {
         let now = engine.faults().map(|faults| (thread::current().id(), faults));
-        let before = std::mem::replace(&mut self.0, now);
-        now.is_some() && now == before
+        let before = std::mem::replace(&mut self.known, now);
+        let none = now.is_some() && now == before;
+        self.without += u64::from(none);
+        none
     }
 }

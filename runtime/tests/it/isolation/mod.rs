@@ -96,6 +96,7 @@ impl Walk {
         let first = if self.path.looker_first { &looker } else { &hider };
         first.look(&mut sandbox, b"nothing", &what);
         let clean = sandbox.next_memory(&looker.functions).unwrap();
+        assert_eq!(places_of(SECRET, &clean), 0, "{what}: an earlier message left it");
 
         hider.hide(&mut sandbox, SECRET, &what);
         self.arrive(&mut sandbox, &looker).look(&mut sandbox, SECRET, &what);
@@ -124,7 +125,9 @@ impl Walk {
         for _ in 0..20 {
             sandbox.call(&busy, &call(Entry::Uplink, b"")).result.unwrap();
         }
-        Tenant::load(&self.rig, "one", looker.slot, looker.ending)
+        let again = Tenant::load(&self.rig, "one", looker.slot, looker.ending);
+        assert_eq!(again.functions.fuel_spent(), 0, "they were not read back");
+        again
     }
 }
 
@@ -156,6 +159,7 @@ fn nothing_survives_a_message_that_met_no_page_fault() {
             hider.hide(&mut rig.sandbox, SECRET, "a message without page faults");
             assert!(rig.sandbox.next_memory(&tenant.functions).unwrap() == clean, "round {round}");
         }
+        assert!(rig.sandbox.messages_without_faults() > 10, "nearly every message met a page fault");
     }
 }
 

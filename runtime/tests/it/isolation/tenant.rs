@@ -8,6 +8,8 @@ use crate::rig::{Rig, call, settings};
 
 /// What messages hide. It comes with them, so that no source text holds it.
 pub(super) const SECRET: &[u8] = b"k7Qz-9fW2x";
+/// How often a message may be ended by the clock before it hid anything.
+const TRIES_MAX: usize = 20;
 /// What the secret is veiled with for those who look for it.
 const VEIL: u8 = 0x55;
 const TEXT: &str = include_str!("tenant.js");
@@ -74,11 +76,15 @@ impl Tenant {
 
     /// Hides `secret` in a message that must end as it should.
     pub(super) fn hide(&self, sandbox: &mut Sandbox, secret: &[u8], what: &str) {
-        let report = sandbox.call(&self.functions, &self.hiding(secret));
-        let kind = report.result.as_ref().err().map(|failure| failure.kind);
-        assert_eq!(kind, self.ending.kind, "{what}: {:?}", report.result);
-        // The clock may have come before that.
-        assert!(report.logs.len() == 1 || kind == Some(Kind::Time), "{what}: nothing was hidden");
+        // On a busy machine the clock may come first.
+        let tries = if self.ending.leaves_time() { 1 } else { TRIES_MAX };
+        let has_hidden = (0..tries).any(|_| {
+            let report = sandbox.call(&self.functions, &self.hiding(secret));
+            let kind = report.result.as_ref().err().map(|failure| failure.kind);
+            assert_eq!(kind, self.ending.kind, "{what}: {:?}", report.result);
+            report.logs.len() == 1
+        });
+        assert!(has_hidden, "{what}: nothing was hidden");
     }
 
     /// Looks for `secret`, and must not find it. Where the clock ends everything soon there is no time for that.
