@@ -1,7 +1,6 @@
 //! A pool that is kept busy, and plain threads that do the same without one.
 
 use std::{
-    iter,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -16,25 +15,26 @@ use tokio::{runtime::Runtime, task::JoinSet};
 
 use crate::message::{ENDLESS, HONEST, asker, call, check, load};
 
-/// Honest messages in flight, and those of endless loops: one message in ten.
+/// Honest messages in flight, and those of endless loops: one in ten.
 const HONEST_TASKS: usize = 36;
 const ENDLESS_TASKS: usize = 4;
 
 /// A pool with functions of an honest application and of a hostile one, and one thread that keeps it busy.
 pub(crate) struct Traffic {
+    engine: Arc<Engine>,
     pub(crate) tokio: Runtime,
     pub(crate) pool: Arc<Pool>,
     pub(crate) honest: Functions,
     pub(crate) endless: Functions,
-    workers: f64,
+    workers: usize,
 }
 
 /// What was done in a while.
 #[derive(Default)]
 struct Done {
     honest: AtomicU64,
-    /// Nanoseconds that workers spent on endless loops.
-    endless_ns: AtomicU64,
+    /// Thousandths of endless loops; of one that was still running at the end, its part.
+    endless: AtomicU64,
 }
 
 impl Traffic {
@@ -43,7 +43,8 @@ impl Traffic {
         let engine = Arc::new(Engine::new(&settings).unwrap());
         let (honest, endless) = (load(&engine, HONEST), load(&engine, ENDLESS));
         let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        Self { tokio, pool: Arc::new(Pool::start(engine).unwrap()), honest, endless, workers: workers as f64 }
+        let pool = Arc::new(Pool::start(engine.clone()).unwrap());
+        Self { engine, tokio, pool, honest, endless, workers }
     }
 
     /// Honest messages per second with nobody beside them.
@@ -51,13 +52,22 @@ impl Traffic {
         self.run(time, 0).honest.load(Ordering::Relaxed) as f64 / time.as_secs_f64()
     }
 
-    /// Honest messages per second beside endless loops, against what is left for them when the loops have had theirs.
+    /// Honest messages per second beside endless loops, against what is left for them when the loops have had theirs:
+    /// the workers give so many honest messages or so many loops, and each loop counts as what fuel it has.
     pub(crate) fn honest_beside_endless(&self, time: Duration) -> f64 {
         let alone = self.honest_alone(time);
         let done = self.run(time, ENDLESS_TASKS);
         let beside = done.honest.load(Ordering::Relaxed) as f64 / time.as_secs_f64();
-        let taken = done.endless_ns.load(Ordering::Relaxed) as f64 / 1e9 / time.as_secs_f64();
-        beside / (alone * (1.0 - taken / self.workers))
+        let endless = done.endless.load(Ordering::Relaxed) as f64 / 1000.0 / time.as_secs_f64();
+        beside / (alone * (1.0 - endless / self.endless_in_threads(time)))
+    }
+
+    /// Endless loops per second that as many plain threads as there are workers can run.
+    fn endless_in_threads(&self, time: Duration) -> f64 {
+        rate_of_threads(self.workers, time, |end| {
+            let (mut sandbox, message) = (self.engine.sandbox(), call());
+            count(end, || assert!(sandbox.call(&self.endless, &message).result.is_err()))
+        })
     }
 
     /// Keeps honest tasks and so many hostile ones busy for a while.
@@ -91,7 +101,7 @@ async fn hostile(pool: Arc<Pool>, functions: Functions, end: Instant, done: Arc<
         let report = pool.call(&asker, functions.clone(), call()).await.unwrap();
         assert!(report.result.is_err());
         let within = report.elapsed.saturating_sub(Instant::now().saturating_duration_since(end));
-        done.endless_ns.fetch_add(within.as_nanos() as u64, Ordering::Relaxed);
+        done.endless.fetch_add((1000.0 * within.div_duration_f64(report.elapsed)) as u64, Ordering::Relaxed);
     }
 }
 
@@ -114,15 +124,24 @@ pub(crate) fn peers_in_threads(threads: usize, time: Duration) -> f64 {
     })
 }
 
-fn rate_of_threads(threads: usize, time: Duration, work: impl Fn(Instant) -> u64 + Sync) -> f64 {
+fn rate_of_threads(threads: usize, time: Duration, work: impl Fn(Instant) -> f64 + Sync) -> f64 {
     let end = Instant::now() + time;
-    let done: u64 = thread::scope(|scope| {
+    let done: f64 = thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(end))).collect();
         running.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
-    done as f64 / time.as_secs_f64()
+    done / time.as_secs_f64()
 }
 
-fn count(end: Instant, mut once: impl FnMut()) -> u64 {
-    iter::from_fn(|| (Instant::now() < end).then(&mut once)).count() as u64
+/// How often `once` can be done until `end`, the last time in part.
+fn count(end: Instant, mut once: impl FnMut()) -> f64 {
+    let mut whole = 0.0;
+    loop {
+        let start = Instant::now();
+        once();
+        if Instant::now() >= end {
+            return whole + end.saturating_duration_since(start).div_duration_f64(start.elapsed());
+        }
+        whole += 1.0;
+    }
 }
