@@ -2,14 +2,20 @@
 
 use std::{
     fs::File,
-    io::{self, ErrorKind, Read},
+    io::{self, Read},
     path::Path,
 };
 
 use anyhow::Context;
+use rustix::{
+    fs::{CWD, Mode, OFlags, openat},
+    io::Errno,
+};
 
 /// Longest script in a file of its own, in bytes; what the sandbox accepts is less.
-const SCRIPT_BYTES_MAX: u64 = 4 << 20;
+const SCRIPT_BYTES_MAX: u64 = 1 << 20;
+/// Opening waits for nobody, as it would for a pipe that nobody writes into, and follows no link.
+const FLAGS: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Whether somebody who types `path` means standard input.
 pub(crate) fn is_input(path: &Path) -> bool {
@@ -26,27 +32,43 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
 
 /// Reads a script from a file in `folder` or below, and from no other: whoever wrote the record may be a stranger.
 pub(crate) fn read_within(folder: &Path, name: &Path) -> io::Result<String> {
-    let path = folder.join(name).canonicalize()?;
-    if !path.starts_with(folder.canonicalize()?) {
+    let (folder, path) = (folder.canonicalize()?, folder.join(name).canonicalize()?);
+    let Ok(below) = path.strip_prefix(&folder) else {
         return Err(io::Error::other("it is outside the folder of the file that names it"));
+    };
+    let file = open_below(&folder, below)?;
+    match file.metadata()?.is_file() {
+        true => text(file),
+        false => Err(not_regular()),
     }
-    // Asked before it is opened, because opening a pipe waits for whoever writes into it.
-    if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+}
+
+/// Opens `folder`, then each component of `below` in what was opened before. No link is followed, so what became one
+/// since the path was looked at leads nowhere.
+fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
+    let mut file = openat(CWD, folder, FLAGS, Mode::empty())?;
+    for component in below.components() {
+        file = openat(&file, component.as_os_str(), FLAGS, Mode::empty()).map_err(|error| match error {
+            // A socket, which cannot be opened at all.
+            Errno::NXIO => not_regular(),
+            error => error.into(),
+        })?;
     }
-    text(File::open(path)?)
+    Ok(file.into())
+}
+
+fn not_regular() -> io::Error {
+    io::Error::other("it is not a regular file")
 }
 
 fn text(file: impl Read) -> io::Result<String> {
-    let mut text = String::new();
-    file.take(SCRIPT_BYTES_MAX + 1).read_to_string(&mut text).map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => io::Error::other("it is not UTF-8"),
-        _ => error,
-    })?;
-    match text.len() as u64 > SCRIPT_BYTES_MAX {
-        true => Err(io::Error::other(format!("it has more than {SCRIPT_BYTES_MAX} bytes"))),
-        false => Ok(text),
+    let mut bytes = Vec::new();
+    file.take(SCRIPT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    // First, because the bound may lie inside a character.
+    if bytes.len() as u64 > SCRIPT_BYTES_MAX {
+        return Err(io::Error::other(format!("it has more than {SCRIPT_BYTES_MAX} bytes")));
     }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
 #[cfg(test)]
@@ -55,6 +77,8 @@ mod tests {
         fs,
         os::unix::{fs::symlink, net::UnixListener},
     };
+
+    use rustix::fs::mkfifoat;
 
     use super::*;
 
@@ -70,6 +94,7 @@ mod tests {
         symlink("../secret.js", folder.join("outward.js")).unwrap();
         symlink("..", folder.join("up")).unwrap();
         let _socket = UnixListener::bind(folder.join("socket.js")).unwrap();
+        mkfifoat(CWD, folder.join("pipe.js"), Mode::RUSR).unwrap();
         let absolute = outside.path().join("secret.js");
         for name in ["near.js", "./near.js", "vendor/below.js", "vendor/../near.js", "inward.js"] {
             assert!(read_within(&folder, Path::new(name)).unwrap().ends_with(".js"), "{name}");
@@ -82,6 +107,7 @@ mod tests {
             (absolute.to_str().unwrap(), "outside the folder"),
             ("/dev/zero", "outside the folder"),
             ("socket.js", "not a regular file"),
+            ("pipe.js", "not a regular file"),
             ("vendor", "not a regular file"),
             (".", "not a regular file"),
             ("missing.js", "No such file"),
@@ -92,14 +118,37 @@ mod tests {
     }
 
     #[test]
+    fn what_became_a_link_after_it_was_looked_at_is_not_followed() {
+        let outside = tempfile::tempdir().unwrap();
+        let folder = outside.path().join("codecs");
+        fs::create_dir_all(folder.join("vendor")).unwrap();
+        fs::write(folder.join("vendor/below.js"), "below").unwrap();
+        fs::write(outside.path().join("below.js"), "secret").unwrap();
+        let opened = |below: &str| open_below(&folder, Path::new(below)).and_then(text);
+        assert_eq!(opened("vendor/below.js").unwrap(), "below");
+        symlink("..", folder.join("up")).unwrap();
+        symlink("../below.js", folder.join("below.js")).unwrap();
+        for below in ["up/below.js", "below.js"] {
+            assert!(fs::read_to_string(folder.join(below)).unwrap() == "secret");
+            opened(below).unwrap_err();
+        }
+    }
+
+    #[test]
     fn scripts_are_utf_8_and_have_a_largest_size() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.js");
-        for (length, reason) in
-            [(SCRIPT_BYTES_MAX, None), (SCRIPT_BYTES_MAX + 1, Some("it has more than 4194304 bytes"))]
-        {
-            fs::write(&path, vec![b' '; length as usize]).unwrap();
-            assert_eq!(read(&path).err().map(|error| error.root_cause().to_string()).as_deref(), reason);
+        let (blanks, too_long) = (SCRIPT_BYTES_MAX as usize, "it has more than 1048576 bytes");
+        for (blanks, end, reason) in [
+            (blanks, "", None),
+            (blanks, " ", Some(too_long)),
+            (blanks - 2, "é", None),
+            (blanks - 1, "é", Some(too_long)),
+            (blanks, "é", Some(too_long)),
+        ] {
+            fs::write(&path, " ".repeat(blanks) + end).unwrap();
+            let told = read(&path).err().map(|error| error.root_cause().to_string());
+            assert_eq!(told.as_deref(), reason, "{blanks} {end}");
         }
         fs::write(&path, [0xff, 0xfe]).unwrap();
         assert_eq!(read(&path).unwrap_err().root_cause().to_string(), "it is not UTF-8");
