@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use unicode_width::UnicodeWidthStr as _;
+
 use crate::failure::Failure;
 use crate::inert::inert_character;
 use crate::sources::Sources;
@@ -38,7 +40,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 /// The part of a line that is shown.
 struct Window {
     text: String,
-    /// How many characters stand before the caret.
+    /// How many places of a terminal lie before the caret; a character may take two, or none.
     caret: Option<usize>,
 }
 
@@ -51,14 +53,13 @@ impl Window {
         let last_start = length.saturating_sub(WIDTH_CHARS);
         let start = place.unwrap_or(0).saturating_sub(BEFORE_CHARS).min(last_start);
         let start = if length > WIDTH_CHARS { start } else { 0 };
-        let mut text: String = line.chars().skip(start).take(WIDTH_CHARS).map(inert_character).collect();
-        if start + WIDTH_CHARS < length {
-            text.push('…');
-        }
-        match start {
-            0 => Self { text, caret: place },
-            _ => Self { text: format!("…{text}"), caret: place.map(|place| place - start + 1) },
-        }
+        let shown = |from: usize, count: usize| -> String {
+            line.chars().skip(from).take(count).map(inert_character).collect()
+        };
+        let (left, right) = (if start > 0 { "…" } else { "" }, if start + WIDTH_CHARS < length { "…" } else { "" });
+        let text = format!("{left}{}{right}", shown(start, WIDTH_CHARS));
+        let caret = place.map(|place| left.width() + shown(start, place - start).width());
+        Self { text, caret }
     }
 }
 
@@ -83,6 +84,23 @@ mod tests {
         }
         let far = "\n".repeat(99) + "é∑x";
         assert_eq!(excerpt(&far, Some(100), Some(3)).unwrap(), "100 | é∑x\n    |   ^");
+    }
+
+    #[test]
+    fn the_caret_counts_places_and_not_characters() {
+        for (text, column, places) in [
+            ("温度!", 3, 4),
+            ("温度!", 2, 2),
+            ("👍!", 2, 2),
+            ("o\u{308}!", 3, 1),
+            ("a\u{fe0f}!", 3, 2),
+            ("\u{3164}!", 2, 1),
+        ] {
+            let caret = excerpt(text, Some(1), Some(column)).unwrap().split_once('\n').unwrap().1.to_owned();
+            assert_eq!(caret, format!("  | {}^", " ".repeat(places)), "{text} {column}");
+        }
+        let far = excerpt(&"温".repeat(1000), Some(1), Some(501)).unwrap();
+        assert!(far.ends_with(&format!("  | {}^", " ".repeat(1 + 2 * BEFORE_CHARS))), "{far}");
     }
 
     #[test]

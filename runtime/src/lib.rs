@@ -46,7 +46,7 @@ pub use engine::Engine;
 pub use error::{Error, ModuleError};
 pub use failure::Failure;
 pub use functions::Functions;
-pub use inert::inert;
+pub use inert::{inert, inert_character};
 pub use limits_change::LimitsChange;
 #[doc(hidden)]
 pub use module::is_module;
