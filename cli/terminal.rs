@@ -5,6 +5,8 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 use anyhow::{Context, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 pub(crate) use runtime::inert;
+use runtime::inert_character;
+use serde::Serialize;
 use types::Secret;
 
 use crate::args::Password;
@@ -41,6 +43,19 @@ pub(crate) fn lines(text: &str) -> String {
     text.lines().map(inert).collect::<Vec<_>>().join("\n")
 }
 
+/// `value` as JSON in one line, with everything escaped that [`inert`] would replace.
+pub(crate) fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut escaped = String::new();
+    // Outside of strings there is nothing that has to be escaped.
+    for character in serde_json::to_string(value)?.chars() {
+        match inert_character(character) == character {
+            true => escaped.push(character),
+            false => character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped += &format!("\\u{unit:04x}")),
+        }
+    }
+    Ok(escaped)
+}
+
 /// Asks for a password, or reads it from standard input when told so.
 pub(crate) fn password(from: Password, question: &str) -> anyhow::Result<Secret> {
     if from.password_stdin {
@@ -59,4 +74,22 @@ pub(crate) fn read_input() -> anyhow::Result<String> {
     let mut text = String::new();
     io::stdin().lock().take(INPUT_BYTES_MAX).read_to_string(&mut text).context("cannot read standard input as text")?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_escapes_what_could_steer_a_terminal_and_nothing_else() {
+        for (text, expected) in [
+            ("21.5 °C, 温度 👍 \\u202e", r#""21.5 °C, 温度 👍 \\u202e""#),
+            ("a\u{9b}2J\u{202e}\u{7f}\u{ad}", r#""a\u009b2J\u202e\u007f\u00ad""#),
+            ("\u{e0100}\u{1b}\n\t", r#""\udb40\udd00\u001b\n\t""#),
+        ] {
+            let shown = json(&text).unwrap();
+            assert_eq!(shown, expected);
+            assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+        }
+    }
 }

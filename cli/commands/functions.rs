@@ -16,7 +16,7 @@ use crate::{
     args::functions::{Bench, Check, Functions, Run},
     check::{self, Codec, CodecReport, Detail, Totals, cut, microseconds, told},
     script,
-    terminal::{fields, inert, say},
+    terminal::{fields, inert, json, say},
 };
 
 /// Where `Math.random` starts.
@@ -45,7 +45,7 @@ fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
     let jobs = command.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let totals = Totals::of(&check::check(&engine, &codecs, jobs, |report| tell(command, report))?);
-    say(if command.json { serde_json::to_string(&totals)? } else { totals.to_string() })?;
+    say(if command.json { json(&totals)? } else { totals.to_string() })?;
     match totals.is_clean() {
         true => Ok(()),
         false => bail!("not all came out as expected: {} of {} codecs", totals.codecs_failed, totals.codecs),
@@ -59,7 +59,7 @@ fn tell(command: &Check, report: &CodecReport) -> anyhow::Result<()> {
         (_, true) => Detail::Verbose,
         _ => Detail::Normal,
     };
-    let text = if command.json { serde_json::to_string(report)? + "\n" } else { report.text(detail) };
+    let text = if command.json { json(report)? + "\n" } else { report.text(detail) };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
