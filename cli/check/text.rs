@@ -71,7 +71,7 @@ impl ExampleReport {
         add(text, 6, &format!("example {number}: {}{dash}{}", inert(call), inert(description)));
         match &self.outcome {
             Outcome::Passed => add(text, 8, &format!("passed, {:.0} µs, fuel {}", self.microseconds, self.fuel)),
-            Outcome::Shown { result } => add(text, 8, &format!("returned {result}")),
+            Outcome::Shown { result } => add(text, 8, &format!("returned {}", inert(result))),
             Outcome::Excluded { reason } => add(text, 8, &format!("excluded: {reason}")),
             Outcome::Failed(mismatch) => mismatch.add_to(text),
         }

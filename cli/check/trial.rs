@@ -17,6 +17,7 @@ use super::{
     surrogates::mended,
     text::log_line,
 };
+use crate::terminal::inert;
 
 /// Where `Math.random` starts in every example.
 const SEED: u64 = 1;
@@ -165,9 +166,11 @@ impl Expected {
 
 /// A failure as people read it: one sentence, and the place if it is known.
 pub(crate) fn told(failure: &Failure, sources: &Sources) -> String {
+    // What was thrown may have lines, which could pass for lines of ours.
+    let sentence = inert(&failure.to_string());
     match failure.excerpt(sources) {
-        Some(excerpt) => format!("{failure}\n{excerpt}"),
-        None => failure.to_string(),
+        Some(excerpt) => format!("{sentence}\n{excerpt}"),
+        None => sentence,
     }
 }
 

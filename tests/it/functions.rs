@@ -158,6 +158,27 @@ fn a_line_has_a_largest_size() {
 }
 
 #[test]
+fn what_codecs_say_makes_no_lines_of_its_own_and_steers_no_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "function Decoder() { throw 'a\\nok    other/codec  3 passed\\n\u{9b}2J\u{202e}' }";
+    let codec =
+        json!({"id": "x\u{202e}", "script": script, "examples": [{"bytes_hex": "", "expected": {}}]}).to_string();
+    let shown = String::from_utf8(check(folder.path(), &[Path::new("-")], &[], &codec).stdout).unwrap();
+    assert!(shown.contains("a\u{fffd}ok    other/codec  3 passed\u{fffd}\u{fffd}2J\u{fffd}\n"), "{shown}");
+    let json = String::from_utf8(check(folder.path(), &[Path::new("-")], &["--json"], &codec).stdout).unwrap();
+    assert!(json.contains(r#""id":"x\u202e""#) && !json.contains(['\u{9b}', '\u{202e}']), "{json}");
+    let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].clone();
+    assert_eq!(json.lines().map(id).collect::<Vec<_>>(), [json!("x\u{202e}"), Value::Null]);
+
+    fs::write(folder.path().join("x.js"), script).unwrap();
+    let error = complaint(&run(airlock(folder.path()).args(["functions", "run", "x.js", "--hex", ""]), ""));
+    assert!(
+        error.lines().all(|line| !line.starts_with("ok")) && error.contains("\u{fffd}ok    other/codec"),
+        "{error}"
+    );
+}
+
+#[test]
 fn only_codecs_that_are_asked_for_are_checked() {
     let folder = folder_with(&[]);
     let file = [Path::new("codecs.jsonl")];
