@@ -62,7 +62,7 @@ impl Comparison {
             (expected, got) if expected == got => {}
             (expected, got) => {
                 let (expected, got) = (expected.map(shown), got.map(shown));
-                self.found.push(Difference { path: self.path.clone(), expected, got });
+                self.found.push(Difference { path: cut(&self.path), expected, got });
             }
         }
     }
@@ -70,11 +70,9 @@ impl Comparison {
     fn objects(&mut self, expected: &Map<String, Value>, got: &Map<String, Value>) {
         let names: BTreeSet<&String> = expected.keys().chain(got.keys()).collect();
         for name in names {
-            let member =
-                |object: &Map<String, Value>| object.get(name).filter(|value| self.counts(name, value)).cloned();
-            let (expected, got) = (member(expected), member(got));
+            let (expected, got) = (self.member(expected, name), self.member(got, name));
             let dot = if self.path.is_empty() { "" } else { "." };
-            self.below(&format!("{dot}{name}"), expected.as_ref(), got.as_ref());
+            self.below(&format!("{dot}{name}"), expected, got);
         }
     }
 
@@ -89,6 +87,10 @@ impl Comparison {
         self.path.push_str(step);
         self.values(expected, got);
         self.path.truncate(length);
+    }
+
+    fn member<'a>(&self, object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+        object.get(name).filter(|value| self.counts(name, value))
     }
 
     fn counts(&self, name: &str, value: &Value) -> bool {
