@@ -17,19 +17,31 @@ pub struct Cost {
     pub fuel_max: u64,
 }
 
-impl Cost {
-    /// What `examples` cost; none when nothing was run.
-    pub(super) fn of<'a>(examples: impl IntoIterator<Item = &'a ExampleReport>) -> Option<Self> {
-        let measured = examples.into_iter().filter(|example| example.is_measured());
-        let (mut microseconds, mut fuel): (Vec<_>, Vec<_>) =
-            measured.map(|example| (example.microseconds, example.fuel)).unzip();
-        microseconds.sort_by(f64::total_cmp);
-        fuel.sort_unstable();
-        let middle = fuel.len() / 2;
-        Some(Self {
-            microseconds_median: *microseconds.get(middle)?,
-            fuel_median: *fuel.get(middle)?,
-            fuel_max: *fuel.last()?,
+/// What examples cost, one by one: medians need all of them.
+#[derive(Default)]
+pub(super) struct Costs {
+    microseconds: Vec<f64>,
+    fuel: Vec<u64>,
+}
+
+impl Costs {
+    /// Counts those of `examples` whose cost is typical.
+    pub(super) fn add(&mut self, examples: &[ExampleReport]) {
+        for example in examples.iter().filter(|example| example.is_measured()) {
+            self.microseconds.push(example.microseconds);
+            self.fuel.push(example.fuel);
+        }
+    }
+
+    /// What they cost together; none when nothing was run.
+    pub(super) fn cost(mut self) -> Option<Cost> {
+        self.microseconds.sort_by(f64::total_cmp);
+        self.fuel.sort_unstable();
+        let middle = self.fuel.len() / 2;
+        Some(Cost {
+            microseconds_median: *self.microseconds.get(middle)?,
+            fuel_median: *self.fuel.get(middle)?,
+            fuel_max: *self.fuel.last()?,
         })
     }
 }

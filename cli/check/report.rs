@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{
     codec::{Codec, Example, Expected, Input},
     compare::{Difference, cut},
-    cost::Cost,
+    cost::{Cost, Costs},
 };
 
 /// What came of one codec.
@@ -14,9 +14,9 @@ use super::{
 pub struct CodecReport {
     /// What it is called.
     pub id: String,
-    /// What loading took; absent when it cannot be loaded.
+    /// What loading took; absent when there is a failure.
     pub loaded: Option<Loaded>,
-    /// Why it cannot be loaded; then no example was run.
+    /// Why it cannot be loaded, or that the host made a mistake; then nothing is known of the examples.
     pub failure: Option<String>,
     /// What its examples cost; absent when none was run.
     pub cost: Option<Cost>,
@@ -94,12 +94,18 @@ pub struct Mismatch {
 
 impl CodecReport {
     pub(super) fn new(codec: &Codec, loaded: Loaded, examples: Vec<ExampleReport>) -> Self {
-        let cost = Cost::of(&examples);
-        Self { id: codec.id.clone(), loaded: Some(loaded), failure: None, cost, examples }
+        let mut costs = Costs::default();
+        costs.add(&examples);
+        Self { id: codec.id.clone(), loaded: Some(loaded), failure: None, cost: costs.cost(), examples }
     }
 
     pub(super) fn unloadable(codec: &Codec, failure: String) -> Self {
         Self { id: codec.id.clone(), loaded: None, failure: Some(failure), cost: None, examples: Vec::new() }
+    }
+
+    /// The report of a codec that met a mistake of ours, which must not end the check of the others.
+    pub(super) fn of_mistake(codec: &Codec) -> Self {
+        Self::unloadable(codec, "the host made a mistake, please report this".to_owned())
     }
 
     /// Whether anything did not come out as expected.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::Serialize;
 
 use super::{
-    cost::Cost,
+    cost::{Cost, Costs},
     report::{CodecReport, Outcome},
 };
 
@@ -30,13 +30,20 @@ pub struct Totals {
     pub cost: Option<Cost>,
 }
 
-impl Totals {
-    /// Counts what is in `reports`.
-    pub fn of(reports: &[CodecReport]) -> Self {
-        let mut totals = Self { codecs: reports.len(), ..Self::default() };
-        totals.codecs_failed = reports.iter().filter(|report| report.has_failed()).count();
-        for example in reports.iter().flat_map(|report| &report.examples) {
-            totals.examples += 1;
+/// Totals on their way: reports are counted and then dropped.
+#[derive(Default)]
+pub(super) struct Tally {
+    totals: Totals,
+    costs: Costs,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, report: &CodecReport) {
+        let Self { totals, costs } = self;
+        totals.codecs += 1;
+        totals.codecs_failed += usize::from(report.has_failed());
+        totals.examples += report.examples.len();
+        for example in &report.examples {
             match example.outcome {
                 Outcome::Passed => totals.passed += 1,
                 Outcome::Shown { .. } => totals.shown += 1,
@@ -44,10 +51,15 @@ impl Totals {
                 Outcome::Excluded { reason } => *totals.excluded.entry(reason).or_default() += 1,
             }
         }
-        totals.cost = Cost::of(reports.iter().flat_map(|report| &report.examples));
-        totals
+        costs.add(&report.examples);
     }
 
+    pub(super) fn totals(self) -> Totals {
+        Totals { cost: self.costs.cost(), ..self.totals }
+    }
+}
+
+impl Totals {
     /// Whether everything that was run came out as expected.
     pub fn is_clean(&self) -> bool {
         self.codecs_failed == 0

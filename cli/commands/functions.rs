@@ -14,7 +14,7 @@ use types::Clock;
 
 use crate::{
     args::functions::{Bench, Check, Functions, Run},
-    check::{self, Codec, CodecReport, Detail, Totals, cut, microseconds, told},
+    check::{self, Codec, CodecReport, Detail, cut, microseconds, told},
     script,
     terminal::{fields, inert, json, say},
 };
@@ -44,7 +44,7 @@ fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
     let engine = Arc::new(Engine::new(settings)?);
     let jobs = command.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let totals = Totals::of(&check::check(&engine, &codecs, jobs, |report| tell(command, report))?);
+    let totals = check::check(&engine, &codecs, jobs, |report| tell(command, report))?;
     say(if command.json { json(&totals)? } else { totals.to_string() })?;
     match totals.is_clean() {
         true => Ok(()),
