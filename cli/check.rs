@@ -16,6 +16,7 @@ mod surrogates;
 mod text;
 mod totals;
 mod trial;
+mod weight;
 
 use std::sync::Arc;
 

@@ -6,13 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{codec::Codec, record::Record, surrogates::mended};
-use crate::script;
+use super::{codec::Codec, record::Record, surrogates::mended, weight::memory_bytes};
+use crate::{script, terminal::inert};
 
-/// Longest line, in bytes: a script of the largest size with some thousand examples.
-const LINE_BYTES_MAX: u64 = 16 << 20;
-/// All files together, in bytes, because all of it is in memory at once.
-const INPUT_BYTES_MAX: u64 = 1 << 30;
+/// Longest line, in bytes and without its end: a script of the largest size with a thousand examples.
+const LINE_BYTES_MAX: u64 = 2 << 20;
+/// All lines together, in bytes, and what the codecs in them take in memory, where all of them are at once.
+const INPUT_BYTES_MAX: u64 = 512 << 20;
 /// What some editors put before the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -37,8 +37,11 @@ pub enum BadInput {
         /// What is wrong with it.
         reason: String,
     },
+    /// Standard input is named twice.
+    #[error("`-` is named more than once: standard input can be read only once")]
+    InputTwice,
     /// There is too much of it.
-    #[error("the files have more than {INPUT_BYTES_MAX} bytes: check them one by one")]
+    #[error("these files, with the scripts that they name, take more than {} MiB: check them in parts", INPUT_BYTES_MAX >> 20)]
     TooLarge,
     /// Nothing is left to check.
     #[error("{0}")]
@@ -50,7 +53,25 @@ pub enum BadInput {
 /// A `script_file` is looked for in the folder of the file that names it and below, and nowhere else; for standard input
 /// in the current folder.
 pub fn read(files: &[PathBuf], id: Option<&str>) -> Result<Vec<Codec>, BadInput> {
-    let (mut codecs, mut left) = (Vec::new(), INPUT_BYTES_MAX);
+    if files.iter().filter(|file| script::is_input(file)).count() > 1 {
+        return Err(BadInput::InputTwice);
+    }
+    let mut codecs = all(files, INPUT_BYTES_MAX)?;
+    if codecs.is_empty() {
+        return Err(BadInput::Nothing("there are no codecs in these files".to_owned()));
+    }
+    if let Some(id) = id {
+        codecs.retain(|codec| codec.id.contains(id));
+        if codecs.is_empty() {
+            return Err(BadInput::Nothing(format!("no codec has `{id}` in its id")));
+        }
+    }
+    Ok(codecs)
+}
+
+/// The codecs of all files, which must not take more than `left` bytes.
+fn all(files: &[PathBuf], mut left: u64) -> Result<Vec<Codec>, BadInput> {
+    let mut codecs = Vec::new();
     for path in files {
         let file = path.display().to_string();
         let source = |source| BadInput::File { file: file.clone(), source };
@@ -60,15 +81,6 @@ pub fn read(files: &[PathBuf], id: Option<&str>) -> Result<Vec<Codec>, BadInput>
         };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         Lines { file: &file, folder, left: &mut left }.read(BufReader::new(reader), &mut codecs)?;
-    }
-    if codecs.is_empty() {
-        return Err(BadInput::Nothing("there are no codecs in these files".to_owned()));
-    }
-    if let Some(id) = id {
-        codecs.retain(|codec| codec.id.contains(id));
-        if codecs.is_empty() {
-            return Err(BadInput::Nothing(format!("no codec has `{id}` in its id")));
-        }
     }
     Ok(codecs)
 }
@@ -86,22 +98,30 @@ impl Lines<'_> {
         let mut text = Vec::new();
         for line in 1.. {
             text.clear();
-            let wrong = |reason: String| BadInput::Line { file: self.file.to_owned(), line, reason };
+            // What is wrong may be told in the words of whoever wrote it.
+            let wrong = |reason: String| BadInput::Line { file: self.file.to_owned(), line, reason: inert(&reason) };
             let bytes = reader.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut text);
             let bytes = bytes.map_err(|source| BadInput::File { file: self.file.to_owned(), source })? as u64;
             if bytes == 0 {
                 break;
             }
-            if bytes > LINE_BYTES_MAX {
+            if text.strip_suffix(b"\n").unwrap_or(&text).len() as u64 > LINE_BYTES_MAX {
                 return Err(wrong(format!("it has more than {LINE_BYTES_MAX} bytes")));
             }
-            *self.left = self.left.checked_sub(bytes).ok_or(BadInput::TooLarge)?;
+            self.take(bytes)?;
             let mark = if line == 1 { BYTE_ORDER_MARK } else { b"" };
             let text = text.strip_prefix(mark).unwrap_or(&text);
             if !text.trim_ascii().is_empty() {
-                codecs.push(self.codec(text, line).map_err(wrong)?);
+                let codec = self.codec(text, line).map_err(wrong)?;
+                self.take(memory_bytes(&codec))?;
+                codecs.push(codec);
             }
         }
+        Ok(())
+    }
+
+    fn take(&mut self, bytes: u64) -> Result<(), BadInput> {
+        *self.left = self.left.checked_sub(bytes).ok_or(BadInput::TooLarge)?;
         Ok(())
     }
 
@@ -135,5 +155,47 @@ fn reason(error: &serde_json::Error) -> String {
             "no JSON object in one line: {text} (column {}); `functions check --help` shows one",
             error.column()
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn read_line(line: &str, left: u64) -> Result<usize, String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("long.js"), " ".repeat(100_000)).unwrap();
+        let file = folder.path().join("codecs.jsonl");
+        fs::write(&file, line).unwrap();
+        all(&[file], left).map(|codecs| codecs.len()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn scripts_in_files_of_their_own_count_as_often_as_they_are_named() {
+        let lines = "{\"script_file\": \"long.js\"}\n".repeat(10);
+        assert_eq!(read_line(&lines, 1_100_000), Ok(10));
+        assert!(read_line(&lines, 1_000_000).unwrap_err().contains("take more than"));
+    }
+
+    #[test]
+    fn values_count_by_what_they_take_in_memory() {
+        let zeros = format!("[0{}]", ",0".repeat(9_999));
+        let line = format!(r#"{{"script": "", "examples": [{{"bytes_hex": "", "expected": {zeros}}}]}}"#);
+        assert_eq!(read_line(&line, 1_000_000), Ok(1));
+        assert!(read_line(&line, 500_000).unwrap_err().contains("take more than"));
+    }
+
+    #[test]
+    fn a_line_may_have_all_of_its_length_and_an_end() {
+        let record = r#"{"script": ""}"#;
+        let line = |length: usize| record.to_owned() + &" ".repeat(length - record.len());
+        let longest = LINE_BYTES_MAX as usize;
+        for end in ["", "\n", "\n{\"script\": \"\"}"] {
+            assert!(read_line(&(line(longest) + end), INPUT_BYTES_MAX).is_ok(), "{end:?}");
+            let error = read_line(&(line(longest + 1) + end), INPUT_BYTES_MAX).unwrap_err();
+            assert!(error.ends_with("line 1: it has more than 2097152 bytes"), "{end:?}: {error}");
+        }
     }
 }

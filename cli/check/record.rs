@@ -16,6 +16,9 @@ use crate::{payload::Payload, style::Style};
 /// What the functions see as the current time unless `extra.recvTime` says otherwise: the first moment of 2026.
 const TIME_MS: i64 = 1_767_225_600_000;
 
+/// The most examples of a codec, because its report comes as a whole.
+const EXAMPLES_MAX: usize = 1024;
+
 /// A line as it was written.
 #[derive(Deserialize)]
 #[serde(expecting = "a codec")]
@@ -121,6 +124,9 @@ impl Record {
 
     /// The codec that was meant, or what is wrong with it.
     pub(super) fn codec(self, id: String, script: String, others: BTreeSet<String>) -> Result<Codec, String> {
+        if self.examples.len() > EXAMPLES_MAX {
+            return Err(format!("it has more than {EXAMPLES_MAX} examples"));
+        }
         let examples = self.examples.into_iter().enumerate();
         let examples = examples.map(|(index, raw)| raw.example().map_err(|reason| in_example(index, &reason)));
         let dialect = self.style.map(Into::into);

@@ -63,6 +63,7 @@ const BAD: &[(&str, &str)] = &[
     ),
     (r#"{"script": "", "examples": [{"bytes_hex": "", "quickjs": "same"}]}"#, "`same`, expected `differs`"),
     (r#"{"script": "", "examples": [{"port": 256, "bytes_hex": ""}]}"#, "line 2: not valid: invalid value"),
+    (r#"{"script": "", "style": "v3\n\u009bok"}"#, "unknown variant `v3\u{fffd}\u{fffd}ok`"),
 ];
 
 #[test]
@@ -140,6 +141,7 @@ fn bad_input_is_named_and_nothing_is_run() {
         (&["nowhere.jsonl"][..], "cannot read nowhere.jsonl: No such file"),
         (&["."], "cannot read .: "),
         (&["-"], "no codecs in these files"),
+        (&["-", "-"], "`-` is named more than once: standard input can be read only once"),
         (&[], "<FILE>"),
     ] {
         let output = run(airlock(folder.path()).args(["functions", "check"]).args(arguments), "\n\n");
@@ -149,12 +151,23 @@ fn bad_input_is_named_and_nothing_is_run() {
 }
 
 #[test]
-fn a_line_has_a_largest_size() {
+fn a_line_and_its_list_of_examples_have_a_largest_size() {
     let folder = tempfile::tempdir().unwrap();
-    fs::File::create(folder.path().join("huge.jsonl")).unwrap().set_len(17 << 20).unwrap();
-    let output = check(folder.path(), &[Path::new("huge.jsonl")], &[], "");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(complaint(&output).contains("huge.jsonl, line 1: it has more than 16777216 bytes"));
+    fs::File::create(folder.path().join("huge.jsonl")).unwrap().set_len(3 << 20).unwrap();
+    let examples = |count: usize| {
+        let examples = vec![json!({"bytes_hex": "", "env": ["now"]}); count];
+        json!({"script": "function Decoder() {}", "examples": examples}).to_string()
+    };
+    for (file, input, told) in [
+        ("huge.jsonl", "", "huge.jsonl, line 1: it has more than 2097152 bytes"),
+        ("-", &examples(1025), "line 1: it has more than 1024 examples"),
+    ] {
+        let output = check(folder.path(), &[Path::new(file)], &[], input);
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        assert!(complaint(&output).contains(told), "{}", complaint(&output));
+    }
+    let shown = printed(&check(folder.path(), &[Path::new("-")], &[], &examples(1024)));
+    assert!(shown.contains("excluded: 1024 (now 1024)"), "{shown}");
 }
 
 #[test]
