@@ -17,6 +17,7 @@ mod text;
 mod totals;
 mod trial;
 mod weight;
+mod words;
 
 use std::sync::Arc;
 

@@ -3,13 +3,14 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use runtime::Function;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value};
 use types::Timestamp;
 
 use super::{
     codec::{Codec, Example, Excluded, Expected, Input},
     members::{OF_CODECS, OF_EXAMPLES, Others},
+    words::{Dependence, Ending, Kind, Match, QuickJs},
 };
 use crate::{payload::Payload, style::Style};
 
@@ -34,56 +35,10 @@ pub(super) struct Record {
     others: Others,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    Uplink,
-    Convert,
-    Validate,
-    DownlinkEncode,
-    DownlinkDecode,
-    UplinkNormalize,
-}
-
-#[derive(Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Ending {
-    Value,
-    Undefined,
-    Throws,
-    Timeout,
-}
-
-/// How results are compared; the order of members and the tenth digit of numbers never count.
-#[derive(Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Match {
-    KeyOrder,
-    #[serde(rename = "float-1e-9")]
-    Float,
-    ModuloNullOrEmpty,
-}
-
-/// What a result depends on beside its input.
-#[derive(Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Dependence {
-    /// The time zone, which is always UTC.
-    Tz,
-    Now,
-    Random,
-}
-
-/// What is known of the JavaScript engine.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum QuickJs {
-    Differs,
-}
-
 #[derive(Deserialize)]
 #[serde(expecting = "an example")]
 struct RawExample {
+    #[serde(default, deserialize_with = "stated")]
     kind: Option<Kind>,
     port: Option<u8>,
     bytes_hex: Option<String>,
@@ -92,14 +47,19 @@ struct RawExample {
     extra: Option<Map<String, Value>>,
     #[serde(default, deserialize_with = "present")]
     expected: Option<Value>,
+    #[serde(default, deserialize_with = "stated")]
     outcome: Option<Ending>,
+    #[serde(default, deserialize_with = "stated")]
     oracle_ok: Option<bool>,
     #[serde(default, deserialize_with = "present")]
     oracle: Option<Value>,
+    #[serde(default, deserialize_with = "stated")]
     oracle_outcome: Option<Ending>,
+    #[serde(default, deserialize_with = "stated")]
     env: Option<Vec<Dependence>>,
+    #[serde(default, deserialize_with = "stated")]
     quickjs: Option<QuickJs>,
-    #[serde(rename = "match")]
+    #[serde(default, rename = "match", deserialize_with = "stated")]
     matching: Option<Match>,
     desc: Option<String>,
     #[serde(flatten)]
@@ -109,6 +69,14 @@ struct RawExample {
 /// Tells a member that is null from one that is not there.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
+}
+
+/// Refuses a null for a word, which may be meant as one.
+fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    match Option::deserialize(deserializer)? {
+        Some(word) => Ok(Some(word)),
+        None => Err(D::Error::custom("null says nothing here, leave the member out")),
+    }
 }
 
 impl Record {
@@ -138,9 +106,20 @@ fn in_example(index: usize, reason: &str) -> String {
     format!("example {}: {reason}", index + 1)
 }
 
+/// Refuses an outcome without the value that it tells of, or beside one that it leaves out; some write null for none.
+fn refuse_half(names: [&str; 2], value: Option<&Value>, outcome: Option<Ending>) -> Result<(), String> {
+    let [of_value, of_outcome] = names;
+    match (outcome, value) {
+        (Some(Ending::Value), None) => Err(format!("`{of_outcome}` is `value`, but `{of_value}` is missing")),
+        (None | Some(Ending::Value), _) | (_, None | Some(Value::Null)) => Ok(()),
+        _ => Err(format!("it has both `{of_value}` and an `{of_outcome}` without a value")),
+    }
+}
+
 impl RawExample {
     fn example(self) -> Result<Example, String> {
         let function = self.kind.unwrap_or(Kind::Uplink).function();
+        self.refuse_contradictions()?;
         Ok(Example {
             input: self.input(function)?,
             time_ms: self.time_ms(),
@@ -154,9 +133,21 @@ impl RawExample {
         })
     }
 
+    /// What cannot be meant must not pass as a test because one half of it is not looked at.
+    fn refuse_contradictions(&self) -> Result<(), String> {
+        refuse_half(["expected", "outcome"], self.expected.as_ref(), self.outcome)?;
+        refuse_half(["oracle", "oracle_outcome"], self.oracle.as_ref(), self.oracle_outcome)?;
+        let has_oracle = self.oracle.is_some() || self.oracle_outcome.is_some();
+        match self.oracle_ok {
+            None if has_oracle => Err("`oracle_ok` is missing: `false` where the oracle knows better".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
     fn input(&self, function: Function) -> Result<Input, String> {
         let takes_bytes = matches!(function, Function::Decoder | Function::DecodeDownlink);
         match (&self.bytes_hex, &self.input_obj) {
+            (Some(_), Some(_)) => Err("it has both `bytes_hex` and `input_obj`".to_owned()),
             (Some(digits), _) if takes_bytes => {
                 let payload: Result<Payload, _> = digits.parse();
                 payload
@@ -201,19 +192,6 @@ impl RawExample {
             Some(Ending::Throws) => Expected::Throws,
             Some(Ending::Timeout) => Expected::Timeout,
             Some(Ending::Value) | None => value.clone().map_or(Expected::Unknown, Expected::Value),
-        }
-    }
-}
-
-impl Kind {
-    const fn function(self) -> Function {
-        match self {
-            Self::Uplink => Function::Decoder,
-            Self::Convert => Function::Converter,
-            Self::Validate => Function::Validator,
-            Self::DownlinkEncode => Function::Encoder,
-            Self::DownlinkDecode => Function::DecodeDownlink,
-            Self::UplinkNormalize => Function::NormalizeUplink,
         }
     }
 }

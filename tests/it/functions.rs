@@ -66,6 +66,36 @@ const BAD: &[(&str, &str)] = &[
     (r#"{"script": "", "style": "v3\n\u009bok"}"#, "unknown variant `v3\u{fffd}\u{fffd}ok`"),
 ];
 
+/// Members of an example that cannot be meant together, and what is said about them.
+const CONTRADICTIONS: &[(&str, &str)] = &[
+    (r#""outcome": "value""#, "`outcome` is `value`, but `expected` is missing"),
+    (r#""outcome": "throws", "expected": {}"#, "it has both `expected` and an `outcome` without a value"),
+    (r#""outcome": "undefined", "expected": 0"#, "it has both `expected` and an `outcome` without a value"),
+    (r#""outcome": "timeout", "expected": false"#, "it has both `expected` and an `outcome` without a value"),
+    (r#""oracle_ok": false, "oracle_outcome": "value""#, "`oracle_outcome` is `value`, but `oracle` is missing"),
+    (r#""oracle_ok": false, "oracle_outcome": "throws", "oracle": 1"#, "both `oracle` and an `oracle_outcome`"),
+    (r#""expected": 1, "oracle": 2"#, "`oracle_ok` is missing"),
+    (r#""expected": 1, "oracle_outcome": "throws""#, "`oracle_ok` is missing"),
+    (r#""input_obj": {}"#, "it has both `bytes_hex` and `input_obj`"),
+    (r#""input_obj": null"#, "it has both `bytes_hex` and `input_obj`"),
+    (r#""kind": "convert", "input_obj": {}"#, "it has both `bytes_hex` and `input_obj`"),
+    (r#""kind": null"#, "null says nothing here, leave the member out"),
+    (r#""outcome": null"#, "null says nothing here, leave the member out"),
+    (r#""oracle_ok": null"#, "null says nothing here, leave the member out"),
+    (r#""match": null"#, "null says nothing here, leave the member out"),
+    (r#""env": null"#, "null says nothing here, leave the member out"),
+    (r#""quickjs": null"#, "null says nothing here, leave the member out"),
+];
+
+/// Members of an example that go together, although one of them is not looked at.
+const AGREEMENTS: &[&str] = &[
+    r#""outcome": "value", "expected": {"data": {"level": 10}}"#,
+    r#""expected": {"data": {"level": 10}}, "oracle_ok": true, "oracle": 1, "oracle_outcome": "value""#,
+    r#""expected": 1, "oracle_ok": false, "oracle": {"data": {"level": 10}}"#,
+    r#""port": 2, "outcome": "throws", "expected": null"#,
+    r#""port": 2, "expected": 1, "oracle_ok": false, "oracle_outcome": "throws", "oracle": null"#,
+];
+
 #[test]
 fn our_own_codecs_answer_as_expected() {
     let folder = tempfile::tempdir().unwrap();
@@ -148,6 +178,21 @@ fn bad_input_is_named_and_nothing_is_run() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(complaint(&output).contains(told), "{told} in {}", complaint(&output));
     }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_and_what_can_is_not() {
+    let port = |members: &str| if members.contains("port") { "" } else { r#""port": 1, "# };
+    let example = |members: &str| format!(r#"{{"bytes_hex": "0a", {}{members}}}"#, port(members));
+    for (members, told) in CONTRADICTIONS {
+        let output = check(folder_with(&[&example(members)]).path(), &[Path::new("codecs.jsonl")], &[], "");
+        assert_eq!(output.status.code(), Some(2), "{members}");
+        assert!(complaint(&output).contains(told), "{members}: {}", complaint(&output));
+    }
+    let examples: Vec<String> = AGREEMENTS.iter().map(|members| example(members)).collect();
+    let examples: Vec<&str> = examples.iter().map(String::as_str).collect();
+    let shown = printed(&check(folder_with(&examples).path(), &[Path::new("codecs.jsonl")], &[], ""));
+    assert!(shown.starts_with(&format!("ok    level  {} passed", AGREEMENTS.len())), "{shown}");
 }
 
 #[test]
