@@ -11,6 +11,7 @@ use crate::{
     access::{Caller, Need},
     audit,
     entity::{self, Collaborators, Entity, all_rights},
+    operator::Roll,
 };
 
 /// What somebody may do to a component.
@@ -88,6 +89,7 @@ impl Account {
     pub(crate) async fn create_component(&self, creator: &UserId, id: &ServiceAndId) -> Result<Component> {
         let collaborators = Collaborators::from([(creator.clone(), all_rights::<Component>())]);
         let component = self.new_component(id, collaborators);
+        self.enroll(Roll::Components, id.id.as_str()).await?;
         self.create_entity(creator, id, &component).await?;
         audit::event("component created", creator, &format_args!("{} {id}", id.service));
         Ok(component)
@@ -112,6 +114,7 @@ impl Account {
     pub async fn component_token(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
         let id = ServiceAndId { service, id: id.clone() };
         let key = Component::key(id.id.as_str())?;
+        self.enroll(Roll::Components, id.id.as_str()).await?;
         if self.documents.create(&key, &self.new_component(&id, Collaborators::new())).await? {
             audit::event("component registered", &service, &id);
         }

@@ -53,7 +53,12 @@ impl Documents {
 
     /// The keys below a prefix, in order, `limit` at most.
     pub(crate) async fn keys(&self, prefix: &Key, limit: usize) -> Result<Vec<Key>> {
-        Ok(self.store.list(prefix, None, limit).await?.into_iter().map(|entry| entry.key).collect())
+        self.keys_after(prefix, None, limit).await
+    }
+
+    /// The same, from behind the key `after` on.
+    pub(crate) async fn keys_after(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Key>> {
+        Ok(self.store.list(prefix, after, limit).await?.into_iter().map(|entry| entry.key).collect())
     }
 
     /// Writes a new document; says `false` when there is one already.

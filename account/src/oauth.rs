@@ -5,6 +5,7 @@ mod client;
 mod code;
 mod consent;
 mod metadata;
+mod own;
 mod pkce;
 mod redirect;
 mod refresh;
@@ -26,6 +27,7 @@ pub use self::{
     authorize::{Authorization, AuthorizationRequest, Question},
     consent::AuthorizedClient,
     metadata::Metadata,
+    own::OwnClient,
 };
 
 /// Why a request for a code or token is refused, in the words of RFC 6749.

@@ -93,7 +93,7 @@ impl Account {
     ///
     /// An operator's call, not part of any interface.
     pub async fn set_disabled(&self, username: &Username, disabled: bool) -> Result<()> {
-        let user_id = self.known_user(username).await?;
+        let user_id = self.known_user(username).await?.id;
         let now = self.clock.now();
         let set = |user: &mut UserRecord| {
             user.disabled = disabled;
@@ -110,7 +110,7 @@ impl Account {
     /// An operator's call, not part of any interface.
     pub async fn reset_password(&self, username: &Username, new: Secret) -> Result<()> {
         password::check(&new, username)?;
-        let user_id = self.known_user(username).await?;
+        let user_id = self.known_user(username).await?.id;
         self.replace_password(&user_id, new, None).await?;
         audit::event("password reset", &"operator", &user_id);
         Ok(())
@@ -179,9 +179,10 @@ impl Account {
         Ok(())
     }
 
-    async fn known_user(&self, username: &Username) -> Result<UserId> {
+    /// The user with this name, who must be there.
+    pub(crate) async fn known_user(&self, username: &Username) -> Result<UserRecord> {
         let user = self.user_named(username).await?;
-        Ok(user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })?.id)
+        user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{
     email::Email,
     metrics,
     oauth::Consent,
+    operator::Roll,
     password::{self, PasswordRecord},
 };
 
@@ -60,7 +61,7 @@ impl Account {
     }
 
     /// The record is written first and nobody knows of it until its name is: the name decides.
-    async fn create_user(&self, new: NewUser) -> Result<UserRecord> {
+    pub(crate) async fn create_user(&self, new: NewUser) -> Result<UserRecord> {
         let email = new.email.parse()?;
         password::check(&new.password, &new.username)?;
         let name_key = name_key(&new.username)?;
@@ -82,6 +83,7 @@ impl Account {
         };
         let key = user_key(&user.id)?;
         self.documents.put(&key, &user).await?;
+        self.enroll(Roll::Users, new.username.as_str()).await?;
         if !self.documents.create(&name_key, &NameRecord { user_id: user.id.clone() }).await? {
             if let Some(unnamed) = self.documents.read::<UserRecord>(&key).await? {
                 self.documents.delete(&unnamed).await?;
@@ -159,6 +161,7 @@ impl Account {
     /// Reserves a name for a user; says whether the user has it now.
     pub(crate) async fn take_name(&self, username: &Username, user_id: &UserId) -> Result<bool> {
         let key = name_key(username)?;
+        self.enroll(Roll::Users, username.as_str()).await?;
         if self.documents.create(&key, &NameRecord { user_id: user_id.clone() }).await? {
             return Ok(true);
         }

@@ -11,6 +11,7 @@ use crate::{
     Account, Error, Result, audit,
     config::ClientSettings,
     metrics,
+    operator::Roll,
     seal::{Mark, Sealed},
 };
 
@@ -76,7 +77,7 @@ pub(super) enum GrantType {
 
 impl GrantType {
     /// Every one of them.
-    fn all() -> Vec<Self> {
+    pub(super) fn all() -> Vec<Self> {
         vec![Self::Password, Self::AuthorizationCode, Self::RefreshToken]
     }
 
@@ -149,6 +150,7 @@ impl Account {
                 grants: GrantType::all(),
                 standing: Standing::Accepted,
             };
+            self.enroll(Roll::Clients, id.as_str()).await?;
             if self.documents.create(&client_key(id)?, &client).await? {
                 audit::event("OAuth client created", &"settings", id);
             }

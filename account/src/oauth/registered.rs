@@ -69,14 +69,14 @@ fn grant_for_all(text: &str) -> Result<GrantType> {
     grant.ok_or(Error::Invalid { what: "grants", must })
 }
 
-fn check_scope(scope: &[Scope]) -> Result<()> {
+pub(super) fn check_scope(scope: &[Scope]) -> Result<()> {
     if !scope.is_empty() && scope.len() <= 5 && scope.iter().all(|scope| *scope == scope.general()) {
         return Ok(());
     }
     Err(Error::Invalid { what: "scope", must: "must name some of profile, apps, gateways, components and clients" })
 }
 
-fn check_description(text: &str) -> Result<()> {
+pub(super) fn check_description(text: &str) -> Result<()> {
     let plain = text.chars().all(|character| !character.is_control() || character == '\n');
     if plain && text.chars().count() <= DESCRIPTION_CHARACTERS_MAX {
         return Ok(());
@@ -85,7 +85,7 @@ fn check_description(text: &str) -> Result<()> {
 }
 
 /// Codes go to this address: on the way they must be read by nobody, and nothing may run there.
-fn check_uri(text: &str) -> Result<()> {
+pub(super) fn check_uri(text: &str) -> Result<()> {
     let must = "must be an address such as https://example.com/callback or app://callback, without a fragment; \
                 http only on localhost";
     let (scheme, rest) = text.split_once("://").unwrap_or_default();

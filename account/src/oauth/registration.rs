@@ -6,7 +6,7 @@ use store::{Key, Tag};
 use types::{ClientId, Secret, UserId};
 
 use super::client::{Client, GrantType, Standing, client_key, place};
-use crate::{Account, Error, Result, audit, document::Stored, user::user_tag};
+use crate::{Account, Error, Result, audit, document::Stored, operator::Roll, user::user_tag};
 
 /// The most OAuth clients of one user.
 const CLIENTS_MAX: usize = 100;
@@ -47,6 +47,7 @@ impl Account {
         // An entry of an index for a client that is not there, or not theirs, is passed over.
         self.documents.put(&undecided_key(&id)?, &()).await?;
         self.documents.put(&index_key(owner, &id)?, &()).await?;
+        self.enroll(Roll::Clients, id.as_str()).await?;
         if !self.documents.create(&client_key(&id)?, &client).await? {
             return Err(taken());
         }
@@ -105,7 +106,7 @@ impl Account {
         Ok(())
     }
 
-    async fn decide_client(&self, id: &ClientId, standing: Standing) -> Result<()> {
+    pub(super) async fn decide_client(&self, id: &ClientId, standing: Standing) -> Result<()> {
         for _ in 0..TRIES_MAX {
             let found = self.documents.read::<Client>(&client_key(id)?).await?;
             let found = found.filter(|stored| stored.value.standing != Standing::Deleted);

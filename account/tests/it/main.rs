@@ -19,6 +19,7 @@ mod gateway_views;
 mod gateways;
 mod keys;
 mod mail;
+mod operator;
 mod races;
 mod redis;
 mod rotation;

@@ -1,0 +1,62 @@
+//! Users, as the operator sees and makes them; `profile.rs` has what is done to them afterwards.
+
+use api::rest::account::{NewUser, User};
+use types::{UserId, Username};
+
+use super::Roll;
+use crate::{Account, Result, audit, user::UserRecord};
+
+/// A user, and what only the operator sees.
+#[derive(Clone, Debug)]
+pub struct UserInfo {
+    /// The profile.
+    pub user: User,
+    /// Whether the user is shut out.
+    pub disabled: bool,
+}
+
+impl Account {
+    /// The users in the order of their names, from behind `after` on; [`LISTED_MAX`](crate::LISTED_MAX) at most.
+    pub async fn list_users(&self, after: Option<&Username>) -> Result<Vec<UserInfo>> {
+        let mut users = Vec::new();
+        for username in self.enrolled::<Username>(Roll::Users, after.map(Username::as_str)).await? {
+            users.extend(self.user_named(&username).await?.map(UserInfo::from));
+        }
+        Ok(users)
+    }
+
+    /// The user with this name.
+    pub async fn show_user(&self, username: &Username) -> Result<UserInfo> {
+        Ok(self.known_user(username).await?.into())
+    }
+
+    /// Creates a user whose address counts as confirmed, for whom nothing is sent.
+    pub async fn add_user(&self, new: NewUser) -> Result<User> {
+        let user = self.create_user(new).await?;
+        audit::event("user registered", &"operator", &format_args!("{} {}", user.id, user.username));
+        self.set_confirmed(&user.id).await
+    }
+
+    /// Takes the operator's word that a user's address is right.
+    pub async fn confirm_user(&self, username: &Username) -> Result<User> {
+        let user_id = self.known_user(username).await?.id;
+        self.set_confirmed(&user_id).await
+    }
+
+    async fn set_confirmed(&self, user_id: &UserId) -> Result<User> {
+        let confirm = |user: &mut UserRecord| {
+            user.valid = true;
+            Ok(())
+        };
+        let user = self.change_user(user_id, confirm).await?;
+        audit::event("address confirmed", &"operator", user_id);
+        Ok(user.into())
+    }
+}
+
+impl From<UserRecord> for UserInfo {
+    fn from(record: UserRecord) -> Self {
+        let disabled = record.disabled;
+        Self { user: record.into(), disabled }
+    }
+}
