@@ -1,5 +1,6 @@
 //! What people type: every command, argument and option, with the help text beside it.
 
+pub mod account;
 pub mod functions;
 
 use std::path::PathBuf;
@@ -89,6 +90,14 @@ pub enum Command {
     },
     /// Show uplinks of an application as they arrive
     Subscribe(Subscribe),
+    /// Manage users, OAuth clients, components and keys in the store of this server, without a network
+    ///
+    /// With the embedded store no service may run meanwhile; with Redis they may.
+    Account {
+        /// What to do
+        #[command(subcommand)]
+        command: account::Account,
+    },
     /// Show the settings
     Config {
         /// What to do

@@ -1,5 +1,6 @@
 //! The commands that people type, one file per noun.
 
+pub(crate) mod account;
 pub(crate) mod applications;
 pub(crate) mod devices;
 pub(crate) mod functions;

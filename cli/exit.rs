@@ -33,13 +33,18 @@ pub fn code(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(|cause| cause.downcast_ref::<BadInput>().is_some()) {
         return ExitCode::from(USAGE);
     }
-    let refused = error.chain().find_map(|cause| cause.downcast_ref::<client::Error>());
-    ExitCode::from(refused.map_or(FAILURE, |refused| of(refused.kind())))
+    ExitCode::from(error.chain().find_map(kind).map_or(FAILURE, of))
 }
 
 /// Whether our own writing met a closed pipe. What a client met on the network is an error of the client.
 fn is_reader_gone(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// What kind of refusal it was, by a service or by the account service in this process.
+fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
+    let by_service = cause.downcast_ref::<client::Error>().map(Kinded::kind);
+    by_service.or_else(|| cause.downcast_ref::<account::Error>().map(Kinded::kind))
 }
 
 fn of(kind: Kind) -> u8 {

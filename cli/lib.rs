@@ -31,6 +31,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         match command {
             Command::Demo(demo) => demo::run(demo, Settings::load(&global)?, &random).await,
             Command::Serve(serve) => serve::run(serve, Settings::load(&global)?).await,
+            Command::Account { command } => commands::account::run(command, Settings::load(&global)?).await,
             Command::Config { command: Config::Print } => settings::print(&Settings::load(&global)?),
             Command::User { command } => {
                 commands::user::run(command, &Network::new(Settings::load(&global)?), &clock).await

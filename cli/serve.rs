@@ -4,6 +4,7 @@ mod certificate;
 mod folder;
 mod ground;
 mod handling;
+mod operator;
 mod stack;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use server::{
     telemetry::{self, Metrics},
 };
 
+pub(crate) use self::operator::open_account;
 pub use self::stack::Stack;
 use crate::{args::Serve, settings::Settings, terminal::say};
 

@@ -122,7 +122,12 @@ fn here(listeners: &Listeners) -> anyhow::Result<String> {
     Ok(if everywhere { format!("http://localhost:{}", address.port()) } else { format!("http://{address}") })
 }
 
-async fn open_store(settings: &Settings, folder: &Folder, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
+/// The store that the settings name, else the embedded one in the data folder.
+pub(super) async fn open_store(
+    settings: &Settings,
+    folder: &Folder,
+    clock: Arc<dyn Clock>,
+) -> anyhow::Result<Arc<dyn Store>> {
     let clock = store::Clock::new(move || u64::try_from(clock.now().as_millis()).unwrap_or_default());
     Ok(match &settings.store.redis {
         Some(redis) => Arc::new(Redis::connect(redis, clock).await?),

@@ -201,7 +201,7 @@ fn cache() -> PathBuf {
 }
 
 /// The metrics of this process, which there is one of.
-fn metrics() -> Metrics {
+pub(crate) fn metrics() -> Metrics {
     static METRICS: OnceLock<Metrics> = OnceLock::new();
     METRICS.get_or_init(|| Metrics::install(CancellationToken::new()).unwrap()).clone()
 }

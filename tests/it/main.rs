@@ -8,6 +8,7 @@ mod functions;
 mod harness;
 mod hostile;
 mod layers;
+mod operator;
 mod serve;
 mod uplinks;
 mod walk;

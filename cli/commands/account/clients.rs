@@ -1,0 +1,72 @@
+//! `airlock account clients …`: OAuth clients of the server's own store.
+
+use account::{Account, OwnClient};
+use api::rest::account::Client;
+use types::ClientId;
+
+use super::{more, yes};
+use crate::{
+    args::account::{Clients, NewClient},
+    terminal::{say, table},
+};
+
+/// Runs one of the commands.
+pub(super) async fn run(command: Clients, account: &Account) -> anyhow::Result<()> {
+    match command {
+        Clients::Register(new) => register(account, new).await,
+        Clients::List { undecided: true, .. } => show(account.clients_undecided().await?),
+        Clients::List { after, .. } => list(account, after).await,
+        Clients::Approve { client_id } => {
+            account.accept_client(&client_id).await?;
+            say(format_args!("Let client {client_id} in"))
+        }
+        Clients::Reject { client_id } => {
+            account.reject_client(&client_id).await?;
+            say(format_args!("Keep client {client_id} out"))
+        }
+        Clients::Remove { client_id } => {
+            account.remove_client(&client_id).await?;
+            say(format_args!("Removed client {client_id}; its id stays taken"))
+        }
+    }
+}
+
+/// Prints the secret alone on the last line, so that a shell can use it.
+async fn register(account: &Account, new: NewClient) -> anyhow::Result<()> {
+    let NewClient { client_id: id, description, redirect_uri, scope, first_party, public, legacy } = new;
+    let redirect_uris = redirect_uri;
+    let own = OwnClient { id: id.clone(), description, scope, redirect_uris, first_party, public, legacy };
+    match account.register_client(own).await? {
+        Some(secret) => {
+            say(format_args!("Registered client {id}. This is its secret, which nobody can show again:"))?;
+            say(secret.expose())
+        }
+        None => say(format_args!("Registered public client {id}, which has no secret")),
+    }
+}
+
+async fn list(account: &Account, after: Option<ClientId>) -> anyhow::Result<()> {
+    let clients = account.list_clients(after.as_ref()).await?;
+    let more = clients.last().and_then(|last| more("clients list", clients.len(), last.name.as_str()));
+    show(clients)?;
+    more.map_or(Ok(()), say)
+}
+
+fn show(clients: Vec<Client>) -> anyhow::Result<()> {
+    table(
+        ["Id", "Decision", "First party", "Scope", "Redirect URI", "Description"],
+        clients.into_iter().map(|client| {
+            let scope = client.scope.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            let decision = decision(&client).to_owned();
+            [client.name.to_string(), decision, yes(client.official), scope, client.uri, client.description]
+        }),
+    )
+}
+
+fn decision(client: &Client) -> &'static str {
+    match (client.accepted, client.rejected) {
+        (true, _) => "approved",
+        (false, true) => "rejected",
+        (false, false) => "undecided",
+    }
+}

@@ -1,0 +1,142 @@
+//! What an operator does on the server's own store, and that the service then answers accordingly.
+
+use std::{path::Path, process::Output};
+
+use airlock::{args::Service, serve::Stack, settings::Settings};
+use client::account::{AccountClient, ClientCredentials};
+use tempfile::TempDir;
+use types::{Credential, Secret};
+
+use crate::harness::{PASSWORD, airlock, complaint, metrics, printed, run};
+
+/// A server's data folder, on which the account service runs or commands work, one at a time.
+struct Server(TempDir);
+
+impl Server {
+    fn new() -> Self {
+        server::system::install_crypto();
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn try_type(&self, arguments: &[&str], input: &str) -> Output {
+        run(
+            airlock(self.path()).env("AIRLOCK_TELEMETRY__AUDIT_FILE", self.audit()).arg("account").args(arguments),
+            input,
+        )
+    }
+
+    fn typed(&self, arguments: &[&str]) -> String {
+        printed(&self.try_type(arguments, PASSWORD))
+    }
+
+    fn audit(&self) -> std::path::PathBuf {
+        self.path().join("audit.log")
+    }
+
+    async fn serve(&self) -> (Stack, AccountClient) {
+        let settings = Settings::default().temporary(self.path());
+        let stack = Stack::start(settings, Some(Service::Account), metrics()).await.unwrap();
+        let client = AccountClient::new(&stack.settings().client.auth_server).unwrap();
+        (stack, client)
+    }
+}
+
+async fn log_in(account: &AccountClient, client: &ClientCredentials, password: &str) -> client::Result<Secret> {
+    let (username, password) = ("alice".parse().unwrap(), Secret::new(password));
+    Ok(account.password_token(client, &username, &password, &[]).await?.access_token)
+}
+
+fn first_party() -> ClientCredentials {
+    ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_of_the_operator_logs_in_until_shut_out() {
+    let server = Server::new();
+    server.typed(&["users", "create", "alice", "alice@example.com", "--password-stdin"]);
+    let shown = server.typed(&["users", "show", "alice"]);
+    assert!(shown.contains("alice@example.com") && shown.contains("Confirmed: yes"), "{shown}");
+    let (stack, account) = server.serve().await;
+    let token = log_in(&account, &first_party(), PASSWORD).await.unwrap();
+    assert!(account.me(&Credential::Token(token)).await.unwrap().valid);
+    stack.stop().await;
+
+    server.typed(&["users", "disable", "alice"]);
+    assert!(server.typed(&["users", "list"]).lines().any(|line| line.contains("alice") && line.contains("yes")));
+    let (stack, account) = server.serve().await;
+    log_in(&account, &first_party(), PASSWORD).await.unwrap_err();
+    stack.stop().await;
+
+    server.typed(&["users", "enable", "alice"]);
+    let reset = ["users", "reset-password", "alice", "--password-stdin"];
+    printed(&server.try_type(&reset, "staple battery horse\n"));
+    let (stack, account) = server.serve().await;
+    log_in(&account, &first_party(), PASSWORD).await.unwrap_err();
+    log_in(&account, &first_party(), "staple battery horse").await.unwrap();
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_of_the_operator_has_a_secret_that_is_shown_once() {
+    let server = Server::new();
+    server.typed(&["users", "create", "alice", "alice@example.com", "--password-stdin"]);
+    let register = ["clients", "register", "my-tool", "--scope", "apps", "--scope", "profile", "--first-party"];
+    let secret = server.typed(&register).lines().last().unwrap().to_owned();
+    assert_eq!(secret.len(), 43, "{secret}");
+    let listed = server.typed(&["clients", "list"]);
+    assert!(listed.contains("my-tool") && listed.contains("ttnctl") && !listed.contains(&secret), "{listed}");
+    let credentials = ClientCredentials { id: "my-tool".parse().unwrap(), secret: Secret::new(secret) };
+    for (command, comes) in [("approve", true), ("reject", false), ("approve", true), ("remove", false)] {
+        server.typed(&["clients", command, "my-tool"]);
+        let (stack, account) = server.serve().await;
+        assert_eq!(log_in(&account, &credentials, PASSWORD).await.is_ok(), comes, "{command}");
+        stack.stop().await;
+    }
+    let taken = server.try_type(&register, "");
+    assert!(complaint(&taken).contains("taken"), "{taken:?}");
+}
+
+#[test]
+fn components_get_tokens_and_keys_change() {
+    let server = Server::new();
+    let token = server.typed(&["components", "token", "router", "my-router"]);
+    assert_eq!(token.trim().split('.').count(), 3, "{token}");
+    let listed = server.typed(&["components", "list"]);
+    assert!(listed.contains("router") && listed.contains("my-router"), "{listed}");
+    let refused = server.try_type(&["components", "token", "broker", "my-router"], "");
+    assert!(complaint(&refused).contains("taken"), "{refused:?}");
+    let keys = || server.typed(&["keys", "list"]).lines().count() - 1;
+    assert_eq!(keys(), 1);
+    server.typed(&["keys", "rotate"]);
+    assert_eq!(keys(), 2);
+    assert!(complaint(&server.try_type(&["keys", "rotate"], "")).contains("taken"));
+    server.typed(&["keys", "rotate", "--at-once"]);
+    assert_eq!(keys(), 1);
+    let audit = std::fs::read_to_string(server.audit()).unwrap();
+    assert_eq!(audit.matches("signing key rotated").count(), 2, "{audit}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_cannot_be_served_is_told_why() {
+    let server = Server::new();
+    for (arguments, code, reason) in [
+        (&["users", "show", "nobody"][..], 3, "`nobody` not found"),
+        (&["users", "create", "bob", "no address", "--password-stdin"], 2, "email not valid"),
+        (&["clients", "approve", "no-client"], 3, "`no-client` not found"),
+        (&["clients", "register", "mine", "--scope", "apps:my-app"], 2, "scope not valid"),
+        (&["clients", "register", "mine", "--scope", "apps", "--redirect-uri", "javascript://x"], 2, "uri not valid"),
+        (&["components", "token", "gateway", "x1"], 2, "gateway"),
+    ] {
+        let output = server.try_type(arguments, PASSWORD);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        assert!(complaint(&output).contains(reason), "{arguments:?}: {output:?}");
+    }
+    let (stack, _) = server.serve().await;
+    let complaint = complaint(&server.try_type(&["users", "list"], ""));
+    assert!(complaint.contains("already running") && complaint.contains("use Redis"), "{complaint}");
+    stack.stop().await;
+}
