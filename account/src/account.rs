@@ -7,7 +7,7 @@ use types::{Clock, Random};
 
 use crate::{
     Keys, PublicUrl, Result, Settings, document::Documents, frequency_plan::FrequencyPlans, mail::Outbox, metrics,
-    password::Passwords, signing::Signer,
+    openapi::Description, password::Passwords, signing::Signer,
 };
 
 /// Where people reach the service when nobody says.
@@ -24,6 +24,7 @@ pub struct Account {
     pub(crate) keys: Arc<Keys>,
     pub(crate) documents: Documents,
     pub(crate) frequency_plans: Arc<FrequencyPlans>,
+    pub(crate) description: Arc<Description>,
     pub(crate) passwords: Passwords,
     pub(crate) signer: Signer,
     pub(crate) outbox: Outbox,
@@ -55,6 +56,7 @@ impl Account {
             keys: Arc::new(keys),
             documents,
             frequency_plans: Arc::new(FrequencyPlans::read()?),
+            description: Arc::new(Description::read()?),
             passwords,
             signer,
             outbox,

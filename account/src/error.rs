@@ -178,6 +178,9 @@ pub enum Error {
     /// The frequency plans that this program was built with are not as they must be.
     #[error("cannot read the frequency plans that this program was built with")]
     FrequencyPlans(#[source] serde_json::Error),
+    /// The description of the API that this program was built with is not as it must be.
+    #[error("cannot read the description of the API that this program was built with")]
+    Description(#[source] serde_json::Error),
     /// Cryptography failed where it should not.
     #[error("cannot {0}")]
     Crypto(&'static str),
@@ -221,6 +224,7 @@ impl Kinded for Error {
             | Self::Sealed(_)
             | Self::Record { .. }
             | Self::Crypto(_)
+            | Self::Description(_)
             | Self::FrequencyPlans(_) => Kind::Internal,
             Self::Store(error) => match error.kind() {
                 store::Kind::Unavailable | store::Kind::Exhausted => Kind::Unavailable,

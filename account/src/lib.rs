@@ -21,6 +21,7 @@ mod local_path;
 mod mail;
 mod metrics;
 mod oauth;
+mod openapi;
 mod operator;
 mod password;
 mod profile;

@@ -12,6 +12,7 @@ mod clients;
 mod collaborators;
 mod components;
 mod cookie;
+mod description;
 mod euis;
 mod frequency_plans;
 mod gateways;
@@ -42,6 +43,7 @@ impl Account {
             .merge(people().layer(same_site.clone()))
             .merge(clients())
             .merge(frequency_plans())
+            .merge(description())
             .merge(entities.clone());
         Router::new()
             .nest("/api/v2", api)
@@ -132,6 +134,10 @@ fn frequency_plans() -> Router<Account> {
     Router::new()
         .route("/frequency-plans", get(frequency_plans::list))
         .route("/frequency-plans/{plan_id}", get(frequency_plans::get))
+}
+
+fn description() -> Router<Account> {
+    Router::new().route("/openapi.json", get(description::document)).route("/docs", get(description::page))
 }
 
 fn clients() -> Router<Account> {

@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderName, header},
 };
 use jsonwebtoken::jwk::JwkSet;
+use serde_json::{Value, json};
 use types::{AccessKey, AppId, Secret};
 
 use super::{
@@ -43,13 +44,15 @@ pub(super) async fn token(
 }
 
 /// Always 200 for a client that proved itself: whether there was such a token is told to nobody.
+///
+/// The empty object is for libraries that take nothing but JSON.
 pub(super) async fn revoke(
     State(account): State<Account>,
     asker: Asker,
     AnyBody(request): AnyBody<RevokeRequest>,
-) -> Result<Kept, Reply> {
+) -> Result<(Kept, Json<Value>), Reply> {
     account.revoke(client(asker)?, request).await?;
-    Ok(NO_STORE)
+    Ok((NO_STORE, Json(json!({}))))
 }
 
 pub(super) async fn restrict(

@@ -1,0 +1,27 @@
+//! `/openapi.json` and `/docs`: what this API is, for programs and for people.
+
+use axum::{
+    body::Bytes,
+    extract::State,
+    http::{HeaderName, header},
+};
+
+use crate::Account;
+
+/// A page that runs nothing and loads nothing.
+const PAGE: [(HeaderName, &str); 4] = [
+    (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+    (header::CACHE_CONTROL, "public, max-age=300"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+];
+const DOCUMENT: [(HeaderName, &str); 2] =
+    [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
+
+pub(super) async fn document(State(account): State<Account>) -> ([(HeaderName, &'static str); 2], Bytes) {
+    (DOCUMENT, account.description.document.clone())
+}
+
+pub(super) async fn page(State(account): State<Account>) -> ([(HeaderName, &'static str); 4], Bytes) {
+    (PAGE, account.description.page.clone())
+}
