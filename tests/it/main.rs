@@ -10,5 +10,6 @@ mod hostile;
 mod layers;
 mod operator;
 mod serve;
+mod strangers;
 mod uplinks;
 mod walk;

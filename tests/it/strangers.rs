@@ -1,0 +1,97 @@
+//! Strangers' programs against our account service: OAuth libraries of others do their flows, unchanged.
+
+mod browser;
+mod programs;
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Command, Stdio},
+};
+
+use account::ClientSettings;
+use airlock::{args::Service, serve::Stack, settings::Settings};
+use client::account::{AccountClient, ClientCredentials};
+use tempfile::TempDir;
+use types::{Scope, Secret};
+
+use self::{browser::Browser, programs::Program};
+use crate::harness::{PASSWORD, metrics};
+
+const SECRET: &str = "Ki6yF0cYAK2xB-the-strangers-secret_1qZ";
+
+/// The account service with the stranger as a client, and the user alice.
+struct Site {
+    base: String,
+    stack: Stack,
+    _folder: TempDir,
+}
+
+impl Site {
+    async fn start() -> Self {
+        server::system::install_crypto();
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = Settings::default().temporary(folder.path());
+        let stranger = ClientSettings {
+            secret: Some(Secret::new(SECRET)),
+            first_party: true,
+            scope: vec![Scope::Apps, Scope::Profile],
+            redirect_uris: vec!["https://stranger.example/callback".to_owned()],
+            legacy: false,
+        };
+        settings.account.clients.insert("stranger".parse().unwrap(), stranger);
+        let stack = Stack::start(settings, Some(Service::Account), metrics()).await.unwrap();
+        let base = stack.settings().client.auth_server.clone();
+        Self { base, stack, _folder: folder }
+    }
+
+    fn account(&self) -> AccountClient {
+        AccountClient::new(&self.base).unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn authlib_does_the_code_refresh_and_password_flows() {
+    let Some(program) = Program::python("authlib_flows.py", &["Authlib==1.9.9", "requests==2.34.2"]) else { return };
+    flows(program).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn simple_oauth2_does_the_code_refresh_and_password_flows() {
+    let Some(program) = Program::node("simple_oauth2_flows.js", &["simple-oauth2@5.1.0"]) else { return };
+    flows(program).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pyjwt_verifies_a_token_with_the_published_key_alone() {
+    let Some(program) = Program::python("pyjwt_key.py", &["PyJWT==2.15.1", "cryptography==50.0.2"]) else { return };
+    let site = Site::start().await;
+    Browser::register(&site.base).await;
+    let client = ClientCredentials { id: "stranger".parse().unwrap(), secret: Secret::new(SECRET) };
+    let (alice, password) = ("alice".parse().unwrap(), Secret::new(PASSWORD));
+    let token = site.account().password_token(&client, &alice, &password, &[]).await.unwrap().access_token;
+    let mut command = program.command();
+    let output = tokio::task::spawn_blocking({
+        command.args([&site.base, token.expose()]);
+        move || command.output().unwrap()
+    });
+    let output = output.await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "done", "{output:?}");
+    site.stack.stop().await;
+}
+
+/// Runs a program that says where a browser must go, and is told where that was sent back to.
+async fn flows(program: Program) {
+    let site = Site::start().await;
+    let browser = Browser::register(&site.base).await;
+    let mut command: Command = program.command();
+    command.args([&site.base, SECRET, PASSWORD]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let url = lines.next().expect("it says where a browser must go").unwrap();
+    let redirected = browser.allow(&url).await;
+    writeln!(child.stdin.take().unwrap(), "{redirected}").unwrap();
+    let ended = tokio::task::spawn_blocking(move || (lines.next(), child.wait().unwrap()));
+    let (last, status) = ended.await.unwrap();
+    assert!(status.success() && last.is_some_and(|line| line.is_ok_and(|line| line == "done")), "{status}");
+    site.stack.stop().await;
+}

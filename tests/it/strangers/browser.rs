@@ -1,0 +1,43 @@
+//! Somebody with a browser: registers, is logged in by that, and lets a client act.
+
+use reqwest::{Client, Response, header, redirect::Policy};
+use serde_json::json;
+
+use crate::harness::PASSWORD;
+
+/// The browser of alice.
+pub(super) struct Browser {
+    http: Client,
+    base: String,
+    cookie: String,
+}
+
+impl Browser {
+    /// Registers alice, who has a session from then on.
+    pub(super) async fn register(base: &str) -> Self {
+        let http = Client::builder().redirect(Policy::none()).build().unwrap();
+        let body = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
+        let answer = http.post(format!("{base}/api/v2/users")).json(&body).send().await.unwrap();
+        assert_eq!(answer.status(), 201);
+        let cookie = answer.headers()[header::SET_COOKIE].to_str().unwrap();
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        Self { http, base: base.to_owned(), cookie }
+    }
+
+    /// Opens the address that a client gave, allows what it asks, and gives where the client is told of it.
+    pub(super) async fn allow(&self, url: &str) -> String {
+        let asked = self.http.get(url).header(header::COOKIE, &self.cookie).send().await.unwrap();
+        let question = location(&asked);
+        let (page, query) = question.split_once('?').unwrap();
+        assert_eq!(page, "/users/consent", "the user was not asked");
+        let post = self.http.post(format!("{}/users/authorize", self.base)).header(header::COOKIE, &self.cookie);
+        let form = format!("{query}&decision=allow");
+        let post = post.header(header::ORIGIN, &self.base).body(form);
+        location(&post.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded").send().await.unwrap())
+    }
+}
+
+fn location(answer: &Response) -> String {
+    assert_eq!(answer.status(), 303, "{answer:?}");
+    answer.headers()[header::LOCATION].to_str().unwrap().to_owned()
+}
