@@ -3,7 +3,6 @@
 
 mod applications;
 mod authorization;
-mod authorization_entities;
 mod authorize;
 mod claims;
 mod clients;
@@ -19,6 +18,7 @@ mod gateway_views;
 mod gateways;
 mod keys;
 mod mail;
+mod matrix;
 mod openapi;
 mod operator;
 mod races;

@@ -1,0 +1,113 @@
+//! Who may call what: every operation with every sort of credential, as `matrix/table.md` has it.
+
+mod credentials;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use self::credentials::{Credentials, Shown};
+use crate::service::{Answer, Service, send};
+
+const TABLE: &str = include_str!("matrix/table.md");
+
+/// A row: a call, its body, and the status that each credential gets.
+struct Row {
+    method: String,
+    path: String,
+    body: String,
+    expected: Vec<u16>,
+}
+
+/// The names of the credentials, and the rows.
+fn table() -> (Vec<String>, Vec<Row>) {
+    let mut lines = TABLE.lines().filter(|line| line.starts_with('|')).map(cells);
+    let header = lines.next().unwrap();
+    assert_eq!((&header[0][..], &header[1][..], header.last().unwrap().as_str()), ("method", "path", "body"));
+    let columns = header[2..header.len() - 1].to_vec();
+    let rows = lines.skip(1).map(|cells| {
+        assert_eq!(cells.len(), header.len(), "{cells:?}");
+        let expected = cells[2..cells.len() - 1].iter().map(|status| status.parse().unwrap()).collect();
+        let (method, path, body) = (cells[0].clone(), cells[1].clone(), cells.last().unwrap().clone());
+        Row { method, path, body, expected }
+    });
+    (columns, rows.collect())
+}
+
+fn cells(line: &str) -> Vec<String> {
+    line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+}
+
+#[tokio::test]
+async fn every_operation_answers_every_credential_as_the_table_says() {
+    for service in Service::start_everywhere().await {
+        let credentials = Credentials::make(&service).await;
+        let (columns, rows) = table();
+        assert_eq!(columns, credentials::NAMES);
+        let mut wrong = Vec::new();
+        for row in &rows {
+            let answered = answers(&service, &credentials, row).await;
+            if answered != row.expected {
+                let shown: Vec<_> = answered.iter().map(u16::to_string).collect();
+                wrong.push(format!("| {} | `{}` | {} | `{}` |", row.method, row.path, shown.join(" | "), row.body));
+            }
+        }
+        assert!(wrong.is_empty(), "{} rows differ; what was answered:\n{}", wrong.len(), wrong.join("\n"));
+    }
+}
+
+/// Makes the call with every credential.
+///
+/// Those who are to be refused come first: what they tried shows in the others' answers if it had an effect.
+async fn answers(service: &Service, credentials: &Credentials, row: &Row) -> Vec<u16> {
+    let mut order: Vec<_> = (0..row.expected.len()).collect();
+    order.sort_by_key(|column| row.expected[*column] < 400);
+    let mut answered = vec![0; order.len()];
+    for column in order {
+        let answer = call(service, row, credentials.show(column, &row.path), column).await;
+        answered[column] = answer.status.as_u16();
+        if answer.status.as_u16() >= 400 {
+            assert_eq!(answer.json()["code"], answer.status.as_u16(), "{} {}: {answer:?}", row.method, row.path);
+        }
+    }
+    answered
+}
+
+async fn call(service: &Service, row: &Row, shown: Shown<'_>, column: usize) -> Answer {
+    let request = match shown {
+        Shown::Authorization(value) => service.request(&row.method, &row.path, value),
+        // As a browser does on a page of the site.
+        Shown::Cookie(value) => {
+            let request = service.request(&row.method, &row.path, "").header("cookie", value);
+            request.header("origin", &service.base)
+        }
+    };
+    if row.body.is_empty() {
+        return send(request).await;
+    }
+    let body = row.body.replace("{column}", &format!("c{column}"));
+    send(request.json(&serde_json::from_str::<Value>(&body).unwrap())).await
+}
+
+#[tokio::test]
+async fn the_table_has_every_operation_that_there_is() {
+    let service = Service::start().await;
+    let document = service.get("/api/v2/openapi.json", "").await.json();
+    let (_, rows) = table();
+    let mut called = BTreeSet::new();
+    for (path, calls) in document["paths"].as_object().unwrap() {
+        for method in calls.as_object().unwrap().keys() {
+            let found = rows.iter().position(|row| row.method.to_lowercase() == *method && fits(path, &row.path));
+            called.insert(found.unwrap_or_else(|| panic!("the table lacks {method} {path}")));
+        }
+    }
+    assert!(called.len() > 60, "{}", called.len());
+}
+
+/// Whether a path is one of those that a template stands for; what a template says in letters comes first.
+fn fits(template: &str, path: &str) -> bool {
+    let path = path.split('?').next().unwrap();
+    let (template, path) = (template.split('/'), path.split('/'));
+    template.clone().count() == path.clone().count()
+        && template.zip(path).all(|(part, is)| part == is || part.starts_with('{') && is != "token")
+}
