@@ -1,0 +1,33 @@
+//! The table of conformance names tests; those are there.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+const TABLE: &str = include_str!("../../docs/conformance.md");
+
+/// The files and names between backticks: `` `path.rs` `name` ``.
+fn named() -> BTreeSet<(&'static str, &'static str)> {
+    let quoted: Vec<_> = TABLE.split('`').skip(1).step_by(2).collect();
+    quoted.windows(2).filter(|pair| pair[0].ends_with(".rs")).map(|pair| (pair[0], pair[1])).collect()
+}
+
+#[test]
+fn every_test_that_the_table_names_is_there() {
+    let named = named();
+    assert!(named.len() > 50, "the table names only {}", named.len());
+    for (file, name) in named {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
+        let text = text.unwrap_or_else(|error| panic!("{file}: {error}"));
+        let (before, _) = text.split_once(&format!("fn {name}(")).unwrap_or_else(|| panic!("{file} has no {name}"));
+        let attributes = before.rsplit("\n\n").next().unwrap();
+        assert!(attributes.contains("test"), "{name} in {file} is no test");
+    }
+}
+
+#[test]
+fn every_row_of_the_table_says_what_shows_it() {
+    let rows = TABLE.lines().filter(|line| line.starts_with("| ") && *line != "| what | shown by |");
+    for row in rows {
+        let shown = row.trim_matches('|').rsplit('|').next().unwrap().trim();
+        assert!(shown.contains(".rs`") || shown == "**not built yet**", "{row}");
+    }
+}
