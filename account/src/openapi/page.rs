@@ -10,11 +10,11 @@ const STYLE: &str = include_str!("page.css");
 pub(super) fn render(document: &Value) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
-    _ = write(&mut page, document);
+    _ = write_page(&mut page, document);
     page
 }
 
-fn write(out: &mut String, document: &Value) -> fmt::Result {
+fn write_page(out: &mut String, document: &Value) -> fmt::Result {
     let info = &document["info"];
     let title = text(&info["title"]);
     write!(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>")?;
@@ -38,7 +38,7 @@ fn write(out: &mut String, document: &Value) -> fmt::Result {
         let name = escaped(name);
         write!(out, "<h3 id=\"{name}\">{name}</h3><pre tabindex=\"0\">{}</pre>", escaped(&json))?;
     }
-    write!(out, "</section></main></body></html>\n")
+    writeln!(out, "</section></main></body></html>")
 }
 
 fn credentials(out: &mut String, schemes: &Value) -> fmt::Result {
