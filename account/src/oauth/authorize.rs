@@ -38,8 +38,8 @@ pub struct AuthorizationRequest {
 pub enum Authorization {
     /// Send the user there: back to the client, with a code or a refusal.
     Redirect(String),
-    /// Ask the user to log in, and then again.
-    LogIn,
+    /// Ask the user to log in for the sake of this, and then again.
+    LogIn(Question),
     /// Ask the user this, and then [`Account::decide`].
     Ask(Question),
 }
@@ -81,13 +81,13 @@ impl Account {
             Ok(asked) => asked,
             Err(error) => return self.refuse(&asker, request, error).map(Authorization::Redirect),
         };
-        let Some(session) = session else { return Ok(Authorization::LogIn) };
-        let user = &session.user.value;
-        if user.consents_to(&asker.client.id, &asked.scope) {
+        let user = session.map(|session| &session.user.value);
+        if let Some(user) = user.filter(|user| user.consents_to(&asker.client.id, &asked.scope)) {
             return self.send_code(user, asker, asked, request).await.map(Authorization::Redirect);
         }
-        let Asker { client: Client { id: client, description, first_party, .. }, redirect_uri } = asker;
-        Ok(Authorization::Ask(Question { client, description, first_party, scope: asked.scope, redirect_uri }))
+        let Asker { client: Client { id, description, first_party, .. }, redirect_uri } = asker;
+        let question = Question { client: id, description, first_party, scope: asked.scope, redirect_uri };
+        Ok(if user.is_some() { Authorization::Ask(question) } else { Authorization::LogIn(question) })
     }
 
     /// Takes the user's answer; says where to send the user.

@@ -43,7 +43,7 @@ pub(super) async fn authorize(
     let query = query.unwrap_or_default();
     Ok(match account.authorize(session.as_ref(), &request).await? {
         Authorization::Redirect(uri) => redirect(uri),
-        Authorization::LogIn => {
+        Authorization::LogIn(_) => {
             let again = format!("/users/authorize?{query}");
             redirect(format!("/users/login?next={}", utf8_percent_encode(&again, ENCODED)))
         }
