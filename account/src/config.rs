@@ -96,15 +96,16 @@ impl Default for Settings {
     /// Our own command line as a public client, and the one that TTN v2's command line has built in.
     fn default() -> Self {
         let scope = [Scope::Profile, Scope::Apps, Scope::Gateways, Scope::Components, Scope::Clients].to_vec();
-        let client = |id: &str, secret: Option<&str>, redirect_uri: &str| {
-            let (secret, redirect_uris) = (secret.map(Secret::new), vec![redirect_uri.to_owned()]);
+        let client = |id: &str, secret: Option<&str>, redirect_uris: &[&str]| {
+            let redirect_uris = redirect_uris.iter().map(|uri| (*uri).to_owned()).collect();
+            let secret = secret.map(Secret::new);
             let (first_party, legacy) = (true, secret.is_some());
             let scope = scope.clone();
             Some((id.parse().ok()?, ClientSettings { secret, first_party, scope, redirect_uris, legacy }))
         };
         let clients = [
-            client("airlock", None, "http://127.0.0.1/oauth/callback"),
-            client("ttnctl", Some("ttnctl"), "/oauth/callback/ttnctl"),
+            client("airlock", None, &["http://127.0.0.1/oauth/callback", "/oauth/callback/airlock"]),
+            client("ttnctl", Some("ttnctl"), &["/oauth/callback/ttnctl"]),
         ];
         Self {
             issuer: "airlock-account".to_owned(),
