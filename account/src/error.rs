@@ -100,6 +100,9 @@ pub enum Error {
         /// Its id or name.
         id: String,
     },
+    /// Nothing is at this path.
+    #[error("there is no such path here")]
+    NoPath,
     /// Another application has this EUI.
     #[error("EUI {0} belongs to another application")]
     EuiTaken(AppEui),
@@ -214,7 +217,7 @@ impl Kinded for Error {
             Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable | Self::NoRights(_) => Kind::Denied,
             Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
             Self::NotOwner(_) | Self::LastCollaborator(_) | Self::Full { .. } | Self::BlockFull => Kind::Denied,
-            Self::NotFound { .. } => Kind::NotFound,
+            Self::NotFound { .. } | Self::NoPath => Kind::NotFound,
             Self::Taken { .. } | Self::EuiTaken(_) => Kind::AlreadyExists,
             Self::Contended { .. } => Kind::Conflict,
             Self::Busy | Self::Throttled(_) => Kind::Exhausted,

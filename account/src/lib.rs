@@ -30,6 +30,7 @@ mod rest;
 mod seal;
 mod session;
 mod signing;
+mod site;
 mod throttle;
 mod token;
 mod user;

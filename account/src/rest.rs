@@ -6,19 +6,19 @@ mod access_keys;
 mod address;
 mod applications;
 mod authorize;
-mod body;
+pub(crate) mod body;
 mod caller;
 mod clients;
 mod collaborators;
 mod components;
-mod cookie;
+pub(crate) mod cookie;
 mod description;
 mod euis;
 mod frequency_plans;
 mod gateways;
-mod path;
-mod peer;
-mod reply;
+pub(crate) mod path;
+pub(crate) mod peer;
+pub(crate) mod reply;
 mod sessions;
 mod tokens;
 mod users;
@@ -28,11 +28,11 @@ use axum::{
     extract::{Request, State},
     middleware::{Next, from_fn_with_state},
     response::Response,
-    routing::{delete, get, post, put},
+    routing::{any, delete, get, post, put},
 };
 
-use self::path::Located;
-use crate::{Account, application::Application, component::Component, gateway::Gateway};
+use self::{path::Located, reply::Reply};
+use crate::{Account, Error, application::Application, component::Component, gateway::Gateway, site};
 
 impl Account {
     /// The whole HTTP API.
@@ -52,9 +52,11 @@ impl Account {
                 Router::new()
                     .route("/users/authorize", get(authorize::authorize).post(authorize::decide))
                     .route("/users/logout", post(sessions::log_out))
+                    .merge(site::pages())
                     .layer(same_site),
             )
-            .route("/users/emails/validate_email/{token}", get(users::confirm))
+            .merge(site::assets())
+            .route("/{*path}", any(nowhere))
             .route("/users/token", post(tokens::token))
             .route("/users/revoke", post(tokens::revoke))
             .route("/users/restrict-token", post(tokens::restrict))
@@ -62,9 +64,15 @@ impl Account {
             .route("/.well-known/jwks.json", get(tokens::jwks))
             .route("/.well-known/oauth-authorization-server", get(tokens::metadata))
             .layer(from_fn_with_state(self.clone(), renew_keys))
+            .layer(from_fn_with_state(self.clone(), site::in_html))
             .layer(from_fn_with_state(self.clone(), peer::note_refusals))
             .with_state(self.clone())
     }
+}
+
+/// A path that is none, answered here so that people get a page of it.
+async fn nowhere() -> Reply {
+    Error::NoPath.into()
 }
 
 /// What people do, with a session or a token.

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use types::{AccessKey, AppId, Claims, ClientId, ComponentId, Scope, Secret, ServiceName, Timestamp, UserId};
+use types::{
+    AccessKey, AppId, ApplicationRight, Claims, ClientId, ComponentId, GatewayRight, Scope, Secret, ServiceName,
+    Timestamp, UserId,
+};
 
 use crate::{
     Account, Error, Result, access::Caller, application::Application, audit, component::Component, entity::Entity,
@@ -164,6 +167,18 @@ impl Account {
         let found = self.documents.read::<E>(&E::key(id)?).await?;
         let rights = found.map(|stored| stored.value.rights_of(user_id)).unwrap_or_default();
         if rights.is_empty() { Err(Error::NoRights(scope.clone())) } else { Ok(rights.into_iter().collect()) }
+    }
+
+    /// What a user may do at the site to the thing that a scope names: as much as it says. It is never signed.
+    pub(crate) fn claims_at_site(&self, user_id: &UserId, scope: Scope) -> Claims {
+        let mut claims = self.claims(USER, user_id.as_str(), TOKEN_SECONDS);
+        match &scope {
+            Scope::App(id) => claims.apps = BTreeMap::from([(id.clone(), ApplicationRight::ALL.to_vec())]),
+            Scope::Gateway(id) => claims.gateways = BTreeMap::from([(id.clone(), GatewayRight::ALL.to_vec())]),
+            _ => {}
+        }
+        claims.scope = vec![scope];
+        claims
     }
 
     fn claims(&self, kind: &str, sub: &str, seconds: u64) -> Claims {

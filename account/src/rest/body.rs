@@ -17,7 +17,7 @@ const BYTES_MAX: usize = 64 * 1024;
 pub(super) struct JsonBody<T>(pub(super) T);
 
 /// A body in JSON or as a form.
-pub(super) struct AnyBody<T>(pub(super) T);
+pub(crate) struct AnyBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<Account> for JsonBody<T> {
     type Rejection = Reply;

@@ -67,7 +67,7 @@ impl FromRequestParts<Account> for Person {
 /// Refuses what a page of somebody else's makes a browser ask; what changes nothing may come from everywhere.
 ///
 /// Without a cookie, programs that say nothing of where they come from pass: they bring their own credentials.
-pub(super) async fn same_site(State(account): State<Account>, request: Request, next: Next) -> Result<Response, Reply> {
+pub(crate) async fn same_site(State(account): State<Account>, request: Request, next: Next) -> Result<Response, Reply> {
     let headers = request.headers();
     let safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
     let has_cookie = CookieJar::from_headers(headers).get(NAME).is_some();
@@ -80,13 +80,13 @@ pub(super) async fn same_site(State(account): State<Account>, request: Request, 
 }
 
 /// The cookie of a new session.
-pub(super) fn begin(account: &Account, value: &Secret) -> CookieJar {
+pub(crate) fn begin(account: &Account, value: &Secret) -> CookieJar {
     let lifetime = SESSION_LIFETIME.try_into().unwrap_or(Duration::ZERO);
     CookieJar::new().add(cookie(account, value.expose().to_owned(), lifetime))
 }
 
 /// The cookie that takes the place of a session's.
-pub(super) fn end(account: &Account) -> CookieJar {
+pub(crate) fn end(account: &Account) -> CookieJar {
     CookieJar::new().add(cookie(account, String::new(), Duration::ZERO))
 }
 

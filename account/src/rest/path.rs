@@ -18,10 +18,10 @@ use crate::{
 };
 
 /// The id of the entity in the path.
-pub(super) struct EntityPath<E: Entity>(pub(super) E::Id);
+pub(crate) struct EntityPath<E: Entity>(pub(crate) E::Id);
 
 /// The id of the entity in the path, and what comes after it.
-pub(super) struct EntityPathAnd<E: Entity, T>(pub(super) E::Id, pub(super) T);
+pub(crate) struct EntityPathAnd<E: Entity, T>(pub(crate) E::Id, pub(crate) T);
 
 /// The one id in the path.
 pub(super) struct IdPath<T>(pub(super) T);
@@ -30,7 +30,7 @@ pub(super) struct IdPath<T>(pub(super) T);
 pub(super) struct ServicePath(pub(super) ServiceName);
 
 /// An entity with paths of its own.
-pub(super) trait Located: Entity {
+pub(crate) trait Located: Entity {
     /// Reads the id from the first parameters of the path; gives the others too.
     fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error>;
 }

@@ -16,7 +16,7 @@ use crate::{Account, audit};
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// The address of whoever sends a request.
-pub(super) struct Peer(pub(super) IpAddr);
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 impl FromRequestParts<Account> for Peer {
     type Rejection = Reply;

@@ -47,11 +47,6 @@ pub(super) async fn ask_confirmation(State(account): State<Account>, person: Per
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Where the link of that mail leads.
-pub(super) async fn confirm(State(account): State<Account>, Path(token): Path<String>) -> Result<Json<User>, Reply> {
-    Ok(Json(account.confirm_email(&token).await?))
-}
-
 pub(super) async fn clients(
     State(account): State<Account>,
     person: Person,

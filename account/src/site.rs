@@ -1,0 +1,95 @@
+//! The account site: pages for people, made here and readable without any script.
+//!
+//! A page calls the methods of [`Account`] as the HTTP API does, never the API itself. The HTML lies in `web/account`;
+//! here is what fills it, and what the forms send.
+
+mod access_keys;
+mod applications;
+mod asset;
+mod code;
+mod collaborators;
+mod confirmation;
+mod consent;
+mod error_page;
+mod euis;
+mod form;
+mod gateway_form;
+mod gateways;
+mod home;
+mod login;
+mod managed;
+mod notice;
+mod page;
+mod profile;
+mod question;
+mod register;
+mod visitor;
+mod words;
+
+use axum::{
+    Router,
+    routing::{get, post},
+};
+
+use self::managed::Managed;
+pub(crate) use self::{asset::assets, error_page::in_html};
+use crate::{Account, application::Application, gateway::Gateway};
+
+/// Every page.
+pub(crate) fn pages() -> Router<Account> {
+    Router::new()
+        .route("/", get(home::show))
+        .merge(people())
+        .merge(applications())
+        .merge(gateways())
+        .merge(collaborators::<Application>())
+        .merge(collaborators::<Gateway>())
+}
+
+/// Who somebody is, and who may act for them.
+fn people() -> Router<Account> {
+    Router::new()
+        .route("/register", get(register::show).post(register::register))
+        .route("/users/login", get(login::show).post(login::log_in))
+        .route("/logout", post(login::log_out))
+        .route("/users/profile", get(profile::show).post(profile::change))
+        .route("/users/profile/password", post(profile::change_password))
+        .route("/users/profile/confirmation", post(profile::ask_confirmation))
+        .route("/users/profile/clients/{client}/revoke", post(profile::revoke))
+        .route("/users/emails/validate_email/{token}", get(confirmation::confirm))
+        .route("/users/consent", get(consent::ask))
+        .route("/oauth/callback/{client}", get(code::show))
+}
+
+fn applications() -> Router<Account> {
+    Router::new()
+        .route("/my/applications", get(applications::list).post(applications::create))
+        .route("/my/applications/new", get(applications::new))
+        .route("/my/applications/{app_id}", get(applications::show).post(applications::rename))
+        .route("/my/applications/{app_id}/delete", get(applications::ask_delete).post(applications::delete))
+        .route("/my/applications/{app_id}/restore", post(applications::restore))
+        .route("/my/applications/{app_id}/euis", post(euis::add))
+        .route("/my/applications/{app_id}/euis/{eui}/remove", get(euis::ask_remove).post(euis::remove))
+        .route("/my/applications/{app_id}/access-keys", post(access_keys::create))
+        .route("/my/applications/{app_id}/access-keys/{key_id}/delete", get(access_keys::ask_delete))
+        .route("/my/applications/{app_id}/access-keys/{key_id}/delete", post(access_keys::delete))
+}
+
+fn gateways() -> Router<Account> {
+    Router::new()
+        .route("/my/gateways", get(gateways::list).post(gateways::create))
+        .route("/my/gateways/new", get(gateways::new))
+        .route("/my/gateways/{gateway_id}", get(gateways::show).post(gateways::change))
+        .route("/my/gateways/{gateway_id}/delete", get(gateways::ask_delete).post(gateways::delete))
+}
+
+fn collaborators<E: Managed + 'static>() -> Router<Account> {
+    let path = format!("/my/{}/{{id}}/collaborators", E::PLURAL);
+    Router::new()
+        .route(&path, get(collaborators::list::<E>).post(collaborators::add::<E>))
+        .route(&format!("{path}/{{username}}"), get(collaborators::show::<E>).post(collaborators::change::<E>))
+        .route(
+            &format!("{path}/{{username}}/remove"),
+            get(collaborators::ask_remove::<E>).post(collaborators::remove::<E>),
+        )
+}

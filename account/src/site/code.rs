@@ -1,0 +1,52 @@
+//! Where a program's user reads the code and types it into the program: `/oauth/callback/<client>`.
+
+use askama::Template;
+use axum::extract::{Path, Query, State, rejection::QueryRejection};
+use serde::Deserialize;
+use types::{ClientId, Secret};
+
+use super::{
+    page::{Frame, Page},
+    visitor::Guest,
+};
+use crate::{Account, Error, rest::reply::Reply};
+
+#[derive(Template)]
+#[template(path = "code.html")]
+pub(super) struct Code {
+    frame: Frame,
+    /// What to type; without it the program may not act for the user.
+    code: Option<Secret>,
+    /// What takes it.
+    command: String,
+    /// Where to begin again.
+    again: String,
+}
+
+/// What the authorization gave.
+#[derive(Deserialize)]
+pub(super) struct Given {
+    code: Option<Secret>,
+}
+
+pub(super) async fn show(
+    State(account): State<Account>,
+    guest: Guest,
+    Path(client): Path<String>,
+    given: Result<Query<Given>, QueryRejection>,
+) -> Result<Page<Code>, Reply> {
+    // Only for clients whose users are sent here: nobody's page is made to look like one of ours.
+    let id: ClientId = client.parse().map_err(Error::from)?;
+    let redirect_uri = format!("/oauth/callback/{id}");
+    let registered = account.settings.clients.get(&id);
+    let registered = registered.filter(|client| client.redirect_uris.contains(&redirect_uri));
+    let client = registered.ok_or(Error::NoPath)?;
+    let Query(Given { code }) = given.map_err(|error| Error::Body(error.body_text()))?;
+    // A public client began with a challenge that only it can make anew.
+    let again = match client.secret {
+        Some(_) => format!("/users/authorize?client_id={id}&redirect_uri={redirect_uri}&response_type=code"),
+        None => String::new(),
+    };
+    let command = format!("{id} user login");
+    Ok(Page::new(Code { frame: guest.frame(), code, command, again }))
+}

@@ -1,0 +1,22 @@
+//! The front page.
+
+use askama::Template;
+
+use super::{
+    page::{Frame, Page},
+    visitor::Guest,
+};
+
+/// Where the site's own page shows a code for the command line of v2.
+const ACCESS_CODE: &str = "/users/authorize?client_id=ttnctl&redirect_uri=/oauth/callback/ttnctl&response_type=code";
+
+#[derive(Template)]
+#[template(path = "home.html")]
+pub(super) struct Home {
+    frame: Frame,
+    access_code: &'static str,
+}
+
+pub(super) async fn show(guest: Guest) -> Page<Home> {
+    Page::new(Home { frame: guest.frame(), access_code: ACCESS_CODE })
+}

@@ -1,0 +1,126 @@
+//! A page on its way to a browser: the frame that all share, and what browsers are told about it.
+
+use askama::Template;
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{Html, IntoResponse, Redirect, Response},
+};
+
+use super::{asset, notice::Notice};
+/// What a page may load and send: our own style and pictures, and forms to ourselves. Scripts there are none.
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// What stands around every page.
+#[derive(Debug, Default)]
+pub(super) struct Frame {
+    /// The name of whoever is logged in.
+    pub(super) username: Option<String>,
+    /// What was just done.
+    pub(super) notice: Option<Notice>,
+    /// What was asked for.
+    pub(super) path: String,
+}
+
+/// A page.
+pub(super) struct Page<T> {
+    template: T,
+    status: StatusCode,
+    form_target: Option<String>,
+}
+
+impl Frame {
+    /// Whether the page is in the part of the site that begins with this path.
+    pub(super) fn is_in(&self, part: &str) -> bool {
+        self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Where the style sheet is.
+    pub(super) fn style_path(&self) -> String {
+        asset::style_path()
+    }
+}
+
+impl<T> Page<T> {
+    /// A page that answers what was asked for.
+    pub(super) fn new(template: T) -> Self {
+        Self { template, status: StatusCode::OK, form_target: None }
+    }
+
+    /// The same with another status.
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    /// Lets the answers to its forms lead to the origin of `uri` too.
+    ///
+    /// Browsers apply the policy of a page to redirects that its forms end in.
+    pub(super) fn leading_to(self, uri: &str) -> Self {
+        Self { form_target: origin(uri), ..self }
+    }
+}
+
+impl<T: Template> IntoResponse for Page<T> {
+    fn into_response(self) -> Response {
+        let html = match self.template.render() {
+            Ok(html) => html,
+            Err(error) => {
+                tracing::error!(%error, "cannot write a page");
+                return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+            }
+        };
+        let target = self.form_target.as_deref().unwrap_or_default();
+        let policy = format!("{POLICY}; form-action 'self' {target}");
+        let headers = [
+            (
+                header::CONTENT_SECURITY_POLICY,
+                HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(POLICY)),
+            ),
+            // What is on it belongs to whoever is logged in at this moment.
+            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            // Codes and ids stay here; our own forms still say where they come from, which is checked.
+            (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+            (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        ];
+        (self.status, headers, Html(html)).into_response()
+    }
+}
+
+/// Sends the browser to a page after something was done, which that page says.
+pub(super) fn done(path: &str, what: Notice) -> Redirect {
+    Redirect::to(&format!("{path}?done={}", what.name()))
+}
+
+/// The part of an address that a policy can name; nothing when it could mean more than that.
+fn origin(uri: &str) -> Option<String> {
+    let (scheme, rest) = uri.split_once(':')?;
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-+:".contains(&byte));
+    let host = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
+    match scheme {
+        _ if scheme.contains(':') || !plain(scheme) => None,
+        "http" | "https" if plain(host) && !host.is_empty() => Some(format!("{scheme}://{host}")),
+        // A policy cannot name an address of IPv6, nor anything but the scheme of an app.
+        _ => Some(format!("{scheme}:")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_names_the_origin_of_an_address_and_nothing_else() {
+        for (uri, expected) in [
+            ("https://app.example.com/callback?x=1", Some("https://app.example.com")),
+            ("https://app.example.com:8443", Some("https://app.example.com:8443")),
+            ("http://127.0.0.1:4711/callback", Some("http://127.0.0.1:4711")),
+            ("http://[::1]:4711/callback", Some("http:")),
+            ("ttn://oauth", Some("ttn:")),
+            ("com.example.app:/oauth", Some("com.example.app:")),
+            ("/oauth/callback/ttnctl", None),
+            ("https://a.b; script-src *", Some("https:")),
+            ("a; script-src *:x", None),
+        ] {
+            assert_eq!(origin(uri).as_deref(), expected, "{uri}");
+        }
+    }
+}
