@@ -12,13 +12,13 @@ use types::Secret;
 use crate::service::{PASSWORD, Service};
 
 /// A mail server that takes every mail, but says "later" to the first tries.
-struct Sink {
+pub(crate) struct Sink {
     url: String,
     mails: mpsc::UnboundedReceiver<String>,
 }
 
 impl Sink {
-    async fn start(refused: usize) -> Self {
+    pub(crate) async fn start(refused: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("smtp://{}", listener.local_addr().unwrap());
         let (taken, mails) = mpsc::unbounded_channel();
@@ -34,7 +34,7 @@ impl Sink {
     }
 
     /// The next mail: its text, with lines put together as they were, and the link in it.
-    async fn next(&mut self) -> (String, String) {
+    pub(crate) async fn next(&mut self) -> (String, String) {
         let text = self.mails.recv().await.unwrap().replace("=\r\n", "").replace("=3D", "=");
         let link = text.lines().find(|line| line.starts_with("http")).unwrap_or_else(|| panic!("{text}")).to_owned();
         (text, link)
@@ -76,7 +76,7 @@ async fn converse(stream: TcpStream, refused: &mut usize) -> Option<String> {
     }
 }
 
-fn settings(sink: &Sink) -> Settings {
+pub(crate) fn settings(sink: &Sink) -> Settings {
     let mail = MailSettings { url: Secret::new(&*sink.url), from: "Airlock <airlock@example.com>".to_owned() };
     let public_url = Some("https://account.example.com".parse().unwrap());
     Settings { mail: Some(mail), public_url, ..Settings::default() }

@@ -28,6 +28,7 @@ mod schemathesis;
 mod secrets;
 mod service;
 mod sessions;
+mod site;
 mod story;
 mod throttle;
 mod tokens;

@@ -1,0 +1,129 @@
+//! Every page: who may see it, and whether everybody can use it.
+
+use serde_json::json;
+
+use super::Browser;
+use crate::{
+    authorize::with_app,
+    service::{Service, send},
+};
+
+/// What everybody may see.
+const OPEN: [&str; 5] = ["/", "/register", "/users/login", "/oauth/callback/ttnctl?code=c", "/oauth/callback/airlock"];
+/// What needs a login.
+const PRIVATE: [&str; 17] = [
+    "/users/profile",
+    "/my/applications",
+    "/my/applications/new",
+    "/my/applications/my-app",
+    "/my/applications/my-app/delete",
+    "/my/applications/my-app/euis/0200000000000001/remove",
+    "/my/applications/my-app/collaborators",
+    "/my/applications/my-app/collaborators/alice",
+    "/my/applications/my-app/collaborators/alice/remove",
+    "/my/gateways",
+    "/my/gateways/new",
+    "/my/gateways/my-gw",
+    "/my/gateways/my-gw/delete",
+    "/my/gateways/my-gw/collaborators",
+    "/my/gateways/my-gw/collaborators/alice",
+    "/my/gateways/my-gw/collaborators/alice/remove",
+    "/users/consent?client_id=app&redirect_uri=https://app.example.com/callback&response_type=code",
+];
+
+#[tokio::test]
+async fn every_page_can_be_used_by_everybody_who_may_see_it() {
+    let service = Service::start_with(with_app()).await;
+    let mut stranger = Browser::new(&service);
+    for path in OPEN {
+        let page = stranger.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        page.check(path);
+    }
+    let mut alice = Browser::of_user(&service, "alice").await;
+    alice.post("/my/applications", &[("id", "my-app"), ("name", "My app")]).await;
+    alice.post("/my/gateways", &[("id", "my-gw"), ("frequency_plan", "EU_863_870")]).await;
+    for path in OPEN.into_iter().chain(PRIVATE) {
+        let page = alice.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        page.check(path);
+        assert!(page.text("header nav").contains("alice"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn who_is_not_logged_in_is_sent_to_the_login_and_back() {
+    let service = Service::start_with(with_app()).await;
+    Browser::of_user(&service, "alice").await;
+    for path in PRIVATE {
+        let mut stranger = Browser::new(&service);
+        let login = stranger.get(path).await.place();
+        let page = stranger.get(&login).await;
+        assert_eq!(page.value("[name=next]"), path);
+        let fields = [("username", "alice"), ("password", crate::service::PASSWORD), ("next", path)];
+        assert_eq!(stranger.post("/users/login", &fields).await.place(), path);
+    }
+}
+
+#[tokio::test]
+async fn what_is_somebody_elses_looks_as_if_it_were_not_there() {
+    let service = Service::start().await;
+    let mut alice = Browser::of_user(&service, "alice").await;
+    alice.post("/my/applications", &[("id", "my-app"), ("name", "")]).await;
+    alice.post("/my/gateways", &[("id", "my-gw"), ("frequency_plan", "EU_863_870")]).await;
+    let mut eve = Browser::of_user(&service, "eve").await;
+    for (thing, none) in [("applications/my-app", "applications/no-app"), ("gateways/my-gw", "gateways/no-gw")] {
+        for rest in ["", "/delete", "/collaborators", "/collaborators/alice"] {
+            let (theirs, nobodys) = (format!("/my/{thing}{rest}"), format!("/my/{none}{rest}"));
+            let (theirs, nobodys) = (eve.get(&theirs).await, eve.get(&nobodys).await);
+            assert_eq!((theirs.status.as_u16(), nobodys.status.as_u16()), (404, 404), "{thing}{rest}");
+            let (theirs, nobodys) = (theirs.text("main").replace("my-", "no-"), nobodys.text("main"));
+            assert_eq!(theirs, nobodys);
+        }
+        for rest in ["", "/delete", "/collaborators"] {
+            let fields = [("username", "eve"), ("rights", "settings"), ("frequency_plan", "EU_863_870")];
+            let answer = eve.post(&format!("/my/{thing}{rest}"), &fields).await;
+            assert!([400, 404].contains(&answer.status.as_u16()), "{thing}{rest} {}", answer.status);
+        }
+    }
+    assert_eq!(alice.get("/my/applications/my-app").await.status, 200);
+    assert_eq!(alice.get("/my/gateways/my-gw").await.status, 200);
+}
+
+#[tokio::test]
+async fn failures_are_pages_for_browsers_and_json_for_programs() {
+    let service = Service::start().await;
+    let mut browser = Browser::new(&service);
+    for (path, status) in [
+        ("/nowhere", 404),
+        ("/my/nowhere", 404),
+        ("/oauth/callback/stranger", 404),
+        ("/users/authorize?client_id=nobody", 400),
+        ("/users/authorize?client_id=a&client_id=b", 400),
+        ("/users/emails/validate_email/AAAA", 400),
+        ("/applications", 401),
+    ] {
+        let page = browser.get(path).await;
+        assert_eq!(page.status, status, "{path}");
+        page.check(path);
+        assert!(!page.headers.contains_key("www-authenticate"), "{path}");
+        let answer = service.get(path, "").await;
+        assert_eq!((answer.status.as_u16(), answer.json()["code"].clone()), (status, json!(status)), "{path}");
+    }
+    let api = send(service.request("GET", "/api/v2/nowhere", "").header("accept", "text/html")).await;
+    assert_eq!(api.error(), (404, "there is no such path here".to_owned()));
+}
+
+#[tokio::test]
+async fn style_and_picture_may_be_kept_and_change_their_address_with_their_text() {
+    let service = Service::start().await;
+    let page = Browser::new(&service).get("/").await;
+    let style = page.all("link[rel=stylesheet]")[0].attr("href").unwrap().to_owned();
+    assert!(style.starts_with("/assets/site.css?"), "{style}");
+    for (path, sort) in [(style.as_str(), "text/css; charset=utf-8"), ("/assets/icon.svg", "image/svg+xml")] {
+        let answer = service.get(path, "").await;
+        assert_eq!((answer.status.as_u16(), answer.headers["content-type"].to_str().unwrap()), (200, sort));
+        assert!(answer.headers["cache-control"].to_str().unwrap().contains("immutable"));
+        assert!(!answer.text.contains("http://example") && !answer.text.contains("@import"));
+    }
+}

@@ -1,0 +1,116 @@
+//! Logging in and out, the profile, and pages that are not ours.
+
+use super::Browser;
+use crate::{
+    mail::{Sink, settings},
+    service::{PASSWORD, Service},
+};
+
+const NEW: &str = "an even better password";
+
+#[tokio::test]
+async fn a_login_leads_to_paths_of_this_site_only() {
+    let service = Service::start().await;
+    Browser::of_user(&service, "alice").await;
+    for (next, place) in [
+        ("/my/gateways/new?x=1", "/my/gateways/new?x=1"),
+        ("", "/my/applications"),
+        ("//evil.example", "/my/applications"),
+        ("/\\evil.example", "/my/applications"),
+        ("https://evil.example/", "/my/applications"),
+        ("javascript:alert(1)", "/my/applications"),
+    ] {
+        let fields = [("username", "alice"), ("password", PASSWORD), ("next", next)];
+        assert_eq!(Browser::new(&service).post("/users/login", &fields).await.place(), place, "{next}");
+    }
+}
+
+#[tokio::test]
+async fn a_logout_ends_the_session_and_a_login_ends_the_one_before() {
+    let service = Service::start().await;
+    let mut alice = Browser::of_user(&service, "alice").await;
+    let before = alice.cookie.clone();
+    alice.post("/users/login", &[("username", "alice"), ("password", PASSWORD)]).await;
+    let mut old = Browser { service: &service, cookie: before };
+    assert!(old.get("/users/profile").await.place().starts_with("/users/login"));
+    let now = alice.cookie.clone();
+    let page = alice.submit("/logout", &[]).await;
+    assert!(page.text(".notice").contains("logged out") && page.text("header nav").contains("Log in"));
+    let mut kept = Browser { service: &service, cookie: now };
+    assert!(kept.get("/users/profile").await.place().starts_with("/users/login"));
+}
+
+#[tokio::test]
+async fn a_form_on_another_site_changes_nothing() {
+    let service = Service::start().await;
+    let alice = Browser::of_user(&service, "alice").await;
+    for (path, fields) in [
+        ("/users/profile", vec![("username", "alicia"), ("email", "a@example.com")]),
+        ("/users/profile/password", vec![("old_password", PASSWORD), ("password", NEW), ("password_again", NEW)]),
+        ("/my/applications", vec![("id", "planted"), ("name", "")]),
+        ("/my/gateways", vec![("id", "planted"), ("frequency_plan", "EU_863_870")]),
+        ("/users/login", vec![("username", "alice"), ("password", PASSWORD)]),
+        ("/logout", vec![]),
+        ("/users/authorize", vec![("client_id", "ttnctl"), ("decision", "allow")]),
+    ] {
+        for (name, value) in [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example"), ("x-none", "")] {
+            let request = service.request("POST", path, "").header(name, value).form(&fields);
+            let mut victim = Browser { service: &service, cookie: alice.cookie.clone() };
+            let page = victim.send(request).await;
+            assert_eq!((page.status.as_u16(), &victim.cookie), (403, &alice.cookie), "{path} {name}");
+            page.check(path);
+        }
+    }
+    let mut alice = alice;
+    assert_eq!(alice.get("/users/profile").await.value("#username"), "alice");
+    assert!(alice.get("/my/applications").await.has(".empty"));
+}
+
+#[tokio::test]
+async fn the_profile_changes_and_says_whether_the_address_is_confirmed() {
+    let service = Service::start().await;
+    let mut alice = Browser::of_user(&service, "alice").await;
+    let page = alice.get("/users/profile?done=registered").await;
+    assert!(page.text(".notice").contains("confirm"));
+    assert_eq!(page.text(".badge"), "Not confirmed yet");
+    assert!(alice.submit("/users/profile/confirmation", &[]).await.has(".notice"));
+    let fields = [("username", "alicia"), ("email", "alice@example.org"), ("first", "Alice"), ("last", "<b>Liddell")];
+    let page = alice.submit("/users/profile", &fields).await;
+    assert_eq!((page.value("#username"), page.value("#last")), ("alicia", "<b>Liddell"));
+    assert!(page.text("header nav").contains("alicia") && page.text("main").contains("alice@example.org"));
+    let said = alice.get("/users/profile?done=%3Cscript%3E").await;
+    assert!(!said.has(".notice"), "only what the site itself says");
+}
+
+#[tokio::test]
+async fn a_new_password_ends_other_sessions_and_this_one_goes_on() {
+    let service = Service::start().await;
+    let mut here = Browser::of_user(&service, "alice").await;
+    let mut there = Browser::new(&service);
+    there.post("/users/login", &[("username", "alice"), ("password", PASSWORD)]).await;
+    let fields = [("old_password", PASSWORD), ("password", NEW), ("password_again", NEW)];
+    assert!(here.submit("/users/profile/password", &fields).await.text(".notice").contains("password"));
+    assert!(there.get("/users/profile").await.place().starts_with("/users/login"));
+}
+
+#[tokio::test]
+async fn the_link_in_the_mail_says_that_the_address_is_confirmed() {
+    let mut sink = Sink::start(0).await;
+    let service = Service::start_with(settings(&sink)).await;
+    let mut alice = Browser::of_user(&service, "alice").await;
+    let link = sink.next().await.1;
+    let path = link.strip_prefix("https://account.example.com").unwrap();
+    let page = alice.get(path).await;
+    page.check(path);
+    assert!(page.text("main").contains("confirmed Mail reaches you at alice@example.com"), "{}", page.text("main"));
+    assert_eq!(alice.get("/users/profile").await.text(".badge"), "Confirmed");
+}
+
+#[tokio::test]
+async fn a_wrong_link_says_where_to_get_another() {
+    let service = Service::start().await;
+    let mut alice = Browser::of_user(&service, "alice").await;
+    let page = alice.get("/users/emails/validate_email/AAAA?email=x").await;
+    assert_eq!((page.status.as_u16(), page.text("h1")), (400, "Not confirmed".to_owned()));
+    assert!(page.has("main a[href='/users/profile']"));
+}
