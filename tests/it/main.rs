@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 mod bad_input;
+mod browser;
 mod conformance;
 mod demo;
 mod functions;

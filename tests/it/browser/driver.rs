@@ -1,0 +1,195 @@
+//! Chromium without a window, driven as a user would drive it.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use fantoccini::{Client, ClientBuilder, Locator, key::Key};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+
+use crate::harness::PATIENCE;
+
+/// What every page is asked once it is there.
+const AUDIT: &str = include_str!("audit.js");
+
+/// A browser of its own; it ends with this value.
+pub(super) struct Browser {
+    pub(super) client: Client,
+    session: String,
+    driver: Driver,
+    base: String,
+    /// What pictures of its pages are called.
+    name: &'static str,
+}
+
+/// The program that speaks to the browser.
+struct Driver {
+    child: Child,
+    url: String,
+}
+
+/// What the browser is like.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    pub(super) width: u32,
+    pub(super) dark: bool,
+    pub(super) scripts: bool,
+}
+
+impl Browser {
+    /// Starts one at a site; none when Chromium is missing and nobody insists on it.
+    pub(super) async fn start(base: &str, name: &'static str, look: Look) -> Option<Self> {
+        let driver = Driver::start()?;
+        let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
+        let options = json!({"args": arguments});
+        let Value::Object(wanted) = json!({"goog:chromeOptions": options}) else { unreachable!("it is one") };
+        let client = ClientBuilder::new(HttpConnector::new()).capabilities(wanted).connect(&driver.url).await.unwrap();
+        let session = client.session_id().await.unwrap().unwrap();
+        let browser = Self { client, session, driver, base: base.to_owned(), name };
+        browser.become_like(look).await;
+        Some(browser)
+    }
+
+    async fn become_like(&self, look: Look) {
+        let Look { width, dark, scripts } = look;
+        let size = json!({"width": width, "height": 780, "deviceScaleFactor": 1, "mobile": width < 500});
+        self.tell("Emulation.setDeviceMetricsOverride", size).await;
+        let scheme = if dark { "dark" } else { "light" };
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.tell("Emulation.setEmulatedMedia", features).await;
+        self.tell("Emulation.setScriptExecutionDisabled", json!({"value": !scripts})).await;
+        let probe = "<meta name=viewport content=width=device-width><script>document.title = 'on'</script>";
+        self.client.goto(&format!("data:text/html,{probe}")).await.unwrap();
+        let script = "return [innerWidth, matchMedia('(prefers-color-scheme: dark)').matches, document.title == 'on'];";
+        assert_eq!(self.ask(script, vec![]).await, [json!(width), json!(dark), json!(scripts)]);
+    }
+
+    /// Says something to the browser that the standard has no words for.
+    async fn tell(&self, command: &str, parameters: Value) -> Value {
+        let url = format!("{}/session/{}/goog/cdp/execute", self.driver.url, self.session);
+        let body = json!({"cmd": command, "params": parameters});
+        let answer = reqwest::Client::new().post(url).json(&body).send().await.unwrap();
+        assert!(answer.status().is_success(), "{command}: {}", answer.text().await.unwrap());
+        answer.json().await.unwrap()
+    }
+
+    pub(super) async fn open(&self, path: &str) {
+        self.client.goto(&format!("{}{path}", self.base)).await.unwrap();
+    }
+
+    /// Fills a form in, sends it, and waits for the page after it.
+    pub(super) async fn submit(&self, form: &str, fields: &[(&str, &str)], button: &str, next: &str) {
+        let form = self.client.form(Locator::Css(form)).await.unwrap();
+        for (name, value) in fields {
+            form.set_by_name(name, value).await.unwrap();
+        }
+        self.click(button).await;
+        self.wait_for(next).await;
+    }
+
+    pub(super) async fn click(&self, selector: &str) {
+        self.client.find(Locator::Css(selector)).await.unwrap().click().await.unwrap();
+    }
+
+    /// Waits for a page with this heading.
+    pub(super) async fn wait_for(&self, heading: &str) {
+        let path = format!("//h1[normalize-space()={heading:?}]");
+        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::XPath(&path)).await;
+        if found.is_err() {
+            panic!("no page {heading:?}: {}", self.client.source().await.unwrap());
+        }
+    }
+
+    /// Waits for a form that came back.
+    pub(super) async fn wait_for_refusal(&self) {
+        self.client.wait().at_most(PATIENCE).for_element(Locator::Css(".problem")).await.unwrap();
+    }
+
+    /// Presses keys, wherever the focus is.
+    pub(super) async fn press(&self, keys: &str) {
+        self.client.active_element().await.unwrap().send_keys(keys).await.unwrap();
+    }
+
+    /// Goes on with Tab until this has the focus; everything on the way shows that it has it.
+    pub(super) async fn tab_to(&self, selector: &str) {
+        let mut passed = HashSet::new();
+        loop {
+            self.press(&Key::Tab.to_string()).await;
+            let script = "const now = document.activeElement, style = getComputedStyle(now); \
+                          return [now.matches(arguments[0]), now.outerHTML, style.outlineStyle];";
+            let [found, element, outline] = self.ask(script, vec![json!(selector)]).await;
+            assert_ne!(outline, "none", "nobody sees that {element} has the focus");
+            if found == true {
+                return;
+            }
+            assert!(passed.insert(element.to_string()), "{selector} is not reached: {passed:?}");
+        }
+    }
+
+    pub(super) async fn value(&self, selector: &str) -> String {
+        self.client.find(Locator::Css(selector)).await.unwrap().prop("value").await.unwrap().unwrap()
+    }
+
+    /// Looks at the page: nothing scrolls sideways, everything has a name and can be read; keeps a picture.
+    pub(super) async fn look(&self, page: &str) {
+        let problems = self.problems().await;
+        self.keep_picture(page).await;
+        assert!(problems.is_empty(), "{page}: {problems:#?}");
+    }
+
+    /// What is wrong with the page.
+    pub(super) async fn problems(&self) -> Vec<String> {
+        serde_json::from_value(self.client.execute(AUDIT, vec![]).await.unwrap()).unwrap()
+    }
+
+    async fn keep_picture(&self, page: &str) {
+        let script = "return [document.documentElement.scrollWidth, document.documentElement.scrollHeight, 0];";
+        let [width, height, _] = self.ask(script, vec![]).await;
+        let clip = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
+        let wanted = json!({"clip": clip, "captureBeyondViewport": true});
+        let answer = self.tell("Page.captureScreenshot", wanted).await;
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("site");
+        fs::create_dir_all(&folder).unwrap();
+        let picture = STANDARD.decode(answer["value"]["data"].as_str().unwrap()).unwrap();
+        fs::write(folder.join(format!("{}-{page}.png", self.name)), picture).unwrap();
+    }
+
+    async fn ask<const COUNT: usize>(&self, script: &str, arguments: Vec<Value>) -> [Value; COUNT] {
+        serde_json::from_value::<Vec<Value>>(self.client.execute(script, arguments).await.unwrap())
+            .unwrap()
+            .try_into()
+            .unwrap()
+    }
+}
+
+impl Driver {
+    fn start() -> Option<Self> {
+        let mut command = Command::new("chromedriver");
+        let child = command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let Ok(mut child) = child else {
+            let required = std::env::var_os("REQUIRE_SERVICES").is_some_and(|value| value == "1");
+            assert!(!required, "chromedriver is missing: it is in the package chromium-driver");
+            println!("skipped: chromedriver is missing; install chromium and chromium-driver to test the account site");
+            return None;
+        };
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let port = lines.find_map(|line| line.split_once("successfully on port ").map(|(_, port)| port.to_owned()));
+        let port = port.expect("chromedriver says where it listens");
+        Some(Self { child, url: format!("http://127.0.0.1:{}", port.trim_end_matches('.')) })
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The driver ends its browsers when it is asked to, and not when it is killed.
+        let id = self.driver.child.id().to_string();
+        _ = Command::new("kill").args(["-TERM", &id]).status();
+        _ = self.driver.child.wait();
+    }
+}
