@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use types::{AppEui, GatewayId, IdError, Kind, Kinded, Scope, ScopeError, UnknownRight, UnknownService};
 
-use crate::{oauth::Refusal, throttle::Exceeded};
+use crate::oauth::Refusal;
 
 /// What a call gives.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -128,7 +128,7 @@ pub enum Error {
     Busy,
     /// Too many tries, from one address or for one user.
     #[error("too many tries: wait {} s and try again", .0.wait_s)]
-    Throttled(Exceeded),
+    Throttled(server::limit::Exceeded),
     /// What the user was logged in with is over.
     #[error("login is over: the user logged out, changed the password, or took back what the client may do")]
     Ended,

@@ -49,4 +49,4 @@ pub use public_url::PublicUrl;
 pub use seal::Keys;
 pub use session::{SESSION_LIFETIME, Session};
 pub use signing::{Rotation, SigningKeyInfo};
-pub use throttle::{Exceeded, Limit, Limits};
+pub use throttle::Limits;

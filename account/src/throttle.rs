@@ -1,10 +1,11 @@
 //! How often strangers may try: logins, registrations and mails, for each account and for each address.
 
-use std::{net::IpAddr, time::Duration};
+use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{Key, Rate, Tag, Token};
+use server::limit::Limit;
+use store::{Key, Tag, Token};
 use types::{UserId, Username};
 
 use crate::{Account, Error, Result, metrics};
@@ -26,29 +27,6 @@ pub struct Limits {
     pub registration: Limit,
     /// Mails to one user.
     pub mail: Limit,
-}
-
-/// A limit: so many at once, and then so many in an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Limit {
-    /// How many may come at once, at least 1.
-    pub burst: u32,
-    /// How many more an hour brings, at least 1.
-    pub per_hour: u32,
-}
-
-/// A limit that was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exceeded {
-    /// What it limits, in one word.
-    pub policy: &'static str,
-    /// How many may come at once.
-    pub burst: u32,
-    /// The time in which an empty allowance fills, in seconds.
-    pub window_s: u64,
-    /// When to try again, in seconds from now; at least one.
-    pub wait_s: u64,
 }
 
 impl Account {
@@ -91,22 +69,6 @@ impl Account {
     }
 }
 
-impl Limit {
-    const fn new(burst: u32, per_hour: u32) -> Self {
-        Self { burst, per_hour }
-    }
-
-    fn rate(self) -> Rate {
-        Rate { per: Duration::from_secs(3600) / self.per_hour.max(1), burst: self.burst.max(1) }
-    }
-
-    fn exceeded(self, policy: &'static str, wait: Duration) -> Exceeded {
-        let Rate { per, burst } = self.rate();
-        let seconds = |time: Duration| time.as_secs() + u64::from(time.subsec_nanos() > 0);
-        Exceeded { policy, burst, window_s: seconds(per.saturating_mul(burst)), wait_s: seconds(wait).max(1) }
-    }
-}
-
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -140,11 +102,5 @@ mod tests {
         assert_eq!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:2:ffff::9"));
         assert_ne!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:3::3"));
         assert_eq!(bucket("::ffff:192.0.2.1"), "192.0.2.1");
-    }
-
-    #[test]
-    fn a_limit_says_when_to_come_back() {
-        let exceeded = Limit::new(20, 60).exceeded("login", Duration::from_millis(1500));
-        assert_eq!(exceeded, Exceeded { policy: "login", burst: 20, window_s: 1200, wait_s: 2 });
     }
 }

@@ -3,6 +3,7 @@
 pub mod auth;
 mod error;
 pub mod grpc;
+pub mod limit;
 pub mod reply;
 pub mod settings;
 pub mod shutdown;

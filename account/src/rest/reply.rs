@@ -10,7 +10,7 @@ use serde::Serialize;
 use server::reply::ErrorReply;
 use types::{Kind, Kinded};
 
-use crate::{Error, Exceeded, oauth::Refusal};
+use crate::{Error, oauth::Refusal};
 
 /// A failure on its way to a client.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl IntoResponse for Reply {
                 let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
                 (code, Json(ErrorBody { code: code.as_u16(), error: self.0.to_string() })).into_response()
             }
-            Error::Throttled(exceeded) => (rate_limit(exceeded), ErrorReply::account(&self.0)).into_response(),
+            Error::Throttled(exceeded) => (exceeded.headers(), ErrorReply::account(&self.0)).into_response(),
             Error::Busy => ([(header::RETRY_AFTER, "1")], ErrorReply::account(&self.0)).into_response(),
             error => ErrorReply::account(error).into_response(),
         }
@@ -74,16 +74,6 @@ impl IntoResponse for ExchangeReply {
         let body = ExchangeBody { code: code.as_u16(), error: description.clone(), description };
         (code, Json(body)).into_response()
     }
-}
-
-/// When to come back, in the words of HTTP and of the draft for rate limits.
-fn rate_limit(exceeded: &Exceeded) -> [(&'static str, String); 3] {
-    let Exceeded { policy, burst, window_s, wait_s } = exceeded;
-    [
-        ("retry-after", wait_s.to_string()),
-        ("ratelimit-policy", format!("\"{policy}\";q={burst};w={window_s}")),
-        ("ratelimit", format!("\"{policy}\";r=0;t={wait_s}")),
-    ]
 }
 
 fn oauth(refusal: Refusal, reason: &str) -> Response {
