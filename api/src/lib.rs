@@ -2,6 +2,7 @@
 
 mod debug;
 pub mod rest;
+pub mod status;
 
 /// The descriptors of every file in `proto/`, for reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

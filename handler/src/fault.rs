@@ -4,6 +4,8 @@ use std::fmt;
 
 use runtime::{Failure, LogEntry, Sources};
 
+use crate::payload::Cost;
+
 /// How many of the last logs are told; a gRPC message is a header, which has no room for all.
 const LOGS_MAX: usize = 8;
 /// How much of each, in characters.
@@ -19,12 +21,14 @@ pub struct Fault {
     pub excerpt: Option<String>,
     /// What the functions logged up to the failure.
     pub logs: Vec<LogEntry>,
+    /// What it cost up to there; nothing when it could not even be loaded.
+    pub cost: Cost,
 }
 
 impl Fault {
     /// The fault of a function whose texts are `sources`.
-    pub fn new(failure: Failure, sources: &Sources, logs: Vec<LogEntry>) -> Self {
-        Self { excerpt: failure.excerpt(sources), failure, logs }
+    pub fn new(failure: Failure, sources: &Sources, logs: Vec<LogEntry>, cost: Cost) -> Self {
+        Self { excerpt: failure.excerpt(sources), failure, logs, cost }
     }
 }
 

@@ -4,21 +4,24 @@ use std::sync::Arc;
 
 use api::handler::{
     Application, ApplicationIdentifier, Device, DeviceIdentifier, DeviceList, DryDownlinkMessage, DryDownlinkResult,
-    DryUplinkMessage, DryUplinkResult, LogEntry, SimulatedUplinkMessage,
+    DryUplinkMessage, DryUplinkResult, SimulatedUplinkMessage,
     application_manager_server::{ApplicationManager, ApplicationManagerServer},
 };
-use api::rest::handler as body;
-use server::{auth::credential_of, status::to_status};
+use api::{rest::handler as body, status::with_detail};
+use server::{
+    auth::credential_of,
+    status::{grpc, to_status},
+};
 use tonic::{
     Request, Response, Status,
     metadata::{MetadataMap, MetadataValue},
 };
+use types::{Kind, Kinded};
 
 use crate::{
     Error,
     body::{app_id, dev_id},
-    operations::{Caller, Downlink, DryRun, Operations},
-    payload::{Encoded, Verdict},
+    operations::{Caller, DryRun, Operations},
 };
 
 /// The gRPC side of the application manager.
@@ -97,19 +100,17 @@ impl ApplicationManager for Service {
     }
 
     async fn dry_uplink(&self, request: Request<DryUplinkMessage>) -> Result<Response<DryUplinkResult>, Status> {
-        let (caller, DryUplinkMessage { payload, app, port }) = open(request)?;
-        let run = DryRun { application: application(app).map_err(refuse)?, port, input: payload.clone() };
-        let decoded = self.operations.dry_uplink(caller, run).await.map_err(refuse)?;
-        let fields = decoded.fields.map_or_else(|| "null".to_owned(), |fields| fields.get().to_owned());
-        let valid = decoded.verdict != Verdict::Invalid;
-        answer(Ok(DryUplinkResult { payload, fields, valid, logs: logs(decoded.logs) }))
+        let (caller, message) = open(request)?;
+        let run: DryRun<Vec<u8>> = message.try_into().map_err(refuse)?;
+        let payload = run.input.clone();
+        let decoded = self.operations.dry_uplink(caller, run).await;
+        answer(decoded.map(|decoded| DryUplinkResult { payload, ..decoded.into() }))
     }
 
     async fn dry_downlink(&self, request: Request<DryDownlinkMessage>) -> Result<Response<DryDownlinkResult>, Status> {
-        let (caller, DryDownlinkMessage { payload, fields, app, port }) = open(request)?;
-        let run = DryRun { application: application(app).map_err(refuse)?, port, input: Downlink { fields, payload } };
-        let encoded = self.operations.dry_downlink(caller, run).await;
-        answer(encoded.map(|Encoded { payload, logs: entries }| DryDownlinkResult { payload, logs: logs(entries) }))
+        let (caller, message) = open(request)?;
+        let run = message.try_into().map_err(refuse)?;
+        answer(self.operations.dry_downlink(caller, run).await.map(Into::into))
     }
 
     /// Answers nothing, like v2; what the uplink cost stands in the metadata `fuel` and `microseconds`.
@@ -119,20 +120,9 @@ impl ApplicationManager for Service {
         let cost = self.operations.simulate_uplink(caller, uplink).await.map_err(refuse)?;
         let mut response = Response::new(());
         response.metadata_mut().insert("fuel", MetadataValue::from(cost.fuel));
-        let microseconds = u64::try_from(cost.elapsed.as_micros()).unwrap_or(u64::MAX);
-        response.metadata_mut().insert("microseconds", MetadataValue::from(microseconds));
+        response.metadata_mut().insert("microseconds", MetadataValue::from(cost.microseconds()));
         Ok(response)
     }
-}
-
-fn application(message: Option<Application>) -> Result<crate::application::Application, Error> {
-    let message = message.ok_or_else(|| Error::invalid("App", "it is missing"))?;
-    body::Application::from(message).try_into()
-}
-
-fn logs(entries: Vec<runtime::LogEntry>) -> Vec<LogEntry> {
-    let entry = |entry: runtime::LogEntry| LogEntry { function: entry.slot.name().to_owned(), fields: entry.fields };
-    entries.into_iter().map(entry).collect()
 }
 
 /// Takes a request apart into who calls and what they want.
@@ -155,5 +145,10 @@ fn answer<T>(result: Result<T, Error>) -> Result<Response<T>, Status> {
 
 #[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives is given away")]
 fn refuse(error: Error) -> Status {
-    to_status(&error)
+    match &error {
+        Error::Function(fault) if error.kind() == Kind::Invalid => {
+            with_detail(grpc(Kind::Invalid), error.to_string(), &fault.in_header())
+        }
+        _ => to_status(&error),
+    }
 }

@@ -139,7 +139,7 @@ impl Operations {
         let mut decoded = self.payloads.decode(&application, &payload, Urgency::Trial).await?;
         match decoded.problem.take() {
             None => Ok(decoded),
-            Some(problem) => Err(problem.into_error(&application, decoded.logs)),
+            Some(problem) => Err(problem.into_error(&application, decoded.logs, decoded.cost)),
         }
     }
 
@@ -150,7 +150,7 @@ impl Operations {
         let (application, payload) = self.prepare(caller, run.application, run.port, None).await?;
         match (run.input.payload.is_empty(), run.input.fields.is_empty()) {
             (true, false) => self.payloads.encode(&application, &run.input.fields, &payload, Urgency::Trial).await,
-            (false, true) => Ok(Encoded { payload: run.input.payload, logs: Vec::new() }),
+            (false, true) => Ok(Encoded { payload: run.input.payload, ..Encoded::default() }),
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (true, true) => Err(Error::invalid("Downlink", "Neither Fields nor Payload provided")),
         }

@@ -55,6 +55,8 @@ pub struct Encoded {
     pub payload: Vec<u8>,
     /// What the encoder wrote to the console.
     pub logs: Vec<LogEntry>,
+    /// What it cost.
+    pub cost: Cost,
 }
 
 /// Why a payload could not be understood.
@@ -69,10 +71,10 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// The problem as the answer to whoever tried the functions of `application`, with what they logged.
-    pub(crate) fn into_error(self, application: &Application, logs: Vec<LogEntry>) -> Error {
+    /// The problem as the answer to whoever tried the functions of `application`, with what they logged and cost.
+    pub(crate) fn into_error(self, application: &Application, logs: Vec<LogEntry>, cost: Cost) -> Error {
         match self {
-            Self::Function(failure) => fault(failure, application, logs),
+            Self::Function(failure) => fault(failure, application, logs, cost),
             Self::CayenneLpp(error) => error,
         }
     }
@@ -85,6 +87,13 @@ pub struct Cost {
     pub fuel: u64,
     /// From the pristine sandbox to the result.
     pub elapsed: Duration,
+}
+
+impl Cost {
+    /// The time in whole microseconds.
+    pub fn microseconds(&self) -> u64 {
+        u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX)
+    }
 }
 
 /// Turns payloads into fields.
@@ -106,7 +115,7 @@ impl Payloads {
             return Ok(());
         }
         let asker = asker(&application.app_id, Urgency::Trial);
-        self.load(&asker, application).await?.map(drop).map_err(|failure| fault(failure, application, Vec::new()))
+        self.load(&asker, application).await?.map(drop).map_err(|failure| unloadable(failure, application))
     }
 
     /// Understands a payload as the application wants it to be; only a full queue is an error.
@@ -153,21 +162,22 @@ impl Payloads {
         let object = serde_json::from_str(fields).map_err(|error| Error::invalid("Fields", error))?;
         match application.conversion() {
             Conversion::None => Ok(Encoded::default()),
-            Conversion::CayenneLpp => Ok(Encoded { payload: cayenne::encode(&object), logs: Vec::new() }),
+            Conversion::CayenneLpp => Ok(Encoded { payload: cayenne::encode(&object), ..Encoded::default() }),
             Conversion::Custom(_) if application.functions.encoder.is_empty() => {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
             Conversion::Custom(_) => {
                 let asker = asker(&application.app_id, urgency);
                 let functions = self.load(&asker, application).await?;
-                let functions = functions.map_err(|failure| fault(failure, application, Vec::new()))?;
+                let functions = functions.map_err(|failure| unloadable(failure, application))?;
                 let call = call(Entry::EncodeDownlink, payload, fields.as_bytes());
                 let report = self.pool.call(&asker, functions, call).await?;
+                let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
                 match report.result {
-                    Ok(Value::Bytes { bytes, .. }) => Ok(Encoded { payload: bytes, logs: report.logs }),
+                    Ok(Value::Bytes { bytes, .. }) => Ok(Encoded { payload: bytes, logs: report.logs, cost }),
                     // A downlink answers with bytes; anything else would be the sandbox's mistake.
                     Ok(_) => Ok(Encoded::default()),
-                    Err(failure) => Err(fault(failure, application, report.logs)),
+                    Err(failure) => Err(fault(failure, application, report.logs, cost)),
                 }
             }
         }
@@ -202,8 +212,12 @@ fn bytes(payload: &Payload) -> &[u8] {
     payload.bytes.as_deref().unwrap_or_default()
 }
 
-fn fault(failure: Failure, application: &Application, logs: Vec<LogEntry>) -> Error {
-    Error::Function(Box::new(Fault::new(failure, &application.sources(), logs)))
+fn fault(failure: Failure, application: &Application, logs: Vec<LogEntry>, cost: Cost) -> Error {
+    Error::Function(Box::new(Fault::new(failure, &application.sources(), logs, cost)))
+}
+
+fn unloadable(failure: Failure, application: &Application) -> Error {
+    fault(failure, application, Vec::new(), Cost::default())
 }
 
 fn call(entry: Entry, payload: &Payload, bytes: &[u8]) -> Call {

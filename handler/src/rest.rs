@@ -1,5 +1,8 @@
 //! The handler's operations over HTTP, with the paths and JSON of The Things Network v2.
 
+mod dry_run;
+mod reply;
+
 use std::sync::Arc;
 
 use api::rest::handler as body;
@@ -11,18 +14,20 @@ use axum::{
     response::{AppendHeaders, IntoResponse, Response},
     routing::{get, post},
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use server::{auth::credential_of, reply::ErrorReply};
+use server::auth::credential_of;
 
 use crate::{
     Error,
     body::{app_id, dev_id},
-    operations::Operations,
+    operations::{Caller, Operations},
 };
 
+use self::reply::Reply;
+
 type Shared = State<Arc<Operations>>;
-type Answer<T = Json<Value>> = Result<T, ErrorReply>;
+type Answer<T = Json<Value>> = Result<T, Reply>;
 
 /// The routes of the application manager.
 pub(crate) fn router(operations: Arc<Operations>) -> Router {
@@ -33,17 +38,10 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
         .route("/applications/{app_id}", application)
         .route("/applications/{app_id}/devices", get(list_devices).put(add_device).post(add_device))
         .route("/applications/{app_id}/devices/{dev_id}", device)
-        .route("/applications/{app_id}/devices/{dev_id}/simulate", post(simulate_uplink))
+        .route("/applications/{app_id}/devices/{dev_id}/simulate", post(dry_run::simulate_uplink))
+        .route("/applications/{app_id}/dry-uplink", post(dry_run::dry_uplink))
+        .route("/applications/{app_id}/dry-downlink", post(dry_run::dry_downlink))
         .with_state(operations)
-}
-
-/// What a simulated uplink cost.
-#[derive(Serialize)]
-struct CostBody {
-    /// Units of fuel.
-    fuel: u64,
-    /// Time in the sandbox.
-    microseconds: u128,
 }
 
 /// Which part of a list is wanted.
@@ -56,9 +54,9 @@ struct Part {
 }
 
 async fn register_application(State(operations): Shared, headers: HeaderMap, bytes: Bytes) -> Answer {
-    let body: body::Application = parse(&bytes).map_err(refuse)?;
-    let app_id = app_id(&body.app_id).map_err(refuse)?;
-    operations.register_application(caller(&headers)?, &app_id).await.map_err(refuse)?;
+    let body: body::Application = parse(&bytes)?;
+    let app_id = app_id(&body.app_id)?;
+    operations.register_application(caller(&headers)?, &app_id).await?;
     Ok(empty())
 }
 
@@ -67,8 +65,8 @@ async fn get_application(
     Path(app): Path<String>,
     headers: HeaderMap,
 ) -> Answer<Json<body::Application>> {
-    let app_id = app_id(&app).map_err(refuse)?;
-    let application = operations.get_application(caller(&headers)?, &app_id).await.map_err(refuse)?;
+    let app_id = app_id(&app)?;
+    let application = operations.get_application(caller(&headers)?, &app_id).await?;
     Ok(Json(application.into()))
 }
 
@@ -78,16 +76,16 @@ async fn set_application(
     headers: HeaderMap,
     bytes: Bytes,
 ) -> Answer {
-    let mut body: body::Application = parse(&bytes).map_err(refuse)?;
-    agree("app_id", &mut body.app_id, app).map_err(refuse)?;
-    let application = body.try_into().map_err(refuse)?;
-    operations.set_application(caller(&headers)?, application).await.map_err(refuse)?;
+    let mut body: body::Application = parse(&bytes)?;
+    agree("app_id", &mut body.app_id, app)?;
+    let application = body.try_into()?;
+    operations.set_application(caller(&headers)?, application).await?;
     Ok(empty())
 }
 
 async fn delete_application(State(operations): Shared, Path(app): Path<String>, headers: HeaderMap) -> Answer {
-    let app_id = app_id(&app).map_err(refuse)?;
-    operations.delete_application(caller(&headers)?, &app_id).await.map_err(refuse)?;
+    let app_id = app_id(&app)?;
+    operations.delete_application(caller(&headers)?, &app_id).await?;
     Ok(empty())
 }
 
@@ -97,9 +95,9 @@ async fn list_devices(
     part: Result<Query<Part>, axum::extract::rejection::QueryRejection>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let app_id = app_id(&app).map_err(refuse)?;
-    let Query(part) = part.map_err(|_| refuse(Error::invalid("Limit or offset", "must be whole numbers from 0 up")))?;
-    let page = operations.list_devices(caller(&headers)?, &app_id, part.offset, part.limit).await.map_err(refuse)?;
+    let app_id = app_id(&app)?;
+    let Query(part) = part.map_err(|_| Error::invalid("Limit or offset", "must be whole numbers from 0 up"))?;
+    let page = operations.list_devices(caller(&headers)?, &app_id, part.offset, part.limit).await?;
     let counts = AppendHeaders([
         ("grpc-metadata-total", page.total.to_string()),
         ("grpc-metadata-selected", page.devices.len().to_string()),
@@ -113,13 +111,13 @@ async fn get_device(
     Path((app, dev)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Answer<Json<body::Device>> {
-    let (app_id, dev_id) = (app_id(&app).map_err(refuse)?, dev_id(&dev).map_err(refuse)?);
-    let device = operations.get_device(caller(&headers)?, &app_id, &dev_id).await.map_err(refuse)?;
+    let (app_id, dev_id) = (app_id(&app)?, dev_id(&dev)?);
+    let device = operations.get_device(caller(&headers)?, &app_id, &dev_id).await?;
     Ok(Json(device.into()))
 }
 
 async fn add_device(State(operations): Shared, Path(app): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
-    let body: body::Device = parse(&bytes).map_err(refuse)?;
+    let body: body::Device = parse(&bytes)?;
     let dev = body.dev_id.clone();
     set(&operations, &headers, body, app, dev).await
 }
@@ -130,13 +128,13 @@ async fn set_device(
     headers: HeaderMap,
     bytes: Bytes,
 ) -> Answer {
-    set(&operations, &headers, parse(&bytes).map_err(refuse)?, app, dev).await
+    set(&operations, &headers, parse(&bytes)?, app, dev).await
 }
 
 async fn set(operations: &Operations, headers: &HeaderMap, mut body: body::Device, app: String, dev: String) -> Answer {
-    agree("app_id", &mut body.app_id, app).map_err(refuse)?;
-    agree("dev_id", &mut body.dev_id, dev).map_err(refuse)?;
-    operations.set_device(caller(headers)?, body.try_into().map_err(refuse)?).await.map_err(refuse)?;
+    agree("app_id", &mut body.app_id, app)?;
+    agree("dev_id", &mut body.dev_id, dev)?;
+    operations.set_device(caller(headers)?, body.try_into()?).await?;
     Ok(empty())
 }
 
@@ -145,23 +143,9 @@ async fn delete_device(
     Path((app, dev)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Answer {
-    let (app_id, dev_id) = (app_id(&app).map_err(refuse)?, dev_id(&dev).map_err(refuse)?);
-    operations.delete_device(caller(&headers)?, &app_id, &dev_id).await.map_err(refuse)?;
+    let (app_id, dev_id) = (app_id(&app)?, dev_id(&dev)?);
+    operations.delete_device(caller(&headers)?, &app_id, &dev_id).await?;
     Ok(empty())
-}
-
-async fn simulate_uplink(
-    State(operations): Shared,
-    Path((app, dev)): Path<(String, String)>,
-    headers: HeaderMap,
-    bytes: Bytes,
-) -> Answer<Json<CostBody>> {
-    let mut body: body::SimulatedUplink = parse(&bytes).map_err(refuse)?;
-    agree("app_id", &mut body.app_id, app).map_err(refuse)?;
-    agree("dev_id", &mut body.dev_id, dev).map_err(refuse)?;
-    let uplink = body.try_into().map_err(refuse)?;
-    let cost = operations.simulate_uplink(caller(&headers)?, uplink).await.map_err(refuse)?;
-    Ok(Json(CostBody { fuel: cost.fuel, microseconds: cost.elapsed.as_micros() }))
 }
 
 /// Reads a JSON object whatever its content type says.
@@ -184,15 +168,10 @@ fn agree(what: &'static str, body: &mut String, path: String) -> Result<(), Erro
     Err(Error::invalid(what, format_args!("the path says `{path}`, the body says `{body}`")))
 }
 
-fn caller(headers: &HeaderMap) -> Result<Option<types::Credential>, ErrorReply> {
-    credential_of(headers).map_err(|error| refuse(error.into()))
+fn caller(headers: &HeaderMap) -> Result<Caller, Error> {
+    Ok(credential_of(headers)?)
 }
 
 fn empty() -> Json<Value> {
     Json(json!({}))
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives is given away")]
-fn refuse(error: Error) -> ErrorReply {
-    ErrorReply::gateway(&error)
 }

@@ -6,6 +6,7 @@ mod bad_input;
 mod browser;
 mod conformance;
 mod demo;
+mod dry_runs;
 mod functions;
 mod harness;
 mod hostile;

@@ -3,6 +3,8 @@
 //! Members come in the order of the messages, defaults are left out, and reading takes camelCase names as well.
 //! Turning a body into its message and back loses nothing, so both interfaces share one parser behind the messages.
 
+mod dry_run;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,8 @@ use types::{AppEui, AppKey, AppSKey, BytesError, DevAddr, DevEui, NwkSKey};
 
 use super::json::{bytes, float, is_default, null_is_default, number, text_number};
 use crate::{handler, lorawan};
+
+pub use self::dry_run::{Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry};
 
 /// An application's payload functions.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -46,12 +46,14 @@ pub(super) mod number {
 
 /// 64-bit numbers, which are written as text because JavaScript would round them.
 pub(super) mod text_number {
+    use std::fmt::Display;
+
     use serde::Serializer;
 
     pub(in crate::rest) use super::number::deserialize;
 
     /// Writes the number as text.
-    pub(in crate::rest) fn serialize<S: Serializer>(number: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::rest) fn serialize<S: Serializer>(number: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(number)
     }
 }

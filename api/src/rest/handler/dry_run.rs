@@ -1,0 +1,216 @@
+//! Bodies of dry runs: functions, what they are tried with, and what came of it.
+//!
+//! v2 had dry runs over gRPC only; these are its messages in the same JSON as all the others.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::json::{bytes, is_default, null_is_default, number, text_number},
+    Application,
+};
+use crate::handler;
+
+/// Asks what an uplink would be decoded to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DryUplink {
+    /// The bytes, as base64.
+    #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    pub payload: Vec<u8>,
+    /// The functions to try; nothing of them is kept.
+    #[serde(deserialize_with = "null_is_default")]
+    pub app: Application,
+    /// The LoRaWAN port.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    pub port: u32,
+}
+
+/// Asks what a downlink would be encoded to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DryDownlink {
+    /// Bytes that stay as they are, as base64; instead of fields.
+    #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    pub payload: Vec<u8>,
+    /// The text of a JSON object.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub fields: String,
+    /// The functions to try; nothing of them is kept.
+    #[serde(deserialize_with = "null_is_default")]
+    pub app: Application,
+    /// The LoRaWAN port.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    pub port: u32,
+}
+
+/// What an uplink would be decoded to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DryUplinkResult {
+    /// The bytes that were tried, as base64.
+    #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    pub payload: Vec<u8>,
+    /// The text of a JSON object, or `null`.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub fields: String,
+    /// Whether the validator lets it pass; left out when it does not.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub valid: bool,
+    /// What the functions logged.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub logs: Vec<LogEntry>,
+    /// What it cost.
+    #[serde(flatten)]
+    pub cost: Cost,
+}
+
+/// What a downlink would be encoded to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DryDownlinkResult {
+    /// The bytes to send, as base64.
+    #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    pub payload: Vec<u8>,
+    /// What the encoder logged.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub logs: Vec<LogEntry>,
+    /// What it cost.
+    #[serde(flatten)]
+    pub cost: Cost,
+}
+
+/// What a payload function logged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogEntry {
+    /// `decoder`, `converter`, `validator` or `encoder`.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub function: String,
+    /// The logged values, each as JSON.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub fields: Vec<String>,
+}
+
+/// What a message cost in the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cost {
+    /// Units of fuel, as text: the same for the same message on every machine.
+    #[serde(skip_serializing_if = "is_default", with = "text_number")]
+    pub fuel: u64,
+    /// Time in the sandbox, as text.
+    #[serde(skip_serializing_if = "is_default", with = "text_number")]
+    pub microseconds: u64,
+}
+
+/// Why a payload function gave no result; its members stand beside those of the error.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FunctionFailure {
+    /// `decoder`, `converter`, `validator` or `encoder`.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub function: String,
+    /// What ended it, such as `thrown` or `fuel`.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub kind: String,
+    /// The line of that function's text, from 1; left out when unknown.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    pub line: u32,
+    /// The column in that line, from 1; left out when unknown.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    pub column: u32,
+    /// One sentence for its author.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub reason: String,
+    /// The line of the text, and a caret below the column.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub excerpt: String,
+    /// What the functions logged up to the failure.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub logs: Vec<LogEntry>,
+    /// What it cost.
+    #[serde(flatten)]
+    pub cost: Cost,
+}
+
+impl From<DryUplink> for handler::DryUplinkMessage {
+    fn from(body: DryUplink) -> Self {
+        Self { payload: body.payload, app: Some(body.app.into()), port: body.port }
+    }
+}
+
+impl From<DryDownlink> for handler::DryDownlinkMessage {
+    fn from(body: DryDownlink) -> Self {
+        Self { payload: body.payload, fields: body.fields, app: Some(body.app.into()), port: body.port }
+    }
+}
+
+impl From<handler::DryUplinkResult> for DryUplinkResult {
+    fn from(message: handler::DryUplinkResult) -> Self {
+        let handler::DryUplinkResult { payload, fields, valid, logs, fuel, microseconds } = message;
+        Self { payload, fields, valid, logs: entries(logs), cost: Cost { fuel, microseconds } }
+    }
+}
+
+impl From<handler::DryDownlinkResult> for DryDownlinkResult {
+    fn from(message: handler::DryDownlinkResult) -> Self {
+        let handler::DryDownlinkResult { payload, logs, fuel, microseconds } = message;
+        Self { payload, logs: entries(logs), cost: Cost { fuel, microseconds } }
+    }
+}
+
+impl From<handler::FunctionFailure> for FunctionFailure {
+    fn from(message: handler::FunctionFailure) -> Self {
+        Self {
+            function: message.function,
+            kind: message.kind,
+            line: message.line,
+            column: message.column,
+            reason: message.reason,
+            excerpt: message.excerpt,
+            logs: entries(message.logs),
+            cost: Cost { fuel: message.fuel, microseconds: message.microseconds },
+        }
+    }
+}
+
+fn entries(logs: Vec<handler::LogEntry>) -> Vec<LogEntry> {
+    logs.into_iter().map(|handler::LogEntry { function, fields }| LogEntry { function, fields }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn a_dry_run_is_read_like_its_message() {
+        let body: DryUplink =
+            from_value(json!({"payload": "AQI=", "port": "7", "app": {"payloadFormat": "custom"}, "x": 1})).unwrap();
+        let message = handler::DryUplinkMessage::from(body);
+        assert_eq!((message.payload.as_slice(), message.port), (&[1, 2][..], 7));
+        assert_eq!(message.app.unwrap().payload_format, "custom");
+    }
+
+    #[test]
+    fn what_came_of_it_is_written_like_its_message() {
+        let logs = vec![handler::LogEntry { function: "decoder".into(), fields: vec!["1".into()] }];
+        let result = handler::DryUplinkResult {
+            payload: vec![1, 2],
+            fields: "{}".into(),
+            valid: true,
+            logs,
+            fuel: 1 << 60,
+            microseconds: 7,
+        };
+        assert_eq!(
+            to_value(DryUplinkResult::from(result)).unwrap(),
+            json!({
+                "payload": "AQI=", "fields": "{}", "valid": true, "fuel": "1152921504606846976", "microseconds": "7",
+                "logs": [{"function": "decoder", "fields": ["1"]}],
+            })
+        );
+        assert_eq!(to_value(DryDownlinkResult::from(handler::DryDownlinkResult::default())).unwrap(), json!({}));
+    }
+}

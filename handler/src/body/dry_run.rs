@@ -1,0 +1,101 @@
+//! Dry runs on the wire, for gRPC and REST alike: what is asked, what comes of it, and why a function failed.
+
+use api::handler::{
+    DryDownlinkMessage, DryDownlinkResult, DryUplinkMessage, DryUplinkResult, FunctionFailure, LogEntry,
+};
+use api::rest::handler::Application as ApplicationBody;
+
+use crate::{
+    Error,
+    application::Application,
+    fault::Fault,
+    operations::{Downlink, DryRun},
+    payload::{Decoded, Encoded, Verdict},
+};
+
+/// The most characters of the reason beside a status, whose text has all of it.
+const HEADER_REASON_CHARS_MAX: usize = 300;
+/// The most bytes of logs beside a status: gRPC clients read headers of 8 kB, and its text needs most of that.
+const HEADER_LOG_BYTES_MAX: usize = 1500;
+
+impl TryFrom<DryUplinkMessage> for DryRun<Vec<u8>> {
+    type Error = Error;
+
+    fn try_from(message: DryUplinkMessage) -> Result<Self, Error> {
+        let DryUplinkMessage { payload, app, port } = message;
+        Ok(Self { application: application(app)?, port, input: payload })
+    }
+}
+
+impl TryFrom<DryDownlinkMessage> for DryRun<Downlink> {
+    type Error = Error;
+
+    fn try_from(message: DryDownlinkMessage) -> Result<Self, Error> {
+        let DryDownlinkMessage { payload, fields, app, port } = message;
+        Ok(Self { application: application(app)?, port, input: Downlink { fields, payload } })
+    }
+}
+
+/// Without the payload, which its caller knows.
+impl From<Decoded> for DryUplinkResult {
+    fn from(decoded: Decoded) -> Self {
+        Self {
+            payload: Vec::new(),
+            fields: decoded.fields.map_or_else(|| "null".to_owned(), |fields| fields.get().to_owned()),
+            valid: decoded.verdict != Verdict::Invalid,
+            logs: decoded.logs.into_iter().map(entry).collect(),
+            fuel: decoded.cost.fuel,
+            microseconds: decoded.cost.microseconds(),
+        }
+    }
+}
+
+impl From<Encoded> for DryDownlinkResult {
+    fn from(encoded: Encoded) -> Self {
+        let Encoded { payload, logs, cost } = encoded;
+        let logs = logs.into_iter().map(entry).collect();
+        Self { payload, logs, fuel: cost.fuel, microseconds: cost.microseconds() }
+    }
+}
+
+impl From<&Fault> for FunctionFailure {
+    fn from(fault: &Fault) -> Self {
+        let Fault { failure, excerpt, logs, cost } = fault;
+        Self {
+            function: failure.slot.name().to_owned(),
+            kind: failure.kind.name().to_owned(),
+            line: failure.line.unwrap_or_default(),
+            column: failure.column.unwrap_or_default(),
+            reason: failure.to_string(),
+            excerpt: excerpt.clone().unwrap_or_default(),
+            logs: logs.iter().cloned().map(entry).collect(),
+            fuel: cost.fuel,
+            microseconds: cost.microseconds(),
+        }
+    }
+}
+
+impl Fault {
+    /// The failure as it fits into a header: without its excerpt, which is in the text, and with the last logs only.
+    pub(crate) fn in_header(&self) -> FunctionFailure {
+        let mut failure = FunctionFailure { excerpt: String::new(), ..self.into() };
+        failure.reason = failure.reason.chars().take(HEADER_REASON_CHARS_MAX).collect();
+        let mut left = HEADER_LOG_BYTES_MAX;
+        let fits = |entry: &&LogEntry| {
+            let bytes: usize = entry.fields.iter().map(String::len).sum();
+            left.checked_sub(bytes).map(|rest| left = rest).is_some()
+        };
+        let kept = failure.logs.iter().rev().take_while(fits).count();
+        failure.logs.drain(..failure.logs.len() - kept);
+        failure
+    }
+}
+
+fn application(message: Option<api::handler::Application>) -> Result<Application, Error> {
+    let message = message.ok_or_else(|| Error::invalid("App", "it is missing"))?;
+    ApplicationBody::from(message).try_into()
+}
+
+fn entry(entry: runtime::LogEntry) -> LogEntry {
+    LogEntry { function: entry.slot.name().to_owned(), fields: entry.fields }
+}

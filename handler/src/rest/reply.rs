@@ -1,0 +1,47 @@
+//! Failures as REST clients read them.
+
+use api::rest::handler::{FunctionFailure, GatewayError};
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use server::{reply::ErrorReply, status};
+use types::{Kind, Kinded};
+
+use crate::{Error, fault::Fault};
+
+/// A failure on its way to a client.
+#[derive(Debug)]
+pub(super) struct Reply(Error);
+
+/// A payload function that failed: the error of v2, and what the function's author wants to know.
+#[derive(Serialize)]
+struct FailureBody {
+    #[serde(flatten)]
+    error: GatewayError,
+    #[serde(flatten)]
+    failure: FunctionFailure,
+}
+
+impl<T: Into<Error>> From<T> for Reply {
+    fn from(error: T) -> Self {
+        Self(error.into())
+    }
+}
+
+impl IntoResponse for Reply {
+    fn into_response(self) -> Response {
+        match &self.0 {
+            Error::Function(fault) if self.0.kind() == Kind::Invalid => failed(fault, self.0.to_string()),
+            error => ErrorReply::gateway(error).into_response(),
+        }
+    }
+}
+
+fn failed(fault: &Fault, message: String) -> Response {
+    let kind = Kind::Invalid;
+    let error = GatewayError { error: message.clone(), code: status::grpc(kind).into(), message };
+    let failure = api::handler::FunctionFailure::from(fault).into();
+    (status::http(kind), Json(FailureBody { error, failure })).into_response()
+}

@@ -1,0 +1,130 @@
+//! Trying functions and uplinks over gRPC and HTTP, as consoles and migration tools do.
+
+use api::{
+    handler::{Application, DryDownlinkMessage, DryUplinkMessage, FunctionFailure},
+    status::detail,
+};
+use serde_json::{Value, json};
+use tonic::Code;
+
+use crate::harness::{Network, Owner};
+
+const DECODER: &str =
+    "function Decoder(bytes, port) {\n  console.log('got', bytes.length);\n  return { n: bytes[0] };\n}";
+const THROWS: &str = "function Decoder(bytes) {\n  console.log('before');\n  throw new Error('no sensor');\n}";
+
+async fn post(network: &Network, owner: &Owner, path: &str, body: Value) -> (u16, Value) {
+    let url = format!("{}/applications/{}{path}", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().post(url).json(&body).header("authorization", owner.token.to_header());
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+/// Takes out what differs from machine to machine, and says whether it was there.
+fn take_cost(answer: &mut Value) -> bool {
+    let members = answer.as_object_mut().unwrap();
+    let cost = ["fuel", "microseconds"].map(|name| members.remove(name));
+    cost.iter().all(|number| number.as_ref().and_then(Value::as_str).is_some_and(|text| text.parse::<u64>().is_ok()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_are_tried_over_http_and_nothing_is_kept() {
+    let network = Network::start().await;
+    let owner = network.owner("trying").await;
+    let invalid = "function Validator() { return false; }";
+    for (app, expected) in [
+        (json!({ "decoder": DECODER }), json!({"fields": "{\"n\":7}", "valid": true})),
+        (json!({ "decoder": DECODER, "validator": invalid }), json!({"fields": "{\"n\":7}"})),
+    ] {
+        let (status, mut answer) =
+            post(&network, &owner, "/dry-uplink", json!({"payload": "Bwg=", "port": 1, "app": app})).await;
+        assert_eq!(status, 200, "{answer}");
+        assert!(take_cost(&mut answer), "{answer}");
+        let mut expected = expected;
+        expected["payload"] = "Bwg=".into();
+        expected["logs"] = json!([{"function": "decoder", "fields": ["\"got\"", "2"]}]);
+        assert_eq!(answer, expected);
+    }
+    let encoder = "function Encoder(fields) { return [fields.n, 2]; }";
+    let body = json!({"fields": "{\"n\":7}", "port": 1, "app": {"encoder": encoder}});
+    let (status, mut answer) = post(&network, &owner, "/dry-downlink", body).await;
+    assert!(status == 200 && take_cost(&mut answer), "{status} {answer}");
+    assert_eq!(answer, json!({"payload": "BwI="}));
+    assert_eq!(owner.handler.get_application(&owner.app_id).await.unwrap().decoder, "");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_that_fails_tells_its_author_everything() {
+    let network = Network::start().await;
+    let owner = network.owner("failing").await;
+    let body = json!({"payload": "AQ==", "app": {"decoder": THROWS}});
+    let (status, mut answer) = post(&network, &owner, "/dry-uplink", body).await;
+    assert!(status == 400 && take_cost(&mut answer), "{status} {answer}");
+    let text = answer["error"].as_str().unwrap();
+    assert!(text.contains("no sensor") && answer["message"] == text && answer["code"] == 3, "{answer}");
+    for (member, expected) in [
+        ("function", json!("decoder")),
+        ("kind", json!("thrown")),
+        ("line", json!(3)),
+        ("logs", json!([{"function": "decoder", "fields": ["\"before\""]}])),
+    ] {
+        assert_eq!(answer[member], expected, "{member}: {answer}");
+    }
+    assert!(answer["excerpt"].as_str().unwrap().starts_with("3 |   throw new Error('no sensor');"), "{answer}");
+
+    let mut stub = network.manager().await;
+    let app = |decoder: &str| Application {
+        app_id: owner.app_id.to_string(),
+        decoder: decoder.to_owned(),
+        ..Default::default()
+    };
+    let noisy = THROWS.replace("'before'", "'x'.repeat(700)").replace("console", "for (let n = 0; n < 9; n++) console");
+    for (decoder, kind, line, logs) in [
+        (THROWS, "thrown", 3, 1),
+        ("function Decoder() {\n  while (true) {}\n}", "fuel", 2, 0),
+        ("function Decoder( {", "syntax", 1, 0),
+        // A header has no room for all of them.
+        (&noisy, "thrown", 3, 2),
+    ] {
+        let message = DryUplinkMessage { payload: vec![1], app: Some(app(decoder)), port: 1 };
+        let status = stub.dry_uplink(owner.sign(message)).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+        let failure: FunctionFailure = detail(&status).unwrap();
+        let told = (failure.function.as_str(), failure.kind.as_str(), failure.line, failure.logs.len());
+        assert_eq!(told, ("decoder", kind, line, logs), "{failure:?}");
+        assert_eq!(failure.fuel > 0, kind != "syntax", "{failure:?}");
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trials_are_refused_like_everything_else() {
+    let network = Network::start().await;
+    let (owner, stranger) = (network.owner("owner").await, network.owner("stranger").await);
+    for (path, body, text) in [
+        ("/dry-uplink", json!({"payload": "AQ==", "app": {"app_id": "stranger-app"}}), "the path says"),
+        ("/dry-uplink", json!({"payload": "AQ", "app": {}}), "base64"),
+        ("/dry-uplink", json!({"payload": "AQ==", "port": 256, "app": {}}), "0 to 255"),
+        ("/dry-uplink", json!({"payload": "AQ==", "app": {"payload_format": "morse"}}), "unknown payload format"),
+        ("/dry-downlink", json!({"app": {}}), "Neither Fields nor Payload"),
+        ("/dry-downlink", json!({"app": {}, "fields": "{}", "payload": "AQ=="}), "Both Fields and Payload"),
+        ("/dry-downlink", json!({"app": {}, "fields": "{"}), "Fields not valid"),
+    ] {
+        let (status, answer) = post(&network, &owner, path, body.clone()).await;
+        assert!(status == 400 && answer["error"].as_str().unwrap().contains(text), "{path} {body}: {status} {answer}");
+    }
+    let app = Application { app_id: owner.app_id.to_string(), decoder: DECODER.to_owned(), ..Default::default() };
+    let uplink = DryUplinkMessage { payload: vec![1], app: Some(app.clone()), port: 1 };
+    let downlink = DryDownlinkMessage { payload: vec![1], app: Some(app), ..Default::default() };
+    let mut stub = network.manager().await;
+    let codes = [
+        stub.dry_uplink(uplink.clone()).await.unwrap_err().code(),
+        stub.dry_uplink(stranger.sign(uplink)).await.unwrap_err().code(),
+        stub.dry_downlink(downlink.clone()).await.unwrap_err().code(),
+        stub.dry_downlink(stranger.sign(downlink)).await.unwrap_err().code(),
+    ];
+    use Code::{PermissionDenied, Unauthenticated};
+    assert_eq!(codes, [Unauthenticated, PermissionDenied, Unauthenticated, PermissionDenied]);
+    network.stack.stop().await;
+}
