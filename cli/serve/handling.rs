@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
     access::Access, announce::Announcer, application::Applications, broker::Broker, device::Devices,
-    operations::Operations, output::mqtt::MqttOutput, payload::Payloads, uplink::Uplinks,
+    operations::Operations, output::mqtt::MqttOutput, payload::Payloads, throttle::Throttle, uplink::Uplinks,
 };
 use runtime::{Engine, Pool};
 use server::{
@@ -104,7 +104,7 @@ async fn operations(
     let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &ground.settings.handler)?);
     let (applications, devices) = (Applications::new(ground.store.clone()), Devices::new(ground.store.clone()));
     Ok(Operations {
-        access: Access::new(authenticator),
+        access: Access::new(authenticator, Throttle::new(ground.store.clone(), ground.settings.handler.calls)),
         applications: applications.clone(),
         devices: devices.clone(),
         payloads: payloads.clone(),

@@ -5,22 +5,25 @@ use std::sync::Arc;
 use server::auth::Authenticator;
 use types::{AppId, ApplicationRight, Claims, Credential};
 
-use crate::Error;
+use crate::{Error, throttle::Throttle};
 
 /// Decides whether a caller may do something.
 #[derive(Clone)]
 pub struct Access {
     authenticator: Arc<Authenticator>,
+    throttle: Throttle,
 }
 
 impl Access {
-    /// Believes what `authenticator` says about callers.
-    pub fn new(authenticator: Arc<Authenticator>) -> Self {
-        Self { authenticator }
+    /// Believes what `authenticator` says about callers, and lets them call as often as `throttle` says.
+    pub fn new(authenticator: Arc<Authenticator>, throttle: Throttle) -> Self {
+        Self { authenticator, throttle }
     }
 
-    /// Lets a caller pass who holds one of `rights`; [`Error::Denied`] otherwise.
+    /// Lets a caller pass who holds one of `rights`; [`Error::Denied`] otherwise, [`Error::Throttled`] when it is one
+    /// call too many.
     ///
+    /// What counts for the application comes last, so that nobody without rights uses up what it may be called.
     /// The answer does not depend on whether the application exists, so that a stranger learns nothing from it.
     pub async fn allow(
         &self,
@@ -29,7 +32,9 @@ impl Access {
         rights: &[ApplicationRight],
     ) -> Result<Claims, Error> {
         let claims = self.authenticator.authenticate_for(app_id, caller).await?;
+        self.throttle.client(&claims).await?;
         if rights.iter().any(|right| claims.allows(app_id, *right)) {
+            self.throttle.application(app_id).await?;
             return Ok(claims);
         }
         let right = rights.iter().map(|right| right.as_str()).collect::<Vec<_>>().join("` or `");

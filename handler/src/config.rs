@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{AppId, ComponentId};
 
+use crate::throttle::Calls;
+
 /// How the handler presents itself, and how much it keeps ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -25,6 +27,8 @@ pub struct Settings {
     /// By the id of an application: any of `sandbox.limits`, where they are to be others for its functions.
     #[schemars(with = "BTreeMap<String, LimitsChange>")]
     pub limits: BTreeMap<AppId, LimitsChange>,
+    /// How often it may be called.
+    pub calls: Calls,
 }
 
 /// How many payload functions are kept loaded; what does not fit is read back from `sandbox.cache_dir`, or evaluated
@@ -57,6 +61,7 @@ impl Default for Settings {
             token_file: None,
             loading: Loading::default(),
             limits: BTreeMap::new(),
+            calls: Calls::default(),
         }
     }
 }

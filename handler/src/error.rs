@@ -59,6 +59,14 @@ pub enum Error {
         /// To what.
         app_id: types::AppId,
     },
+    /// There were too many calls.
+    #[error("Rate limit for {} \"{name}\" reached: try again in {} s", .exceeded.policy, .exceeded.wait_s)]
+    Throttled {
+        /// The limit, and when it has room again.
+        exceeded: server::limit::Exceeded,
+        /// Whose calls were counted.
+        name: String,
+    },
     /// The store failed.
     #[error("store: {0}")]
     Store(#[from] store::Error),
@@ -113,6 +121,7 @@ impl Kinded for Error {
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
             Self::Conflict { .. } => Kind::Conflict,
             Self::Busy(_) => Kind::Unavailable,
+            Self::Throttled { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
             Self::Denied { .. } => Kind::Denied,
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,

@@ -149,6 +149,11 @@ fn refuse(error: Error) -> Status {
         Error::Function(fault) if error.kind() == Kind::Invalid => {
             with_detail(grpc(Kind::Invalid), error.to_string(), &fault.in_header())
         }
+        Error::Throttled { exceeded, .. } => {
+            let mut status = to_status(&error);
+            status.metadata_mut().insert("retry-after", MetadataValue::from(exceeded.wait_s));
+            status
+        }
         _ => to_status(&error),
     }
 }

@@ -21,6 +21,7 @@ pub mod output;
 pub mod payload;
 mod rest;
 mod share;
+pub mod throttle;
 pub mod uplink;
 
 use std::sync::Arc;

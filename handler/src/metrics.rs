@@ -11,6 +11,7 @@ const FAILURES: &str = "airlock_function_failures_total";
 const MQTT_CONNECTIONS: &str = "airlock_mqtt_connections";
 const MQTT_REFUSED: &str = "airlock_mqtt_refused_total";
 const OUTPUT_DROPPED: &str = "airlock_output_dropped_total";
+const THROTTLED: &str = "airlock_handler_throttled_total";
 const SANDBOX: &str = "airlock_sandbox_seconds";
 const FUEL: &str = "airlock_sandbox_fuel";
 
@@ -24,6 +25,7 @@ pub(crate) fn describe() {
         OUTPUT_DROPPED,
         "Messages that were not published because too many waited or they were too large"
     );
+    describe_counter!(THROTTLED, "Calls that were refused because there were too many, by what was counted");
     describe_histogram!(SANDBOX, metrics::Unit::Seconds, "Time of a message in its sandbox");
     describe_histogram!(FUEL, metrics::Unit::Count, "Fuel that a message used");
 }
@@ -63,4 +65,9 @@ pub(crate) fn mqtt_refused() {
 /// Messages were given up.
 pub(crate) fn output_dropped(messages: u64) {
     counter!(OUTPUT_DROPPED).increment(messages);
+}
+
+/// A call was refused because there were too many.
+pub(crate) fn throttled(policy: &'static str) {
+    counter!(THROTTLED, "policy" => policy).increment(1);
 }

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod browser;
+mod call_limits;
 mod conformance;
 mod demo;
 mod dry_runs;

@@ -34,6 +34,9 @@ impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         match &self.0 {
             Error::Function(fault) if self.0.kind() == Kind::Invalid => failed(fault, self.0.to_string()),
+            error @ Error::Throttled { exceeded, .. } => {
+                (exceeded.headers(), ErrorReply::gateway(error)).into_response()
+            }
             error => ErrorReply::gateway(error).into_response(),
         }
     }

@@ -1,0 +1,71 @@
+//! How often the handler may be called: what who calls too often is told, and that nobody else is held up.
+
+use api::handler::ApplicationIdentifier;
+use reqwest::Response;
+use server::limit::Limit;
+use tonic::Code;
+use types::{AppId, Credential};
+
+use crate::harness::Network;
+
+/// With an allowance that no test waits for.
+async fn network(client: u32, application: u32) -> Network {
+    Network::with(|settings| {
+        settings.handler.calls.client = Limit::new(client, 1);
+        settings.handler.calls.application = Limit::new(application, 1);
+    })
+    .await
+}
+
+async fn list(network: &Network, app_id: &AppId, credential: &Credential) -> Response {
+    let url = format!("{}/applications/{app_id}/devices", network.handler_http());
+    reqwest::Client::new().get(url).header("authorization", credential.to_header()).send().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_calls_too_often_is_told_when_to_come_back() {
+    let network = network(5, 1000).await;
+    let (busy, other) = (network.owner("busy").await, network.owner("other").await);
+    // Registering was the first call; who may not do something is counted all the same.
+    for expected in [200, 200, 200] {
+        assert_eq!(list(&network, &busy.app_id, &busy.token).await.status(), expected);
+    }
+    assert_eq!(list(&network, &other.app_id, &busy.token).await.status(), 403);
+    let refused = list(&network, &busy.app_id, &busy.token).await;
+    assert_eq!(refused.status(), 429);
+    let header = |name: &str| refused.headers()[name].to_str().unwrap().to_owned();
+    let wait_s: u64 = header("retry-after").parse().unwrap();
+    assert!((3000..=3600).contains(&wait_s), "{wait_s}");
+    assert_eq!(header("ratelimit-policy"), "\"client\";q=5;w=18000");
+    assert_eq!(header("ratelimit"), format!("\"client\";r=0;t={wait_s}"));
+    let body: serde_json::Value = refused.json().await.unwrap();
+    assert_eq!(body["code"], 8);
+    assert!(body["error"].as_str().unwrap().starts_with("Rate limit for client \""), "{body}");
+
+    let message = ApplicationIdentifier { app_id: busy.app_id.to_string() };
+    let status = network.manager().await.get_application(busy.sign(message)).await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    assert!(status.metadata().get("retry-after").is_some_and(|wait| wait.to_str().unwrap().parse::<u64>().is_ok()));
+
+    assert_eq!(list(&network, &other.app_id, &other.token).await.status(), 200);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_clients_of_an_application_share_what_it_may_be_called() {
+    let network = network(1000, 3).await;
+    let (owner, stranger) = (network.owner("owner").await, network.owner("stranger").await);
+    let key = Credential::Key(owner.key.clone());
+    // Those without rights use up nothing: of the three calls one was registering.
+    for _ in 0..5 {
+        assert_eq!(list(&network, &owner.app_id, &stranger.token).await.status(), 403);
+        assert_eq!(list(&network, &owner.app_id, &key).await.status(), 403);
+    }
+    for expected in [200, 200, 429, 429] {
+        assert_eq!(list(&network, &owner.app_id, &owner.token).await.status(), expected);
+    }
+    let refused = list(&network, &owner.app_id, &owner.token).await.text().await.unwrap();
+    assert!(refused.contains("Rate limit for application \\\"owner-app\\\" reached"), "{refused}");
+    assert_eq!(list(&network, &stranger.app_id, &stranger.token).await.status(), 200);
+    network.stack.stop().await;
+}
