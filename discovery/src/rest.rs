@@ -1,55 +1,36 @@
 //! Discovery's operations over HTTP, with the paths and JSON of v2; reading takes no credential.
+//!
+//! In v2 only the two reads of [`reading`] were there; what else gRPC has, has paths of ours.
 
-use std::{collections::HashMap, sync::Arc};
+mod changing;
+mod reading;
 
-use api::rest::discovery::{Announcement, AnnouncementsResponse};
+use std::sync::Arc;
+
 use axum::{
     Json, Router,
-    extract::{Path, Query, State},
-    routing::get,
+    extract::State,
+    routing::{get, post},
 };
 use server::reply::ErrorReply;
 
-use crate::{Error, error::Result, operations::Operations, registry::Page};
+use crate::{Error, operations::Operations};
 
-type Answer<T> = std::result::Result<Json<T>, ErrorReply>;
+type Shared = State<Arc<Operations>>;
+type Answer<T> = Result<Json<T>, ErrorReply>;
 
 /// The routes of discovery.
 pub(crate) fn router(operations: Arc<Operations>) -> Router {
+    let component = get(reading::get_one).put(changing::announce).post(changing::announce);
+    let metadata = post(changing::add_metadata).delete(changing::delete_metadata);
     Router::new()
-        .route("/announcements/{service_name}", get(get_all))
-        .route("/announcements/{service_name}/{id}", get(get_one))
+        .route("/announcements/{service_name}", get(reading::get_all))
+        .route("/announcements/{service_name}/{id}", component)
+        .route("/announcements/{service_name}/{id}/metadata", metadata)
+        .route("/announcements/handler/by-app-id/{app_id}", get(reading::get_by_app_id))
+        .route("/announcements/handler/by-app-eui/{app_eui}", get(reading::get_by_app_eui))
+        .route("/announcements/router/by-gateway-id/{gateway_id}", get(reading::get_by_gateway_id))
         .with_state(operations)
-}
-
-async fn get_all(
-    State(operations): State<Arc<Operations>>,
-    Path(service_name): Path<String>,
-    Query(query): Query<HashMap<String, String>>,
-) -> Answer<AnnouncementsResponse> {
-    let page = page(&query).map_err(refuse)?;
-    // A service that nobody knows has no components.
-    let Ok(service) = service_name.parse() else { return Ok(Json::default()) };
-    let services = operations.get_all(service, page).await.map_err(refuse)?;
-    Ok(Json(AnnouncementsResponse { services: services.into_iter().map(Into::into).collect() }))
-}
-
-async fn get_one(
-    State(operations): State<Arc<Operations>>,
-    Path((service_name, id)): Path<(String, String)>,
-) -> Answer<Announcement> {
-    let service = service_name.parse().map_err(refuse)?;
-    let announcement = operations.get(service, &id.parse().map_err(refuse)?).await.map_err(refuse)?;
-    Ok(Json(announcement.into()))
-}
-
-/// Which part of a list is asked for.
-fn page(query: &HashMap<String, String>) -> Result<Page> {
-    let number = |name: &'static str| match query.get(name) {
-        None => Ok(0),
-        Some(text) => text.parse().map_err(|_| Error::invalid(name, "must be a number")),
-    };
-    Ok(Page { limit: number("limit")?, offset: number("offset")? })
 }
 
 fn refuse(error: impl Into<Error>) -> ErrorReply {

@@ -108,6 +108,38 @@ impl From<discovery::metadata::Metadata> for Metadata {
     }
 }
 
+impl From<Announcement> for discovery::Announcement {
+    fn from(body: Announcement) -> Self {
+        let served = |metadata: Metadata| discovery::Metadata { metadata: Some(metadata.into()) };
+        Self {
+            id: body.id,
+            service_name: body.service_name,
+            service_version: body.service_version,
+            description: body.description,
+            url: body.url,
+            public: body.public,
+            net_address: body.net_address,
+            public_key: body.public_key,
+            certificate: body.certificate,
+            api_address: body.api_address,
+            mqtt_address: body.mqtt_address,
+            amqp_address: body.amqp_address,
+            metadata: body.metadata.into_iter().map(served).collect(),
+        }
+    }
+}
+
+impl From<Metadata> for discovery::metadata::Metadata {
+    fn from(body: Metadata) -> Self {
+        match body {
+            Metadata::GatewayId(id) => Self::GatewayId(id),
+            Metadata::DevAddrPrefix(prefix) => Self::DevAddrPrefix(prefix),
+            Metadata::AppId(id) => Self::AppId(id),
+            Metadata::AppEui(eui) => Self::AppEui(eui),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{json, to_string, to_value};
@@ -127,8 +159,10 @@ mod tests {
             metadata: metadata.map(|served| discovery::Metadata { metadata: Some(served) }).into(),
             ..Default::default()
         };
+        let body = Announcement::from(message.clone());
+        assert_eq!(discovery::Announcement::from(body.clone()), message);
         assert_eq!(
-            to_string(&Announcement::from(message)).unwrap(),
+            to_string(&body).unwrap(),
             concat!(
                 r#"{"id":"handler-1","service_name":"handler","public":true,"net_address":"localhost:1904","#,
                 r#""api_address":"http://localhost:8084","#,

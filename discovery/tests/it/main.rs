@@ -7,5 +7,6 @@ mod account;
 mod announcing;
 mod metadata;
 mod reading;
+mod rest;
 mod stage;
 mod wire;

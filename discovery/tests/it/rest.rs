@@ -1,0 +1,142 @@
+//! Announcing, and saying who serves what, over HTTP: each path does what its call over gRPC does.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use types::Credential;
+
+use crate::stage::Stage;
+
+const HANDLER: &str = "/announcements/handler/handler-1";
+const SERVED: &str = "/announcements/handler/handler-1/metadata";
+
+async fn send(stage: &Stage, method: &Method, path: &str, caller: Option<&Credential>, body: &str) -> (u16, Value) {
+    let mut request = reqwest::Client::new().request(method.clone(), stage.url(path)).body(body.to_owned());
+    if let Some(caller) = caller {
+        request = request.header("authorization", caller.to_header());
+    }
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+async fn get(stage: &Stage, path: &str) -> (u16, Value) {
+    send(stage, &Method::GET, path, None, "").await
+}
+
+#[tokio::test]
+async fn a_component_announces_itself() {
+    let stage = Stage::start().await;
+    let (own, other) = (stage.account.component("handler", "handler-1"), stage.account.component("handler", "other"));
+    let body = json!({"net_address": "localhost:1904", "mqttAddress": "localhost", "unknown": 1}).to_string();
+    for (caller, status) in [(None, 401), (Some(&other), 403)] {
+        assert_eq!(send(&stage, &Method::PUT, HANDLER, caller, &body).await.0, status);
+        assert_eq!(get(&stage, HANDLER).await.0, 404);
+    }
+    for method in [Method::PUT, Method::POST] {
+        assert_eq!(send(&stage, &method, HANDLER, Some(&own), &body).await, (200, json!({})));
+        let announced = json!({
+            "id": "handler-1", "service_name": "handler", "net_address": "localhost:1904", "mqtt_address": "localhost",
+        });
+        assert_eq!(get(&stage, HANDLER).await, (200, announced));
+    }
+    for (path, body, text) in [
+        (HANDLER, "[]", "JSON object"),
+        (HANDLER, "{", "Body not valid"),
+        (HANDLER, r#"{"id": "handler-2"}"#, "the path says"),
+        (HANDLER, r#"{"net_address": "javascript:alert(1)"}"#, "NetAddress not valid"),
+        (HANDLER, r#"{"api_address": "http://a\r\nb"}"#, "ApiAddress not valid"),
+        ("/announcements/gateway/handler-1", "{}", "service name"),
+        ("/announcements/handler/a*", "{}", "ComponentID"),
+    ] {
+        let (status, answer) = send(&stage, &Method::PUT, path, Some(&own), body).await;
+        assert!(status == 400 && answer["code"] == 3, "{path} {body}: {answer}");
+        assert!(answer["error"].as_str().unwrap().contains(text), "{path} {body}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_component_serves_is_added_found_and_deleted() {
+    let stage =
+        Stage::with_components(&[("handler", "handler-1"), ("router", "router-1"), ("broker", "broker-1")]).await;
+    let account = &stage.account;
+    let gateway = account.token(json!({"type": "gateway", "sub": "gw-1"}));
+    let cases = [
+        (
+            "handler/handler-1",
+            account.user("my-app", &["settings"]),
+            json!({"app_id": "my-app"}),
+            "app_id=my-app",
+            Some("/announcements/handler/by-app-id/my-app"),
+        ),
+        (
+            "router/router-1",
+            gateway,
+            json!({"gateway_id": "gw-1"}),
+            "gateway_id=gw-1",
+            Some("/announcements/router/by-gateway-id/gw-1"),
+        ),
+        (
+            "broker/broker-1",
+            account.component("broker", "broker-1"),
+            json!({"dev_addr_prefix": "ByYAAAA="}),
+            "dev_addr_prefix=ByYAAAA%3D",
+            None,
+        ),
+    ];
+    for (component, caller, body, query, found_at) in cases {
+        let path = format!("/announcements/{component}/metadata");
+        let stranger = account.user("other-app", &["settings"]);
+        for (caller, status) in [(None, 401), (Some(&stranger), 403)] {
+            assert_eq!(send(&stage, &Method::POST, &path, caller, &body.to_string()).await.0, status, "{body}");
+        }
+        assert_eq!(send(&stage, &Method::POST, &path, Some(&caller), &body.to_string()).await, (200, json!({})));
+        let (_, announced) = get(&stage, &format!("/announcements/{component}")).await;
+        assert_eq!(announced["metadata"], json!([body]));
+        if let Some(found_at) = found_at {
+            let (status, found) = get(&stage, found_at).await;
+            assert!(status == 200 && component.ends_with(found["id"].as_str().unwrap()), "{found}");
+            assert!(found.get("metadata").is_none(), "{found}");
+        }
+        let path = format!("{path}?{query}");
+        assert_eq!(send(&stage, &Method::DELETE, &path, Some(&stranger), "").await.0, 403);
+        assert_eq!(send(&stage, &Method::DELETE, &path, Some(&caller), "").await, (200, json!({})));
+        let (_, announced) = get(&stage, &format!("/announcements/{component}")).await;
+        assert_eq!(announced.get("metadata"), None, "{announced}");
+        if let Some(found_at) = found_at {
+            assert_eq!(get(&stage, found_at).await.0, 404);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_can_serve_is_refused() {
+    let stage = Stage::with_components(&[("handler", "handler-1")]).await;
+    let owner = stage.account.user("my-app", &["settings"]);
+    for (body, status) in [
+        ("", 400),
+        ("{}", 400),
+        (r#"{"app_id": "my-app", "gateway_id": "gw-1"}"#, 400),
+        (r#"{"app_id": "My App"}"#, 400),
+        (r#"{"dev_addr_prefix": "IQAAAAA="}"#, 400),
+        (r#"{"app_eui": "AAAAAAAAAAE="}"#, 403),
+        (r#"{"gateway_id": "gw-1"}"#, 403),
+    ] {
+        let (found, answer) = send(&stage, &Method::POST, SERVED, Some(&owner), body).await;
+        assert_eq!(found, status, "{body}: {answer}");
+    }
+    for (query, status) in [("", 400), ("?app_id=a&gateway_id=b", 400), ("?sort=up", 400), ("?app_id=other-app", 403)] {
+        let path = format!("{SERVED}{query}");
+        let (found, answer) = send(&stage, &Method::DELETE, &path, Some(&owner), "").await;
+        assert_eq!(found, status, "{query}: {answer}");
+    }
+    for (path, status) in [
+        ("/announcements/handler/by-app-id/No", 400),
+        ("/announcements/handler/by-app-id/nobody", 404),
+        ("/announcements/handler/by-app-eui/0102", 400),
+        ("/announcements/handler/by-app-eui/0000000000000000", 400),
+        ("/announcements/handler/by-app-eui/0102030405060708", 404),
+        ("/announcements/router/by-gateway-id/a:b", 400),
+        ("/announcements/broker/by-app-id/my-app", 404),
+    ] {
+        assert_eq!(get(&stage, path).await.0, status, "{path}");
+    }
+}
