@@ -1,6 +1,7 @@
 //! Serves one router, REST and gRPC together, on plain and TLS listeners.
 
 mod connection;
+mod deadline;
 mod guard;
 mod listen;
 

@@ -13,11 +13,11 @@ use axum::{
 use futures::FutureExt;
 use http_body_util::Limited;
 use tokio::time::Instant;
-use tonic::Status;
+use tonic::{Code, Status};
 use tracing::Instrument;
 use types::{Kind, Random};
 
-use super::{Server, Site};
+use super::{Server, Site, deadline};
 use crate::{
     reply::{ErrorReply, Shape},
     status::{self, INTERNAL},
@@ -25,6 +25,9 @@ use crate::{
 
 /// The header that names a request, for finding it in the log.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// How tonic's text begins, in a header, when a message does not decode.
+const UNDECODABLE: &[u8] = b"failed%20to%20decode%20Protobuf%20message";
 
 /// What the guard of one service knows.
 struct Guard {
@@ -103,6 +106,7 @@ impl Guard {
     /// The answer of the service, or ours when it has none.
     async fn answer(&self, request: Request, next: Next) -> Response {
         let protocol = Protocol::of(&request);
+        let limit = deadline::of(request.headers()).map_or(self.timeout, |wanted| wanted.min(self.timeout));
         let answer = async {
             let request = match protocol {
                 Protocol::Rest => match self.bounded(request) {
@@ -112,7 +116,7 @@ impl Guard {
                 // A stream may grow; tonic bounds each message of it.
                 Protocol::Grpc => request,
             };
-            self.in_time(protocol, next.run(request)).await
+            blame_the_sender(self.in_time(protocol, limit, next.run(request)).await)
         };
         AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
             // What it said is on the standard error already: the panic hook wrote it.
@@ -132,8 +136,7 @@ impl Guard {
     }
 
     /// The answer if it begins in time; a stream may go on for longer.
-    async fn in_time(&self, protocol: Protocol, answer: impl Future<Output = Response>) -> Response {
-        let limit = self.timeout;
+    async fn in_time(&self, protocol: Protocol, limit: Duration, answer: impl Future<Output = Response>) -> Response {
         tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
             tracing::warn!("a request took too long");
             let message = format!("no answer within {} ms: try again later", limit.as_millis());
@@ -152,6 +155,18 @@ impl Guard {
 fn names_a_method(path: &str) -> bool {
     let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
     parts.is_some_and(|(service, method)| service.contains('.') && !method.is_empty() && !method.contains('/'))
+}
+
+/// Says that a message was not valid where tonic says that we failed: it cannot know that nobody but the sender wrote
+/// bytes that are no such message.
+fn blame_the_sender(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let is_ours = headers.get(Status::GRPC_STATUS).is_some_and(|code| *code == "13");
+    let text = headers.get(Status::GRPC_MESSAGE).map(HeaderValue::as_bytes).unwrap_or_default();
+    if is_ours && text.starts_with(UNDECODABLE) {
+        headers.insert(Status::GRPC_STATUS, HeaderValue::from(Code::InvalidArgument as i32));
+    }
+    response
 }
 
 fn not_found(shape: Shape, request: &Request) -> Response {

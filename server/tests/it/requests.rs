@@ -304,3 +304,31 @@ async fn a_certificate_of_the_wrong_time_is_not_trusted() {
     let url = format!("https://localhost:{}/hello", stage.serving.addresses()[1].port());
     assert!(http_client(Some(tls.certificate_pem())).get(url).send().await.is_err());
 }
+
+#[tokio::test]
+async fn bytes_that_are_no_message_are_the_senders_mistake() {
+    let stage = Stage::plain(router()).await;
+    for (message, code, what) in [
+        (&[][..], None, "an empty message"),
+        (&[0x78, 1], None, "an unknown field"),
+        (&[0x0a, 9, b'a'], Some("3"), "a field that is cut short"),
+        (&[0x0a, 2, 0xff, 0xfe], Some("3"), "text that is not UTF-8"),
+        (&[0x08, 1], Some("3"), "a number where text belongs"),
+        (&[0xff; 20], Some("3"), "nonsense"),
+    ] {
+        let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+        let body = Body::from([&[0], &length[..], message].concat());
+        let answer = grpc_typed(&stage, "/grpc.health.v1.Health/Check", body).await;
+        assert_eq!(verdict(&answer), (200, code), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn who_says_how_long_it_waits_is_not_made_to_wait_longer() {
+    let stage = Stage::plain(router()).await;
+    // The service would wait for a minute.
+    let request = http_client(None).get(stage.url("/never")).header("grpc-timeout", "20m");
+    let (status, answer) = json_of(request.send().await.unwrap()).await;
+    assert_eq!((status, answer["code"].as_i64()), (504, Some(4)), "{answer}");
+    assert!(answer["error"].as_str().unwrap().starts_with("no answer within 20 ms"), "{answer}");
+}
