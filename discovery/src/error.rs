@@ -25,6 +25,9 @@ pub enum Error {
     /// An id has a form that ids do not have.
     #[error(transparent)]
     Id(#[from] types::IdError),
+    /// A value is no prefix of device addresses.
+    #[error(transparent)]
+    Prefix(#[from] types::PrefixError),
     /// No service has that name.
     #[error(transparent)]
     Service(#[from] types::UnknownService),
@@ -85,7 +88,7 @@ impl Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Invalid { .. } | Self::Id(_) | Self::Service(_) => Kind::Invalid,
+            Self::Invalid { .. } | Self::Id(_) | Self::Prefix(_) | Self::Service(_) => Kind::Invalid,
             Self::NotFound { .. } => Kind::NotFound,
             Self::Denied { .. } => Kind::Denied,
             Self::Taken { .. } => Kind::AlreadyExists,

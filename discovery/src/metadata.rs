@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use api::discovery::metadata::Metadata as Message;
-use types::{AppEui, AppId, DevAddr, GatewayId, ServiceName};
+use types::{AppEui, AppId, DevAddrPrefix, GatewayId, ServiceName};
 
 use crate::{Error, error::Result};
 
@@ -18,14 +18,6 @@ pub(crate) enum Metadata {
     AppEui(AppEui),
     /// A prefix of device addresses, served by a broker.
     DevAddrPrefix(DevAddrPrefix),
-}
-
-/// The device addresses whose first bits are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DevAddrPrefix {
-    address: DevAddr,
-    /// How many bits are fixed: 0 to 32.
-    bits: u8,
 }
 
 impl Metadata {
@@ -93,74 +85,9 @@ impl From<Metadata> for Message {
     }
 }
 
-impl DevAddrPrefix {
-    /// Whether some address has both prefixes.
-    pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        let shorter = self.bits.min(other.bits);
-        number(self.address) & mask(shorter) == number(other.address) & mask(shorter)
-    }
-
-    /// A prefix whose address is zero behind the fixed bits, so that each prefix is written in one way.
-    fn new(bits: u8, address: DevAddr) -> Result<Self> {
-        if bits > 32 || number(address) & !mask(bits) != 0 {
-            let rule = "must be a length of at most 32 bits, and an address that is zero behind them";
-            return Err(Error::invalid("DevAddrPrefix", rule));
-        }
-        Ok(Self { address, bits })
-    }
-
-    /// One byte of length, four of address.
-    fn to_bytes(self) -> Vec<u8> {
-        [&[self.bits], &self.address.as_bytes()[..]].concat()
-    }
-}
-
-impl TryFrom<&[u8]> for DevAddrPrefix {
-    type Error = Error;
-
-    fn try_from(bytes: &[u8]) -> Result<Self> {
-        match bytes {
-            [bits, address @ ..] if address.len() == DevAddr::LENGTH => {
-                Self::new(*bits, address.try_into().unwrap_or_default())
-            }
-            _ => Err(Error::invalid("DevAddrPrefix", "must be 5 bytes: the length of the prefix, then an address")),
-        }
-    }
-}
-
-/// As TTN writes it: `26000000/20`.
-impl fmt::Display for DevAddrPrefix {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}/{}", self.address, self.bits)
-    }
-}
-
-impl FromStr for DevAddrPrefix {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let invalid = || Error::invalid("DevAddrPrefix", "must look like 26000000/20");
-        let (address, bits) = text.split_once('/').ok_or_else(invalid)?;
-        Self::new(bits.parse().map_err(|_| invalid())?, address.parse().map_err(|_| invalid())?)
-    }
-}
-
-fn number(address: DevAddr) -> u32 {
-    u32::from_be_bytes(*address.as_bytes())
-}
-
-/// The first `bits` of 32.
-fn mask(bits: u8) -> u32 {
-    u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn prefix(text: &str) -> DevAddrPrefix {
-        text.parse().unwrap()
-    }
 
     #[test]
     fn what_is_written_reads_back() {
@@ -170,24 +97,5 @@ mod tests {
             assert_eq!(metadata.to_string(), text);
             assert_eq!(Metadata::try_from(Message::from(metadata.clone())).unwrap(), metadata);
         }
-    }
-
-    #[test]
-    fn a_prefix_is_a_length_and_an_address_with_zeroes_behind_it() {
-        for (bytes, text) in
-            [([7, 0x26, 0, 0, 0], "26000000/7"), ([0; 5], "00000000/0"), ([32, 1, 2, 3, 4], "01020304/32")]
-        {
-            assert_eq!(DevAddrPrefix::try_from(&bytes[..]).unwrap().to_string(), text);
-        }
-        for bytes in [&[][..], &[7, 0x26, 0, 0], &[33, 0, 0, 0, 0], &[7, 0x27, 0, 0, 0], &[0, 0, 0, 0, 1]] {
-            assert!(DevAddrPrefix::try_from(bytes).is_err(), "{bytes:?}");
-        }
-    }
-
-    #[test]
-    fn prefixes_overlap_when_one_is_inside_the_other() {
-        assert!(prefix("26000000/7").overlaps(&prefix("26010000/16")));
-        assert!(prefix("26010000/16").overlaps(&prefix("00000000/0")));
-        assert!(!prefix("26010000/16").overlaps(&prefix("26020000/16")));
     }
 }

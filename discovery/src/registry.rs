@@ -10,13 +10,13 @@
 use std::sync::Arc;
 
 use store::{Batch, Commit, Entry, Key, LIST_MAX, Store, Tag};
-use types::{ComponentId, IdError, ServiceName, Timestamp};
+use types::{ComponentId, DevAddrPrefix, IdError, ServiceName, Timestamp};
 
 use crate::{
     Error,
     announcement::{Announcement, Record},
     error::Result,
-    metadata::{DevAddrPrefix, Metadata},
+    metadata::Metadata,
 };
 
 /// How often a commit is tried when others change the same thing.
