@@ -5,8 +5,9 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
-    access::Access, announce::Announcer, application::Applications, broker::Broker, device::Devices,
-    operations::Operations, output::mqtt::MqttOutput, payload::Payloads, throttle::Throttle, uplink::Uplinks,
+    access::Access, address::Addresses, announce::Announcer, application::Applications, broker::Broker,
+    device::Devices, operations::Operations, output::mqtt::MqttOutput, payload::Payloads, status::Component,
+    throttle::Throttle, uplink::Uplinks,
 };
 use runtime::{Engine, Pool};
 use server::{
@@ -110,6 +111,8 @@ async fn operations(
         payloads: payloads.clone(),
         uplinks: Uplinks { applications, devices, payloads, output },
         announcer,
+        addresses: Addresses::new(ground.settings.handler.prefixes.clone(), ground.random.clone()),
+        component: Component { id: ground.settings.handler.id.clone(), started: ground.clock.now() },
         clock: ground.clock.clone(),
     })
 }

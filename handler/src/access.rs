@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use server::auth::Authenticator;
-use types::{AppId, ApplicationRight, Claims, Credential};
+use types::{AppId, ApplicationRight, Claims, ComponentId, Credential, Scope, ServiceName};
 
 use crate::{Error, throttle::Throttle};
 
@@ -39,5 +39,15 @@ impl Access {
         }
         let right = rights.iter().map(|right| right.as_str()).collect::<Vec<_>>().join("` or `");
         Err(Error::Denied { right, app_id: app_id.clone() })
+    }
+
+    /// Lets pass who may look after this handler: itself, and whom its owner gave a token for it.
+    pub async fn allow_component(&self, caller: Option<Credential>, id: &ComponentId) -> Result<(), Error> {
+        let claims = self.authenticator.authenticate(caller).await?;
+        self.throttle.client(&claims).await?;
+        if claims.scope.contains(&Scope::Component(id.clone())) || claims.is_component(ServiceName::Handler, id) {
+            return Ok(());
+        }
+        Err(Error::ComponentDenied { id: id.clone() })
     }
 }

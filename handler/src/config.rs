@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{AppId, ComponentId};
 
-use crate::throttle::Calls;
+use crate::{
+    address::{Prefix, Usage},
+    throttle::Calls,
+};
 
 /// How the handler presents itself, and how much it keeps ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +32,8 @@ pub struct Settings {
     pub limits: BTreeMap<AppId, LimitsChange>,
     /// How often it may be called.
     pub calls: Calls,
+    /// The device addresses that the network has.
+    pub prefixes: Vec<Prefix>,
 }
 
 /// How many payload functions are kept loaded; what does not fit is read back from `sandbox.cache_dir`, or evaluated
@@ -55,6 +60,9 @@ impl Default for Settings {
     fn default() -> Self {
         #[expect(clippy::expect_used, reason = "the id is written here, and a test makes one")]
         let id = "handler".parse().expect("`handler` is an id");
+        // The community network's, whose addresses anybody may use for a network of their own.
+        #[expect(clippy::expect_used, reason = "the prefix is written here, and a test makes one")]
+        let prefix = "26000000/20".parse().expect("26000000/20 is a prefix");
         Self {
             id,
             description: "Airlock handler".to_owned(),
@@ -62,6 +70,7 @@ impl Default for Settings {
             loading: Loading::default(),
             limits: BTreeMap::new(),
             calls: Calls::default(),
+            prefixes: vec![Prefix { prefix, usage: Usage::ALL.to_vec() }],
         }
     }
 }

@@ -59,6 +59,12 @@ pub enum Error {
         /// To what.
         app_id: types::AppId,
     },
+    /// The credential is not for this handler.
+    #[error("permission denied: no scope `components:{id}`")]
+    ComponentDenied {
+        /// This handler.
+        id: types::ComponentId,
+    },
     /// There were too many calls.
     #[error("Rate limit for {} \"{name}\" reached: try again in {} s", .exceeded.policy, .exceeded.wait_s)]
     Throttled {
@@ -123,7 +129,7 @@ impl Kinded for Error {
             Self::Busy(_) => Kind::Unavailable,
             Self::Throttled { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
-            Self::Denied { .. } => Kind::Denied,
+            Self::Denied { .. } | Self::ComponentDenied { .. } => Kind::Denied,
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
             Self::Listen { .. } => Kind::Unavailable,

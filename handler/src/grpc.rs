@@ -1,5 +1,8 @@
 //! The handler's operations over gRPC, as v2 clients call them.
 
+mod addresses;
+mod figures;
+
 use std::sync::Arc;
 
 use api::handler::{
@@ -23,6 +26,8 @@ use crate::{
     body::{app_id, dev_id},
     operations::{Caller, DryRun, Operations},
 };
+
+pub(crate) use self::{addresses::Addresses, figures::Figures};
 
 /// The gRPC side of the application manager.
 pub(crate) struct Service {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod access;
+pub mod address;
 pub mod announce;
 pub mod application;
 mod body;
@@ -21,6 +22,7 @@ pub mod output;
 pub mod payload;
 mod rest;
 mod share;
+pub mod status;
 pub mod throttle;
 pub mod uplink;
 
@@ -36,5 +38,7 @@ pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Rout
     metrics::describe();
     let mut grpc = server::grpc::routes(health)?;
     grpc.add_service(grpc::Service::server(operations.clone()));
+    grpc.add_service(grpc::Addresses::server(operations.clone()));
+    grpc.add_service(grpc::Figures::server(operations.clone()));
     Ok(rest::router(operations).merge(grpc.routes().into_axum_router()))
 }

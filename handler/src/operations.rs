@@ -4,17 +4,20 @@
 
 use std::sync::Arc;
 
+use api::handler::Status;
 use runtime::Urgency;
 use types::{AppId, ApplicationRight, Clock, Credential, DevId};
 
 use crate::{
     Error,
     access::Access,
+    address::Addresses,
     announce::Announcer,
     application::{Application, Applications, Conversion},
     device::{Device, Devices, LIST_MAX, Page},
     frame::{Frame, Payload},
     payload::{Cost, Decoded, Encoded, Payloads},
+    status::Component,
     uplink::Uplinks,
 };
 
@@ -35,6 +38,10 @@ pub struct Operations {
     pub uplinks: Uplinks,
     /// Tells the network which applications are here; none when the handler stands alone.
     pub announcer: Option<Arc<Announcer>>,
+    /// Where devices get their addresses.
+    pub addresses: Addresses,
+    /// What the handler says about itself.
+    pub component: Component,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
 }
@@ -154,6 +161,12 @@ impl Operations {
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (true, true) => Err(Error::invalid("Downlink", "Neither Fields nor Payload provided")),
         }
+    }
+
+    /// The handler's figures, for those who look after it.
+    pub async fn status(&self, caller: Caller) -> Result<Status, Error> {
+        self.access.allow_component(caller, &self.component.id).await?;
+        Ok(self.component.status(self.clock.now()))
     }
 
     /// Lets those try functions who could set them, or who work with the application's devices.

@@ -9,6 +9,7 @@ mod conformance;
 mod demo;
 mod dry_runs;
 mod functions;
+mod handler_figures;
 mod harness;
 mod hostile;
 mod layers;

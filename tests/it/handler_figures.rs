@@ -1,0 +1,57 @@
+//! Device addresses and the handler's own figures, over gRPC as v2 clients ask for them.
+
+use api::{
+    handler::{StatusRequest, handler_manager_client::HandlerManagerClient},
+    lorawan::{DevAddrRequest, PrefixesRequest, dev_addr_manager_client::DevAddrManagerClient},
+};
+use tonic::{Code, Request, transport::Channel};
+
+use crate::harness::Network;
+
+async fn channel(network: &Network) -> Channel {
+    Channel::from_shared(network.handler_http()).unwrap().connect().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_lie_in_the_prefixes_that_were_set() {
+    let prefixes = r#"[
+        {"prefix": "26010000/16", "usage": ["otaa", "local"]},
+        {"prefix": "27000000/9", "usage": ["abp", "local"]}
+    ]"#;
+    let network = Network::with(|settings| settings.handler.prefixes = serde_json::from_str(prefixes).unwrap()).await;
+    let mut stub = DevAddrManagerClient::new(channel(&network).await);
+    let told = stub.get_prefixes(PrefixesRequest {}).await.unwrap().into_inner().prefixes;
+    let told: Vec<_> = told.iter().map(|one| (one.prefix.as_str(), one.usage.join(","))).collect();
+    assert_eq!(told, [("26010000/16", "otaa,local".to_owned()), ("27000000/9", "abp,local".to_owned())]);
+    let mut address = async |usage: &[&str]| {
+        let usage = usage.iter().map(ToString::to_string).collect();
+        stub.get_dev_addr(DevAddrRequest { usage }).await.map(|answer| answer.into_inner().dev_addr)
+    };
+    for _ in 0..20 {
+        assert_eq!(address(&["otaa"]).await.unwrap()[..2], [0x26, 0x01]);
+        assert_eq!(address(&["local", "abp"]).await.unwrap()[0], 0x27);
+    }
+    assert_ne!(address(&["abp"]).await.unwrap(), address(&["abp"]).await.unwrap());
+    let status = address(&["abp", "otaa"]).await.unwrap_err();
+    assert_eq!(status.code(), Code::NotFound);
+    assert!(status.message().starts_with("DevAddr prefix with constraints [abp otaa] not found"), "{status}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_handler_shows_its_figures_to_those_who_look_after_it() {
+    let network = Network::start().await;
+    let owner = network.owner("curious").await;
+    let mut stub = HandlerManagerClient::new(channel(&network).await);
+    let code = stub.get_status(StatusRequest {}).await.unwrap_err().code();
+    assert_eq!(code, Code::Unauthenticated);
+    let code = stub.get_status(owner.sign(StatusRequest {})).await.unwrap_err().code();
+    assert_eq!(code, Code::PermissionDenied);
+    let token = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();
+    let mut request = Request::new(StatusRequest {});
+    request.metadata_mut().insert("token", token.trim().parse().unwrap());
+    let status = stub.get_status(request).await.unwrap().into_inner();
+    assert!(status.component.unwrap().memory.unwrap().memory > 0);
+    assert!(status.system.unwrap().memory.unwrap().total > 0);
+    network.stack.stop().await;
+}
