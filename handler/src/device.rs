@@ -1,5 +1,7 @@
 //! Devices: the records that uplinks are looked up in.
 
+mod rules;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
@@ -8,20 +10,12 @@ use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
 use crate::{Error, application, outline::Outline};
 
-/// The most attributes of their own choice that a device may have.
-const ATTRIBUTES_MAX: usize = 5;
-/// The most bytes of an attribute's key or value.
-const ATTRIBUTE_BYTES_MAX: usize = 64;
-/// Attributes with a fixed meaning, which do not count.
-const ATTRIBUTES_BUILT_IN: [&str; 5] = ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version"];
-/// The most bytes of a description.
-const DESCRIPTION_BYTES_MAX: usize = 1024;
-/// The most bytes of the activation constraints.
-const CONSTRAINTS_BYTES_MAX: usize = 128;
 /// How often a change is tried when somebody else changes the same application at the same time.
 const TRIES_MAX: usize = 5;
 /// The most devices in one answer.
-pub const LIST_MAX: usize = 1000;
+pub const LIST_MAX: usize = 10_000;
+/// The most bytes of their records in one answer: gRPC clients read at most 4 MiB, and what they read is smaller.
+const LIST_BYTES_MAX: usize = 4 << 20;
 
 /// What the handler keeps about a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,17 +107,23 @@ impl Devices {
     }
 
     /// Lists devices in the order of their ids: at most `limit` of them, without the first `offset`.
+    ///
+    /// There are fewer in the page than asked for when more would be too much for one answer.
     pub async fn list(&self, app_id: &AppId, offset: usize, limit: usize) -> Result<Page, Error> {
         let prefix = Key::new(&Tag::application(app_id.as_str())?, DEVICES)?;
         let mut page = Page { devices: Vec::new(), total: 0 };
-        let mut after: Option<Key> = None;
+        let (mut after, mut left, mut bytes_left): (Option<Key>, _, _) = (None, limit.min(LIST_MAX), LIST_BYTES_MAX);
         loop {
-            let entries = self.store.list(&prefix, after.as_ref(), LIST_MAX).await?;
+            let entries = self.store.list(&prefix, after.as_ref(), store::LIST_MAX).await?;
             let Some(last) = entries.last() else { return Ok(page) };
             after = Some(last.key.clone());
             for entry in &entries {
-                if page.total >= offset && page.devices.len() < limit.min(LIST_MAX) {
-                    page.devices.push(serde_json::from_slice(&entry.value)?);
+                if page.total >= offset && left > 0 {
+                    let rest = bytes_left.checked_sub(entry.value.len());
+                    (left, bytes_left) = rest.map_or((0, 0), |rest| (left - 1, rest));
+                    if rest.is_some() {
+                        page.devices.push(serde_json::from_slice(&entry.value)?);
+                    }
                 }
                 page.total += 1;
             }
@@ -208,34 +208,6 @@ pub struct Page {
 }
 
 impl Device {
-    fn check(&self) -> Result<(), Error> {
-        // JSON has no way to write the others, so that a record with one could never be read again.
-        if !self.latitude.is_finite() || !self.longitude.is_finite() {
-            return Err(Error::invalid("Location", "latitude and longitude must be finite numbers"));
-        }
-        if self.lorawan.activation_constraints.len() > CONSTRAINTS_BYTES_MAX {
-            let rule = format_args!("at most {CONSTRAINTS_BYTES_MAX} bytes are allowed");
-            return Err(Error::invalid("ActivationConstraints", rule));
-        }
-        if self.description.len() > DESCRIPTION_BYTES_MAX {
-            return Err(Error::invalid(
-                "Description",
-                format_args!("at most {DESCRIPTION_BYTES_MAX} bytes are allowed"),
-            ));
-        }
-        let custom = self.attributes.keys().filter(|key| !ATTRIBUTES_BUILT_IN.contains(&key.as_str()));
-        if custom.count() > ATTRIBUTES_MAX {
-            return Err(Error::invalid("Attributes", format_args!("at most {ATTRIBUTES_MAX} of your own are allowed")));
-        }
-        for (key, value) in &self.attributes {
-            if key.is_empty() || key.len() > ATTRIBUTE_BYTES_MAX || value.len() > ATTRIBUTE_BYTES_MAX {
-                let rule = format_args!("keys and values have 1 to {ATTRIBUTE_BYTES_MAX} bytes, unlike `{key}`");
-                return Err(Error::invalid("Attributes", rule));
-            }
-        }
-        Ok(())
-    }
-
     /// Takes over what a change may leave out.
     fn keep(&mut self, old: &Lorawan) {
         let new = &mut self.lorawan;

@@ -35,6 +35,27 @@ const CASES: &[Case] = &[
         r#"{"latitude": "NaN", "lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#,
         (400, 3, "finite"),
     ),
+    (
+        "PUT",
+        "/devices/dev-2",
+        r#"{"lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2", "activation_constraints": "local,lunar"}}"#,
+        (400, 3, "world, local"),
+    ),
+    (
+        "PUT",
+        "/devices/dev-2",
+        r#"{"attributes": {"": "x"}, "lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#,
+        (400, 3, "keys have 1 to 64"),
+    ),
+    (
+        "PUT",
+        "/devices/dev-2",
+        concat!(
+            r#"{"attributes": {"a": "", "b": "", "c": "", "d": "", "e": "", "f": ""}, "#,
+            r#""lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#
+        ),
+        (400, 3, "at most 5"),
+    ),
     ("POST", "/devices/dev-1/simulate", "[]", (400, 3, "JSON object")),
     ("POST", "/devices/dev-1/simulate", r#"{"payload": "%%%"}"#, (400, 3, "base64")),
     ("POST", "/devices/dev-1/simulate", r#"{"port": "seven"}"#, (400, 3, "Body not valid")),

@@ -1,0 +1,60 @@
+//! What a device may look like; beyond that it is what its owner says.
+
+use super::Device;
+use crate::{Error, address::Usage};
+
+/// The most attributes of their own choice that a device may have.
+const ATTRIBUTES_MAX: usize = 5;
+/// The most bytes of an attribute's key or value.
+const ATTRIBUTE_BYTES_MAX: usize = 64;
+/// Attributes with a fixed meaning, which do not count.
+const ATTRIBUTES_BUILT_IN: [&str; 5] = ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version"];
+/// The most bytes of a description.
+const DESCRIPTION_BYTES_MAX: usize = 1024;
+/// The most bytes of the activation constraints.
+const CONSTRAINTS_BYTES_MAX: usize = 128;
+
+impl Device {
+    /// Checks everything that its types do not; [`Error::Invalid`] names the rule.
+    ///
+    /// Places off the map are let through, as v2 does: people use them for what they like.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        // JSON has no way to write the others, so that a record with one could never be read again.
+        if !self.latitude.is_finite() || !self.longitude.is_finite() {
+            return Err(Error::invalid("Location", "latitude and longitude must be finite numbers"));
+        }
+        if self.description.len() > DESCRIPTION_BYTES_MAX {
+            let rule = format_args!("at most {DESCRIPTION_BYTES_MAX} bytes are allowed");
+            return Err(Error::invalid("Description", rule));
+        }
+        self.check_constraints()?;
+        self.check_attributes()
+    }
+
+    fn check_constraints(&self) -> Result<(), Error> {
+        let constraints = &self.lorawan.activation_constraints;
+        let known = |word: &str| Usage::from_word(word.trim()).is_some();
+        let fits = constraints.len() <= CONSTRAINTS_BYTES_MAX && constraints.split(',').all(known);
+        if fits || constraints.is_empty() {
+            return Ok(());
+        }
+        let words = Usage::ALL.map(Usage::as_str).join(", ");
+        Err(Error::invalid("ActivationConstraints", format_args!("some of {words} are allowed, with commas between")))
+    }
+
+    fn check_attributes(&self) -> Result<(), Error> {
+        let is_custom = |key: &&String| !ATTRIBUTES_BUILT_IN.contains(&key.as_str());
+        if self.attributes.keys().filter(is_custom).count() > ATTRIBUTES_MAX {
+            return Err(Error::invalid("Attributes", format_args!("at most {ATTRIBUTES_MAX} of your own are allowed")));
+        }
+        for (key, value) in &self.attributes {
+            if key.is_empty() || key.len() > ATTRIBUTE_BYTES_MAX || value.len() > ATTRIBUTE_BYTES_MAX {
+                let rule = format_args!(
+                    "keys have 1 to {ATTRIBUTE_BYTES_MAX} bytes and values at most as many, unlike `{key}`"
+                );
+                return Err(Error::invalid("Attributes", rule));
+            }
+        }
+        Ok(())
+    }
+}
