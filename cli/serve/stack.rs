@@ -21,6 +21,7 @@ pub struct Stack {
     /// Ends the account and discovery services, which the handler may need until it has finished.
     stop: CancellationToken,
     serving: Vec<Serving>,
+    discovery_http: Option<SocketAddr>,
     handling: Option<Handling>,
 }
 
@@ -32,7 +33,8 @@ impl Stack {
         let includes = |service| only.is_none_or(|only| only == service);
         let mut ground = Ground::lay(settings).await?;
         let mut places = vec![("data", ground.settings.data_dir.display().to_string())];
-        let (mut serving, mut token, mut handling) = (Vec::new(), ground.token()?, None);
+        let (mut serving, mut token) = (Vec::new(), ground.token()?);
+        let (mut discovery_http, mut handling) = (None, None);
         if includes(Service::Account) {
             let (account, handler_token) = ground.account().await?;
             ground.settings.client.auth_server = format!("http://{}", address(&account, 0)?);
@@ -44,6 +46,7 @@ impl Stack {
         if includes(Service::Discovery) {
             let discovery = ground.discovery(authenticator.clone()).await?;
             ground.settings.client.discovery_address = address(&discovery, 0)?.to_string();
+            discovery_http = Some(address(&discovery, 1)?);
             places.push(("discovery", ground.shown(&discovery)?));
             serving.push(discovery);
         }
@@ -57,7 +60,7 @@ impl Stack {
         places.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
         let Ground { settings, health, server, .. } = ground;
-        Ok(Self { settings, health, places, stop: server.stop, serving, handling })
+        Ok(Self { settings, health, places, stop: server.stop, serving, discovery_http, handling })
     }
 
     /// What commands need to talk to these services.
@@ -68,6 +71,11 @@ impl Stack {
     /// Where clients connect over MQTT, if the handler runs here.
     pub fn mqtt_address(&self) -> Option<SocketAddr> {
         self.handling.as_ref().map(Handling::mqtt_address)
+    }
+
+    /// Where the discovery service answers plain HTTP, if it runs here.
+    pub fn discovery_http_address(&self) -> Option<SocketAddr> {
+        self.discovery_http
     }
 
     /// Where the handler answers plain HTTP, if it runs here.

@@ -14,6 +14,7 @@ mod harness;
 mod hostile;
 mod layers;
 mod operator;
+mod sdk;
 mod serve;
 mod strangers;
 mod uplinks;
