@@ -24,10 +24,13 @@ use client::{
     handler::HandlerClient,
 };
 use server::telemetry::Metrics;
+use store::RedisSettings;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
 use types::{AccessKey, AppId, ApplicationRight, Credential, Scope, Secret, ServiceName};
+
+use crate::redis::RedisProcess;
 
 /// How long anything may take before it is called missing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -53,6 +56,16 @@ impl Network {
         change(&mut settings);
         let stack = Stack::start(settings, None, metrics()).await.unwrap();
         Self { stack, folder }
+    }
+
+    /// The same on a Redis.
+    pub(crate) async fn on(redis: &RedisProcess, change: impl FnOnce(&mut Settings)) -> Self {
+        let urls = vec![redis.url()];
+        Self::with(|settings| {
+            settings.store.redis = Some(RedisSettings { urls, ..RedisSettings::default() });
+            change(settings);
+        })
+        .await
     }
 
     pub(crate) fn mqtt(&self) -> String {

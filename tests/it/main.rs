@@ -7,13 +7,17 @@ mod browser;
 mod call_limits;
 mod conformance;
 mod demo;
+mod devices;
 mod dry_runs;
 mod functions;
 mod handler_figures;
 mod harness;
 mod hostile;
+mod instances;
 mod layers;
 mod operator;
+#[path = "../../account/tests/it/redis.rs"]
+mod redis;
 mod sdk;
 mod serve;
 mod strangers;

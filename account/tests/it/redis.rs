@@ -22,7 +22,7 @@ impl RedisProcess {
         if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
             let required = std::env::var_os("REQUIRE_SERVICES").is_some_and(|value| value == "1");
             assert!(!required, "redis-server is missing: install it, on Debian by `apt-get install redis-server`");
-            println!("skipped: redis-server is missing; install it to test the account service on Redis");
+            println!("skipped: redis-server is missing; install it to test on Redis");
             return None;
         }
         Some((0..TRIES_MAX).find_map(|_| Self::try_start()).expect("redis-server did not start"))

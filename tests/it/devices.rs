@@ -1,0 +1,140 @@
+//! Devices on the wire: what a change keeps, what is unique, and how lists come in parts; the same on every store.
+
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{Network, Owner},
+    redis::RedisProcess,
+};
+
+/// What an owner asks about their devices over HTTP.
+struct Desk<'a> {
+    network: &'a Network,
+    owner: &'a Owner,
+}
+
+impl Desk<'_> {
+    async fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value, Vec<String>) {
+        let url = format!("{}/applications/{}/devices{path}", self.network.handler_http(), self.owner.app_id);
+        let request = reqwest::Client::new().request(method.parse().unwrap(), url).json(&body);
+        let answer = request.header("authorization", self.owner.token.to_header()).send().await.unwrap();
+        let counts = ["grpc-metadata-total", "grpc-metadata-selected"].map(|name| answer.headers().get(name).cloned());
+        let counts = counts.into_iter().flatten().map(|count| count.to_str().unwrap().to_owned()).collect();
+        (answer.status().as_u16(), answer.json().await.unwrap(), counts)
+    }
+
+    async fn put(&self, dev_id: &str, mut lorawan: Value, more: Value) -> (u16, Value) {
+        lorawan["app_id"] = self.owner.app_id.as_str().into();
+        lorawan["dev_id"] = dev_id.into();
+        let mut body = more;
+        body["lorawan_device"] = lorawan;
+        let (status, answer, _) = self.ask("PUT", &format!("/{dev_id}"), body).await;
+        (status, answer)
+    }
+
+    async fn get(&self, dev_id: &str) -> Value {
+        self.ask("GET", &format!("/{dev_id}"), json!({})).await.1
+    }
+
+    /// The ids of a part of the list, and its two counts.
+    async fn list(&self, query: &str) -> (Vec<String>, Vec<String>) {
+        let (status, answer, counts) = self.ask("GET", query, json!({})).await;
+        assert_eq!(status, 200, "{answer}");
+        let devices = answer.get("devices").and_then(Value::as_array).cloned().unwrap_or_default();
+        (devices.iter().map(|device| device["dev_id"].as_str().unwrap().to_owned()).collect(), counts)
+    }
+}
+
+async fn a_change_keeps_keys_and_address_and_nothing_else(desk: &Desk<'_>) {
+    let session = json!({
+        "dev_eui": "0102030405060708", "app_key": "2b7e151628aed2a6abf7158809cf4f3c", "dev_addr": "26000001",
+        "nwk_s_key": "11".repeat(16), "app_s_key": "22".repeat(16), "f_cnt_up": 7, "uses32_bit_f_cnt": true,
+        "activation_constraints": "abp,local",
+    });
+    let more = json!({"description": "by the door", "altitude": -3, "attributes": {"floor": "3"}});
+    assert_eq!(desk.put("changing", session, more).await, (200, json!({})));
+    assert_eq!(desk.get("changing").await["lorawan_device"]["app_key"], "2B7E151628AED2A6ABF7158809CF4F3C");
+    assert_eq!(desk.put("changing", json!({"dev_addr": "", "app_key": null}), json!({})).await.0, 200);
+    let app_id = desk.owner.app_id.as_str();
+    let left = json!({
+        "app_id": app_id, "dev_id": "changing", "lorawan_device": {
+            "app_eui": "", "dev_eui": "", "app_id": app_id, "dev_id": "changing", "dev_addr": "",
+            "nwk_s_key": "11".repeat(16), "app_s_key": "22".repeat(16), "app_key": "2B7E151628AED2A6ABF7158809CF4F3C",
+            "activation_constraints": "local",
+        },
+    });
+    assert_eq!(desk.get("changing").await, left);
+    assert_eq!(desk.ask("DELETE", "/changing", json!({})).await.0, 200);
+}
+
+async fn a_pair_of_euis_belongs_to_one_device(desk: &Desk<'_>) {
+    let euis = |last: u8| json!({"app_eui": "70B3D57ED0000001", "dev_eui": format!("01020304050607{last:02X}")});
+    for (dev_id, pair, status) in [
+        ("one", euis(1), 200),
+        ("two", euis(1), 409),
+        ("two", euis(2), 200),
+        ("one", euis(2), 409),
+        // A pair that its device gives up is free again.
+        ("one", euis(3), 200),
+        ("two", euis(1), 200),
+        ("three", euis(2), 200),
+        // Without an EUI of their own there may be many.
+        ("four", json!({}), 200),
+        ("five", json!({}), 200),
+    ] {
+        let (found, answer) = desk.put(dev_id, pair.clone(), json!({})).await;
+        assert_eq!(found, status, "{dev_id} {pair}: {answer}");
+    }
+    for dev_id in ["one", "two", "three", "four", "five"] {
+        assert_eq!(desk.ask("DELETE", &format!("/{dev_id}"), json!({})).await.0, 200, "{dev_id}");
+    }
+}
+
+async fn lists_come_in_parts_and_say_how_many_there_are(desk: &Desk<'_>) {
+    assert_eq!(desk.ask("GET", "", json!({})).await.1, json!({}));
+    for dev_id in ["c3", "a1", "d4", "b2"] {
+        assert_eq!(desk.put(dev_id, json!({}), json!({})).await.0, 200);
+    }
+    for (query, ids, selected) in [
+        ("", &["a1", "b2", "c3", "d4"][..], "4"),
+        ("?limit=0", &["a1", "b2", "c3", "d4"], "4"),
+        ("?limit=2", &["a1", "b2"], "2"),
+        ("?limit=2&offset=2", &["c3", "d4"], "2"),
+        ("?offset=3", &["d4"], "1"),
+        ("?offset=4", &[], "0"),
+        ("?limit=99999999&offset=1", &["b2", "c3", "d4"], "3"),
+    ] {
+        let (found, counts) = desk.list(query).await;
+        assert_eq!(found, ids, "{query}");
+        assert_eq!(counts, ["4", selected], "{query}");
+    }
+}
+
+async fn nothing_of_a_deleted_application_comes_back(desk: &Desk<'_>) {
+    desk.owner.handler.delete_application(&desk.owner.app_id).await.unwrap();
+    assert_eq!(desk.ask("GET", "", json!({})).await.0, 404);
+    desk.owner.handler.register_application(&desk.owner.app_id).await.unwrap();
+    assert_eq!(desk.list("").await, (Vec::new(), vec!["0".to_owned(), "0".to_owned()]));
+    assert_eq!(desk.put("a1", json!({"dev_eui": "0102030405060701"}), json!({})).await.0, 200);
+}
+
+async fn story(network: Network) {
+    let owner = network.owner("keeper").await;
+    let desk = Desk { network: &network, owner: &owner };
+    a_change_keeps_keys_and_address_and_nothing_else(&desk).await;
+    a_pair_of_euis_belongs_to_one_device(&desk).await;
+    lists_come_in_parts_and_say_how_many_there_are(&desk).await;
+    nothing_of_a_deleted_application_comes_back(&desk).await;
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_store_keeps_devices_as_v2_does() {
+    story(Network::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redis_keeps_devices_as_v2_does() {
+    let Some(redis) = RedisProcess::start() else { return };
+    story(Network::on(&redis, |_| ()).await).await;
+}

@@ -1,0 +1,42 @@
+//! Several handlers on one Redis: each knows what the other was told, and they count calls together.
+
+use airlock::{args::Service, serve::Stack};
+use server::limit::Limit;
+
+use crate::{
+    harness::{Network, device, metrics},
+    redis::RedisProcess,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_handlers_know_the_same_and_count_together() {
+    let Some(redis) = RedisProcess::start() else { return };
+    let network = Network::on(&redis, |settings| settings.handler.calls.client = Limit::new(8, 1)).await;
+    let owner = network.owner("traveller").await;
+    let other = Stack::start(network.stack.settings().clone(), Some(Service::Handler), metrics()).await.unwrap();
+    let handlers = [network.handler_http(), format!("http://{}", other.handler_http_address().unwrap())];
+    assert_ne!(handlers[0], handlers[1]);
+
+    let send = async |handler: &str, method: &str, path: &str, body: String| {
+        let url = format!("{handler}/applications/{}{path}", owner.app_id);
+        let request = reqwest::Client::new().request(method.parse().unwrap(), url).body(body);
+        let answer = request.header("authorization", owner.token.to_header()).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let decoder = r#"{"decoder": "function Decoder(bytes) { return { n: 1 }; }"}"#;
+    assert_eq!(send(&handlers[0], "PUT", "", decoder.to_owned()).await.0, 200);
+    assert!(send(&handlers[1], "GET", "", String::new()).await.1.contains("{ n: 1 }"));
+    let dev_1 = serde_json::to_string(&device(&owner.app_id, "dev-1")).unwrap();
+    assert_eq!(send(&handlers[1], "PUT", "/devices/dev-1", dev_1).await.0, 200);
+    for handler in &handlers {
+        assert_eq!(send(handler, "GET", "/devices/dev-1", String::new()).await.0, 200);
+    }
+    assert_eq!(send(&handlers[0], "DELETE", "/devices/dev-1", String::new()).await.0, 200);
+    assert_eq!(send(&handlers[1], "GET", "/devices/dev-1", String::new()).await.0, 404);
+    // With registering that was the eighth call.
+    for handler in &handlers {
+        assert_eq!(send(handler, "GET", "", String::new()).await.0, 429);
+    }
+    other.stop().await;
+    network.stack.stop().await;
+}
