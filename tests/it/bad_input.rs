@@ -96,6 +96,30 @@ async fn payloads_and_functions_have_a_largest_size() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_no_text_too_deep_or_too_large_are_refused() {
+    let network = Network::start().await;
+    let owner = network.owner("strange").await;
+    let large = format!(r#"{{"description": "{}"}}"#, "x".repeat(3 << 20));
+    for (body, status, what) in [
+        (b"{\"description\": \"\xff\xfe\"}".to_vec(), 400, "bytes that are no UTF-8"),
+        (format!("{{\"unknown\": {}", "[".repeat(100_000)).into_bytes(), 400, "a hundred thousand lists in each other"),
+        (large.into_bytes(), 413, "three megabytes"),
+    ] {
+        let url = format!("{}/applications/{}/devices/dev-1", network.handler_http(), owner.app_id);
+        let request = reqwest::Client::new().put(url).body(body).header("authorization", owner.token.to_header());
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), status, "{what}");
+        assert!(answer.json::<Value>().await.unwrap()["error"].is_string(), "{what}");
+    }
+    let mut large: Device = device(&owner.app_id, "dev-1").into();
+    large.description = "x".repeat(5 << 20);
+    let status = network.manager().await.set_device(owner.sign(large)).await.unwrap_err();
+    assert_eq!(status.code(), Code::OutOfRange, "{status}");
+    assert_eq!(state(&owner).await.1, []);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_device_needs_its_application_and_a_caller_its_rights() {
     let network = Network::start().await;
     let (owner, stranger) = (network.owner("owner").await, network.owner("stranger").await);
