@@ -70,7 +70,7 @@ impl Discovery for Service {
     }
 
     async fn get_by_app_eui(&self, request: Request<GetByAppEuiRequest>) -> Answer<Announcement> {
-        let app_eui = app_eui(&request.get_ref().app_eui)?;
+        let app_eui = app_eui(&request.get_ref().app_eui).map_err(refuse)?;
         answer(self.operations.get_by_app_eui(app_eui).await)
     }
 }
@@ -99,12 +99,12 @@ fn page(metadata: &MetadataMap) -> OurResult<Page> {
     Ok(Page { limit: number("limit")?, offset: number("offset")? })
 }
 
-/// Reads a join EUI; another length is a message that v2 does not decode, and is answered in its words.
-fn app_eui(bytes: &[u8]) -> Result<AppEui, Status> {
+/// Reads a join EUI; an empty one is all zeroes.
+fn app_eui(bytes: &[u8]) -> OurResult<AppEui> {
     if bytes.is_empty() {
         return Ok(AppEui::default());
     }
-    bytes.try_into().map_err(|error| Status::internal(format!("grpc: error unmarshalling request: {error}")))
+    bytes.try_into().map_err(|_| Error::invalid("AppEUI", "must be 8 bytes"))
 }
 
 fn answer<T>(outcome: OurResult<T>) -> Answer<T> {
