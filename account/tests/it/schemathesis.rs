@@ -5,8 +5,9 @@ use std::{
     process::Command,
 };
 
-use airlock_account::{Limit, Limits, Settings};
+use airlock_account::{Limits, Settings};
 use serde_json::json;
+use server::limit::Limit;
 
 use crate::service::Service;
 
