@@ -1,5 +1,7 @@
 //! Passwords: what they must be, and how they are kept and checked.
 
+mod threads;
+
 use std::sync::Arc;
 
 use argon2::{
@@ -9,6 +11,7 @@ use argon2::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use types::{Random, Secret, Username};
 
+use self::threads::Threads;
 use crate::{Error, Result};
 
 /// The fewest characters of a password.
@@ -30,6 +33,7 @@ const WAITING_PER_CHECK: usize = 32;
 pub(crate) struct Passwords {
     running: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
+    threads: Threads,
     nobody: Arc<str>,
     random: Arc<dyn Random>,
 }
@@ -62,6 +66,7 @@ impl Passwords {
         Ok(Self {
             running: Arc::new(Semaphore::new(checks)),
             waiting: Arc::new(Semaphore::new(checks.saturating_mul(WAITING_PER_CHECK + 1).min(Semaphore::MAX_PERMITS))),
+            threads: Threads::start(checks)?,
             nobody,
             random,
         })
@@ -95,7 +100,7 @@ impl Passwords {
             drop(held);
             done
         };
-        tokio::task::spawn_blocking(task).await.map_err(|_| Error::Crypto("check a password"))
+        self.threads.run(task).await
     }
 }
 
