@@ -1,0 +1,134 @@
+//! A generator of HTTP requests that costs little: the same bytes again and again over connections that stay open.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+use crate::figures::quantile;
+
+/// Requests of one sort.
+#[derive(Clone)]
+pub(crate) struct Load {
+    address: SocketAddr,
+    request: Arc<[u8]>,
+    in_flight: usize,
+    /// How long after one request the next is due, on one connection; at once unless set.
+    pause: Option<Duration>,
+    /// How long a connection that was refused keeps still.
+    back_off: Duration,
+}
+
+/// What came back.
+#[derive(Default)]
+pub(crate) struct Taken {
+    /// Status, and milliseconds from when the request was due.
+    answers: Vec<(u16, f64)>,
+    time: Duration,
+}
+
+impl Load {
+    pub(crate) fn new(address: SocketAddr, request: &[u8], in_flight: usize) -> Self {
+        Self { address, request: request.into(), in_flight, pause: None, back_off: Duration::ZERO }
+    }
+
+    /// The same at a steady rate, whether or not answers come in time.
+    pub(crate) fn at(self, per_second: u32) -> Self {
+        let pause = Duration::from_secs(1) * u32::try_from(self.in_flight).unwrap() / per_second;
+        Self { pause: Some(pause), ..self }
+    }
+
+    pub(crate) fn backing_off(self, back_off: Duration) -> Self {
+        Self { back_off, ..self }
+    }
+
+    pub(crate) async fn run_for(self, time: Duration) -> Taken {
+        let end = Instant::now() + time;
+        self.run(move || Instant::now() < end).await
+    }
+
+    pub(crate) async fn run_times(self, count: usize) -> Taken {
+        let left = Arc::new(AtomicUsize::new(count));
+        self.run(move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok())
+            .await
+    }
+
+    async fn run(self, goes_on: impl Fn() -> bool + Clone + Send + 'static) -> Taken {
+        let began = Instant::now();
+        let mut connections = JoinSet::new();
+        for number in 0..self.in_flight {
+            connections.spawn(self.clone().connection(number, goes_on.clone()));
+        }
+        let answers = connections.join_all().await.concat();
+        Taken { answers, time: began.elapsed() }
+    }
+
+    async fn connection(self, number: usize, goes_on: impl Fn() -> bool) -> Vec<(u16, f64)> {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (mut answers, mut buffer) = (Vec::new(), Vec::new());
+        // The connections of a steady rate take turns.
+        let stagger = self.pause.map(|pause| pause * number as u32 / self.in_flight as u32);
+        let mut due = Instant::now() + stagger.unwrap_or_default();
+        while goes_on() {
+            match self.pause {
+                Some(pause) => {
+                    tokio::time::sleep_until(due.into()).await;
+                    due += pause;
+                }
+                None => due = Instant::now(),
+            }
+            let sent = self.pause.map_or(due, |pause| due - pause);
+            stream.write_all(&self.request).await.unwrap();
+            let status = answer(&mut stream, &mut buffer).await;
+            answers.push((status, sent.elapsed().as_secs_f64() * 1e3));
+            if status != 200 {
+                tokio::time::sleep(self.back_off).await;
+            }
+        }
+        answers
+    }
+}
+
+/// Reads one answer to its end; gives its status. All of ours have a length.
+async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
+    buffer.clear();
+    loop {
+        assert_ne!(stream.read_buf(buffer).await.unwrap(), 0, "the service closed a connection");
+        let Some(head) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { continue };
+        let text = std::str::from_utf8(&buffer[..head]).unwrap();
+        let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        if buffer.len() >= head + 4 + length.parse::<usize>().unwrap() {
+            return text[9..12].parse().unwrap();
+        }
+    }
+}
+
+impl Taken {
+    pub(crate) fn per_second(&self) -> f64 {
+        self.answers.len() as f64 / self.time.as_secs_f64()
+    }
+
+    pub(crate) fn of(&self, status: u16) -> usize {
+        self.answers.iter().filter(|(answered, _)| *answered == status).count()
+    }
+
+    /// Refuses to take figures of anything but this.
+    pub(crate) fn all(&self, status: u16) {
+        assert!(self.of(status) == self.answers.len() && !self.answers.is_empty(), "not all answers were {status}");
+    }
+
+    pub(crate) fn quantile_ms(&self, part: f64) -> f64 {
+        quantile(&mut self.answers.iter().map(|(_, time)| *time).collect::<Vec<_>>(), part)
+    }
+}
