@@ -42,18 +42,57 @@ pub fn check<E>(
     engine: &Arc<Engine>,
     codecs: &[Codec],
     jobs: usize,
-    mut tell: impl FnMut(&CodecReport) -> Result<(), E>,
+    tell: impl FnMut(&CodecReport) -> Result<(), E>,
 ) -> Result<Totals, E> {
     let worker = || {
         let mut sandbox = engine.sandbox();
         move |codec: &Codec| trial::check(engine, &mut sandbox, codec)
     };
+    counted(codecs, jobs, worker, tell)
+}
+
+fn counted<W: FnMut(&Codec) -> CodecReport, E>(
+    codecs: &[Codec],
+    jobs: usize,
+    make_worker: impl Fn() -> W + Sync,
+    mut tell: impl FnMut(&CodecReport) -> Result<(), E>,
+) -> Result<Totals, E> {
     let mut tally = Tally::default();
-    crew::in_order(codecs, jobs, worker, |codec, report| {
+    crew::in_order(codecs, jobs, make_worker, |codec, report| {
         let report = report.unwrap_or_else(|| CodecReport::of_mistake(codec));
         tell(&report)?;
         tally.add(&report);
         Ok(())
     })?;
     Ok(tally.totals())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn codec(id: &str) -> Codec {
+        Codec { id: id.to_owned(), script: String::new(), dialect: None, examples: Vec::new(), others: BTreeSet::new() }
+    }
+
+    #[test]
+    fn a_mistake_of_the_host_fails_the_codec_that_met_it_and_no_other() {
+        let codecs = ["first", "second", "third"].map(codec);
+        let worker = || {
+            |codec: &Codec| match codec.id.as_str() {
+                "second" => panic!("injected"),
+                id => CodecReport { id: id.to_owned(), loaded: None, failure: None, cost: None, examples: Vec::new() },
+            }
+        };
+        let mut told = String::new();
+        let totals = counted(&codecs, 2, worker, |report| {
+            told += &report.text(Detail::Normal);
+            Ok::<(), ()>(())
+        });
+        let mistake = "the host made a mistake, please report this";
+        assert_eq!(told, format!("ok    first\nFAIL  second\n      {mistake}\nok    third\n"));
+        assert_eq!(totals, Ok(Totals { codecs: 3, codecs_failed: 1, ..Totals::default() }));
+    }
 }
