@@ -1,4 +1,4 @@
-//! The threads that passwords are checked on: few, always the same, and behind everybody else.
+//! The threads that passwords are checked on: few, and always the same.
 //!
 //! A check takes 19 MiB. The allocator keeps what a thread had, so on the threads that all blocking work shares, a
 //! flood of logins would leave that much on every one of them.
@@ -9,9 +9,6 @@ use std::{
 };
 
 use crate::{Error, Result};
-
-/// How much the threads stand behind: far, because a check may take its time and other calls may not.
-const NICE: i32 = 10;
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -48,8 +45,6 @@ impl Threads {
 }
 
 fn run(waiting: &Mutex<mpsc::Receiver<Work>>) {
-    // Where the system does not let us stand back, the checks are only less polite.
-    _ = rustix::process::setpriority_process(None, NICE);
     loop {
         let next = match waiting.lock() {
             Ok(waiting) => waiting.recv(),
