@@ -10,11 +10,15 @@ use std::sync::Arc;
 use axum::{
     Json, Router,
     extract::State,
+    http::header::CONTENT_TYPE,
     routing::{get, post},
 };
 use server::reply::ErrorReply;
 
 use crate::{Error, operations::Operations};
+
+/// These paths and bodies, for programs.
+const DESCRIPTION: &str = include_str!("../openapi.json");
 
 type Shared = State<Arc<Operations>>;
 type Answer<T> = Result<Json<T>, ErrorReply>;
@@ -30,6 +34,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
         .route("/announcements/handler/by-app-id/{app_id}", get(reading::get_by_app_id))
         .route("/announcements/handler/by-app-eui/{app_eui}", get(reading::get_by_app_eui))
         .route("/announcements/router/by-gateway-id/{gateway_id}", get(reading::get_by_gateway_id))
+        .route("/openapi.json", get(async || ([(CONTENT_TYPE, "application/json")], DESCRIPTION)))
         .with_state(operations)
 }
 

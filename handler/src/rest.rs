@@ -10,7 +10,7 @@ use axum::{
     Json, Router,
     body::Bytes,
     extract::{Path, Query, State},
-    http::HeaderMap,
+    http::{HeaderMap, header::CONTENT_TYPE},
     response::{AppendHeaders, IntoResponse, Response},
     routing::{get, post},
 };
@@ -25,6 +25,9 @@ use crate::{
 };
 
 use self::reply::Reply;
+
+/// These paths and bodies, for programs.
+const DESCRIPTION: &str = include_str!("../openapi.json");
 
 type Shared = State<Arc<Operations>>;
 type Answer<T = Json<Value>> = Result<T, Reply>;
@@ -41,6 +44,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
         .route("/applications/{app_id}/devices/{dev_id}/simulate", post(dry_run::simulate_uplink))
         .route("/applications/{app_id}/dry-uplink", post(dry_run::dry_uplink))
         .route("/applications/{app_id}/dry-downlink", post(dry_run::dry_downlink))
+        .route("/openapi.json", get(async || ([(CONTENT_TYPE, "application/json")], DESCRIPTION)))
         .with_state(operations)
 }
 

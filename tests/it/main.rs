@@ -15,6 +15,7 @@ mod harness;
 mod hostile;
 mod instances;
 mod layers;
+mod openapi;
 mod operator;
 #[path = "../../account/tests/it/redis.rs"]
 mod redis;
