@@ -2,10 +2,11 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use airlock_account::{Account, Keys, Limit, Limits, Settings};
+use airlock_account::{Account, Keys, Limits, Settings};
 use api::rest::account::NewUser;
 use serde_json::{Value, json};
 use server::{
+    limit::Limit,
     reply::Shape,
     serve::{Listeners, Server, Site as Served},
     system::{OsRandom, SystemClock, install_crypto},

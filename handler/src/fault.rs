@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use runtime::{Failure, LogEntry, Sources};
+use runtime::{Failure, LogEntry, Sources, inert};
 
 use crate::payload::Cost;
 
@@ -34,14 +34,14 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.failure)?;
+        write!(f, "{}", inert(&self.failure.to_string()))?;
         if f.alternate() {
             if let Some(excerpt) = &self.excerpt {
                 write!(f, "\n{excerpt}")?;
             }
             for entry in &self.logs[self.logs.len().saturating_sub(LOGS_MAX)..] {
                 let text: String = entry.fields.join(" ").chars().take(LOG_CHARS_MAX).collect();
-                write!(f, "\nthe {} logged: {text}", entry.slot.name())?;
+                write!(f, "\nthe {} logged: {}", entry.slot.name(), inert(&text))?;
             }
         }
         Ok(())
