@@ -36,7 +36,7 @@ pub struct Settings {
     pub eui_block: EuiBlock,
     /// Whether clients of the first party may log in with a user's name and password.
     pub password_grant: bool,
-    /// How many passwords are checked at once; each takes 19 MiB. Zero is one for each core.
+    /// How many passwords are checked at once; each takes 19 MiB. Zero is one fewer than there are cores.
     pub password_checks_max: usize,
     /// OAuth clients to create when they do not exist yet; afterwards the store has the say.
     ///

@@ -58,10 +58,9 @@ pub(crate) fn check(password: &Secret, username: &Username) -> Result<()> {
 }
 
 impl Passwords {
-    /// Makes room for this many checks at once; zero is one for each core.
+    /// Makes room for this many checks at once; zero is one fewer than there are cores, and at least one.
     pub(crate) fn new(checks_max: usize, random: Arc<dyn Random>) -> Result<Self> {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let checks = if checks_max == 0 { cores() } else { checks_max };
+        let checks = if checks_max == 0 { one_core_left() } else { checks_max };
         let nobody = hash("a password that no user has", &salt(random.as_ref()))?.into();
         Ok(Self {
             running: Arc::new(Semaphore::new(checks)),
@@ -102,6 +101,11 @@ impl Passwords {
         };
         self.threads.run(task).await
     }
+}
+
+/// As many checks as leave a core to everything else.
+fn one_core_left() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
 }
 
 fn argon2() -> Result<Argon2<'static>> {
