@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, UserId};
@@ -165,17 +166,16 @@ impl Account {
         body_id: Option<&str>,
         body_secret: &Option<Secret>,
     ) -> Result<Client> {
-        let (id, secret) = match basic {
+        let (id, sent) = match basic {
             Some(basic) if body_id.is_some_and(|id| id != basic.id) => return Err(refused(&basic.id)),
-            Some(basic) => (basic.id, Some(basic.secret)),
+            Some(basic) => (basic.id, readings(basic.secret)),
             None => {
                 let id = body_id.ok_or_else(|| Error::oauth(Refusal::Client, "client_id is missing"))?;
-                (id.to_owned(), body_secret.clone())
+                (id.to_owned(), vec![body_secret.clone().unwrap_or_default()])
             }
         };
-        let sent = secret.unwrap_or_default();
         match self.client_named(&id).await? {
-            Some(client) if self.proves(&client, &sent) => Ok(client),
+            Some(client) if sent.iter().any(|sent| self.proves(&client, sent)) => Ok(client),
             _ => Err(refused(&id)),
         }
     }
@@ -200,6 +200,13 @@ impl Account {
             None => sent.expose().is_empty(),
         }
     }
+}
+
+/// A secret in Basic credentials as it is, as most clients send it, and decoded like a form, as RFC 6749 2.3.1 has it.
+fn readings(secret: Secret) -> Vec<Secret> {
+    let spaced = secret.expose().replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8().ok().map(Secret::new);
+    std::iter::once(secret).chain(decoded).collect()
 }
 
 fn refused(id: &str) -> Error {

@@ -2,6 +2,7 @@
 
 use airlock_account::Settings;
 use serde_json::{Value, json};
+use types::Secret;
 
 use crate::service::{PASSWORD, Service, bearer, send};
 
@@ -27,6 +28,27 @@ async fn form_and_json_basic_and_body_give_the_same() {
         assert_eq!(answer.headers["cache-control"], "no-store");
         let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
         assert_eq!(members, ["token_type", "access_token", "expires_in", "refresh_token"]);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_in_basic_credentials_is_read_as_it_is_and_as_a_form_has_it() {
+    let mut settings = Settings::default();
+    let mut client = settings.clients["ttnctl"].clone();
+    client.secret = Some(Secret::new("two words+50%3A:"));
+    settings.clients.insert("odd".parse().unwrap(), client);
+    let service = Service::start_with(settings).await;
+    service.user("alice").await;
+    let form = [("grant_type", "password"), ("username", "alice"), ("password", PASSWORD)];
+    let cases = [
+        ("two words+50%3A:", 200),
+        ("two+words%2B50%253A%3A", 200),
+        ("two words 50::", 401),
+        ("two+words%2B50::", 401),
+    ];
+    for (secret, status) in cases {
+        let request = service.request("POST", "/users/token", "").basic_auth("odd", Some(secret));
+        assert_eq!(send(request.form(&form)).await.status, status, "{secret}");
     }
 }
 
