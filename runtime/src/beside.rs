@@ -1,7 +1,7 @@
 //! Files that are written beside their place and moved there whole, and what is left of them when a process ends in between.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,9 @@ impl Drop for Beside {
 pub(crate) fn remove_abandoned(dir: &Path) {
     // A folder that cannot be read says so when it is used.
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()).filter(|path| path.extension() == Some(OsStr::new(SUFFIX))) {
+    // Only files, and only such names as are made here: the folder may be somebody's own.
+    let ours = |entry: &DirEntry| entry.file_type().is_ok_and(|sort| sort.is_file()) && is_ours(&entry.file_name());
+    for path in entries.filter(ours).map(|entry| entry.path()) {
         let Ok(file) = File::open(&path) else { continue };
         if file.try_lock().is_ok()
             && let Err(error) = fs::remove_file(&path)
@@ -68,6 +70,14 @@ pub(crate) fn remove_abandoned(dir: &Path) {
             tracing::warn!(path = %path.display(), %error, "failed to remove what an earlier process had left");
         }
     }
+}
+
+/// Whether a name is one of those that [`create`] makes.
+fn is_ours(name: &OsStr) -> bool {
+    let mut parts = name.to_str().unwrap_or_default().rsplitn(4, '.');
+    let suffix = parts.next() == Some(SUFFIX);
+    let numbers = parts.by_ref().take(2).filter(|part| part.parse::<u32>().is_ok()).count();
+    suffix && numbers == 2 && parts.next().is_some()
 }
 
 /// Creates a file that nobody else has: processes may have the same number where each counts its own.
@@ -119,10 +129,15 @@ mod tests {
     fn only_what_is_abandoned_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let writing = Beside::write(&dir.path().join("a"), &[b"half"]).unwrap();
-        fs::write(dir.path().join("b.1.0.new"), b"half").unwrap();
-        fs::write(dir.path().join("c.wasm"), b"whole").unwrap();
+        let others = ["1.0.new", "b.new", "c.wasm", "d.1.x.new"];
+        for name in [&others[..], &["b.1.0.new", "guest-0a.b.7.12.new"]].concat() {
+            fs::write(dir.path().join(name), b"half").unwrap();
+        }
+        fs::create_dir(dir.path().join("e.1.0.new")).unwrap();
         remove_abandoned(dir.path());
-        assert_eq!(names(dir.path()).len(), 2);
-        assert!(writing.path.exists() && dir.path().join("c.wasm").exists());
+        let left: Vec<_> =
+            names(dir.path()).into_iter().filter(|name| Path::new(name) != writing.path.file_name().unwrap()).collect();
+        assert!(writing.path.exists());
+        assert_eq!(left, [&others[..], &["e.1.0.new"]].concat());
     }
 }

@@ -190,8 +190,10 @@ fn key(dir: &Path, fresh: &[u8; KEY_BYTES]) -> io::Result<[u8; KEY_BYTES]> {
     if let Some(key) = read_key(&path)? {
         return Ok(key);
     }
-    // Of two processes that start together, both take the first one's key.
-    Beside::write(&path, &[fresh])?.link(&path)?;
+    // Of two processes that start together, both take the first one's key. One may take the other's file for abandoned
+    // before it is locked; then the other comes once more.
+    let write = || Beside::write(&path, &[fresh])?.link(&path);
+    write().or_else(|error| if error.kind() == io::ErrorKind::NotFound { write() } else { Err(error) })?;
     read_key(&path)?.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
