@@ -1,5 +1,7 @@
 //! Details of a gRPC status, in the form that gRPC libraries read: `google.rpc.Status`, whose three fields are all
 //! that is needed of it.
+//!
+//! A status travels in headers, of which clients read 8 kB and no more.
 
 use prost::{Message, Name};
 
@@ -7,6 +9,9 @@ use crate::handler::FunctionFailure;
 
 /// What the address of a type in a detail begins with.
 const TYPE_PREFIX: &str = "type.googleapis.com";
+
+/// The most bytes that the text of a status takes: percent-encoded, and in base64 beside the detail.
+const MESSAGE_BYTES_MAX: usize = 5000;
 
 #[derive(Clone, PartialEq, Message)]
 struct Status {
@@ -32,8 +37,11 @@ impl Name for FunctionFailure {
     const PACKAGE: &'static str = "handler";
 }
 
-/// The status `code` with `message` and one detail.
-pub fn with_detail<T: Name>(code: tonic::Code, message: String, detail: &T) -> tonic::Status {
+/// The status `code` with one detail and as much of `message` as fits.
+///
+/// The caller sees to it that the detail has at most 2 kB.
+pub fn with_detail<T: Name>(code: tonic::Code, message: &str, detail: &T) -> tonic::Status {
+    let message = fitting(message).to_owned();
     let detail = Detail { type_url: type_url::<T>(), value: detail.encode_to_vec() };
     let rich = Status { code: code.into(), message: message.clone(), details: vec![detail] };
     tonic::Status::with_details(code, message, rich.encode_to_vec().into())
@@ -44,6 +52,19 @@ pub fn detail<T: Name + Default>(status: &tonic::Status) -> Option<T> {
     let rich = Status::decode(status.details()).ok()?;
     let detail = rich.details.iter().find(|detail| detail.type_url == type_url::<T>())?;
     T::decode(detail.value.as_slice()).ok()
+}
+
+/// As many characters as take no more than [`MESSAGE_BYTES_MAX`].
+fn fitting(message: &str) -> &str {
+    let mut thirds_left = 3 * MESSAGE_BYTES_MAX;
+    let is_over = |byte: u8| {
+        let percent = if byte.is_ascii_alphanumeric() { 1 } else { 3 };
+        let rest = thirds_left.checked_sub(3 * percent + 4);
+        thirds_left = rest.unwrap_or_default();
+        rest.is_none()
+    };
+    let end = message.bytes().position(is_over).unwrap_or(message.len());
+    &message[..message.floor_char_boundary(end)]
 }
 
 fn type_url<T: Name>() -> String {
@@ -57,10 +78,22 @@ mod tests {
     #[test]
     fn a_detail_survives_the_way_over_a_status() {
         let failure = FunctionFailure { function: "decoder".into(), line: 3, ..Default::default() };
-        let status = with_detail(tonic::Code::InvalidArgument, "no".into(), &failure);
+        let status = with_detail(tonic::Code::InvalidArgument, "no", &failure);
         assert_eq!(detail::<FunctionFailure>(&status), Some(failure));
         assert_eq!(detail::<FunctionFailure>(&tonic::Status::invalid_argument("no")), None);
         let nonsense = tonic::Status::with_details(tonic::Code::Internal, "no", vec![0xff].into());
         assert_eq!(detail::<FunctionFailure>(&nonsense), None);
+    }
+
+    #[test]
+    fn a_status_fits_into_headers_whatever_its_text_is() {
+        for (character, kept) in [('x', 2142), ('温', 1152)] {
+            let failure = FunctionFailure { reason: character.to_string().repeat(600), ..Default::default() };
+            let status = with_detail(tonic::Code::InvalidArgument, &character.to_string().repeat(9000), &failure);
+            assert_eq!(status.message().len(), kept);
+            let headers = status.into_http::<()>().into_parts().0.headers;
+            let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum();
+            assert!(bytes < 8000, "{bytes}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use runtime::{Failure, LogEntry, Sources, inert};
 
 use crate::payload::Cost;
 
-/// How many of the last logs are told; a gRPC message is a header, which has no room for all.
+/// How many of the last logs are told.
 const LOGS_MAX: usize = 8;
 /// How much of each, in characters.
 const LOG_CHARS_MAX: usize = 120;

@@ -152,7 +152,7 @@ fn answer<T>(result: Result<T, Error>) -> Result<Response<T>, Status> {
 fn refuse(error: Error) -> Status {
     match &error {
         Error::Function(fault) if error.kind() == Kind::Invalid => {
-            with_detail(grpc(Kind::Invalid), error.to_string(), &fault.in_header())
+            with_detail(grpc(Kind::Invalid), &error.to_string(), &fault.in_header())
         }
         Error::Throttled { exceeded, .. } => {
             let mut status = to_status(&error);

@@ -79,13 +79,20 @@ async fn a_function_that_fails_tells_its_author_everything() {
         decoder: decoder.to_owned(),
         ..Default::default()
     };
-    let noisy = THROWS.replace("'before'", "'x'.repeat(700)").replace("console", "for (let n = 0; n < 9; n++) console");
+    let noisy = |character: char| {
+        let text = THROWS
+            .replace("'before'", &format!("'{character}'.repeat(500)"))
+            .replace("no sensor", &character.to_string().repeat(400));
+        text.replace("console", "for (let n = 0; n < 9; n++) console")
+    };
+    let (noisy, noisy_in_three_bytes) = (noisy('x'), noisy('温'));
     for (decoder, kind, line, logs) in [
         (THROWS, "thrown", 3, 1),
         ("function Decoder() {\n  while (true) {}\n}", "fuel", 2, 0),
         ("function Decoder( {", "syntax", 1, 0),
         // A header has no room for all of them.
         (&noisy, "thrown", 3, 2),
+        (&noisy_in_three_bytes, "thrown", 3, 1),
     ] {
         let message = DryUplinkMessage { payload: vec![1], app: Some(app(decoder)), port: 1 };
         let status = stub.dry_uplink(owner.sign(message)).await.unwrap_err();

@@ -13,10 +13,10 @@ use crate::{
     payload::{Decoded, Encoded, Verdict},
 };
 
-/// The most characters of the reason beside a status, whose text has all of it.
-const HEADER_REASON_CHARS_MAX: usize = 300;
+/// The most bytes of the reason beside a status, whose text has more of it.
+const HEADER_REASON_BYTES_MAX: usize = 500;
 /// The most bytes of logs beside a status: gRPC clients read headers of 8 kB, and its text needs most of that.
-const HEADER_LOG_BYTES_MAX: usize = 1500;
+const HEADER_LOG_BYTES_MAX: usize = 1200;
 
 impl TryFrom<DryUplinkMessage> for DryRun<Vec<u8>> {
     type Error = Error;
@@ -79,7 +79,7 @@ impl Fault {
     /// The failure as it fits into a header: without its excerpt, which is in the text, and with the last logs only.
     pub(crate) fn in_header(&self) -> FunctionFailure {
         let mut failure = FunctionFailure { excerpt: String::new(), ..self.into() };
-        failure.reason = failure.reason.chars().take(HEADER_REASON_CHARS_MAX).collect();
+        failure.reason.truncate(failure.reason.floor_char_boundary(HEADER_REASON_BYTES_MAX));
         let mut left = HEADER_LOG_BYTES_MAX;
         let fits = |entry: &&LogEntry| {
             let bytes: usize = entry.fields.iter().map(String::len).sum();
