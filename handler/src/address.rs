@@ -57,6 +57,19 @@ impl Usage {
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|usage| usage.as_str() == word)
     }
+
+    /// The usages of these words, each once; [`Error::Invalid`] when one is none.
+    pub(crate) fn from_words(words: &[String]) -> Result<Vec<Self>, Error> {
+        let mut usages = Vec::new();
+        for word in words {
+            let unknown = || Error::invalid("Usage", "must be some of otaa, abp, world, local, private and testing");
+            let usage = Self::from_word(word).ok_or_else(unknown)?;
+            if !usages.contains(&usage) {
+                usages.push(usage);
+            }
+        }
+        Ok(usages)
+    }
 }
 
 /// Gives out addresses. They are not reserved: devices that share one are told apart by their keys.
@@ -77,9 +90,8 @@ impl Addresses {
     }
 
     /// A random address that may be used for all of `usage`; [`Error::NotFound`] when no prefix is for all of them.
-    pub fn random(&self, usage: &[String]) -> Result<DevAddr, Error> {
-        let serves =
-            |prefix: &&Prefix| usage.iter().all(|word| prefix.usage.iter().any(|usage| usage.as_str() == word));
+    pub fn random(&self, usage: &[Usage]) -> Result<DevAddr, Error> {
+        let serves = |prefix: &&Prefix| usage.iter().all(|usage| prefix.usage.contains(usage));
         let suitable: Vec<&Prefix> = self.prefixes.iter().filter(serves).collect();
         let mut bytes = [0; 8];
         self.random.fill(&mut bytes);
@@ -87,7 +99,10 @@ impl Addresses {
         let choice = u32::from_be_bytes(choice) as usize;
         match suitable.get(choice % suitable.len().max(1)) {
             Some(prefix) => Ok(prefix.prefix.address([a, b, c, d])),
-            None => Err(Error::not_found("DevAddr prefix with constraints", format_args!("[{}]", usage.join(" ")))),
+            None => {
+                let words: Vec<&str> = usage.iter().map(|usage| usage.as_str()).collect();
+                Err(Error::not_found("DevAddr prefix with constraints", format_args!("[{}]", words.join(" "))))
+            }
         }
     }
 }
@@ -117,6 +132,19 @@ mod tests {
         Addresses::new(prefixes, Arc::new(Given([0, 0, 0, choice, 0x12, 0x34, 0x56, 0x78])))
     }
 
+    fn usages(words: &[&str]) -> Vec<Usage> {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        Usage::from_words(&words).unwrap()
+    }
+
+    #[test]
+    fn a_word_that_is_no_usage_is_refused() {
+        for word in ["", "ABP", "otaa,abp", "world "] {
+            let error = Usage::from_words(&["abp".to_owned(), word.to_owned()]).unwrap_err();
+            assert_eq!(error.kind(), types::Kind::Invalid, "{word}");
+        }
+    }
+
     #[test]
     fn an_address_lies_in_a_prefix_for_all_usages() {
         for (choice, usage, expected) in [
@@ -127,16 +155,14 @@ mod tests {
             (7, &["world", "world"], "26015678"),
             (1, &[], "26015678"),
         ] {
-            let usage: Vec<String> = usage.iter().map(ToString::to_string).collect();
-            assert_eq!(addresses(choice).random(&usage).unwrap().to_string(), expected, "{choice} {usage:?}");
+            assert_eq!(addresses(choice).random(&usages(usage)).unwrap().to_string(), expected, "{choice} {usage:?}");
         }
     }
 
     #[test]
     fn without_a_prefix_for_all_usages_there_is_no_address() {
-        for usage in [&["otaa", "abp"][..], &["private"], &[""], &["ABP"]] {
-            let usage: Vec<String> = usage.iter().map(ToString::to_string).collect();
-            let error = addresses(0).random(&usage).unwrap_err();
+        for usage in [&["otaa", "abp"][..], &["private"]] {
+            let error = addresses(0).random(&usages(usage)).unwrap_err();
             assert_eq!(error.kind(), types::Kind::NotFound);
             assert!(error.to_string().starts_with("DevAddr prefix with constraints ["), "{error}");
         }

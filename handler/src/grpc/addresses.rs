@@ -10,7 +10,10 @@ use api::lorawan::{
 use tonic::{Request, Response, Status};
 
 use super::answer;
-use crate::{address::Prefix, operations::Operations};
+use crate::{
+    address::{Prefix, Usage},
+    operations::Operations,
+};
 
 /// The gRPC side of the addresses.
 pub(crate) struct Addresses {
@@ -32,7 +35,8 @@ impl DevAddrManager for Addresses {
     }
 
     async fn get_dev_addr(&self, request: Request<DevAddrRequest>) -> Result<Response<DevAddrResponse>, Status> {
-        let address = self.operations.addresses.random(&request.get_ref().usage);
+        let usage = Usage::from_words(&request.get_ref().usage);
+        let address = usage.and_then(|usage| self.operations.addresses.random(&usage));
         answer(address.map(|address| DevAddrResponse { dev_addr: address.as_bytes().to_vec() }))
     }
 }
