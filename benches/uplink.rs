@@ -15,14 +15,14 @@ use std::{
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use handler::{
-    application::{Application, Applications, Functions},
+    application::{Application, Applications, Functions, JoinKey},
     device::{Device, Devices, Lorawan},
     frame::Frame,
     output::{Message, Output},
     payload::Payloads,
     uplink::Uplinks,
 };
-use runtime::{Asker, Call, Engine, Entry, Pool, Settings, Sources, Urgency};
+use runtime::{Asker, Call, Engine, Entry, Load, Pool, Settings, Sources, Urgency};
 use store::{Clock, Embedded};
 use tokio::task::JoinSet;
 use types::{AppId, Timestamp};
@@ -52,9 +52,7 @@ const CASES: [Case; 2] = [
         decoder: include_str!("codecs/meter.js"),
         converter: "",
         validator: "",
-        payload: b"\x01\x00\x09\x08\x01\x01\x08\xfa\x01\x02\x09\x01\x01\x03\x00\x00\x10\x72\x01\x04\x00\x00\x0f\x8c\x01\x05\x00\
-            \x00\x11\x35\x01\x06\x00\x00\x26\x03\x01\x07\x00\x00\x23\xa0\x01\x08\xff\xff\xff\x90\x01\x15\x13\x89\x02\x00\
-            \x00\x12\xd6\x87\x2f",
+        payload: include_bytes!("codecs/meter.bin"),
     },
 ];
 const PORT: u8 = 1;
@@ -95,7 +93,10 @@ impl Case {
             validator: self.validator.to_owned(),
             encoder: String::new(),
         };
-        applications.set(Application { functions, ..Application::new(app_id.clone()) }).await.unwrap();
+        applications
+            .set(Application { functions, ..Application::new(app_id.clone()) }, JoinKey::Replaced)
+            .await
+            .unwrap();
         devices.set(device(app_id)).await.unwrap();
         let payloads = Arc::new(Payloads::new(pool, &handler::Settings::default()).unwrap());
         Uplinks { applications, devices, payloads, output: Arc::new(Counter::default()) }
@@ -144,7 +145,10 @@ fn bench(criterion: &mut Criterion) {
             });
             let pool = Arc::new(pool(workers));
             let limits = pool.engine().limits().clone();
-            let functions = tokio.block_on(pool.load(&asker(), case.sources(), limits)).unwrap().unwrap();
+            let functions = tokio
+                .block_on(pool.load(&asker(), Load { sources: case.sources(), limits, is_kept: true }))
+                .unwrap()
+                .unwrap();
             group.bench_function(BenchmarkId::new("sandbox", workers), |bencher| {
                 let one = || {
                     let (pool, functions) = (pool.clone(), functions.clone());

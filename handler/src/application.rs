@@ -13,6 +13,17 @@ use crate::{Error, outline::Outline};
 const FORMAT_BYTES_MAX: usize = 64;
 /// How many keys one step of a deletion takes.
 const DELETE_STEP: usize = 256;
+/// How often a change is tried when others change the same application.
+const TRIES_MAX: usize = 8;
+
+/// What becomes of the key for registering on join when an application is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKey {
+    /// It is set too.
+    Replaced,
+    /// It stays what it is: whoever sets the application may not know it.
+    Kept,
+}
 
 /// What the handler keeps about an application.
 ///
@@ -135,20 +146,26 @@ impl Applications {
         Ok(serde_json::from_slice(&self.entry(app_id).await?.value)?)
     }
 
-    /// Replaces the settings of a registered application.
-    pub async fn set(&self, mut application: Application) -> Result<(), Error> {
+    /// Replaces the settings of a registered application, and the key for registering on join if `join_key` says so.
+    pub async fn set(&self, mut application: Application, join_key: JoinKey) -> Result<(), Error> {
         if application.payload_format.len() > FORMAT_BYTES_MAX {
             return Err(Error::invalid("PayloadFormat", format_args!("at most {FORMAT_BYTES_MAX} bytes are allowed")));
         }
         if application.payload_format.is_empty() && !application.functions.is_empty() {
             application.payload_format = "custom".to_owned();
         }
-        let entry = self.entry(&application.app_id).await?;
-        let batch = Batch::new().expect(entry.key, entry.version);
-        match self.store.commit(put(batch, &application)?).await? {
-            Commit::Done => Ok(()),
-            Commit::Conflict => Err(Error::Conflict { what: format!("application {}", application.app_id) }),
+        for _ in 0..TRIES_MAX {
+            let entry = self.entry(&application.app_id).await?;
+            if join_key == JoinKey::Kept {
+                let current: Outline = serde_json::from_slice(&entry.value)?;
+                application.register_on_join_access_key = current.register_on_join_access_key;
+            }
+            let batch = Batch::new().expect(entry.key, entry.version);
+            if self.store.commit(put(batch, &application)?).await? == Commit::Done {
+                return Ok(());
+            }
         }
+        Err(Error::Conflict { what: format!("application {}", application.app_id) })
     }
 
     /// Removes an application with everything it owns.
@@ -156,20 +173,29 @@ impl Applications {
     /// Its own records go last, so that a deletion that was interrupted can be repeated.
     pub async fn delete(&self, app_id: &AppId) -> Result<(), Error> {
         let records = [self.entry(app_id).await?.key, functions_key(app_id)?];
+        self.delete_owned(app_id, &records, &Batch::new()).await?;
+        let [outline, functions] = records.clone();
+        let gone = Batch::new().expect_absent(outline.clone());
+        // It expects nothing, so that nothing can be in its way.
+        let _ = self.store.commit(Batch::new().delete(outline).delete(functions)).await?;
+        // A device may have been set after the last look; from now on none can be, until it is registered again.
+        self.delete_owned(app_id, &records, &gone).await
+    }
+
+    /// Removes what an application owns beside its own records, as long as what is expected is so.
+    async fn delete_owned(&self, app_id: &AppId, records: &[Key], expected: &Batch) -> Result<(), Error> {
         let everything = Key::new(&Tag::application(app_id.as_str())?, PREFIX)?;
         loop {
             let page = self.store.list(&everything, None, DELETE_STEP).await?;
             let owned: Vec<Key> =
                 page.into_iter().map(|entry| entry.key).filter(|key| !records.contains(key)).collect();
             if owned.is_empty() {
-                break;
+                return Ok(());
             }
-            let batch = owned.into_iter().fold(Batch::new(), Batch::delete);
-            let _retried_if_conflicting = self.store.commit(batch).await?;
-        }
-        match self.store.commit(records.into_iter().fold(Batch::new(), Batch::delete)).await? {
-            Commit::Done => Ok(()),
-            Commit::Conflict => Err(Error::Conflict { what: format!("application {app_id}") }),
+            let batch = owned.into_iter().fold(expected.clone(), Batch::delete);
+            if self.store.commit(batch).await? == Commit::Conflict {
+                return Ok(());
+            }
         }
     }
 

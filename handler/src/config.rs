@@ -38,7 +38,7 @@ pub struct Settings {
 
 /// How many payload functions are kept loaded; what does not fit is read back from `sandbox.cache_dir`, or evaluated
 /// again, when a message needs it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Loading {
     /// The most function sets; an application has one.

@@ -2,23 +2,35 @@
 
 use std::{
     collections::BTreeMap,
+    num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use lru::LruCache;
-use runtime::{Asker, Busy, Failure, Functions, Kind, Limits, LimitsHash, Pool, Sources, SourcesHash};
+use runtime::{Asker, Busy, Failure, Functions, Kind, Limits, LimitsHash, Load, Pool, SourcesHash};
 use tokio::sync::OnceCell;
 use types::AppId;
 
-use crate::{Error, config::Settings};
+use crate::{
+    Error,
+    application::Application,
+    config::{Loading, Settings},
+};
 
 /// What came of loading one set. Whoever fills the cell loads; the others wait for that.
 type Cell = Arc<OnceCell<Result<Functions, Failure>>>;
+
+/// The most sets that are kept because somebody tried them.
+const TRIED_SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
+/// Which part of the memory of sets they may take.
+const TRIED_PART: usize = 8;
 
 /// The loaded functions of many applications, those that were used longest ago the first to go.
 pub(crate) struct Loaded {
     sets: Mutex<Sets>,
     bytes_max: usize,
+    /// Whether what is loaded is kept on disk too.
+    is_kept: bool,
     /// Of the applications that have limits of their own.
     limits: BTreeMap<AppId, NamedLimits>,
     /// Of all others.
@@ -48,14 +60,31 @@ struct Sets {
 }
 
 impl Loaded {
-    /// None yet. An error is a limit that there is not.
+    /// Room for what messages meet. An error is a limit that there is not.
     pub(crate) fn new(settings: &Settings, limits_of_all: &Arc<Limits>) -> Result<Self, Error> {
+        Self::with_room(settings.loading, true, settings, limits_of_all)
+    }
+
+    /// A little room for what is only tried, so that no number of trials pushes out what messages meet.
+    pub(crate) fn tried(settings: &Settings, limits_of_all: &Arc<Limits>) -> Result<Self, Error> {
+        let Loading { sets_max, bytes_max } = settings.loading;
+        let room = Loading { sets_max: sets_max.min(TRIED_SETS_MAX), bytes_max: bytes_max / TRIED_PART };
+        Self::with_room(room, false, settings, limits_of_all)
+    }
+
+    fn with_room(
+        room: Loading,
+        is_kept: bool,
+        settings: &Settings,
+        limits_of_all: &Arc<Limits>,
+    ) -> Result<Self, Error> {
         let change = |(app_id, change): (&AppId, &runtime::LimitsChange)| {
             Ok::<_, Error>((app_id.clone(), NamedLimits::new(Arc::new(change.apply(limits_of_all)?))))
         };
         Ok(Self {
-            sets: Mutex::new(Sets { kept: LruCache::new(settings.loading.sets_max), bytes: 0 }),
-            bytes_max: settings.loading.bytes_max,
+            sets: Mutex::new(Sets { kept: LruCache::new(room.sets_max), bytes: 0 }),
+            bytes_max: room.bytes_max,
+            is_kept,
             limits: settings.limits.iter().map(change).collect::<Result<_, _>>()?,
             limits_of_all: NamedLimits::new(limits_of_all.clone()),
         })
@@ -72,11 +101,11 @@ impl Loaded {
     pub(crate) async fn get(
         &self,
         asker: &Asker,
-        app_id: &AppId,
-        sources: Sources,
+        application: &Application,
         pool: &Pool,
     ) -> Result<Result<Functions, Failure>, Busy> {
-        let NamedLimits { limits, hash } = self.limits(app_id);
+        let NamedLimits { limits, hash } = self.limits(&application.app_id);
+        let sources = application.sources();
         let name = (sources.hash(), *hash);
         let cell = self.lock().cell(name);
         if let Some(known) = cell.get() {
@@ -85,7 +114,7 @@ impl Loaded {
         let mut is_mine = false;
         let load = || {
             is_mine = true;
-            pool.load(asker, sources, limits.clone())
+            pool.load(asker, Load { sources, limits: limits.clone(), is_kept: self.is_kept })
         };
         let loaded = cell.get_or_try_init(load).await?.clone();
         if is_mine {

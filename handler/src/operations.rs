@@ -1,6 +1,6 @@
 //! Everything that a client may ask of the handler; gRPC and REST are two ways to say it.
 //!
-//! Every operation first decides whether the caller may do it.
+//! Every operation first decides whether the caller may do it; only addresses are for everybody.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     access::Access,
     address::Addresses,
     announce::Announcer,
-    application::{Application, Applications, Conversion},
+    application::{Application, Applications, Conversion, JoinKey},
     device::{Device, Devices, LIST_MAX, Page},
     frame::{Frame, Payload},
     payload::{Cost, Decoded, Encoded, Payloads},
@@ -73,14 +73,12 @@ impl Operations {
     }
 
     /// Replaces an application's settings; functions that cannot be used change nothing.
-    pub async fn set_application(&self, caller: Caller, mut application: Application) -> Result<(), Error> {
+    pub async fn set_application(&self, caller: Caller, application: Application) -> Result<(), Error> {
         let claims = self.access.allow(caller, &application.app_id, &[ApplicationRight::Settings]).await?;
-        let current = self.applications.outline(&application.app_id).await?;
-        if !claims.allows(&application.app_id, ApplicationRight::Devices) {
-            application.register_on_join_access_key = current.register_on_join_access_key;
-        }
+        self.applications.outline(&application.app_id).await?;
         self.payloads.check(&application).await?;
-        self.applications.set(application).await
+        let may_see_key = claims.allows(&application.app_id, ApplicationRight::Devices);
+        self.applications.set(application, if may_see_key { JoinKey::Replaced } else { JoinKey::Kept }).await
     }
 
     /// Removes an application with its devices, here and from what the network knows.
@@ -143,7 +141,7 @@ impl Operations {
     /// A function that fails is the error, with its excerpt and logs.
     pub async fn dry_uplink(&self, caller: Caller, run: DryRun<Vec<u8>>) -> Result<Decoded, Error> {
         let (application, payload) = self.prepare(caller, run.application, run.port, Some(run.input)).await?;
-        let mut decoded = self.payloads.decode(&application, &payload, Urgency::Trial).await?;
+        let mut decoded = self.payloads.decode(&application, &payload, Urgency::Dry).await?;
         match decoded.problem.take() {
             None => Ok(decoded),
             Some(problem) => Err(problem.into_error(&application, decoded.logs, decoded.cost)),
@@ -156,7 +154,7 @@ impl Operations {
     pub async fn dry_downlink(&self, caller: Caller, run: DryRun<Downlink>) -> Result<Encoded, Error> {
         let (application, payload) = self.prepare(caller, run.application, run.port, None).await?;
         match (run.input.payload.is_empty(), run.input.fields.is_empty()) {
-            (true, false) => self.payloads.encode(&application, &run.input.fields, &payload, Urgency::Trial).await,
+            (true, false) => self.payloads.encode(&application, &run.input.fields, &payload, Urgency::Dry).await,
             (false, true) => Ok(Encoded { payload: run.input.payload, ..Encoded::default() }),
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (true, true) => Err(Error::invalid("Downlink", "Neither Fields nor Payload provided")),

@@ -99,14 +99,18 @@ impl Cost {
 /// Turns payloads into fields.
 pub struct Payloads {
     pool: Pool,
+    /// What messages meet.
     loaded: Loaded,
+    /// What somebody tries.
+    tried: Loaded,
 }
 
 impl Payloads {
     /// Runs functions in `pool`, and keeps them loaded and within limits as `settings` say.
     pub fn new(pool: Pool, settings: &Settings) -> Result<Self, Error> {
-        let loaded = Loaded::new(settings, pool.engine().limits())?;
-        Ok(Self { pool, loaded })
+        let limits = pool.engine().limits();
+        let (loaded, tried) = (Loaded::new(settings, limits)?, Loaded::tried(settings, limits)?);
+        Ok(Self { pool, loaded, tried })
     }
 
     /// Checks that functions can be used; [`Error::Function`] says what is wrong with them.
@@ -114,8 +118,9 @@ impl Payloads {
         if application.functions.is_empty() {
             return Ok(());
         }
-        let asker = asker(&application.app_id, Urgency::Trial);
-        self.load(&asker, application).await?.map(drop).map_err(|failure| unloadable(failure, application))
+        let asker = asker(&application.app_id, Urgency::Dry);
+        let functions = self.loaded.get(&asker, application, &self.pool).await?;
+        functions.map(drop).map_err(|failure| unloadable(failure, application))
     }
 
     /// Understands a payload as the application wants it to be; only a full queue is an error.
@@ -184,7 +189,11 @@ impl Payloads {
     }
 
     async fn load(&self, asker: &Asker, application: &Application) -> Result<Result<Functions, Failure>, Error> {
-        Ok(self.loaded.get(asker, &application.app_id, application.sources(), &self.pool).await?)
+        let place = match asker.urgency {
+            Urgency::Live => &self.loaded,
+            Urgency::Dry => &self.tried,
+        };
+        Ok(place.get(asker, application, &self.pool).await?)
     }
 
     async fn run(

@@ -23,7 +23,7 @@ pub struct Calls {
 }
 
 impl Default for Calls {
-    /// As v2 documents it: 5000 an hour.
+    /// As v2 documents it, 5000 an hour; as many may come at once.
     fn default() -> Self {
         let limit = Limit::new(5000, 5000);
         Self { client: limit, application: limit }

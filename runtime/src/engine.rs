@@ -114,10 +114,20 @@ impl Engine {
         Sandbox::new(Arc::clone(self))
     }
 
-    /// Takes a function set from where it is kept, or else parses and evaluates its texts once, in a sandbox of their own.
+    /// Takes a function set from where it is kept, or else parses and evaluates its texts once, in a sandbox of their own,
+    /// and keeps what comes of that.
     ///
     /// Takes as long as [`Limits::load_time_ms_max`] on the calling thread, which needs 2 MiB of stack.
     pub fn load(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
+        let functions = self.load_once(sources, limits)?;
+        if functions.is_new() {
+            self.kept.keep(&functions);
+        }
+        Ok(functions)
+    }
+
+    /// The same for functions that may never be wanted again: they are not kept.
+    pub fn load_once(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
         check_lengths(sources, limits)?;
         let hash = sources.hash_within(limits);
         if let Some(functions) =
@@ -125,9 +135,7 @@ impl Engine {
         {
             return Ok(functions);
         }
-        let functions = self.evaluate(sources, hash, limits)?;
-        self.kept.keep(&functions);
-        Ok(functions)
+        self.evaluate(sources, hash, limits)
     }
 
     /// Reads what [`Functions::as_module`] gave to an engine with the same guest and key.

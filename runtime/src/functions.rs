@@ -55,10 +55,12 @@ impl Functions {
 
     /// The part of it that was spent to make this value: nothing where the set was read and not evaluated.
     pub fn fuel_spent(&self) -> u64 {
-        match self.loaded.origin {
-            Origin::Evaluated => self.load_fuel(),
-            Origin::Read => 0,
-        }
+        if self.is_new() { self.load_fuel() } else { 0 }
+    }
+
+    /// Whether it was evaluated just now, and not read from where it was kept.
+    pub(crate) fn is_new(&self) -> bool {
+        self.loaded.origin == Origin::Evaluated
     }
 
     /// What they may use, at load and in every message.

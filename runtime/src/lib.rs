@@ -50,7 +50,7 @@ pub use inert::{inert, inert_character};
 pub use limits_change::LimitsChange;
 #[doc(hidden)]
 pub use module::is_module;
-pub use pool::Pool;
+pub use pool::{Load, Pool};
 pub use queue::{Asker, Busy, Urgency};
 #[doc(hidden)]
 pub use reply::is_reply;

@@ -45,9 +45,19 @@ struct CallJob {
     done: oneshot::Sender<Report>,
 }
 
+/// A function set to be loaded.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Its texts.
+    pub sources: Sources,
+    /// What they may use, now and in every message.
+    pub limits: Arc<Limits>,
+    /// Whether it is kept on disk; not what somebody only tries.
+    pub is_kept: bool,
+}
+
 struct LoadJob {
-    sources: Sources,
-    limits: Arc<Limits>,
+    load: Load,
     done: oneshot::Sender<Result<Functions, Failure>>,
 }
 
@@ -101,14 +111,9 @@ impl Pool {
     }
 
     /// Loads a function set within its limits when it is the asker's turn, at most two at once.
-    pub async fn load(
-        &self,
-        asker: &Asker,
-        sources: Sources,
-        limits: Arc<Limits>,
-    ) -> Result<Result<Functions, Failure>, Busy> {
+    pub async fn load(&self, asker: &Asker, load: Load) -> Result<Result<Functions, Failure>, Busy> {
         let (done, loaded) = oneshot::channel();
-        self.loads.put(asker, 0, LoadJob { sources, limits, done })?;
+        self.loads.put(asker, 0, LoadJob { load, done })?;
         loaded.await.map_err(|_| Busy)
     }
 
@@ -168,10 +173,12 @@ impl LoadJob {
         if self.done.is_closed() {
             return None;
         }
-        let loaded = guarded(|| engine.load(&self.sources, &self.limits)).flatten();
+        let Load { sources, limits, is_kept } = &self.load;
+        let load = if *is_kept { Engine::load } else { Engine::load_once };
+        let loaded = guarded(|| load(engine, sources, limits)).flatten();
         // A set that is read back used none, and still takes its time.
         let spent = |functions: &Functions| functions.fuel_spent().max(functions.kept_bytes() as u64 * READ_FUEL);
-        let fuel = loaded.as_ref().map_or(self.limits.load_fuel, spent);
+        let fuel = loaded.as_ref().map_or(limits.load_fuel, spent);
         let _ = self.done.send(loaded);
         Some(fuel)
     }

@@ -1,4 +1,4 @@
-//! What waits for a worker: bounded, fair between tenants, live traffic before trials. Pure; no threads, no clock.
+//! What waits for a worker: bounded, fair between tenants, live traffic before dry runs. Pure; no threads, no clock.
 //!
 //! Three rules keep one tenant's bad functions from holding up another's good ones. Turns go by fuel used (`fair`).
 //! One worker is always kept for jobs that promise to be short, because one that has begun cannot be put off. And what
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::fair::{Fair, Prospect, Turn};
 
-/// Live traffic gets this many times the fuel of trials when both wait.
-const TRIAL_WEIGHT: u64 = 8;
+/// Live traffic gets this many times the fuel of dry runs when both wait.
+const DRY_WEIGHT: u64 = 8;
 
 /// Who wants something run, and how urgently.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Urgency {
     /// A message on its way.
     Live,
     /// Somebody tries or saves functions: after live traffic, with a small share of its own.
-    Trial,
+    Dry,
 }
 
 /// The queue is full, or ending: try again later.
@@ -54,7 +54,7 @@ pub(crate) struct Queue<T> {
     long_running: usize,
 }
 
-/// Live traffic, or trials.
+/// Live traffic, or dry runs.
 struct Lane<T> {
     fair: Fair<T>,
     /// Fuel that the lane used, times its weight.
@@ -121,7 +121,7 @@ impl<T> Queue<T> {
 
     /// Whether a worker that is free would find a job.
     pub(crate) fn has_turn(&self) -> bool {
-        [Urgency::Live, Urgency::Trial].into_iter().any(|urgency| {
+        [Urgency::Live, Urgency::Dry].into_iter().any(|urgency| {
             let gate = self.gate(urgency);
             self.lanes[urgency.lane()].fair.has_turn(|prospect| gate.opens_for(prospect))
         })
@@ -133,10 +133,10 @@ impl<T> Queue<T> {
         self.waiting = 0;
     }
 
-    /// Live traffic, unless trials have had less than their share.
+    /// Live traffic, unless dry runs have had less than their share.
     fn first_lane(&self) -> Urgency {
-        let [live, trial] = &self.lanes;
-        if live.used <= trial.used { Urgency::Live } else { Urgency::Trial }
+        let [live, dry] = &self.lanes;
+        if live.used <= dry.used { Urgency::Live } else { Urgency::Dry }
     }
 
     fn take_from(&mut self, urgency: Urgency, worker: usize) -> Option<(Ticket, T)> {
@@ -156,7 +156,7 @@ impl<T> Queue<T> {
         let short_fuel_max = match urgency {
             Urgency::Live => Some(self.bounds.short_fuel_max),
             // What is tried for the first time may be anything.
-            Urgency::Trial => None,
+            Urgency::Dry => None,
         };
         Gate { long_may_run: self.long_running < self.workers_but_one(), short_fuel_max }
     }
@@ -191,8 +191,8 @@ impl Urgency {
 
     const fn other(self) -> Self {
         match self {
-            Self::Live => Self::Trial,
-            Self::Trial => Self::Live,
+            Self::Live => Self::Dry,
+            Self::Dry => Self::Live,
         }
     }
 
@@ -200,7 +200,7 @@ impl Urgency {
     const fn weight(self) -> u64 {
         match self {
             Self::Live => 1,
-            Self::Trial => TRIAL_WEIGHT,
+            Self::Dry => DRY_WEIGHT,
         }
     }
 }
@@ -220,8 +220,8 @@ mod tests {
         Asker { tenant: tenant.into(), urgency: Urgency::Live }
     }
 
-    fn trial(tenant: &str) -> Asker {
-        Asker { urgency: Urgency::Trial, ..live(tenant) }
+    fn dry(tenant: &str) -> Asker {
+        Asker { urgency: Urgency::Dry, ..live(tenant) }
     }
 
     fn put(queue: &mut Queue<u32>, asker: &Asker, jobs: impl IntoIterator<Item = u32>) {
@@ -336,21 +336,21 @@ mod tests {
     }
 
     #[test]
-    fn live_traffic_goes_before_trials_and_trials_go_on() {
+    fn live_traffic_goes_before_dry_runs_and_these_go_on() {
         let mut queue = queue(1, 10_000, 5_000);
-        put(&mut queue, &trial("a"), 0..100);
+        put(&mut queue, &dry("a"), 0..100);
         put(&mut queue, &live("b"), 1000..2000);
         let ran = run(&mut queue, 900, |_| SHORT);
         assert_eq!(ran[0], 1000);
-        let trials = ran.iter().filter(|job| **job < 1000).count();
-        assert!((99..=101).contains(&trials), "{trials} of 900");
+        let dry_runs = ran.iter().filter(|job| **job < 1000).count();
+        assert!((99..=101).contains(&dry_runs), "{dry_runs} of 900");
     }
 
     #[test]
-    fn trials_never_take_the_last_worker() {
+    fn dry_runs_never_take_the_last_worker() {
         let mut queue = queue(2, 100, 100);
-        put(&mut queue, &trial("a"), 0..2);
-        put(&mut queue, &trial("b"), 0..2);
+        put(&mut queue, &dry("a"), 0..2);
+        put(&mut queue, &dry("b"), 0..2);
         let first = queue.take(0).unwrap();
         assert!(queue.take(1).is_none());
         put(&mut queue, &live("c"), 7..8);
@@ -401,12 +401,12 @@ mod tests {
     #[test]
     fn what_runs_may_come_back_after_the_rest_was_forgotten() {
         let mut queue = queue(2, 10, 10);
-        put(&mut queue, &trial("a"), 0..3);
+        put(&mut queue, &dry("a"), 0..3);
         let (ticket, _) = queue.take(0).unwrap();
         queue.clear();
         assert!(queue.len() == 0 && queue.take(1).is_none());
         queue.done(ticket, Some(LONG));
-        put(&mut queue, &trial("a"), 3..4);
+        put(&mut queue, &dry("a"), 3..4);
         assert_eq!(run(&mut queue, 9, |_| SHORT), [3]);
     }
 

@@ -1,18 +1,18 @@
 //! What is kept about an application, and what an uplink reads of it.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 use futures::FutureExt;
 use handler::{
-    Error, Settings,
-    application::{Application, Applications, Functions},
-    device::{Device, Devices, Lorawan},
-    frame::Frame,
+    Error, Loading, Settings,
+    application::{Application, Applications, Functions, JoinKey},
+    device::{Change, Device, Devices, Lorawan},
+    frame::{Frame, Payload},
     output::memory::MemoryOutput,
     payload::Payloads,
     uplink::Uplinks,
 };
-use runtime::{Engine, Limits, Pool};
+use runtime::{Engine, Limits, Pool, Urgency};
 use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Store, Tag};
 use types::{AppId, Kind, Kinded, Timestamp};
@@ -53,7 +53,7 @@ impl Rig {
 
     /// Saves a decoder, which may be empty.
     async fn save(&self, app_id: &str, payload_format: &str, decoder: &str) {
-        self.applications.set(application(app_id, payload_format, decoder)).await.unwrap();
+        self.applications.set(application(app_id, payload_format, decoder), JoinKey::Replaced).await.unwrap();
     }
 
     /// The fields of one uplink, null for none.
@@ -133,7 +133,7 @@ async fn what_was_set_is_what_is_got() {
         register_on_join_access_key: Some("account.key".parse().unwrap()),
         ..Application::new(id("app-one"))
     };
-    rig.applications.set(application.clone()).await.unwrap();
+    rig.applications.set(application.clone(), JoinKey::Replaced).await.unwrap();
     assert_eq!(rig.applications.get(&id("app-one")).await.unwrap(), application);
     assert_eq!(rig.applications.outline(&id("app-one")).await.unwrap(), application.outline());
     assert_eq!(rig.applications.get(&id("app-two")).await.unwrap(), Application::new(id("app-two")));
@@ -182,7 +182,7 @@ async fn an_application_that_is_saved_between_the_two_reads_is_met_as_it_is_then
         // One that nobody has loaded, so that it has to be read.
         rig.save("app-one", "custom", &decoder(number)).await;
         let (applications, new) = (rig.applications.clone(), application("app-one", format, &text));
-        rig.store.interrupt(async move { applications.set(new).await.unwrap() }.boxed());
+        rig.store.interrupt(async move { applications.set(new, JoinKey::Replaced).await.unwrap() }.boxed());
         assert_eq!(rig.fields("app-one").await.unwrap(), expected, "{format} {text}");
     }
     rig.save("app-one", "custom", &decoder(5)).await;
@@ -224,6 +224,53 @@ async fn a_deletion_leaves_nothing_behind() {
     assert_eq!(rig.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
     rig.applications.register(&id("app-one")).await.unwrap();
     assert_eq!(rig.applications.get(&id("app-one")).await.unwrap(), Application::new(id("app-one")));
+}
+
+#[tokio::test]
+async fn trials_push_out_nothing_that_messages_meet() {
+    let loading = Loading { sets_max: NonZeroUsize::MIN, ..Loading::default() };
+    let rig = Rig::with(Settings { loading, ..Settings::default() }).await;
+    rig.save("app-one", "custom", &decoder(1)).await;
+    rig.fields("app-one").await.unwrap();
+    rig.store.take_reads();
+    let payload = Payload::dry(Some(vec![1]), 1, Timestamp::from_millis(1)).unwrap();
+    for number in 2..5 {
+        let tried = application("app-two", "custom", &decoder(number));
+        let decoded = rig.uplinks.payloads.decode(&tried, &payload, Urgency::Dry).await.unwrap();
+        assert_eq!(decoded.fields.unwrap().get(), format!(r#"{{"n":{number}}}"#));
+    }
+    assert_eq!(rig.fields("app-one").await.unwrap(), json!({"n": 1}));
+    assert_eq!(rig.store.take_reads(), [OUTLINE_AND_DEVICE]);
+}
+
+#[tokio::test]
+async fn a_device_that_is_set_during_a_deletion_goes_with_the_application() {
+    let rig = Rig::new().await;
+    let devices = Devices::new(rig.store.clone());
+    devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
+    let late = devices.clone();
+    rig.store
+        .interrupt_list(async move { assert_eq!(late.set(device("app-one")).await.unwrap(), Change::Created) }.boxed());
+    rig.applications.delete(&id("app-one")).await.unwrap();
+    assert_eq!(rig.store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_key_for_joins_that_is_set_meanwhile_stays() {
+    let rig = Rig::new().await;
+    let with_key = |key: &str| Application {
+        register_on_join_access_key: Some(key.parse().unwrap()),
+        ..application("app-one", "custom", "")
+    };
+    let (applications, new) = (rig.applications.clone(), with_key("ttn-account-v2.new"));
+    rig.store.interrupt(async move { applications.set(new, JoinKey::Replaced).await.unwrap() }.boxed());
+    let old = Application { payload_format: "cayennelpp".to_owned(), ..with_key("ttn-account-v2.old") };
+    rig.applications.set(old, JoinKey::Kept).await.unwrap();
+    let kept = rig.applications.get(&id("app-one")).await.unwrap();
+    assert_eq!(
+        (kept.payload_format.as_str(), kept.register_on_join_access_key),
+        ("cayennelpp", Some("ttn-account-v2.new".parse().unwrap()))
+    );
 }
 
 #[tokio::test]

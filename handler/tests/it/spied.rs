@@ -16,13 +16,17 @@ pub struct Spied {
     store: Embedded,
     /// The keys of each call.
     reads: Mutex<Vec<Vec<Key>>>,
-    interruption: Mutex<Option<BoxFuture<'static, ()>>>,
+    interruption: Interruption,
+    list_interruption: Interruption,
 }
+
+/// What happens next, once.
+type Interruption = Mutex<Option<BoxFuture<'static, ()>>>;
 
 impl Spied {
     pub fn new() -> Self {
         let store = Embedded::in_memory(Clock::new(|| 0)).unwrap();
-        Self { store, reads: Mutex::default(), interruption: Mutex::default() }
+        Self { store, reads: Mutex::default(), interruption: Mutex::default(), list_interruption: Mutex::default() }
     }
 
     /// What was read since the last time, a line for each call, by the paths of keys.
@@ -36,8 +40,20 @@ impl Spied {
         *self.interruption.lock().unwrap() = Some(what);
     }
 
+    /// Lets this happen right after the next list.
+    pub fn interrupt_list(&self, what: BoxFuture<'static, ()>) {
+        *self.list_interruption.lock().unwrap() = Some(what);
+    }
+
     fn reads(&self) -> MutexGuard<'_, Vec<Vec<Key>>> {
         self.reads.lock().unwrap()
+    }
+}
+
+async fn happen(interruption: &Interruption) {
+    let what = interruption.lock().unwrap().take();
+    if let Some(what) = what {
+        what.await;
     }
 }
 
@@ -46,15 +62,14 @@ impl Store for Spied {
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
         self.reads().push(keys.to_vec());
         let found = self.store.get(keys).await;
-        let interruption = self.interruption.lock().unwrap().take();
-        if let Some(interruption) = interruption {
-            interruption.await;
-        }
+        happen(&self.interruption).await;
         found
     }
 
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
-        self.store.list(prefix, after, limit).await
+        let found = self.store.list(prefix, after, limit).await;
+        happen(&self.list_interruption).await;
+        found
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use airlock_runtime::{Engine, Functions, Settings, Slot};
 
-use crate::rig::{Rig, fields, settings};
+use crate::rig::{Rig, fields, settings, sources};
 
 const TEXT: &str = "function Decoder(bytes) { return { sum: bytes[0] + bytes[1] }; }";
 
@@ -53,6 +53,18 @@ fn the_compiled_guest_is_kept_and_trusted_only_unharmed() {
 fn a_folder_that_cannot_be_written_stops_nothing() {
     let file = tempfile::NamedTempFile::new().unwrap();
     start(&file.path().join("below a file"));
+}
+
+#[test]
+fn what_is_only_tried_is_read_from_disk_and_not_written_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let (rig, _) = load(dir.path(), 1 << 20);
+    let files = || fs::read_dir(dir.path().join("functions")).unwrap().count();
+    let before = files();
+    let once = |text: &str| rig.engine.load_once(&sources(Slot::Decoder, text), rig.engine.limits()).unwrap();
+    assert_eq!(once(TEXT).fuel_spent(), 0);
+    assert!(once("function Decoder() { return { only: 'tried' }; }").fuel_spent() > 0);
+    assert_eq!(files(), before);
 }
 
 /// An engine that keeps functions in `dir`, and what it makes of `TEXT`.

@@ -46,7 +46,7 @@ fn a_function_just_below_its_fuel_always_passes() {
     let mut just_enough = Rig::with_limits(|limits| limits.fuel = fuel + fuel / 9);
     let mut too_little = Rig::with_limits(|limits| limits.fuel = fuel - fuel / 9);
     let (passing, failing) = (just_enough.load_in(Slot::Decoder, COUNT), too_little.load_in(Slot::Decoder, COUNT));
-    for _ in 0..100 {
+    for _ in 0..1000 {
         assert_eq!(fields(&just_enough.decode(&passing, &[50])), r#"{"n":1249975000}"#);
         assert_eq!(too_little.decode(&failing, &[50]).result.unwrap_err().kind, Kind::Fuel);
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use airlock_runtime::{Asker, Busy, Engine, Entry, Functions, Kind, Pool, Settings, Slot, Urgency};
+use airlock_runtime::{
+    Asker, Busy, Engine, Entry, Failure, Functions, Kind, Load, Pool, Settings, Slot, Sources, Urgency,
+};
 
 use crate::rig::{call, fields, settings, sources};
 
@@ -13,6 +15,15 @@ fn pool(change: impl FnOnce(&mut Settings)) -> Pool {
     let mut settings = settings();
     change(&mut settings);
     Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap()
+}
+
+async fn load(pool: &Pool, tenant: &str, sources: Sources) -> Functions {
+    try_load(pool, tenant, sources).await.unwrap()
+}
+
+async fn try_load(pool: &Pool, tenant: &str, sources: Sources) -> Result<Functions, Failure> {
+    let load = Load { sources, limits: pool.engine().limits().clone(), is_kept: true };
+    pool.load(&live(tenant), load).await.unwrap()
 }
 
 /// A message of this tenant.
@@ -26,9 +37,7 @@ async fn every_message_gets_its_own_answer() {
     let texts: Vec<String> = (0..5).map(|n| format!("{ECHO} // {n}")).collect();
     let mut loaded = Vec::new();
     for text in &texts {
-        loaded.push(
-            pool.load(&live("a"), sources(Slot::Decoder, text), pool.engine().limits().clone()).await.unwrap().unwrap(),
-        );
+        loaded.push(load(&pool, "a", sources(Slot::Decoder, text)).await);
     }
     let tasks: Vec<_> = (0..200_u8)
         .map(|n| {
@@ -50,8 +59,7 @@ async fn a_full_queue_refuses_and_recovers() {
         settings.workers = 1;
         settings.queue_max = 1;
     });
-    let endless =
-        pool.load(&live("a"), sources(Slot::Decoder, ENDLESS), pool.engine().limits().clone()).await.unwrap().unwrap();
+    let endless = load(&pool, "a", sources(Slot::Decoder, ENDLESS)).await;
     let a = live("a");
     let ask = || pool.call(&a, endless.clone(), call(Entry::Uplink, b""));
     // One runs and one waits, so at least two of four find no room.
@@ -69,13 +77,8 @@ async fn endless_loops_of_one_tenant_let_another_pass() {
         settings.workers = 1;
         settings.limits.fuel = 50_000_000;
     }));
-    let bad = pool
-        .load(&live("bad"), sources(Slot::Decoder, ENDLESS), pool.engine().limits().clone())
-        .await
-        .unwrap()
-        .unwrap();
-    let good =
-        pool.load(&live("good"), sources(Slot::Decoder, ECHO), pool.engine().limits().clone()).await.unwrap().unwrap();
+    let bad = load(&pool, "bad", sources(Slot::Decoder, ENDLESS)).await;
+    let good = load(&pool, "good", sources(Slot::Decoder, ECHO)).await;
     let send = |tenant, functions: &Functions, payload: u8| {
         let (pool, functions) = (Arc::clone(&pool), functions.clone());
         tokio::spawn(async move { pool.call(&live(tenant), functions, call(Entry::Uplink, &[payload])).await })
@@ -102,8 +105,7 @@ async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
         settings.limits.time_ms_max = 2_000;
     });
     let text = "function Decoder(bytes) { while (bytes[0]) {} return {}; }";
-    let functions =
-        pool.load(&live("a"), sources(Slot::Decoder, text), pool.engine().limits().clone()).await.unwrap().unwrap();
+    let functions = load(&pool, "a", sources(Slot::Decoder, text)).await;
     // Both messages have the same home; the first holds it until the clock ends it.
     let a = live("a");
     let endless = pool.call(&a, functions.clone(), call(Entry::Uplink, &[1]));
@@ -118,11 +120,7 @@ async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
 #[tokio::test]
 async fn a_load_that_fails_says_why() {
     let pool = pool(|_| {});
-    let failure = pool
-        .load(&live("a"), sources(Slot::Encoder, "function Encoder( {"), pool.engine().limits().clone())
-        .await
-        .unwrap()
-        .unwrap_err();
+    let failure = try_load(&pool, "a", sources(Slot::Encoder, "function Encoder( {")).await.unwrap_err();
     assert_eq!((failure.slot, failure.kind, failure.line), (Slot::Encoder, Kind::Syntax, Some(1)));
     assert!(failure.to_string().starts_with("the encoder cannot be loaded (line 1, column"), "{failure}");
 }
