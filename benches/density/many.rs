@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use handler::application::{Application, Functions as Texts};
 use handler::frame::Payload;
+use handler::outline::Outline;
 use handler::payload::{Payloads, Verdict};
 use handler::{Loading, Settings as HandlerSettings};
 use runtime::{Engine, Functions, Pool, Sandbox, Settings, Urgency};
@@ -92,7 +93,7 @@ fn turns(sandbox: &mut Sandbox, codecs: &[Codec], functions: &[Functions]) -> Ve
 
 /// As the handler does it: queues, workers, and no more memory for loaded functions than the setting allows.
 pub(crate) fn in_the_handler(figures: &mut Figures, codecs: &[Codec]) {
-    let applications: Vec<(Application, Payload)> =
+    let applications: Vec<(Application, Outline, Payload)> =
         (0..APPLICATIONS).map(|number| application(&codecs[number % codecs.len()], number)).collect();
     let applications = Arc::new(applications);
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -128,17 +129,19 @@ pub(crate) fn in_the_handler(figures: &mut Figures, codecs: &[Codec]) {
     }
 }
 
-fn application(codec: &Codec, number: usize) -> (Application, Payload) {
+fn application(codec: &Codec, number: usize) -> (Application, Outline, Payload) {
     let mut application = Application::new(format!("application-{number}").parse().unwrap());
     application.payload_format = "custom".to_owned();
     application.functions = Texts { decoder: codec.text(number), ..Texts::default() };
     let port = u32::from(codec.call.port);
-    (application, Payload::dry(Some(codec.call.payload.clone()), port, Timestamp::from_millis(1)).unwrap())
+    let payload = Payload::dry(Some(codec.call.payload.clone()), port, Timestamp::from_millis(1)).unwrap();
+    let outline = application.outline();
+    (application, outline, payload)
 }
 
 async fn serve(
     payloads: &Arc<Payloads>,
-    applications: &Arc<Vec<(Application, Payload)>>,
+    applications: &Arc<Vec<(Application, Outline, Payload)>>,
     numbers: impl Iterator<Item = usize>,
 ) {
     let mut round = tokio::task::JoinSet::new();
@@ -148,8 +151,11 @@ async fn serve(
         }
         let (payloads, applications) = (payloads.clone(), applications.clone());
         round.spawn(async move {
-            let (application, payload) = &applications[number];
-            let decoded = payloads.decode(application, payload, Urgency::Live).await.unwrap();
+            let (application, outline, payload) = &applications[number];
+            let decoded = match payloads.decode_loaded(outline, payload, Urgency::Live).await.unwrap() {
+                Some(decoded) => decoded,
+                None => payloads.decode(application, payload, Urgency::Live).await.unwrap(),
+            };
             assert!(decoded.verdict != Verdict::Unconverted, "{decoded:?}");
         });
     }
