@@ -11,7 +11,7 @@ use crate::{script, terminal::inert};
 
 /// Longest line, in bytes and without its end: a script of the largest size with a thousand examples.
 const LINE_BYTES_MAX: u64 = 2 << 20;
-/// All lines together, in bytes, and what the codecs in them take in memory, where all of them are at once.
+/// What all codecs take in memory, where they are all at once, in bytes.
 const INPUT_BYTES_MAX: u64 = 512 << 20;
 /// What some editors put before the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -100,28 +100,21 @@ impl Lines<'_> {
             text.clear();
             // What is wrong may be told in the words of whoever wrote it.
             let wrong = |reason: String| BadInput::Line { file: self.file.to_owned(), line, reason: inert(&reason) };
-            let bytes = reader.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut text);
-            let bytes = bytes.map_err(|source| BadInput::File { file: self.file.to_owned(), source })? as u64;
-            if bytes == 0 {
+            let read = reader.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut text);
+            if read.map_err(|source| BadInput::File { file: self.file.to_owned(), source })? == 0 {
                 break;
             }
             if text.strip_suffix(b"\n").unwrap_or(&text).len() as u64 > LINE_BYTES_MAX {
                 return Err(wrong(format!("it has more than {LINE_BYTES_MAX} bytes")));
             }
-            self.take(bytes)?;
             let mark = if line == 1 { BYTE_ORDER_MARK } else { b"" };
             let text = text.strip_prefix(mark).unwrap_or(&text);
             if !text.trim_ascii().is_empty() {
                 let codec = self.codec(text, line).map_err(wrong)?;
-                self.take(memory_bytes(&codec))?;
+                *self.left = self.left.checked_sub(memory_bytes(&codec)).ok_or(BadInput::TooLarge)?;
                 codecs.push(codec);
             }
         }
-        Ok(())
-    }
-
-    fn take(&mut self, bytes: u64) -> Result<(), BadInput> {
-        *self.left = self.left.checked_sub(bytes).ok_or(BadInput::TooLarge)?;
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use types::Timestamp;
 use super::{
     codec::{Codec, Example, Excluded, Expected, Input},
     members::{OF_CODECS, OF_EXAMPLES, Others},
-    words::{Dependence, Ending, Kind, Match, QuickJs},
+    words::{Called, Dependence, Ending, Match, QuickJs},
 };
 use crate::{payload::Payload, style::Style};
 
@@ -39,7 +39,7 @@ pub(super) struct Record {
 #[serde(expecting = "an example")]
 struct RawExample {
     #[serde(default, deserialize_with = "stated")]
-    kind: Option<Kind>,
+    kind: Option<Called>,
     port: Option<u8>,
     bytes_hex: Option<String>,
     #[serde(default, deserialize_with = "present")]
@@ -118,7 +118,7 @@ fn refuse_half(names: [&str; 2], value: Option<&Value>, outcome: Option<Ending>)
 
 impl RawExample {
     fn example(self) -> Result<Example, String> {
-        let function = self.kind.unwrap_or(Kind::Uplink).function();
+        let function = self.kind.unwrap_or(Called::Uplink).function();
         self.refuse_contradictions()?;
         Ok(Example {
             input: self.input(function)?,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// What is called.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
+pub(super) enum Called {
     Uplink,
     Convert,
     Validate,
@@ -52,7 +52,7 @@ pub(super) enum QuickJs {
     Differs,
 }
 
-impl Kind {
+impl Called {
     pub(super) const fn function(self) -> Function {
         match self {
             Self::Uplink => Function::Decoder,
