@@ -1,4 +1,4 @@
-//! The descriptions of the HTTP interfaces: every path in them is there, and everything that they refer to.
+//! The descriptions of the HTTP interfaces: every path in them is there, everything that they refer to, and every route.
 
 use serde_json::Value;
 
@@ -26,6 +26,21 @@ fn operations(description: &Value) -> Vec<(String, String)> {
         operations.extend(methods.map(|method| (method.to_uppercase(), path.clone())));
     }
     operations
+}
+
+#[test]
+fn every_route_is_described() {
+    for (routes, description) in [
+        (include_str!("../../handler/src/rest.rs"), include_str!("../../handler/openapi.json")),
+        (include_str!("../../discovery/src/rest.rs"), include_str!("../../discovery/openapi.json")),
+    ] {
+        let description: Value = serde_json::from_str(description).unwrap();
+        let routes: Vec<_> = routes.split(".route(\"").skip(1).map(|text| text.split('"').next().unwrap()).collect();
+        assert!(routes.len() > 3, "{routes:?}");
+        for route in routes.into_iter().filter(|route| *route != "/openapi.json") {
+            assert!(description["paths"].get(route).is_some(), "{route}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
