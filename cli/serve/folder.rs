@@ -39,6 +39,11 @@ impl Folder {
         self.path.join("airlock.redb")
     }
 
+    /// Where commands ask for the embedded store while a server holds it.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path.join("airlock.sock")
+    }
+
     /// The file of the key that seals the account service's secrets.
     ///
     /// It lies outside the store, so that a copy of the store alone gives no secret away.

@@ -14,7 +14,8 @@ use server::{
     telemetry::{self, Health, Metrics},
     tls::{HTTP_PROTOCOLS, Tls},
 };
-use store::{Embedded, Redis, Store};
+use store::{Embedded, Redis, Store, shared};
+use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Random, Secret, ServiceName};
 
@@ -48,6 +49,9 @@ impl Ground {
         });
         let server =
             Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
+        if settings.store.redis.is_none() {
+            share(&folder, &store, &server.stop);
+        }
         Ok(Self { settings, store, clock, random, tls, health, server, folder })
     }
 
@@ -123,6 +127,23 @@ fn here(listeners: &Listeners) -> anyhow::Result<String> {
 }
 
 /// The store that the settings name, else the embedded one in the data folder.
+/// Lets an operator's commands ask for the embedded store, which only this process can open.
+fn share(folder: &Folder, store: &Arc<dyn Store>, stop: &CancellationToken) {
+    let path = folder.socket();
+    // A process that crashed left it; none that lives listens there, because the store is ours.
+    let _ = std::fs::remove_file(&path);
+    match UnixListener::bind(&path) {
+        Ok(listener) => {
+            let serve = shared::serve(listener, Arc::clone(store));
+            tokio::spawn(stop.clone().run_until_cancelled_owned(serve));
+        }
+        Err(error) => {
+            let path = path.display();
+            tracing::warn!(%path, %error, "failed to share the store: `airlock account` works only while this is stopped");
+        }
+    }
+}
+
 pub(super) async fn open_store(
     settings: &Settings,
     folder: &Folder,

@@ -1,8 +1,9 @@
 //! Batches: what is expected and what is then done, all of it or nothing.
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
-use crate::{Error, Key, UnixMillis, Version};
+use crate::{Error, Key, UnixMillis, Version, shared::base64};
 
 /// The most checks and operations of one batch.
 pub const BATCH_STEPS_MAX: usize = 1024;
@@ -14,14 +15,14 @@ const BATCH_BYTES_MAX: usize = 16 << 20;
 /// Expectations and changes that are committed together.
 ///
 /// All keys must have one tag. Expectations are checked before the first change; the changes are then made in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Batch {
     pub(crate) checks: Vec<Check>,
     pub(crate) changes: Vec<Change>,
 }
 
 /// What became of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use = "a batch that conflicted changed nothing"]
 pub enum Commit {
     /// All of it was done.
@@ -31,7 +32,7 @@ pub enum Commit {
 }
 
 /// What must be so for a batch to be applied.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Check {
     pub(crate) key: Key,
     /// None when there must be nothing.
@@ -39,11 +40,22 @@ pub(crate) struct Check {
 }
 
 /// One thing that a batch does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Change {
-    Put { key: Key, value: Bytes, expires: Option<UnixMillis> },
-    Delete { key: Key },
-    Push { queue: Key, value: Bytes },
+    Put {
+        key: Key,
+        #[serde(with = "base64")]
+        value: Bytes,
+        expires: Option<UnixMillis>,
+    },
+    Delete {
+        key: Key,
+    },
+    Push {
+        queue: Key,
+        #[serde(with = "base64")]
+        value: Bytes,
+    },
 }
 
 impl Batch {

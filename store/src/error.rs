@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// What caused an error, whichever library it came from.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
@@ -46,6 +48,14 @@ pub enum Error {
         /// The key of the queue.
         queue: String,
     },
+    /// The process that holds the store refused or failed.
+    #[error("{text}")]
+    Elsewhere {
+        /// The sort of its error.
+        kind: Kind,
+        /// What it said.
+        text: String,
+    },
     /// What lies in the store is not what was put there.
     #[error("{what} in the store is damaged: restore it from a copy")]
     Corrupt {
@@ -79,7 +89,7 @@ pub enum Error {
 }
 
 /// The sort of an error, for those who answer with a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// The store is away: retry.
     Unavailable,
@@ -99,6 +109,7 @@ impl Error {
     /// The sort of this error.
     pub fn kind(&self) -> Kind {
         match self {
+            Self::Elsewhere { kind, .. } => *kind,
             Self::Unavailable { .. } => Kind::Unavailable,
             Self::Tags | Self::Invalid { .. } => Kind::Invalid,
             Self::TooLarge { .. } => Kind::TooLarge,

@@ -3,9 +3,10 @@
 use std::{collections::HashMap, sync::Mutex};
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::Error;
+use crate::{Error, shared::base64};
 
 /// The most bytes of the name of a channel.
 pub const CHANNEL_BYTES_MAX: usize = 256;
@@ -15,10 +16,10 @@ const HINTS_MAX: usize = 256;
 const CHANNELS_KEPT: usize = 64;
 
 /// What a watcher hears.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hint {
     /// Somebody said this.
-    Message(Bytes),
+    Message(#[serde(with = "base64")] Bytes),
     /// Something may have been missed: read again what you know.
     Missed,
 }

@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Error;
 
 /// The most bytes of the id in a tag.
@@ -20,7 +22,8 @@ pub struct Tag(Arc<str>);
 /// A tag, and a path under it.
 ///
 /// The path is up to [`PATH_BYTES_MAX`] bytes of visible ASCII; an empty one is the prefix of everything under a tag.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Key {
     text: Arc<str>,
     path_at: usize,
@@ -100,6 +103,24 @@ impl Key {
     /// The key of what a back end found under the tag of this one.
     pub(crate) fn sibling(&self, path: &str) -> Self {
         Self { text: format!("{}{path}", self.tag()).into(), path_at: self.path_at }
+    }
+}
+
+impl TryFrom<String> for Key {
+    type Error = Error;
+
+    /// Reads back what [`Key::as_str`] gave.
+    fn try_from(text: String) -> Result<Self, Error> {
+        let parts = text.strip_prefix('{').and_then(|text| text.split_once('}'));
+        let named = parts.and_then(|(tag, path)| tag.split_once(':').map(|(kind, id)| (kind, id, path)));
+        let (kind, id, path) = named.ok_or_else(|| Error::invalid("key", &text, "a tag and a path are wanted"))?;
+        Self::new(&Tag::named(kind, id)?, path)
+    }
+}
+
+impl From<Key> for String {
+    fn from(key: Key) -> Self {
+        key.as_str().to_owned()
     }
 }
 

@@ -10,11 +10,13 @@ mod queue;
 mod rate;
 mod record;
 pub mod redis;
+pub mod shared;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 pub use self::{
     batch::{BATCH_STEPS_MAX, Batch, Commit, VALUE_BYTES_MAX},
@@ -26,6 +28,7 @@ pub use self::{
     queue::{LEASES_MAX, Lease, QUEUE_LENGTH_MAX},
     rate::{Rate, Token},
     redis::{Redis, RedisSettings},
+    shared::Shared,
 };
 
 /// The most keys that one `get` looks up.
@@ -34,11 +37,12 @@ pub const GET_KEYS_MAX: usize = 1000;
 pub const LIST_MAX: usize = 1000;
 
 /// Something that is kept, as it was when it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Where it lies.
     pub key: Key,
     /// What lies there.
+    #[serde(with = "shared::base64")]
     pub value: Bytes,
     /// Which write put it there.
     pub version: Version,
@@ -48,7 +52,7 @@ pub struct Entry {
 ///
 /// A version never comes back, not even when the key is deleted and created again: that it is still the same proves
 /// that nothing was written in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Version(u64);
 
 /// Ordered keys with versions, atomic conditional commits, queues, rate limits and hints.

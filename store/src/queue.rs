@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
-use crate::{Error, Key, UnixMillis};
+use crate::{Error, Key, UnixMillis, shared::base64};
 
 /// The most messages that one call leases.
 pub const LEASES_MAX: usize = 256;
@@ -14,13 +15,14 @@ pub const QUEUE_LENGTH_MAX: u64 = 1 << 20;
 const CONSUMER_BYTES_MAX: usize = 128;
 
 /// A message that is ours for a while.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     pub(crate) id: u64,
     pub(crate) consumer: String,
     /// How often the message was delivered, this time included.
     pub deliveries: u32,
     /// The message.
+    #[serde(with = "base64")]
     pub value: Bytes,
 }
 

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// How fast a bucket fills, and how much it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rate {
     /// The time in which one token comes in; counted in microseconds, at least one.
     pub per: Duration,
@@ -12,7 +14,7 @@ pub struct Rate {
 }
 
 /// What a bucket answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Token {
     /// A token was taken.
     Taken {

@@ -9,7 +9,7 @@ use types::{Credential, Secret};
 
 use crate::harness::{PASSWORD, airlock, complaint, metrics, printed, run};
 
-/// A server's data folder, on which the account service runs or commands work, one at a time.
+/// A server's data folder, on which the account service runs and commands work.
 struct Server(TempDir);
 
 impl Server {
@@ -121,6 +121,27 @@ fn components_get_tokens_and_keys_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn commands_work_beside_the_server() {
+    let server = Server::new();
+    let (stack, account) = server.serve().await;
+    let type_beside = |arguments: &'static [&str]| tokio::task::block_in_place(|| server.typed(arguments));
+    type_beside(&["users", "create", "alice", "alice@example.com", "--password-stdin"]);
+    let token = log_in(&account, &first_party(), PASSWORD).await.unwrap();
+    type_beside(&["keys", "rotate"]);
+    assert_eq!(type_beside(&["keys", "list"]).lines().count(), 3);
+    assert!(account.me(&Credential::Token(token.clone())).await.unwrap().valid, "tokens of the older key go on");
+    type_beside(&["users", "disable", "alice"]);
+    log_in(&account, &first_party(), PASSWORD).await.unwrap_err();
+    account.me(&Credential::Token(token)).await.unwrap_err();
+    stack.stop().await;
+
+    let (stack, account) = server.serve().await;
+    type_beside(&["users", "enable", "alice"]);
+    log_in(&account, &first_party(), PASSWORD).await.unwrap();
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_cannot_be_served_is_told_why() {
     let server = Server::new();
     for (arguments, code, reason) in [
@@ -135,7 +156,9 @@ async fn whoever_cannot_be_served_is_told_why() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
         assert!(complaint(&output).contains(reason), "{arguments:?}: {output:?}");
     }
+    // A server that could not share its store.
     let (stack, _) = server.serve().await;
+    std::fs::remove_file(server.path().join("airlock.sock")).unwrap();
     let complaint = complaint(&server.try_type(&["users", "list"], ""));
     assert!(complaint.contains("already running") && complaint.contains("use Redis"), "{complaint}");
     stack.stop().await;

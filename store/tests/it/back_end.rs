@@ -11,8 +11,9 @@ use std::{
     time::Duration,
 };
 
-use airlock_store::{Clock, Embedded, Redis, RedisSettings, Store};
+use airlock_store::{Clock, Embedded, Redis, RedisSettings, Shared, Store, shared};
 use tempfile::TempDir;
+use tokio::net::UnixListener;
 
 /// How often a port that somebody else took meanwhile is replaced.
 const PORT_TRIES: usize = 5;
@@ -66,6 +67,15 @@ impl BackEnd {
         let time = Time::new();
         let store = Embedded::in_memory(time.clock()).unwrap();
         Self { store: Arc::new(store), time, _server: None, _folder: None }
+    }
+
+    /// A file that is asked over a socket, in this process as from another.
+    pub(crate) async fn shared() -> Self {
+        let mut file = Self::file();
+        let path = file._folder.as_ref().unwrap().path().join("socket");
+        tokio::spawn(shared::serve(UnixListener::bind(&path).unwrap(), Arc::clone(&file.store)));
+        file.store = Arc::new(Shared::connect(&path).await.unwrap());
+        file
     }
 
     /// None when there is no redis-server here and nobody requires one.

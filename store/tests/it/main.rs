@@ -19,6 +19,11 @@ async fn memory_keeps_to_the_story_and_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_of_another_process_keeps_to_the_story_and_the_model() {
+    tell(Some(BackEnd::shared().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_keeps_to_the_story_and_the_model() {
     tell(BackEnd::redis(false).await).await;
 }

@@ -1,0 +1,79 @@
+//! What goes over the socket: JSON, with its length in four bytes in front.
+
+use std::{io, time::Duration};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::{Batch, Error, Hint, Key, Kind, Lease, Rate};
+
+/// The most bytes of a frame: the largest batch, whose values are a third longer in base64.
+const FRAME_BYTES_MAX: u32 = 32 << 20;
+
+/// A call of the store; the answer is a `Result` of what it returns and a [`Failure`].
+#[derive(Serialize, Deserialize)]
+pub(super) enum Question {
+    Get(Vec<Key>),
+    List(Key, Option<Key>, usize),
+    Commit(Batch),
+    TakeToken(Key, Rate),
+    Reserve(Key, String, usize, Duration),
+    Ack(Key, Lease),
+    Notify(String, Hint),
+    /// Answered with hints for as long as the connection stands, and with nothing else.
+    Watch(String),
+    Check,
+}
+
+/// An error, as far as it matters to who asked.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Failure {
+    kind: Kind,
+    text: String,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { kind: error.kind(), text: error.to_string() }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(Failure { kind, text }: Failure) -> Self {
+        Self::Elsewhere { kind, text }
+    }
+}
+
+pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), message: &impl Serialize) -> io::Result<()> {
+    let frame = serde_json::to_vec(message)?;
+    let length = u32::try_from(frame.len()).ok().filter(|length| *length <= FRAME_BYTES_MAX);
+    to.write_u32(length.ok_or(io::ErrorKind::InvalidInput)?).await?;
+    to.write_all(&frame).await?;
+    to.flush().await
+}
+
+pub(super) async fn read<T: DeserializeOwned>(from: &mut (impl AsyncRead + Unpin)) -> io::Result<T> {
+    let length = from.read_u32().await?;
+    if length > FRAME_BYTES_MAX {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut frame = vec![0; length as usize];
+    from.read_exact(&mut frame).await?;
+    Ok(serde_json::from_slice(&frame)?)
+}
+
+/// Bytes as base64.
+pub(crate) mod base64 {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use bytes::Bytes;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map(Bytes::from).map_err(D::Error::custom)
+    }
+}
