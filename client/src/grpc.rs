@@ -2,6 +2,7 @@
 
 use std::{error::Error as _, time::Duration};
 
+use tokio::time::timeout;
 use tonic::{
     Code, Request, Response, Status, TimeoutExpired,
     metadata::{AsciiMetadataValue, MetadataMap},
@@ -11,13 +12,12 @@ use types::{Credential, Kind};
 
 use crate::{
     Error, Result, Trust,
-    retry::{Call, retry},
+    error::Cause,
+    retry::{Call, TRY_TIMEOUT, retry},
 };
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a call may take in all.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes that are read of an answer.
 pub(crate) const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// What the address of a gRPC API must look like.
@@ -41,7 +41,6 @@ impl Peer {
         let mut endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))
             .map_err(|_| invalid())?
             .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(TIMEOUT)
             .tcp_nodelay(true);
         let uri = endpoint.uri();
         let whole = uri.authority().is_some_and(|authority| authority.as_str() == address) && !address.contains('@');
@@ -65,10 +64,21 @@ impl Peer {
         F: Future<Output = std::result::Result<Response<T>, Status>>,
     {
         retry(call, || async {
-            let answer = send(self.channel.clone(), request()?).await;
-            answer.map(Response::into_inner).map_err(|status| self.failed(status))
+            let mut request = request()?;
+            // So that the other side does not go on after nobody listens any more.
+            request.set_timeout(TRY_TIMEOUT);
+            // The library stops waiting when an answer begins; this waits for the whole of it.
+            match timeout(TRY_TIMEOUT, send(self.channel.clone(), request)).await {
+                Ok(answer) => answer.map(Response::into_inner).map_err(|status| self.failed(status)),
+                Err(_) => Err(Error::Timeout { service: self.service, address: self.address.clone() }),
+            }
         })
         .await
+    }
+
+    /// Our error for an answer that makes no sense.
+    pub(crate) fn unreadable(&self, source: impl Into<Cause>) -> Error {
+        Error::Unreadable { service: self.service, address: self.address.clone(), source: source.into() }
     }
 
     /// Our error for what a call ended with.

@@ -12,13 +12,11 @@ use types::Kind;
 
 use crate::{
     Error, Result, Trust,
-    retry::{Call, retry},
+    retry::{Call, TRY_TIMEOUT, retry},
 };
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a call may take in all.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes that are read of an answer.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
@@ -37,7 +35,7 @@ impl Http {
             .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")))
             .default_headers(HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]))
             .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(TIMEOUT)
+            .timeout(TRY_TIMEOUT)
             .tcp_nodelay(true)
             // Credentials go where they were meant to go.
             .redirect(redirect::Policy::none())
@@ -50,11 +48,26 @@ impl Http {
 
     /// Begins a call of the path made of these segments, which are escaped.
     pub(crate) fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        self.request_to(method, self.url(path))
+    }
+
+    /// Begins a call of an address that [`Self::url`] gave.
+    pub(crate) fn request_to(&self, method: Method, url: Url) -> RequestBuilder {
+        self.client.request(method, url)
+    }
+
+    /// The address of the path made of these segments, which are escaped.
+    pub(crate) fn url(&self, path: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
-        self.client.request(method, url)
+        url
+    }
+
+    /// Makes a call whose answer says nothing but that it was done.
+    pub(crate) async fn done(&self, request: RequestBuilder) -> Result<()> {
+        self.send(request).await.map(drop)
     }
 
     /// Makes a call, and reads the answer as JSON.
@@ -64,7 +77,7 @@ impl Http {
     }
 
     /// Makes a call, again where that is safe, and gives the body of the answer.
-    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>> {
+    async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>> {
         // Paths and bodies are made by this crate; only the credential can be what no header holds.
         let request = request.build().map_err(|_| Error::Credential)?;
         let call = if request.method() == Method::GET { Call::Repeatable } else { Call::Once };

@@ -2,12 +2,17 @@
 
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
 use types::{Kind, Kinded};
 
 use crate::{Error, Result};
 
+/// How long one try may take.
+pub(crate) const TRY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a call is tried in all.
 const TRIES_MAX: u32 = 3;
+/// No try begins later than this after the first one.
+const CALL_MAX: Duration = Duration::from_secs(20);
 /// The longest that we wait because the other side asks for it.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
 /// How long we wait on our own account before the second try; doubled for each further one.
@@ -27,14 +32,15 @@ pub(crate) async fn retry<T, F>(call: Call, mut make: impl FnMut() -> F) -> Resu
 where
     F: Future<Output = Result<T>>,
 {
-    let mut tries = 1;
+    let (began, mut tries) = (Instant::now(), 1);
     loop {
         let error = match make().await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let Some(pause) = pause(call, &error, tries) else { return Err(error) };
-        tokio::time::sleep(pause).await;
+        let pause = pause(call, &error, tries).filter(|pause| began.elapsed() + *pause <= CALL_MAX);
+        let Some(pause) = pause else { return Err(error) };
+        sleep(pause).await;
         tries += 1;
     }
 }
@@ -60,6 +66,23 @@ mod tests {
 
     fn refused(kind: Kind, retry_after: Option<u64>) -> Error {
         Error::Refused { kind, message: "no".into(), retry_after: retry_after.map(Duration::from_secs) }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tries_that_take_long_are_fewer() {
+        for (try_s, expected) in [(1, 3), (15, 2), (25, 1)] {
+            let mut tries = 0;
+            let result: Result<()> = retry(Call::Repeatable, || {
+                tries += 1;
+                async move {
+                    sleep(Duration::from_secs(try_s)).await;
+                    Err(refused(Kind::Unavailable, None))
+                }
+            })
+            .await;
+            assert!(result.is_err());
+            assert_eq!(tries, expected, "{try_s}");
+        }
     }
 
     #[test]
