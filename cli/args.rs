@@ -6,9 +6,8 @@ pub mod functions;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use client::Payload;
 use types::{AppEui, AppId, AppKey, ComponentId, DevEui, DevId, Username};
-
-use crate::payload::Payload;
 
 /// Runs LoRaWAN payload functions, each message in a fresh WebAssembly sandbox, and publishes JSON over MQTT.
 ///

@@ -11,7 +11,7 @@ use api::{
     handler::{Application, SimulatedUplinkMessage},
     rest::account::{NewApplication, NewUser},
 };
-use client::{account::AccountClient, data::DataClient, handler::HandlerClient};
+use client::{account::AccountClient, data::DataClient, handler::HandlerClient, random_bytes, random_eui};
 use serde_json::Value;
 use server::telemetry::Metrics;
 use tokio_util::sync::CancellationToken;
@@ -159,7 +159,7 @@ impl Stage {
         handler.register_application(&app_id).await?;
         handler.set_application(script.functions()).await?;
         for name in script.devices() {
-            let dev_eui = devices::random_eui(random);
+            let dev_eui = random_eui(random);
             let device = devices::new_device(app_id.clone(), name.parse()?, Default::default(), dev_eui);
             handler.set_device(device.into()).await?;
         }
@@ -265,7 +265,5 @@ fn has_right_fields(uplink: &Uplink, sent: &Uplinked) -> anyhow::Result<bool> {
 }
 
 fn random_password(random: &dyn Random) -> Secret {
-    let mut bytes = [0; 12];
-    random.fill(&mut bytes);
-    Secret::new(hex::encode(bytes))
+    Secret::new(hex::encode(random_bytes::<12>(random)))
 }

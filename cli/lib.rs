@@ -8,7 +8,6 @@ mod commands;
 mod demo;
 pub mod exit;
 mod network;
-pub mod payload;
 mod script;
 pub mod serve;
 mod session;

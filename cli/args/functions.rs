@@ -3,10 +3,11 @@
 use std::{path::PathBuf, str::FromStr};
 
 use clap::{ArgGroup, Args as ClapArgs, Subcommand};
+use client::Payload;
 use serde_json::{Map, Value};
 use types::Timestamp;
 
-use crate::{payload::Payload, style::Style};
+use crate::style::Style;
 
 /// `airlock functions …`.
 #[derive(Debug, Subcommand)]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
+use client::Payload;
 use runtime::Function;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value};
@@ -12,7 +13,7 @@ use super::{
     members::{OF_CODECS, OF_EXAMPLES, Others},
     words::{Called, Dependence, Ending, Match, QuickJs},
 };
-use crate::{payload::Payload, style::Style};
+use crate::style::Style;
 
 /// What the functions see as the current time unless `extra.recvTime` says otherwise: the first moment of 2026.
 const TIME_MS: i64 = 1_767_225_600_000;

@@ -5,13 +5,16 @@ use api::{
     handler::SimulatedUplinkMessage,
     rest::handler::{Device, LorawanDevice},
 };
-use client::handler::{HandlerClient, Page};
+use client::{
+    Payload,
+    handler::{HandlerClient, Page},
+    random_eui, random_key,
+};
 use types::{AppEui, AppId, AppKey, Clock, DevEui, DevId, Kind, Kinded, Random, Timestamp};
 
 use crate::{
     args::Devices,
     network::Network,
-    payload::Payload,
     terminal::{fields, say, table},
 };
 
@@ -33,7 +36,7 @@ pub(crate) async fn run(
             let application = network.account()?.application(&credential, &app_id).await?;
             let app_eui = application.euis.first().copied().unwrap_or_default();
             let device = new_device(app_id, dev_id, app_eui, dev_eui.unwrap_or_else(|| random_eui(random)));
-            let app_key = app_key.unwrap_or_else(|| random_key(random));
+            let app_key = app_key.unwrap_or_else(|| AppKey::new(random_key(random)));
             register(&network.handler(credential).await?, device, app_key).await
         }
         Devices::List => list(&network.handler(credential).await?, &app_id).await,
@@ -59,19 +62,6 @@ pub(crate) fn new_device(app_id: AppId, dev_id: DevId, app_eui: AppEui, dev_eui:
         ..LorawanDevice::default()
     };
     Device { app_id, dev_id, lorawan_device: Some(lorawan), ..Device::default() }
-}
-
-/// An EUI that belongs to nobody: its first byte is zero.
-pub(crate) fn random_eui(random: &dyn Random) -> DevEui {
-    let mut bytes = [0; DevEui::LENGTH];
-    random.fill(&mut bytes[1..]);
-    DevEui::new(bytes)
-}
-
-fn random_key(random: &dyn Random) -> AppKey {
-    let mut bytes = [0; AppKey::LENGTH];
-    random.fill(&mut bytes);
-    AppKey::new(bytes)
 }
 
 async fn register(handler: &HandlerClient, mut device: Device, app_key: AppKey) -> anyhow::Result<()> {

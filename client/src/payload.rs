@@ -1,4 +1,4 @@
-//! Payloads as people write them: pairs of hexadecimal digits, with spaces between them or not.
+//! Bytes as people write them: pairs of hexadecimal digits, with spaces between them or not.
 
 use std::str::FromStr;
 
