@@ -44,7 +44,7 @@ pub use local_path::LocalPath;
 pub use mail::MailSettings;
 pub use oauth::{Authorization, AuthorizationRequest, AuthorizedClient, Metadata, OwnClient, Question, Refusal};
 pub use operator::{LISTED_MAX, UserInfo};
-pub use profile::{Person, ProfileChange};
+pub use profile::Person;
 pub use public_url::PublicUrl;
 pub use seal::Keys;
 pub use session::{SESSION_LIFETIME, Session};

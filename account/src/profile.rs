@@ -1,7 +1,6 @@
 //! A user's own profile, password and confirmed address; and what an operator may do to users.
 
-use api::rest::account::User;
-use serde::Deserialize;
+use api::rest::account::{ProfileChange, User};
 use types::{FullName, Secret, UserId, Username};
 
 use crate::{
@@ -13,22 +12,6 @@ use crate::{
 
 /// The most bytes of a first or last name.
 const NAME_BYTES_MAX: usize = 100;
-
-/// What a user wants to be different; what is none stays.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ProfileChange {
-    /// The name to log in with; the old one stays taken.
-    pub username: Option<Username>,
-    /// The address; a new one has to be confirmed.
-    pub email: Option<String>,
-    /// First and last name.
-    pub name: Option<FullName>,
-    /// The password until now, to prove that it is the user who changes it.
-    pub old_password: Option<Secret>,
-    /// The password from now on.
-    pub password: Option<Secret>,
-}
 
 /// Who changes the profile.
 #[derive(Debug)]

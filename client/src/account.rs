@@ -1,14 +1,18 @@
-//! The account service: users, applications, access keys and tokens.
+//! The account service: users, applications, gateways, and the tokens that open them.
 
-use api::rest::account::{
-    AccessKey, Application, NewAccessKey, NewApplication, NewUser, Registered, RestrictAnswer, RestrictRequest,
-    TokenAnswer, TokenRequest, User,
-};
-use jsonwebtoken::jwk::JwkSet;
+mod access_keys;
+mod applications;
+mod collaborators;
+mod gateways;
+mod pkce;
+mod tokens;
+mod users;
+
 use percent_encoding::percent_decode_str;
 use reqwest::{Method, RequestBuilder, Url, header::AUTHORIZATION};
-use types::{AppId, ClientId, Credential, Scope, Secret, Username};
+use types::{ClientId, Credential, Secret};
 
+pub use self::{collaborators::Shared, pkce::Verifier, tokens::AuthorizationCode};
 use crate::{Error, Result, Trust, http::Http};
 
 /// What the address of an account service must look like.
@@ -34,7 +38,8 @@ enum Exchanger {
 /// A client of an account service.
 ///
 /// Calls that change nothing are tried three times while the service is away; those that change something are tried
-/// again only when it says `Retry-After`, up to 5 s. A connection may take 2 s, an answer 10 s and 4 MiB.
+/// again only when it says `Retry-After`, up to 5 s. A connection may take 2 s, an answer 10 s and 4 MiB, a call with
+/// all its tries 30 s.
 #[derive(Clone, Debug)]
 pub struct AccountClient {
     http: Http,
@@ -78,120 +83,9 @@ impl AccountClient {
         self
     }
 
-    /// Registers a user.
-    pub async fn register_user(&self, user: &NewUser) -> Result<Registered> {
-        self.http.json(self.http.request(Method::POST, &["api", "v2", "users"]).json(user)).await
-    }
-
-    /// Logs a user in with a password; without a scope the token has every general one.
-    pub async fn password_token(
-        &self,
-        client: &ClientCredentials,
-        username: &Username,
-        password: &Secret,
-        scope: &[Scope],
-    ) -> Result<TokenAnswer> {
-        let body = TokenRequest {
-            grant_type: Some("password".to_owned()),
-            username: Some(username.to_string()),
-            password: Some(password.clone()),
-            scope: (!scope.is_empty()).then(|| scope.iter().map(ToString::to_string).collect()),
-            ..TokenRequest::default()
-        };
-        self.token(client, &body).await
-    }
-
-    /// Continues a login; the refresh token is used up by this.
-    pub async fn refresh_token(&self, client: &ClientCredentials, refresh_token: &Secret) -> Result<TokenAnswer> {
-        let body = TokenRequest {
-            grant_type: Some("refresh_token".to_owned()),
-            refresh_token: Some(refresh_token.clone()),
-            ..TokenRequest::default()
-        };
-        self.token(client, &body).await
-    }
-
-    /// Exchanges a token for one with these scopes and the rights that come with them.
-    pub async fn restrict_token(&self, token: &Secret, scope: &[Scope]) -> Result<Secret> {
-        let request = self.http.request(Method::POST, &["users", "restrict-token"]).bearer_auth(token.expose());
-        let answer: RestrictAnswer = self.http.json(request.json(&RestrictRequest { scope: scope.to_vec() })).await?;
-        Ok(answer.access_token)
-    }
-
-    /// Exchanges an application's access key for a token with the same rights.
-    pub async fn exchange_key(&self, app_id: &AppId, key: &types::AccessKey) -> Result<TokenAnswer> {
-        let body = TokenRequest {
-            grant_type: Some("password".to_owned()),
-            username: Some(app_id.to_string()),
-            password: Some(Secret::new(key.expose())),
-            ..TokenRequest::default()
-        };
-        let request = self.http.request(Method::POST, &["api", "v2", "applications", "token"]).json(&body);
-        self.http.json(self.exchanger.sign(request)).await
-    }
-
-    /// The public keys that verify this service's tokens.
-    pub async fn keys(&self) -> Result<JwkSet> {
-        self.http.json(self.http.request(Method::GET, &[".well-known", "jwks.json"])).await
-    }
-
-    /// Who the bearer is.
-    pub async fn me(&self, credential: &Credential) -> Result<User> {
-        self.http.json(self.authorized(Method::GET, &["users", "me"], credential)).await
-    }
-
-    /// The applications of the bearer.
-    pub async fn applications(&self, credential: &Credential) -> Result<Vec<Application>> {
-        self.http.json(self.authorized(Method::GET, &["applications"], credential)).await
-    }
-
-    /// One application.
-    pub async fn application(&self, credential: &Credential, app_id: &AppId) -> Result<Application> {
-        self.http.json(self.authorized(Method::GET, &["applications", app_id.as_str()], credential)).await
-    }
-
-    /// Creates an application; its answer has an EUI and an access key.
-    pub async fn create_application(
-        &self,
-        credential: &Credential,
-        application: &NewApplication,
-    ) -> Result<Application> {
-        self.http.json(self.authorized(Method::POST, &["applications"], credential).json(application)).await
-    }
-
-    /// The access keys of an application; those with more rights than the bearer come without the key itself.
-    pub async fn access_keys(&self, credential: &Credential, app_id: &AppId) -> Result<Vec<AccessKey>> {
-        self.http.json(self.authorized(Method::GET, &access_keys(app_id), credential)).await
-    }
-
-    /// Creates an access key.
-    pub async fn add_access_key(
-        &self,
-        credential: &Credential,
-        app_id: &AppId,
-        key: &NewAccessKey,
-    ) -> Result<AccessKey> {
-        self.http.json(self.authorized(Method::POST, &access_keys(app_id), credential).json(key)).await
-    }
-
-    /// Deletes the access key of this name.
-    pub async fn delete_access_key(&self, credential: &Credential, app_id: &AppId, name: &str) -> Result<()> {
-        let path = [&access_keys(app_id)[..], &[name]].concat();
-        self.http.send(self.authorized(Method::DELETE, &path, credential)).await.map(drop)
-    }
-
-    async fn token(&self, client: &ClientCredentials, body: &TokenRequest) -> Result<TokenAnswer> {
-        let request = self.http.request(Method::POST, &["users", "token"]);
-        self.http.json(request.basic_auth(&client.id, Some(client.secret.expose())).json(body)).await
-    }
-
     /// Begins a call below `/api/v2` with a credential.
     fn authorized(&self, method: Method, path: &[&str], credential: &Credential) -> RequestBuilder {
-        let request = self.http.request(method, &[&["api", "v2"], path].concat());
-        match credential {
-            Credential::Token(token) => request.bearer_auth(token.expose()),
-            Credential::Key(_) => request.header(AUTHORIZATION, credential.to_header()),
-        }
+        authorize(self.http.request(method, &[&["api", "v2"], path].concat()), credential)
     }
 }
 
@@ -206,8 +100,12 @@ impl Exchanger {
     }
 }
 
-fn access_keys(app_id: &AppId) -> [&str; 3] {
-    ["applications", app_id.as_str(), "access-keys"]
+/// Adds a credential to a call.
+fn authorize(request: RequestBuilder, credential: &Credential) -> RequestBuilder {
+    match credential {
+        Credential::Token(token) => request.bearer_auth(token.expose()),
+        Credential::Key(_) => request.header(AUTHORIZATION, credential.to_header()),
+    }
 }
 
 /// Takes `id:secret@` out of an address, so that it shows up nowhere.

@@ -1,6 +1,6 @@
 //! `/users`: registering, one's own profile, and the clients that may act for one.
 
-use api::rest::account::{NewUser, Registered, User};
+use api::rest::account::{NewUser, ProfileChange, Registered, User};
 use axum::{
     Json,
     extract::{Path, State},
@@ -10,7 +10,7 @@ use axum_extra::extract::cookie::CookieJar;
 use types::ClientId;
 
 use super::{body::JsonBody, cookie, peer::Peer, reply::Reply};
-use crate::{Account, AuthorizedClient, Error, Person, ProfileChange};
+use crate::{Account, AuthorizedClient, Error, Person};
 
 pub(super) async fn register(
     State(account): State<Account>,

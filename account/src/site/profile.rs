@@ -1,6 +1,6 @@
 //! The profile: name and address, the password, and the programs that may act for somebody.
 
-use api::rest::account::User;
+use api::rest::account::{ProfileChange, User};
 use askama::Template;
 use axum::{
     extract::{Path, State},
@@ -17,7 +17,7 @@ use super::{
     words,
 };
 use crate::{
-    Account, AuthorizedClient, Error, ProfileChange,
+    Account, AuthorizedClient, Error,
     rest::{cookie, reply::Reply},
 };
 

@@ -21,6 +21,7 @@ mod mail;
 mod matrix;
 mod openapi;
 mod operator;
+mod programs;
 mod races;
 mod redis;
 mod rotation;

@@ -61,6 +61,27 @@ pub struct User {
     pub id: UserId,
 }
 
+/// What a user wants to be different; what is left out stays.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProfileChange {
+    /// The name to log in with; the old one stays taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub username: Option<Username>,
+    /// The address; a new one has to be confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// First and last name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<FullName>,
+    /// The password until now, to prove that it is the user who changes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_password: Option<Secret>,
+    /// The password from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+}
+
 /// A token request, as a form or as JSON; which members count depends on the grant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -1,0 +1,89 @@
+//! Who may do what to an application or a gateway.
+
+use api::rest::account::Collaborator;
+use reqwest::Method;
+use serde::{Serialize, de::DeserializeOwned};
+use types::{AppId, ApplicationRight, Credential, GatewayId, GatewayRight, Username};
+
+use super::AccountClient;
+use crate::Result;
+
+/// The id of something that several users can have rights to.
+pub trait Shared {
+    /// What one may do to it.
+    type Right: Copy + Serialize + DeserializeOwned;
+
+    /// The first two segments of its path.
+    #[doc(hidden)]
+    fn path(&self) -> [&str; 2];
+}
+
+impl Shared for AppId {
+    type Right = ApplicationRight;
+
+    fn path(&self) -> [&str; 2] {
+        ["applications", self.as_str()]
+    }
+}
+
+impl Shared for GatewayId {
+    type Right = GatewayRight;
+
+    fn path(&self) -> [&str; 2] {
+        ["gateways", self.as_str()]
+    }
+}
+
+impl AccountClient {
+    /// What the bearer may do.
+    pub async fn rights<T: Shared>(&self, credential: &Credential, of: &T) -> Result<Vec<T::Right>> {
+        let path = [&of.path()[..], &["rights"]].concat();
+        self.http.json(self.authorized(Method::GET, &path, credential)).await
+    }
+
+    /// Everybody who may do something.
+    pub async fn collaborators<T: Shared>(
+        &self,
+        credential: &Credential,
+        of: &T,
+    ) -> Result<Vec<Collaborator<T::Right>>> {
+        let path = [&of.path()[..], &["collaborators"]].concat();
+        self.http.json(self.authorized(Method::GET, &path, credential)).await
+    }
+
+    /// What one user may do.
+    pub async fn collaborator<T: Shared>(
+        &self,
+        credential: &Credential,
+        of: &T,
+        username: &Username,
+    ) -> Result<Collaborator<T::Right>> {
+        self.http.json(self.authorized(Method::GET, &path(of, username), credential)).await
+    }
+
+    /// Gives a user exactly these rights.
+    pub async fn set_collaborator<T: Shared>(
+        &self,
+        credential: &Credential,
+        of: &T,
+        username: &Username,
+        rights: &[T::Right],
+    ) -> Result<()> {
+        self.http.done(self.authorized(Method::PUT, &path(of, username), credential).json(rights)).await
+    }
+
+    /// Takes every right from a user.
+    pub async fn delete_collaborator<T: Shared>(
+        &self,
+        credential: &Credential,
+        of: &T,
+        username: &Username,
+    ) -> Result<()> {
+        self.http.done(self.authorized(Method::DELETE, &path(of, username), credential)).await
+    }
+}
+
+fn path<'a>(of: &'a impl Shared, username: &'a Username) -> [&'a str; 4] {
+    let [sort, id] = of.path();
+    [sort, id, "collaborators", username.as_str()]
+}
