@@ -1,11 +1,11 @@
 //! Discovery: which component serves what, and where.
 
 use api::discovery::{
-    Announcement, GetByAppIdRequest, GetRequest, GetServiceRequest, Metadata, MetadataRequest,
-    discovery_client::DiscoveryClient as Stub, metadata,
+    Announcement, GetByAppEuiRequest, GetByAppIdRequest, GetByGatewayIdRequest, GetRequest, GetServiceRequest,
+    Metadata, MetadataRequest, discovery_client::DiscoveryClient as Stub, metadata::Metadata as Served,
 };
 use tonic::{Request, Response, Status, transport::Channel};
-use types::{AppId, ComponentId, Credential, Secret, ServiceName};
+use types::{AppEui, AppId, ComponentId, Credential, GatewayId, Secret, ServiceName};
 
 use crate::{
     Result, Trust,
@@ -15,8 +15,8 @@ use crate::{
 
 /// A client of a discovery service.
 ///
-/// Calls are tried three times while the service is away. A connection may take 2 s, an answer
-/// 10 s and 4 MiB.
+/// Calls are tried three times while the service is away. A connection may take 2 s, an answer 10 s and 4 MiB, a call
+/// with all its tries 30 s.
 #[derive(Clone, Debug)]
 pub struct DiscoveryClient {
     peer: Peer,
@@ -49,6 +49,18 @@ impl DiscoveryClient {
         self.call(message, None, |mut stub, request| async move { stub.get_by_app_id(request).await }).await
     }
 
+    /// The router that serves a gateway; its metadata is left out.
+    pub async fn get_by_gateway_id(&self, gateway_id: &GatewayId) -> Result<Announcement> {
+        let message = GetByGatewayIdRequest { gateway_id: gateway_id.to_string() };
+        self.call(message, None, |mut stub, request| async move { stub.get_by_gateway_id(request).await }).await
+    }
+
+    /// The handler through which devices with this application EUI join; its metadata is left out.
+    pub async fn get_by_app_eui(&self, app_eui: AppEui) -> Result<Announcement> {
+        let message = GetByAppEuiRequest { app_eui: app_eui.as_bytes().to_vec() };
+        self.call(message, None, |mut stub, request| async move { stub.get_by_app_eui(request).await }).await
+    }
+
     /// Says who and where a component is, with its own token; its metadata is kept.
     pub async fn announce(&self, token: &Secret, announcement: Announcement) -> Result<()> {
         let credential = Credential::Token(token.clone());
@@ -56,10 +68,32 @@ impl DiscoveryClient {
             .await
     }
 
+    /// Says that a component serves something; it is moved from whichever of its service served it before.
+    pub async fn add_metadata(
+        &self,
+        credential: &Credential,
+        (service, id): (ServiceName, &ComponentId),
+        served: Served,
+    ) -> Result<()> {
+        let message = request(service, id, served);
+        self.call(message, Some(credential), |mut stub, request| async move { stub.add_metadata(request).await }).await
+    }
+
+    /// Says that a component no longer serves something.
+    pub async fn delete_metadata(
+        &self,
+        credential: &Credential,
+        (service, id): (ServiceName, &ComponentId),
+        served: Served,
+    ) -> Result<()> {
+        let message = request(service, id, served);
+        self.call(message, Some(credential), |mut stub, request| async move { stub.delete_metadata(request).await })
+            .await
+    }
+
     /// Says that a handler serves an application; it is moved from whoever served it before.
     pub async fn add_application(&self, credential: &Credential, handler: &ComponentId, app_id: &AppId) -> Result<()> {
-        let message = serves(handler, app_id);
-        self.call(message, Some(credential), |mut stub, request| async move { stub.add_metadata(request).await }).await
+        self.add_metadata(credential, (ServiceName::Handler, handler), Served::AppId(app_id.to_string())).await
     }
 
     /// Says that a handler no longer serves an application.
@@ -69,9 +103,7 @@ impl DiscoveryClient {
         handler: &ComponentId,
         app_id: &AppId,
     ) -> Result<()> {
-        let message = serves(handler, app_id);
-        self.call(message, Some(credential), |mut stub, request| async move { stub.delete_metadata(request).await })
-            .await
+        self.delete_metadata(credential, (ServiceName::Handler, handler), Served::AppId(app_id.to_string())).await
     }
 
     /// Makes a call, which here may always be made twice: saying the same again changes nothing.
@@ -94,10 +126,7 @@ impl DiscoveryClient {
     }
 }
 
-fn serves(handler: &ComponentId, app_id: &AppId) -> MetadataRequest {
-    MetadataRequest {
-        id: handler.to_string(),
-        service_name: ServiceName::Handler.to_string(),
-        metadata: Some(Metadata { metadata: Some(metadata::Metadata::AppId(app_id.to_string())) }),
-    }
+fn request(service: ServiceName, id: &ComponentId, served: Served) -> MetadataRequest {
+    let metadata = Some(Metadata { metadata: Some(served) });
+    MetadataRequest { id: id.to_string(), service_name: service.to_string(), metadata }
 }

@@ -1,9 +1,12 @@
-//! A handler's application manager: applications with their payload functions, and devices.
+//! A handler's application manager: applications with their payload functions, devices, and their addresses.
+
+mod addresses;
 
 use api::{
     discovery::Announcement,
     handler::{
-        Application, ApplicationIdentifier, Device, DeviceIdentifier, DeviceList, SimulatedUplinkMessage,
+        Application, ApplicationIdentifier, Device, DeviceIdentifier, DeviceList, DryDownlinkMessage,
+        DryDownlinkResult, DryUplinkMessage, DryUplinkResult, SimulatedUplinkMessage,
         application_manager_client::ApplicationManagerClient as Stub,
     },
 };
@@ -37,7 +40,7 @@ pub struct Cost {
 /// A client of a handler, with the credential of a user or an application.
 ///
 /// Calls that change nothing are tried three times while the handler is away; those that change something are tried
-/// again only when it asks for it. A connection may take 2 s, an answer 10 s and 4 MiB.
+/// again only when it asks for it. A connection may take 2 s, an answer 10 s and 4 MiB, a call with all its tries 30 s.
 #[derive(Clone, Debug)]
 pub struct HandlerClient {
     peer: Peer,
@@ -120,6 +123,16 @@ impl HandlerClient {
             })
             .await?;
         Ok(list.devices)
+    }
+
+    /// Says what an uplink would be decoded to; nothing is published.
+    pub async fn dry_uplink(&self, uplink: DryUplinkMessage) -> Result<DryUplinkResult> {
+        self.call(Call::Repeatable, uplink, |mut stub, request| async move { stub.dry_uplink(request).await }).await
+    }
+
+    /// Says what a downlink would be encoded to; nothing is sent.
+    pub async fn dry_downlink(&self, downlink: DryDownlinkMessage) -> Result<DryDownlinkResult> {
+        self.call(Call::Repeatable, downlink, |mut stub, request| async move { stub.dry_downlink(request).await }).await
     }
 
     /// Has an uplink treated as if a device had sent it, and says what that cost.

@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside the functions that are exempt")]
 
 mod account;
+mod grpc;
 mod trust;

@@ -1,0 +1,171 @@
+//! The clients over gRPC: what they send, and when they try again.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use airlock_client::{
+    Error, Trust,
+    discovery::DiscoveryClient,
+    handler::{HandlerClient, Page},
+};
+use api::discovery::{
+    Announcement, AnnouncementsResponse, GetByAppEuiRequest, GetByAppIdRequest, GetByGatewayIdRequest, GetRequest,
+    GetServiceRequest, MetadataRequest,
+    discovery_server::{Discovery, DiscoveryServer},
+    metadata::Metadata as Served,
+};
+use tokio::{net::TcpListener, sync::mpsc};
+use tonic::{
+    Code, Request, Response, Status,
+    metadata::{MetadataMap, MetadataValue},
+    transport::{Server, server::TcpIncoming},
+};
+use types::{Credential, Kind, Kinded, Secret, ServiceName};
+
+type Answer<T> = Result<Response<T>, Status>;
+
+/// A discovery service that refuses so many calls, each asking to be called again after so many seconds if at all.
+struct Stub {
+    code: Code,
+    refusals: AtomicU32,
+    retry_after_s: Option<u64>,
+    seen: mpsc::UnboundedSender<(MetadataMap, String)>,
+}
+
+/// What the stub saw, and a client of it.
+struct Stage {
+    discovery: DiscoveryClient,
+    address: String,
+    seen: mpsc::UnboundedReceiver<(MetadataMap, String)>,
+}
+
+impl Stub {
+    fn answer<T, A>(&self, request: Request<T>, answer: A) -> Answer<A>
+    where
+        T: std::fmt::Debug,
+    {
+        let (metadata, _, message) = request.into_parts();
+        self.seen.send((metadata, format!("{message:?}"))).unwrap();
+        if self.refusals.load(Ordering::SeqCst) == 0 {
+            return Ok(Response::new(answer));
+        }
+        self.refusals.fetch_sub(1, Ordering::SeqCst);
+        let mut status = Status::new(self.code, "not now");
+        if let Some(seconds) = self.retry_after_s {
+            status.metadata_mut().insert("retry-after", MetadataValue::from(seconds));
+        }
+        Err(status)
+    }
+}
+
+#[tonic::async_trait]
+impl Discovery for Stub {
+    async fn announce(&self, request: Request<Announcement>) -> Answer<()> {
+        self.answer(request, ())
+    }
+
+    async fn get_all(&self, request: Request<GetServiceRequest>) -> Answer<AnnouncementsResponse> {
+        self.answer(request, AnnouncementsResponse::default())
+    }
+
+    async fn get(&self, request: Request<GetRequest>) -> Answer<Announcement> {
+        self.answer(request, Announcement::default())
+    }
+
+    async fn add_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
+        self.answer(request, ())
+    }
+
+    async fn delete_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
+        self.answer(request, ())
+    }
+
+    async fn get_by_app_id(&self, request: Request<GetByAppIdRequest>) -> Answer<Announcement> {
+        self.answer(request, Announcement::default())
+    }
+
+    async fn get_by_gateway_id(&self, request: Request<GetByGatewayIdRequest>) -> Answer<Announcement> {
+        self.answer(request, Announcement::default())
+    }
+
+    async fn get_by_app_eui(&self, request: Request<GetByAppEuiRequest>) -> Answer<Announcement> {
+        self.answer(request, Announcement::default())
+    }
+}
+
+impl Stage {
+    async fn set(code: Code, refusals: u32, retry_after_s: Option<u64>) -> Self {
+        let (sender, seen) = mpsc::unbounded_channel();
+        let stub = Stub { code, refusals: AtomicU32::new(refusals), retry_after_s, seen: sender };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = Server::builder().add_service(DiscoveryServer::new(stub));
+        tokio::spawn(async move { server.serve_with_incoming(TcpIncoming::from(listener)).await });
+        Self { discovery: DiscoveryClient::connect(&address, &Trust::Plaintext).unwrap(), address, seen }
+    }
+
+    fn saw(&mut self) -> (MetadataMap, String) {
+        self.seen.try_recv().unwrap()
+    }
+
+    fn calls(&mut self) -> usize {
+        std::iter::from_fn(|| self.seen.try_recv().ok()).count()
+    }
+}
+
+#[tokio::test]
+async fn every_call_says_how_long_it_waits() {
+    let mut stage = Stage::set(Code::Ok, 0, None).await;
+    stage.discovery.get_all(ServiceName::Handler).await.unwrap();
+    let (metadata, _) = stage.saw();
+    // Ten seconds, in the unit that the library chose.
+    assert_eq!(metadata.get("grpc-timeout").unwrap(), "10000000u");
+}
+
+#[tokio::test]
+async fn a_call_is_made_again_when_the_service_says_when() {
+    for (code, retry_after_s, expected) in [
+        (Code::Unavailable, None, 3),
+        (Code::Unavailable, Some(0), 3),
+        (Code::ResourceExhausted, Some(0), 3),
+        (Code::ResourceExhausted, None, 1),
+        (Code::ResourceExhausted, Some(3600), 1),
+        (Code::PermissionDenied, Some(0), 1),
+    ] {
+        let mut stage = Stage::set(code, u32::MAX, retry_after_s).await;
+        let error = stage.discovery.get(ServiceName::Handler, &"handler-1".parse().unwrap()).await.unwrap_err();
+        assert_eq!(error.to_string(), "not now");
+        let Error::Refused { retry_after, .. } = error else { panic!("{error:?}") };
+        assert_eq!(retry_after.map(|wait| wait.as_secs()), retry_after_s);
+        assert_eq!(stage.calls(), expected, "{code:?} {retry_after_s:?}");
+    }
+    let mut stage = Stage::set(Code::ResourceExhausted, 2, Some(0)).await;
+    stage.discovery.get_by_app_id(&"my-app".parse().unwrap()).await.unwrap();
+    assert_eq!(stage.calls(), 3);
+}
+
+#[tokio::test]
+async fn a_component_says_what_it_serves_with_its_token() {
+    let mut stage = Stage::set(Code::Ok, 0, None).await;
+    let credential = Credential::Token(Secret::new("t0k3n"));
+    let router = (ServiceName::Router, &"router-1".parse().unwrap());
+    let served = || Served::GatewayId("gw-1".to_owned());
+    stage.discovery.add_metadata(&credential, router, served()).await.unwrap();
+    let (metadata, message) = stage.saw();
+    assert_eq!(metadata.get("token").unwrap(), "t0k3n");
+    assert!(message.contains("router-1") && message.contains("gw-1"), "{message}");
+    stage.discovery.delete_metadata(&credential, router, served()).await.unwrap();
+    assert!(stage.saw().1.contains("gw-1"));
+    stage.discovery.get_by_gateway_id(&"gw-1".parse().unwrap()).await.unwrap();
+    assert!(stage.saw().1.contains("gw-1"));
+    stage.discovery.get_by_app_eui("70B3D57ED0000001".parse().unwrap()).await.unwrap();
+    assert!(stage.saw().1.contains("[112, 179,"));
+}
+
+#[tokio::test]
+async fn who_speaks_another_protocol_is_no_handler() {
+    let stage = Stage::set(Code::Ok, 0, None).await;
+    let credential = Credential::Token(Secret::new("t0k3n"));
+    let handler = HandlerClient::connect_to(&stage.address, &Trust::Plaintext, credential).unwrap();
+    let error = handler.list_devices(&"my-app".parse().unwrap(), Page::default()).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Unsupported, "{error}");
+}
