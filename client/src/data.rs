@@ -1,18 +1,18 @@
-//! Data: messages of an application as they arrive, over MQTT.
+//! Data: messages of an application as they arrive, and messages to its devices, over MQTT.
+
+mod address;
+mod connection;
+mod downlink;
 
 use std::{collections::VecDeque, time::Duration};
 
-use rumqttc::{
-    AsyncClient, ConnectReturnCode, ConnectionError, Event, EventLoop, MqttOptions, Packet, QoS, SubscribeFilter,
-    SubscribeReasonCode, valid_filter,
-};
-use tokio::{
-    sync::mpsc,
-    time::{sleep, timeout},
-};
-use types::{AppId, Credential, Kind};
+use rumqttc::{AsyncClient, ConnectReturnCode, ConnectionError, MqttOptions, QoS, SubscribeFilter, valid_filter};
+use tokio::{sync::mpsc, time::timeout};
+use types::{AppId, Credential, DevId, Kind};
 
-use crate::{Error, Result};
+use self::connection::{Happening, is_final, is_verdict, keep};
+pub use self::downlink::{Content, Downlink, Schedule};
+use crate::{Error, Result, Trust};
 
 /// The largest message that is taken.
 const PACKET_BYTES_MAX: usize = 1024 * 1024;
@@ -25,10 +25,6 @@ const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// The wait after the first failure; each further one doubles it, up to the longest.
-const RETRY_WAIT: Duration = Duration::from_millis(100);
-const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
-
 const SERVICE: &str = "MQTT broker";
 
 /// A message from the network.
@@ -40,7 +36,7 @@ pub struct Message {
     pub payload: Vec<u8>,
 }
 
-/// A listener to the messages of one application.
+/// A connection to the messages of one application.
 ///
 /// A connection that breaks is made again, with its subscriptions; messages of the meantime are lost, as MQTT has it
 /// for clients that keep nothing. Only a credential or a subscription that is refused is an error.
@@ -49,29 +45,42 @@ pub struct DataClient {
     client: AsyncClient,
     events: mpsc::Receiver<Happening>,
     address: String,
+    app_id: AppId,
     filters: Vec<String>,
     /// What arrived while an answer was waited for.
     early: VecDeque<Message>,
 }
 
-/// What the connection reports.
-#[derive(Debug)]
-enum Happening {
-    Connected,
-    Subscribed { granted: bool },
-    Arrived(Message),
-    Failed(ConnectionError),
-}
-
 impl DataClient {
     /// Connects to an address like `localhost:1883`, as the handler announces it.
+    ///
+    /// At one like `mqtts://broker.example` it trusts whom this machine trusts.
     pub async fn connect(address: &str, app_id: &AppId, credential: &Credential) -> Result<Self> {
-        let options = options(address, app_id, credential)?;
+        let encrypted = address.starts_with("mqtts:");
+        let trust = if encrypted { Trust::System } else { Trust::Plaintext };
+        Self::connect_with_trust(address, &trust, app_id, credential).await
+    }
+
+    /// Connects to a broker that proves itself otherwise.
+    pub async fn connect_with_trust(
+        address: &str,
+        trust: &Trust,
+        app_id: &AppId,
+        credential: &Credential,
+    ) -> Result<Self> {
+        let mut options = options(address::read(address, trust)?, app_id, credential);
+        options.set_transport(address::transport(trust)?);
         let (client, events) = AsyncClient::new(options, QUEUE_MAX);
         let (report, reports) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(keep(events, report));
-        let mut this =
-            Self { client, events: reports, address: address.to_owned(), filters: Vec::new(), early: VecDeque::new() };
+        let mut this = Self {
+            client,
+            events: reports,
+            address: address.to_owned(),
+            app_id: app_id.clone(),
+            filters: Vec::new(),
+            early: VecDeque::new(),
+        };
         match this.answer().await? {
             Happening::Failed(error) => Err(this.failed(error)),
             _ => Ok(this),
@@ -81,11 +90,7 @@ impl DataClient {
     /// Asks for messages that match an MQTT filter, like `my-app/devices/+/up`.
     pub async fn subscribe(&mut self, filter: &str) -> Result<()> {
         if !valid_filter(filter) {
-            return Err(Error::Refused {
-                kind: Kind::Invalid,
-                message: format!("filter `{filter}` not valid: must be like my-app/devices/+/up"),
-                retry_after: None,
-            });
+            return Err(invalid(format!("filter `{filter}` not valid: must be like my-app/devices/+/up")));
         }
         self.filters.push(filter.to_owned());
         self.ask(vec![filter.to_owned()])?;
@@ -96,11 +101,34 @@ impl DataClient {
                     self.filters.pop();
                     return Err(refused(format!("the subscription to `{filter}` was refused")));
                 }
-                Happening::Arrived(message) if self.early.len() < QUEUE_MAX => self.early.push_back(message),
-                Happening::Arrived(_) => return Err(self.silent()),
-                happening => self.recover(happening)?,
+                happening => self.put_off(happening)?,
             }
         }
+    }
+
+    /// Sends a message to a device; returns when the broker has it.
+    ///
+    /// A broker of MQTT 3.1.1 cannot say that the credential lacks the right for it: then the message goes nowhere.
+    pub async fn send(&mut self, dev_id: &DevId, downlink: &Downlink) -> Result<()> {
+        let topic = format!("{}/devices/{dev_id}/down", self.app_id);
+        let payload = serde_json::to_vec(downlink).map_err(|error| invalid(format!("downlink not valid: {error}")))?;
+        self.client.try_publish(topic, QoS::AtLeastOnce, false, payload).map_err(|_| self.silent())?;
+        loop {
+            match self.answer().await? {
+                Happening::Accepted => return Ok(()),
+                happening => self.put_off(happening)?,
+            }
+        }
+    }
+
+    /// Keeps for later what came while an answer was waited for.
+    fn put_off(&mut self, happening: Happening) -> Result<()> {
+        match happening {
+            Happening::Arrived(message) if self.early.len() < QUEUE_MAX => self.early.push_back(message),
+            Happening::Arrived(_) => return Err(self.silent()),
+            happening => self.recover(happening)?,
+        }
+        Ok(())
     }
 
     /// The next message, however long it takes.
@@ -128,7 +156,7 @@ impl DataClient {
                 tracing::debug!(%error, address = self.address, "no connection to the MQTT broker");
                 Ok(())
             }
-            Happening::Subscribed { .. } | Happening::Arrived(_) => Ok(()),
+            Happening::Subscribed { .. } | Happening::Accepted | Happening::Arrived(_) => Ok(()),
         }
     }
 
@@ -172,11 +200,7 @@ impl DataClient {
     }
 }
 
-fn options(address: &str, app_id: &AppId, credential: &Credential) -> Result<MqttOptions> {
-    let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
-    let (host, port) = parts.filter(|(host, _)| !host.is_empty() && !host.contains('/')).ok_or_else(|| {
-        Error::Address { address: address.to_owned(), expected: "<host>:<port>, like localhost:1883" }
-    })?;
+fn options((host, port): (&str, u16), app_id: &AppId, credential: &Credential) -> MqttOptions {
     let password = match credential {
         Credential::Token(token) => token.expose(),
         Credential::Key(key) => key.expose(),
@@ -188,59 +212,11 @@ fn options(address: &str, app_id: &AppId, credential: &Credential) -> Result<Mqt
         .set_clean_session(true)
         .set_credentials(app_id.as_str(), password)
         .set_max_packet_size(PACKET_BYTES_MAX, PACKET_BYTES_MAX);
-    Ok(options)
+    options
 }
 
-/// Keeps the connection up and reports what happens, until nobody listens or nothing helps any more.
-async fn keep(mut events: EventLoop, report: mpsc::Sender<Happening>) {
-    let mut network = events.network_options();
-    network.set_tcp_nodelay(true);
-    events.set_network_options(network);
-    let mut wait = RETRY_WAIT;
-    loop {
-        let polled = tokio::select! {
-            polled = events.poll() => polled,
-            () = report.closed() => return,
-        };
-        let failed = polled.is_err();
-        let Some(happening) = happening(polled) else { continue };
-        let is_final = matches!(&happening, Happening::Failed(error) if is_final(error));
-        if matches!(happening, Happening::Connected) {
-            wait = RETRY_WAIT;
-        }
-        if report.send(happening).await.is_err() || is_final {
-            return;
-        }
-        if failed {
-            sleep(wait).await;
-            wait = (wait * 2).min(RETRY_WAIT_MAX);
-        }
-    }
-}
-
-fn happening(polled: std::result::Result<Event, ConnectionError>) -> Option<Happening> {
-    match polled {
-        Ok(Event::Incoming(Packet::ConnAck(_))) => Some(Happening::Connected),
-        Ok(Event::Incoming(Packet::SubAck(answer))) => {
-            let granted = answer.return_codes.iter().all(|code| *code != SubscribeReasonCode::Failure);
-            Some(Happening::Subscribed { granted })
-        }
-        Ok(Event::Incoming(Packet::Publish(message))) => {
-            Some(Happening::Arrived(Message { topic: message.topic, payload: message.payload.into() }))
-        }
-        Ok(_) => None,
-        Err(error) => Some(Happening::Failed(error)),
-    }
-}
-
-/// Whether trying again cannot help.
-fn is_final(error: &ConnectionError) -> bool {
-    matches!(error, ConnectionError::ConnectionRefused(code) if is_verdict(*code))
-}
-
-/// Whether the broker judged the client, rather than itself.
-fn is_verdict(code: ConnectReturnCode) -> bool {
-    code != ConnectReturnCode::ServiceUnavailable
+fn invalid(message: String) -> Error {
+    Error::Refused { kind: Kind::Invalid, message, retry_after: None }
 }
 
 fn refused(message: String) -> Error {

@@ -52,7 +52,7 @@ async fn it_says_that_nobody_is_there() {
     let nowhere = Proxy::to(None).await;
     let error = DataClient::connect(&nowhere.address.to_string(), &app_id, &key("account.read")).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable, "{error}");
-    for address in ["", "localhost", "mqtt://localhost:1883", ":1883"] {
+    for address in ["", "http://localhost:1883", "mqtts:/localhost", ":1883"] {
         let error = DataClient::connect(address, &app_id, &key("account.read")).await.unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{address}: {error}");
     }

@@ -1,0 +1,73 @@
+//! Where an MQTT broker is: `(mqtt(s)://)host(:port)`, as components announce it.
+
+use rumqttc::Transport;
+
+use crate::{Error, Result, Trust};
+
+/// The ports of brokers that name none.
+const PORT: u16 = 1883;
+const PORT_TLS: u16 = 8883;
+
+/// Reads an address; `trust` says who may answer there.
+pub(super) fn read<'a>(address: &'a str, trust: &Trust) -> Result<(&'a str, u16)> {
+    let invalid = || Error::Address { address: address.to_owned(), expected: "(mqtt(s)://)host(:port)" };
+    let (encrypted, rest) = match address.split_once("://") {
+        Some(("mqtt", rest)) => (Some(false), rest),
+        Some(("mqtts", rest)) => (Some(true), rest),
+        Some(_) => return Err(invalid()),
+        None => (None, address),
+    };
+    // What is to be encrypted never goes out in plain text, and the other way round nobody would answer.
+    if encrypted.is_some_and(|encrypted| encrypted == (*trust == Trust::Plaintext)) {
+        return Err(invalid());
+    }
+    let (host, port) = match rest.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().map_err(|_| invalid())?),
+        None => (rest, if *trust == Trust::Plaintext { PORT } else { PORT_TLS }),
+    };
+    if host.is_empty() || host.contains(['/', '@', ':', ' ']) { Err(invalid()) } else { Ok((host, port)) }
+}
+
+/// How to talk to who is trusted.
+pub(super) fn transport(trust: &Trust) -> Result<Transport> {
+    Ok(match trust {
+        Trust::Plaintext => Transport::tcp(),
+        trust => Transport::tls_with_config(trust.tls()?.into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_the_specification_reads() {
+        for (address, trust, expected) in [
+            ("broker.example", Trust::Plaintext, ("broker.example", 1883)),
+            ("broker.example", Trust::System, ("broker.example", 8883)),
+            ("localhost:1884", Trust::Plaintext, ("localhost", 1884)),
+            ("mqtt://10.0.0.1", Trust::Plaintext, ("10.0.0.1", 1883)),
+            ("mqtts://broker.example", Trust::System, ("broker.example", 8883)),
+            ("mqtts://broker.example:443", Trust::System, ("broker.example", 443)),
+        ] {
+            assert_eq!(read(address, &trust).unwrap(), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_or_asks_for_other_trust_is_refused() {
+        for (address, trust) in [
+            ("", Trust::Plaintext),
+            (":1883", Trust::Plaintext),
+            ("localhost:", Trust::Plaintext),
+            ("localhost:mqtt", Trust::Plaintext),
+            ("http://localhost", Trust::Plaintext),
+            ("mqtts://localhost", Trust::Plaintext),
+            ("mqtt://localhost", Trust::System),
+            ("me@localhost:1883", Trust::Plaintext),
+            ("localhost/x", Trust::Plaintext),
+        ] {
+            assert!(matches!(read(address, &trust), Err(Error::Address { .. })), "{address}");
+        }
+    }
+}
