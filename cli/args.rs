@@ -1,13 +1,17 @@
 //! What people type: every command, argument and option, with the help text beside it.
 
 pub mod account;
+pub mod applications;
+pub mod devices;
 pub mod functions;
+pub mod location;
+pub mod user;
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use client::Payload;
-use types::{AppEui, AppId, AppKey, ComponentId, DevEui, DevId, Username};
+use types::{AccessKey, AppEui, AppId, ComponentId};
 
 /// Runs LoRaWAN payload functions, each message in a fresh WebAssembly sandbox, and publishes JSON over MQTT.
 ///
@@ -45,6 +49,15 @@ pub struct Global {
     /// Address of the MQTT broker [default: the one that the handler announces]
     #[arg(long, global = true, value_name = "HOST:PORT")]
     pub mqtt_address: Option<String>,
+    /// Name for the MQTT broker, which is the id of an application [default: the one that is meant]
+    #[arg(long, global = true, value_name = "ID")]
+    pub mqtt_username: Option<AppId>,
+    /// Password for the MQTT broker, which is an access key [default: one of the application]
+    #[arg(long, global = true, value_name = "KEY")]
+    pub mqtt_password: Option<AccessKey>,
+    /// Id of the router; no command talks to one yet
+    #[arg(long, global = true, value_name = "ID")]
+    pub router_id: Option<ComponentId>,
     /// Talk in plain text to a server without TLS
     #[arg(long, global = true)]
     pub allow_insecure: bool,
@@ -61,14 +74,14 @@ pub enum Command {
     User {
         /// What to do; without it, shows who is logged in
         #[command(subcommand)]
-        command: Option<User>,
+        command: Option<user::User>,
     },
     /// Manage applications and their payload functions
     #[command(visible_alias = "application")]
     Applications {
         /// What to do
         #[command(subcommand)]
-        command: Applications,
+        command: applications::Applications,
     },
     /// Manage the devices of an application
     #[command(visible_alias = "device")]
@@ -76,9 +89,12 @@ pub enum Command {
         /// Application [default: the selected one]
         #[arg(long, global = true, value_name = "ID")]
         app_id: Option<AppId>,
+        /// EUI that devices get [default: the selected one, or the first one of the application]
+        #[arg(long, global = true, value_name = "EUI")]
+        app_eui: Option<AppEui>,
         /// What to do
         #[command(subcommand)]
-        command: Devices,
+        command: devices::Devices,
     },
     /// Check, try and measure payload functions on this machine, without a network
     #[command(visible_alias = "function")]
@@ -99,10 +115,14 @@ pub enum Command {
     },
     /// Show the settings
     Config {
-        /// What to do
+        /// What to do; without it, prints them
         #[command(subcommand)]
-        command: Config,
+        command: Option<Config>,
     },
+    /// Print the version
+    Version,
+    /// Say how to get a newer version
+    Selfupdate,
 }
 
 /// `airlock demo`.
@@ -139,159 +159,6 @@ pub enum Service {
     Discovery,
     /// Uplinks in, fields out
     Handler,
-}
-
-/// `airlock user …`.
-#[derive(Debug, Subcommand)]
-pub enum User {
-    /// Register a new user; asks for a password
-    Register {
-        /// Name to log in with
-        username: Username,
-        /// E-mail address
-        email: String,
-        /// Where the password comes from
-        #[command(flatten)]
-        password: Password,
-    },
-    /// Log in; asks for the password
-    Login {
-        /// Name to log in with
-        username: Username,
-        /// Where the password comes from
-        #[command(flatten)]
-        password: Password,
-    },
-    /// Forget the login
-    Logout,
-}
-
-/// Where a password comes from.
-#[derive(Clone, Copy, Debug, ClapArgs)]
-pub struct Password {
-    /// Read the password from the first line of standard input instead of asking
-    #[arg(long)]
-    pub password_stdin: bool,
-}
-
-/// `airlock applications …`.
-#[derive(Debug, Subcommand)]
-pub enum Applications {
-    /// Create an application, register it with the handler, and select it
-    Add {
-        /// Id of the application
-        app_id: AppId,
-        /// What it is, for people
-        description: String,
-        /// EUI to reach it at [default: a new one]
-        #[arg(long, value_name = "EUI")]
-        app_eui: Vec<AppEui>,
-        /// Do not register it with the handler
-        #[arg(long)]
-        skip_register: bool,
-        /// Do not select it; also implies --skip-register
-        #[arg(long)]
-        skip_select: bool,
-    },
-    /// List your applications
-    #[command(visible_alias = "ls")]
-    List,
-    /// Show an application
-    Info {
-        /// Application [default: the selected one]
-        app_id: Option<AppId>,
-    },
-    /// Choose the application that further commands mean
-    Select {
-        /// Application
-        app_id: AppId,
-    },
-    /// Register the selected application with the handler
-    Register,
-    /// Print an access key, for other MQTT clients
-    Key {
-        /// Application [default: the selected one]
-        app_id: Option<AppId>,
-        /// Name of the key [default: the first that may read messages]
-        #[arg(long, value_name = "NAME")]
-        name: Option<String>,
-    },
-    /// Show or set the payload functions of the selected application
-    Pf {
-        /// What to do; without it, shows them
-        #[command(subcommand)]
-        command: Option<PayloadFunctions>,
-    },
-}
-
-/// `airlock applications pf …`.
-#[derive(Debug, Subcommand)]
-pub enum PayloadFunctions {
-    /// Set one function, or the payload format
-    Set {
-        /// A function (decoder, converter, validator, encoder), or the payload format: whose functions count where a text
-        /// follows several styles (custom: the first of ts013, v2, chirpstack3), or none (cayennelpp)
-        what: PayloadFormat,
-        /// File with the function; `-` is standard input [default: -]
-        file: Option<PathBuf>,
-    },
-}
-
-/// What `pf set` sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PayloadFormat {
-    /// Bytes to fields
-    Decoder,
-    /// Fields to fields
-    Converter,
-    /// Fields to yes or no
-    Validator,
-    /// Fields to bytes
-    Encoder,
-    /// Functions of any style
-    Custom,
-    /// Functions of LoRa Alliance TS013
-    Ts013,
-    /// Functions of The Things Network 2
-    V2,
-    /// Functions of ChirpStack 3
-    #[value(name = "chirpstack3")]
-    ChirpStack3,
-    /// Cayenne Low Power Payload, without functions
-    #[value(name = "cayennelpp")]
-    CayenneLpp,
-}
-
-/// `airlock devices …`.
-#[derive(Debug, Subcommand)]
-pub enum Devices {
-    /// Register a device
-    Register {
-        /// Id of the device
-        dev_id: DevId,
-        /// EUI of the device [default: random]
-        dev_eui: Option<DevEui>,
-        /// Key with which it joins [default: random]
-        app_key: Option<AppKey>,
-    },
-    /// List the devices
-    #[command(visible_alias = "ls")]
-    List,
-    /// Show a device
-    Info {
-        /// Id of the device
-        dev_id: DevId,
-    },
-    /// Send an uplink as if the device had sent it
-    Simulate {
-        /// Id of the device
-        dev_id: DevId,
-        /// Payload in hexadecimal
-        payload: Payload,
-        /// Port
-        #[arg(long, default_value_t = 1)]
-        port: u32,
-    },
 }
 
 /// `airlock subscribe`.

@@ -5,4 +5,5 @@ pub(crate) mod applications;
 pub(crate) mod devices;
 pub(crate) mod functions;
 pub(crate) mod subscribe;
+mod trial;
 pub(crate) mod user;

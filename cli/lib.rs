@@ -19,6 +19,10 @@ use args::{Args, Command, Config};
 use network::Network;
 use server::system::{OsRandom, SystemClock, install_crypto};
 use settings::Settings;
+use terminal::say;
+
+/// What `airlock selfupdate` says: a program that replaces itself would be one more thing to trust.
+const NEWER: &str = "Airlock does not replace itself: fetch the newer sources and build them, as the README says";
 
 /// Does what was typed.
 pub fn run(args: Args) -> anyhow::Result<()> {
@@ -31,16 +35,16 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             Command::Demo(demo) => demo::run(demo, Settings::load(&global)?, &random).await,
             Command::Serve(serve) => serve::run(serve, Settings::load(&global)?).await,
             Command::Account { command } => commands::account::run(command, Settings::load(&global)?).await,
-            Command::Config { command: Config::Print } => settings::print(&Settings::load(&global)?),
+            Command::Config { command: None | Some(Config::Print) } => settings::print(&Settings::load(&global)?),
             Command::User { command } => {
-                commands::user::run(command, &Network::new(Settings::load(&global)?), &clock).await
+                commands::user::run(command, &Network::new(Settings::load(&global)?), &clock, &random).await
             }
             Command::Applications { command } => {
                 commands::applications::run(command, &Network::new(Settings::load(&global)?), &clock).await
             }
-            Command::Devices { app_id, command } => {
+            Command::Devices { app_id, app_eui, command } => {
                 let network = Network::new(Settings::load(&global)?);
-                commands::devices::run(command, app_id, &network, &clock, &random).await
+                commands::devices::run(command, (app_id, app_eui), &network, &clock, &random).await
             }
             Command::Functions { command } => {
                 commands::functions::run(command, Settings::load(&global)?.sandbox, &clock)
@@ -48,6 +52,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             Command::Subscribe(subscribe) => {
                 commands::subscribe::run(subscribe, &Network::new(Settings::load(&global)?), &clock).await
             }
+            Command::Version => say(concat!("airlock ", env!("CARGO_PKG_VERSION"))),
+            Command::Selfupdate => say(NEWER),
         }
     })
 }

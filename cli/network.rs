@@ -3,21 +3,25 @@
 use std::fs;
 
 use anyhow::{Context, bail};
+use api::rest::account::Application;
 use client::{
     Trust,
     account::{AccountClient, ClientCredentials},
     discovery::DiscoveryClient,
     handler::HandlerClient,
 };
-use types::{AppId, Clock, Credential, Scope, Secret, ServiceName};
+use types::{AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded, Scope, Secret, ServiceName};
 
 use crate::{
+    commands::applications::access_key,
     session::{Files, Login},
     settings::Settings,
 };
 
 /// The OAuth client that this program is.
 const CLIENT_ID: &str = "airlock";
+/// What to do when a command does not know which application is meant.
+const NOTHING_SELECTED: &str = "no application is selected: use `airlock applications select`";
 
 /// The services as one person sees them.
 pub(crate) struct Network {
@@ -48,37 +52,61 @@ impl Network {
         &self.settings.client.auth_server
     }
 
-    /// The login, which has to be there and still valid.
-    pub(crate) fn login(&self, clock: &dyn Clock) -> anyhow::Result<Login> {
+    /// The login, which has to be there; one that has ended is continued where that can be done.
+    pub(crate) async fn login(&self, clock: &dyn Clock) -> anyhow::Result<Login> {
         match self.files.login()? {
             Some(login) if login.auth_server != self.settings.client.auth_server => {
                 bail!("you are logged in at {}: log in here with `airlock user login`", login.auth_server)
             }
-            Some(login) if login.expires <= clock.now() => {
-                bail!("your login has ended: log in again with `airlock user login {}`", login.username)
-            }
+            Some(login) if login.expires <= clock.now() => self.go_on(&login, clock).await,
             Some(login) => Ok(login),
             None => bail!("you are not logged in: use `airlock user login`"),
         }
     }
 
-    /// The credential of the login, for what needs no application.
-    pub(crate) fn credential(&self, clock: &dyn Clock) -> anyhow::Result<Credential> {
-        Ok(Credential::Token(self.login(clock)?.access_token))
+    /// Exchanges the refresh token of a login that has ended for a login that has not.
+    async fn go_on(&self, login: &Login, clock: &dyn Clock) -> anyhow::Result<Login> {
+        let ended = || format!("your login has ended: log in again with `airlock user login {}`", login.username);
+        let refresh_token = login.refresh_token.as_ref().with_context(ended)?;
+        let answer = match self.account()?.refresh_token(&Self::client_credentials()?, refresh_token).await {
+            Err(error) if error.kind() == Kind::Invalid => return Err(error).with_context(ended),
+            answer => answer?,
+        };
+        let login = Login::new(&login.auth_server, login.username.clone(), answer, clock);
+        self.files.set_login(&login)?;
+        Ok(login)
+    }
+
+    /// The credential of the login, for what needs no single thing.
+    pub(crate) async fn credential(&self, clock: &dyn Clock) -> anyhow::Result<Credential> {
+        Ok(Credential::Token(self.login(clock).await?.access_token))
     }
 
     /// The credential of the login, for one application.
     pub(crate) async fn credential_for(&self, app_id: &AppId, clock: &dyn Clock) -> anyhow::Result<Credential> {
-        let login = self.login(clock)?;
-        let token = self.account()?.restrict_token(&login.access_token, &[Scope::App(app_id.clone())]).await?;
-        Ok(Credential::Token(token))
+        self.credential_with(Scope::App(app_id.clone()), clock).await
+    }
+
+    /// The credential of the login, for one thing.
+    pub(crate) async fn credential_with(&self, scope: Scope, clock: &dyn Clock) -> anyhow::Result<Credential> {
+        let login = self.login(clock).await?;
+        Ok(Credential::Token(self.account()?.restrict_token(&login.access_token, &[scope]).await?))
     }
 
     /// The application that is meant: the one named, or the selected one.
     pub(crate) fn application(&self, named: Option<AppId>) -> anyhow::Result<AppId> {
-        match named {
-            Some(app_id) => Ok(app_id),
-            None => self.files.selection()?.context("no application is selected: use `airlock applications select`"),
+        let selected = || Ok(self.files.selection()?.context(NOTHING_SELECTED)?.app_id);
+        named.map_or_else(selected, Ok)
+    }
+
+    /// The EUI that devices of an application get: the one named, the selected one, or the first of the application.
+    pub(crate) fn app_eui(&self, application: &Application, named: Option<AppEui>) -> anyhow::Result<AppEui> {
+        let selection = self.files.selection()?.filter(|selection| selection.app_id == application.id);
+        let selected = selection.and_then(|selection| selection.app_eui);
+        match named.or(selected) {
+            Some(eui) if application.euis.contains(&eui) => Ok(eui),
+            Some(eui) => bail!("{eui} is no EUI of application {}", application.id),
+            None => Ok(application.euis.first().copied().unwrap_or_default()),
         }
     }
 
@@ -100,6 +128,27 @@ impl Network {
     /// The handler, as whoever has this credential.
     pub(crate) async fn handler(&self, credential: Credential) -> anyhow::Result<HandlerClient> {
         Ok(HandlerClient::connect(&self.announcement().await?, credential)?)
+    }
+
+    /// The application whose messages are meant: the one named, the one of the settings, or the selected one.
+    pub(crate) fn mqtt_application(&self, named: Option<AppId>) -> anyhow::Result<AppId> {
+        self.application(named.or_else(|| self.settings.client.mqtt_username.clone()))
+    }
+
+    /// The password for the MQTT broker: the one in the settings, else the access key of this name, else the first one
+    /// with this right.
+    pub(crate) async fn mqtt_credential(
+        &self,
+        app_id: &AppId,
+        name: Option<String>,
+        right: ApplicationRight,
+        clock: &dyn Clock,
+    ) -> anyhow::Result<Credential> {
+        if let Some(key) = &self.settings.client.mqtt_password {
+            return Ok(Credential::Key(key.clone()));
+        }
+        let credential = self.credential_for(app_id, clock).await?;
+        access_key(self, &credential, app_id, name.as_deref(), right).await.map(Credential::Key)
     }
 
     /// The address of the MQTT broker: the one in the settings, or the one that the handler announces.

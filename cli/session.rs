@@ -5,11 +5,13 @@ use std::{
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::Context;
+use api::rest::account::TokenAnswer;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use types::{AppId, Secret, Timestamp, Username};
+use types::{AppEui, AppId, Clock, Secret, Timestamp, Username};
 
 /// The files of a person, readable by nobody else.
 #[derive(Clone, Debug)]
@@ -28,6 +30,18 @@ pub(crate) struct Login {
     pub(crate) access_token: Secret,
     /// When the token ends.
     pub(crate) expires: Timestamp,
+    /// What the next token is asked with.
+    #[serde(default)]
+    pub(crate) refresh_token: Option<Secret>,
+}
+
+/// A login that waits for its code.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Begun {
+    /// The account service that gives the code.
+    pub(crate) auth_server: String,
+    /// What proves that it was this program who asked for the code.
+    pub(crate) verifier: Secret,
 }
 
 /// The application that commands mean when they name none.
@@ -35,6 +49,22 @@ pub(crate) struct Login {
 pub(crate) struct Selection {
     /// Its id.
     pub(crate) app_id: AppId,
+    /// The EUI that its devices get, unless that is its first one.
+    #[serde(default)]
+    pub(crate) app_eui: Option<AppEui>,
+}
+
+impl Login {
+    /// What an answer of the account service gives.
+    pub(crate) fn new(auth_server: &str, username: Username, answer: TokenAnswer, clock: &dyn Clock) -> Self {
+        Self {
+            auth_server: auth_server.to_owned(),
+            username,
+            access_token: answer.access_token,
+            expires: clock.now().plus(Duration::from_secs(answer.expires_in)),
+            refresh_token: answer.refresh_token,
+        }
+    }
 }
 
 impl Files {
@@ -55,21 +85,45 @@ impl Files {
 
     /// Forgets the login; says whether there was one.
     pub(crate) fn remove_login(&self) -> anyhow::Result<bool> {
-        match fs::remove_file(self.folder.join("login.json")) {
+        self.remove("login.json").context("cannot forget the login")
+    }
+
+    /// Forgets that a login waits for its code.
+    pub(crate) fn remove_begun(&self) -> anyhow::Result<bool> {
+        self.remove("begun.json").context("cannot forget that a login was begun")
+    }
+
+    /// Forgets which application is selected.
+    pub(crate) fn unselect(&self) -> anyhow::Result<bool> {
+        self.remove("selection.json").context("cannot forget the selected application")
+    }
+
+    fn remove(&self, name: &str) -> io::Result<bool> {
+        match fs::remove_file(self.folder.join(name)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error).context("cannot forget the login"),
+            Err(error) => Err(error),
         }
     }
 
+    /// The login that waits for its code, if there is one.
+    pub(crate) fn begun(&self) -> anyhow::Result<Option<Begun>> {
+        self.read("begun.json")
+    }
+
+    /// Remembers that a login waits for its code.
+    pub(crate) fn set_begun(&self, begun: &Begun) -> anyhow::Result<()> {
+        self.write("begun.json", begun)
+    }
+
     /// The selected application, if there is one.
-    pub(crate) fn selection(&self) -> anyhow::Result<Option<AppId>> {
-        Ok(self.read::<Selection>("selection.json")?.map(|selection| selection.app_id))
+    pub(crate) fn selection(&self) -> anyhow::Result<Option<Selection>> {
+        self.read("selection.json")
     }
 
     /// Selects an application.
-    pub(crate) fn select(&self, app_id: AppId) -> anyhow::Result<()> {
-        self.write("selection.json", &Selection { app_id })
+    pub(crate) fn select(&self, selection: &Selection) -> anyhow::Result<()> {
+        self.write("selection.json", selection)
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> anyhow::Result<Option<T>> {
@@ -112,6 +166,7 @@ mod tests {
             username: "alice".parse().unwrap(),
             access_token: Secret::new("hush"),
             expires: Timestamp::from_millis(1),
+            refresh_token: None,
         };
         files.set_login(&login).unwrap();
         let mode = fs::metadata(folder.path().join("client/login.json")).unwrap().permissions().mode();
@@ -125,7 +180,7 @@ mod tests {
     fn a_damaged_file_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let files = Files::new(folder.path());
-        files.select("my-app".parse().unwrap()).unwrap();
+        files.select(&Selection { app_id: "my-app".parse().unwrap(), app_eui: None }).unwrap();
         fs::write(folder.path().join("client/selection.json"), "{").unwrap();
         assert!(format!("{:#}", files.selection().unwrap_err()).contains("remove it"));
     }

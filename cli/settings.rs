@@ -11,7 +11,7 @@ use handler::{broker, output::mqtt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::{serve, settings::Layers, telemetry};
-use types::ComponentId;
+use types::{AccessKey, AppId, ComponentId};
 
 use crate::{args::Global, terminal::say};
 
@@ -79,6 +79,15 @@ pub struct Client {
     pub handler_id: ComponentId,
     /// Address of the MQTT broker; the one that the handler announces unless set.
     pub mqtt_address: Option<String>,
+    /// Name for the MQTT broker, which is the id of an application; the one that a command means unless set.
+    #[schemars(with = "Option<String>")]
+    pub mqtt_username: Option<AppId>,
+    /// Password for the MQTT broker, which is an access key; one of the application unless set.
+    #[schemars(with = "Option<String>", extend("writeOnly" = true))]
+    pub mqtt_password: Option<AccessKey>,
+    /// Id of the router; no command talks to one yet.
+    #[schemars(with = "Option<String>")]
+    pub router_id: Option<ComponentId>,
     /// Talk in plain text to a discovery service without TLS.
     pub allow_insecure: bool,
 }
@@ -156,6 +165,9 @@ impl Default for Client {
             discovery_address: "127.0.0.1:1900".to_owned(),
             handler_id: handler::Settings::default().id,
             mqtt_address: None,
+            mqtt_username: None,
+            mqtt_password: None,
+            router_id: None,
             allow_insecure: false,
         }
     }
@@ -198,6 +210,8 @@ impl Settings {
         self.tls = TlsSettings::default();
         self.handler.token_file = None;
         self.client.mqtt_address = None;
+        self.client.mqtt_username = None;
+        self.client.mqtt_password = None;
         self
     }
 }
@@ -218,6 +232,15 @@ fn flags(layers: Layers, global: &Global) -> Layers {
     }
     if let Some(id) = &global.handler_id {
         layers = layers.flag("--handler-id", "client.handler_id", id);
+    }
+    if let Some(id) = &global.router_id {
+        layers = layers.flag("--router-id", "client.router_id", id);
+    }
+    if let Some(app_id) = &global.mqtt_username {
+        layers = layers.flag("--mqtt-username", "client.mqtt_username", app_id);
+    }
+    if let Some(key) = &global.mqtt_password {
+        layers = layers.flag("--mqtt-password", "client.mqtt_password", key);
     }
     if global.allow_insecure {
         layers = layers.flag("--allow-insecure", "client.allow_insecure", true);

@@ -9,7 +9,7 @@ use runtime::inert_character;
 use serde::Serialize;
 use types::Secret;
 
-use crate::args::Password;
+use crate::args::{applications::Sure, user::Password};
 
 /// The most bytes that are read from standard input.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
@@ -69,11 +69,27 @@ pub(crate) fn password(from: Password, question: &str) -> anyhow::Result<Secret>
     Ok(Secret::new(rpassword::prompt_password(question).context("cannot read the password")?))
 }
 
-/// Reads standard input to its end, as text of at most 1 MiB.
-pub(crate) fn read_input() -> anyhow::Result<String> {
-    let mut text = String::new();
-    io::stdin().lock().take(INPUT_BYTES_MAX).read_to_string(&mut text).context("cannot read standard input as text")?;
-    Ok(text)
+/// Asks something, and gives the line that was typed, without the blanks around it; empty when there is none.
+pub(crate) fn ask(question: &str) -> anyhow::Result<String> {
+    let mut out = io::stdout().lock();
+    write!(out, "{question}").and_then(|()| out.flush()).context("cannot write to standard output")?;
+    let mut line = String::new();
+    io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("cannot read the answer")?;
+    Ok(line.trim().to_owned())
+}
+
+/// Asks whether to do what cannot be taken back, unless that is said already; anything but yes means no.
+pub(crate) fn confirm(question: std::fmt::Arguments<'_>, sure: Sure) -> anyhow::Result<bool> {
+    if sure.yes || matches!(ask(&format!("{question} (yes/no) > "))?.to_lowercase().as_str(), "y" | "yes") {
+        return Ok(true);
+    }
+    say("Not doing anything")?;
+    Ok(false)
+}
+
+/// Whether somebody sits there who can be asked.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal()
 }
 
 #[cfg(test)]

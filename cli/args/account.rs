@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ClientId, ComponentId, Scope, ServiceName, Username};
 
-use super::Password;
+use super::user::Password;
 
 /// `airlock account …`.
 #[derive(Debug, Subcommand)]

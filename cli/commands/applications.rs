@@ -1,20 +1,17 @@
-//! `airlock applications …`: applications and their payload functions.
+//! `airlock applications …`: applications, who works with them, and their payload functions.
 
-use std::path::PathBuf;
+mod collaborators;
+mod functions;
+mod select;
 
 use anyhow::Context;
-use api::{
-    handler::Application,
-    rest::account::{AccessKey, NewApplication},
-};
-use runtime::Dialect;
+use api::rest::account::{AccessKey, NewApplication};
 use types::{AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded};
 
 use crate::{
-    args::{Applications, PayloadFormat, PayloadFunctions},
+    args::applications::{Applications, PayloadFunctions, Sure},
     network::Network,
-    script,
-    terminal::{self, fields, inert, say, table},
+    terminal::{confirm, fields, say, table},
 };
 
 /// Runs one of the commands.
@@ -26,7 +23,7 @@ pub(crate) async fn run(command: Applications, network: &Network, clock: &dyn Cl
             if skip_select {
                 return Ok(());
             }
-            select(network, app_id.clone())?;
+            select::remember(network, app_id.clone(), None)?;
             if skip_register {
                 return Ok(());
             }
@@ -35,26 +32,35 @@ pub(crate) async fn run(command: Applications, network: &Network, clock: &dyn Cl
         }
         Applications::List => list(network, clock).await,
         Applications::Info { app_id } => info(network, clock, network.application(app_id)?).await,
-        Applications::Select { app_id } => select(network, app_id),
+        Applications::Select { app_id, app_eui } => select::run(network, clock, app_id, app_eui).await,
+        Applications::Delete { app_id, sure } => delete(network, clock, network.application(app_id)?, sure).await,
         Applications::Register => register(network, clock, &network.application(None)?).await,
+        Applications::Unregister { sure } => unregister(network, clock, network.application(None)?, sure).await,
         Applications::Key { app_id, name } => key(network, clock, network.application(app_id)?, name).await,
-        Applications::Pf { command: None } => show_functions(network, clock).await,
-        Applications::Pf { command: Some(PayloadFunctions::Set { what, file }) } => {
-            set_function(network, clock, what, file).await
+        Applications::Collaborators { command } => collaborators::run(command, network, clock).await,
+        Applications::Pf { command: None } => functions::show(network, clock).await,
+        Applications::Pf { command: Some(PayloadFunctions::Set { what, file, skip_test }) } => {
+            functions::set(network, clock, what, file, skip_test).await
         }
     }
 }
 
 async fn add(network: &Network, clock: &dyn Clock, new: NewApplication) -> anyhow::Result<AppId> {
-    let added = network.account()?.create_application(&network.credential(clock)?, &new).await?;
-    let euis = added.euis.iter().map(AppEui::to_hex).collect::<Vec<_>>().join(", ");
-    say(format_args!("Added application {} with EUI {euis}", added.id))?;
+    let added = network.account()?.create_application(&network.credential(clock).await?, &new).await?;
+    say(format_args!("Added application {} with EUI {}", added.id, euis(&added.euis)))?;
     Ok(added.id)
 }
 
-fn select(network: &Network, app_id: AppId) -> anyhow::Result<()> {
-    say(format_args!("Selected application {app_id}"))?;
-    network.files.select(app_id)
+async fn delete(network: &Network, clock: &dyn Clock, app_id: AppId, sure: Sure) -> anyhow::Result<()> {
+    if !confirm(format_args!("Delete application {app_id} for everybody?"), sure)? {
+        return Ok(());
+    }
+    let credential = network.credential_for(&app_id, clock).await?;
+    network.account()?.delete_application(&credential, &app_id).await?;
+    if network.files.selection()?.is_some_and(|selection| selection.app_id == app_id) {
+        network.files.unselect()?;
+    }
+    say(format_args!("Deleted application {app_id}"))
 }
 
 async fn register(network: &Network, clock: &dyn Clock, app_id: &AppId) -> anyhow::Result<()> {
@@ -68,8 +74,17 @@ async fn register(network: &Network, clock: &dyn Clock, app_id: &AppId) -> anyho
     }
 }
 
+async fn unregister(network: &Network, clock: &dyn Clock, app_id: AppId, sure: Sure) -> anyhow::Result<()> {
+    if !confirm(format_args!("Remove application {app_id} from the handler, with its functions and devices?"), sure)? {
+        return Ok(());
+    }
+    let credential = network.credential_for(&app_id, clock).await?;
+    network.handler(credential).await?.delete_application(&app_id).await?;
+    say(format_args!("Removed application {app_id} from the handler"))
+}
+
 async fn list(network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
-    let applications = network.account()?.applications(&network.credential(clock)?).await?;
+    let applications = network.account()?.applications(&network.credential(clock).await?).await?;
     if applications.is_empty() {
         return say("You have no applications; add one with `airlock applications add`");
     }
@@ -90,8 +105,7 @@ async fn list(network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
 async fn info(network: &Network, clock: &dyn Clock, app_id: AppId) -> anyhow::Result<()> {
     let credential = network.credential_for(&app_id, clock).await?;
     let application = network.account()?.application(&credential, &app_id).await?;
-    let euis = application.euis.iter().map(AppEui::to_hex).collect::<Vec<_>>().join(", ");
-    fields([("AppID", app_id.to_string()), ("Name", application.name), ("EUIs", euis)])?;
+    fields([("AppID", app_id.to_string()), ("Name", application.name), ("EUIs", euis(&application.euis))])?;
     let keys = application.access_keys.unwrap_or_default();
     table(
         ["Access key", "Key", "Rights"],
@@ -107,20 +121,22 @@ async fn info(network: &Network, clock: &dyn Clock, app_id: AppId) -> anyhow::Re
 /// Prints one access key and nothing else, so that a shell can use it.
 async fn key(network: &Network, clock: &dyn Clock, app_id: AppId, name: Option<String>) -> anyhow::Result<()> {
     let credential = network.credential_for(&app_id, clock).await?;
-    say(access_key(network, &credential, &app_id, name.as_deref()).await?.expose())
+    let key = access_key(network, &credential, &app_id, name.as_deref(), ApplicationRight::MessagesUpRead).await?;
+    say(key.expose())
 }
 
-/// The access key of that name, else the first that may read messages.
+/// The access key of that name, else the first that has a right.
 pub(crate) async fn access_key(
     network: &Network,
     credential: &Credential,
     app_id: &AppId,
     name: Option<&str>,
+    right: ApplicationRight,
 ) -> anyhow::Result<types::AccessKey> {
     let keys = network.account()?.access_keys(credential, app_id).await?;
     let wanted = |key: &AccessKey| match name {
         Some(name) => key.name == name,
-        None => key.rights.contains(&ApplicationRight::MessagesUpRead),
+        None => key.rights.contains(&right),
     };
     let found = keys.into_iter().find(wanted).and_then(|key| key.key);
     found.with_context(|| {
@@ -128,80 +144,15 @@ pub(crate) async fn access_key(
     })
 }
 
-async fn show_functions(network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
-    let handler = network.handler(network.credential_for(&app_id, clock).await?).await?;
-    let application = handler.get_application(&app_id).await?;
-    if !matches!(application.payload_format.as_str(), "" | "custom") {
-        say(format_args!("// payload format: {}", inert(&application.payload_format)))?;
-    }
-    for (name, text) in [
-        ("decoder", &application.decoder),
-        ("converter", &application.converter),
-        ("validator", &application.validator),
-        ("encoder", &application.encoder),
-    ] {
-        match text.is_empty() {
-            true => say(format_args!("// no {name}"))?,
-            false => say(format_args!("// {name}\n{text}\n"))?,
-        }
-    }
-    Ok(())
-}
-
-async fn set_function(
-    network: &Network,
-    clock: &dyn Clock,
-    what: PayloadFormat,
-    file: Option<PathBuf>,
-) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
-    let handler = network.handler(network.credential_for(&app_id, clock).await?).await?;
-    let mut application = handler.get_application(&app_id).await?;
-    match format(what) {
-        Some(format) => format.clone_into(&mut application.payload_format),
-        None => set_text(&mut application, what, read_function(file)?),
-    }
-    handler.set_application(application).await?;
-    say(format_args!("Updated application {app_id}"))
-}
-
-/// The word for it in applications; none for what is a function.
-fn format(what: PayloadFormat) -> Option<&'static str> {
-    match what {
-        PayloadFormat::Custom => Some("custom"),
-        PayloadFormat::Ts013 => Some(Dialect::Ts013.name()),
-        PayloadFormat::V2 => Some(Dialect::V2.name()),
-        PayloadFormat::ChirpStack3 => Some(Dialect::ChirpStack3.name()),
-        PayloadFormat::CayenneLpp => Some("cayennelpp"),
-        PayloadFormat::Decoder | PayloadFormat::Converter | PayloadFormat::Validator | PayloadFormat::Encoder => None,
-    }
-}
-
-/// Sets the text of a function. It counts from now on: whoever sets one does not want Cayenne LPP any more.
-fn set_text(application: &mut Application, what: PayloadFormat, text: String) {
-    if Dialect::from_name(&application.payload_format).is_none() {
-        "custom".clone_into(&mut application.payload_format);
-    }
-    match what {
-        PayloadFormat::Decoder => application.decoder = text,
-        PayloadFormat::Converter => application.converter = text,
-        PayloadFormat::Validator => application.validator = text,
-        _ => application.encoder = text,
-    }
-}
-
-fn read_function(file: Option<PathBuf>) -> anyhow::Result<String> {
-    match file {
-        Some(path) => script::read(&path),
-        None => terminal::read_input(),
-    }
+fn euis(euis: &[AppEui]) -> String {
+    euis.iter().map(AppEui::to_hex).collect::<Vec<_>>().join(", ")
 }
 
 fn shown(key: &AccessKey) -> String {
     key.key.as_ref().map(|key| key.expose().to_owned()).unwrap_or_default()
 }
 
-fn names(rights: &[ApplicationRight]) -> String {
-    rights.iter().map(|right| right.as_str()).collect::<Vec<_>>().join(", ")
+/// Rights as people read them.
+pub(crate) fn names<R: Copy + Into<&'static str>>(rights: &[R]) -> String {
+    rights.iter().map(|right| (*right).into()).collect::<Vec<_>>().join(", ")
 }

@@ -1,21 +1,23 @@
 //! `airlock devices …`: the devices of an application.
 
-use anyhow::{Context, bail};
-use api::{
-    handler::SimulatedUplinkMessage,
-    rest::handler::{Device, LorawanDevice},
-};
+mod personalize;
+mod register;
+mod set;
+mod show;
+
+use anyhow::Context;
+use api::{handler::SimulatedUplinkMessage, rest::handler::Device};
 use client::{
     Payload,
     handler::{HandlerClient, Page},
-    random_eui, random_key,
 };
-use types::{AppEui, AppId, AppKey, Clock, DevEui, DevId, Kind, Kinded, Random, Timestamp};
+use types::{AppEui, AppId, Clock, DevId, Random};
 
+pub(crate) use self::register::new_device;
 use crate::{
-    args::Devices,
+    args::{applications::Sure, devices::Devices},
     network::Network,
-    terminal::{fields, say, table},
+    terminal::{confirm, say, table},
 };
 
 /// How many devices one call asks for.
@@ -24,59 +26,38 @@ const PAGE: u32 = 500;
 /// Runs one of the commands.
 pub(crate) async fn run(
     command: Devices,
-    app_id: Option<AppId>,
+    (app_id, app_eui): (Option<AppId>, Option<AppEui>),
     network: &Network,
     clock: &dyn Clock,
     random: &dyn Random,
 ) -> anyhow::Result<()> {
     let app_id = network.application(app_id)?;
     let credential = network.credential_for(&app_id, clock).await?;
+    let handler = network.handler(credential.clone()).await?;
     match command {
-        Devices::Register { dev_id, dev_eui, app_key } => {
+        Devices::Register(register) => {
             let application = network.account()?.application(&credential, &app_id).await?;
-            let app_eui = application.euis.first().copied().unwrap_or_default();
-            let device = new_device(app_id, dev_id, app_eui, dev_eui.unwrap_or_else(|| random_eui(random)));
-            let app_key = app_key.unwrap_or_else(|| AppKey::new(random_key(random)));
-            register(&network.handler(credential).await?, device, app_key).await
+            let app_eui = network.app_eui(&application, app_eui)?;
+            let place = register::Place { handler, account: network.account()?, credential, app_id, app_eui, random };
+            register::run(place, register).await
         }
-        Devices::List => list(&network.handler(credential).await?, &app_id).await,
-        Devices::Info { dev_id } => info(&network.handler(credential).await?, &app_id, &dev_id).await,
+        Devices::List => list(&handler, &app_id).await,
+        Devices::Info { dev_id, format } => show::run(&handler, &app_id, &dev_id, format).await,
+        Devices::Personalize { dev_id, nwk_s_key, app_s_key } => {
+            personalize::run(&handler, &app_id, &dev_id, (nwk_s_key, app_s_key), random).await
+        }
+        Devices::Set { dev_id, mut change } => {
+            change.app_eui = app_eui;
+            set::run(&handler, &app_id, &dev_id, *change).await
+        }
         Devices::Simulate { dev_id, payload, port } => {
             let Payload(payload) = payload;
             let uplink = SimulatedUplinkMessage { app_id: app_id.into(), dev_id: dev_id.into(), payload, port };
-            network.handler(credential).await?.simulate_uplink(uplink).await?;
+            handler.simulate_uplink(uplink).await?;
             say("Simulated uplink sent")
         }
+        Devices::Delete { dev_id, sure } => delete(&handler, &app_id, &dev_id, sure).await,
     }
-}
-
-/// A device with nothing but its names.
-pub(crate) fn new_device(app_id: AppId, dev_id: DevId, app_eui: AppEui, dev_eui: DevEui) -> Device {
-    let (app_id, dev_id) = (String::from(app_id), String::from(dev_id));
-    let lorawan = LorawanDevice {
-        app_eui,
-        dev_eui,
-        app_id: app_id.clone(),
-        dev_id: dev_id.clone(),
-        uses32_bit_f_cnt: true,
-        ..LorawanDevice::default()
-    };
-    Device { app_id, dev_id, lorawan_device: Some(lorawan), ..Device::default() }
-}
-
-async fn register(handler: &HandlerClient, mut device: Device, app_key: AppKey) -> anyhow::Result<()> {
-    match handler.get_device(&device.app_id.parse()?, &device.dev_id.parse()?).await {
-        Ok(_) => bail!("device {} is registered already: choose another id", device.dev_id),
-        Err(error) if error.kind() == Kind::NotFound => {}
-        Err(error) => return Err(error.into()),
-    }
-    let (dev_id, app_key_text) = (device.dev_id.clone(), app_key.to_hex());
-    let lorawan = device.lorawan_device.as_mut().context("a new device is a LoRaWAN device")?;
-    let (app_eui, dev_eui) = (lorawan.app_eui.to_hex(), lorawan.dev_eui.to_hex());
-    lorawan.app_key = Some(app_key);
-    handler.set_device(device.into()).await?;
-    say(format_args!("Registered device {dev_id}"))?;
-    fields([("AppEUI", app_eui), ("DevEUI", dev_eui), ("AppKey", app_key_text)])
 }
 
 async fn list(handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<()> {
@@ -101,35 +82,25 @@ async fn list(handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<()> {
 fn row(device: Device) -> [String; 5] {
     let lorawan = device.lorawan_device.unwrap_or_default();
     let dev_addr = lorawan.dev_addr.unwrap_or_default().to_hex();
-    [device.dev_id, lorawan.app_eui.to_hex(), lorawan.dev_eui.to_hex(), dev_addr, device.description]
+    let dev_eui = if lorawan.dev_eui.is_zero() { "register on join".to_owned() } else { lorawan.dev_eui.to_hex() };
+    [device.dev_id, lorawan.app_eui.to_hex(), dev_eui, dev_addr, device.description]
 }
 
-async fn info(handler: &HandlerClient, app_id: &AppId, dev_id: &DevId) -> anyhow::Result<()> {
-    let device: Device = handler.get_device(app_id, dev_id).await?.try_into()?;
-    let lorawan = device.lorawan_device.unwrap_or_default();
-    let last_seen = match lorawan.last_seen {
-        0 => "never".to_owned(),
-        nanos => Timestamp::from_nanos(nanos).to_string(),
-    };
-    fields([
-        ("Application ID", device.app_id),
-        ("Device ID", device.dev_id),
-        ("Description", device.description),
-        ("Last Seen", last_seen),
-        ("AppEUI", lorawan.app_eui.to_hex()),
-        ("DevEUI", lorawan.dev_eui.to_hex()),
-        ("DevAddr", lorawan.dev_addr.unwrap_or_default().to_hex()),
-        ("AppKey", lorawan.app_key.unwrap_or_default().to_hex()),
-        ("AppSKey", lorawan.app_s_key.unwrap_or_default().to_hex()),
-        ("NwkSKey", lorawan.nwk_s_key.unwrap_or_default().to_hex()),
-        ("FCntUp", lorawan.f_cnt_up.to_string()),
-        ("FCntDown", lorawan.f_cnt_down.to_string()),
-        ("Options", options(lorawan.disable_f_cnt_check, lorawan.uses32_bit_f_cnt)),
-    ])
+/// The device as the handler has it, with its LoRaWAN side.
+async fn read(
+    handler: &HandlerClient,
+    app_id: &AppId,
+    dev_id: &DevId,
+) -> anyhow::Result<(Device, api::rest::handler::LorawanDevice)> {
+    let mut device: Device = handler.get_device(app_id, dev_id).await?.try_into()?;
+    let lorawan = device.lorawan_device.take().context("the handler sent a device that is no LoRaWAN device")?;
+    Ok((device, lorawan))
 }
 
-fn options(disable_f_cnt_check: bool, uses32_bit_f_cnt: bool) -> String {
-    let check = if disable_f_cnt_check { "FCntCheckDisabled" } else { "FCntCheckEnabled" };
-    let width = if uses32_bit_f_cnt { "32BitFCnt" } else { "16BitFCnt" };
-    format!("{check}, {width}")
+async fn delete(handler: &HandlerClient, app_id: &AppId, dev_id: &DevId, sure: Sure) -> anyhow::Result<()> {
+    if !confirm(format_args!("Delete device {dev_id} of application {app_id}?"), sure)? {
+        return Ok(());
+    }
+    handler.delete_device(app_id, dev_id).await?;
+    say(format_args!("Deleted device {dev_id}"))
 }

@@ -1,21 +1,19 @@
 //! `airlock subscribe`: uplinks of an application as they arrive.
 
 use client::data::DataClient;
-use types::{AppId, Clock, Credential, ErrorEvent, Uplink};
+use types::{AppId, ApplicationRight, Clock, Credential, ErrorEvent, Uplink};
 
 use crate::{
     args::Subscribe,
-    commands::applications::access_key,
     network::Network,
     terminal::{inert, say},
 };
 
 /// Shows what arrives until it is interrupted, or until as many messages came as were asked for.
 pub(crate) async fn run(command: Subscribe, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
-    let app_id = network.application(command.app_id)?;
-    let credential = network.credential_for(&app_id, clock).await?;
-    let key = access_key(network, &credential, &app_id, command.access_key.as_deref()).await?;
-    let mut listener = listen(&network.mqtt_address().await?, &app_id, Credential::Key(key)).await?;
+    let app_id = network.mqtt_application(command.app_id)?;
+    let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesUpRead, clock).await?;
+    let mut listener = listen(&network.mqtt_address().await?, &app_id, key).await?;
     say(format_args!("Listening to {app_id}; end with Ctrl-C"))?;
     let mut left = command.count;
     while left != Some(0) {

@@ -1,31 +1,44 @@
 //! `airlock user …`: who I am.
 
-use std::time::Duration;
+mod login;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use api::rest::account::NewUser;
-use types::{Clock, Secret, Username};
+use client::account::AccountClient;
+use types::{Clock, Random, Username};
 
 use crate::{
-    args::{Password, User},
+    args::user::{LoginBy, Password, User},
     network::Network,
     session::Login,
-    terminal::{fields, inert, password, say},
+    terminal::{fields, password, say},
 };
 
 /// Runs one of the commands; without one, shows who is logged in.
-pub(crate) async fn run(command: Option<User>, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    command: Option<User>,
+    network: &Network,
+    clock: &dyn Clock,
+    random: &dyn Random,
+) -> anyhow::Result<()> {
     match command {
         None => show(network, clock).await,
         Some(User::Register { username, email, password }) => register(network, username, email, password).await,
-        Some(User::Login { username, password }) => login(network, username, password, clock).await,
-        Some(User::Logout) => logout(network),
+        Some(User::Login { by: Some(LoginBy::Name(username)), password }) => {
+            login::with_password(network, username, password, clock).await
+        }
+        Some(User::Login { password: Password { password_stdin: true }, .. }) => {
+            bail!("--password-stdin goes with a name: a code needs no password")
+        }
+        Some(User::Login { by: Some(LoginBy::Code(code)), .. }) => login::with_code(network, code, clock).await,
+        Some(User::Login { by: None, .. }) => login::begin(network, clock, random).await,
+        Some(User::Logout) => logout(network).await,
     }
 }
 
 async fn show(network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
-    let login = network.login(clock)?;
-    let user = network.account()?.me(&network.credential(clock)?).await?;
+    let login = network.login(clock).await?;
+    let user = network.account()?.me(&network.credential(clock).await?).await?;
     let name = [user.name.first, user.name.last].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let username = user.username.to_string();
     fields([("Username", username), ("Name", name), ("Email", user.email)])?;
@@ -39,21 +52,16 @@ async fn register(network: &Network, username: Username, email: String, from: Pa
     say(format_args!("Registered user {}; log in with `airlock user login {0}`", registered.user.username))
 }
 
-async fn login(network: &Network, username: Username, from: Password, clock: &dyn Clock) -> anyhow::Result<()> {
-    let password: Secret = password(from, "Password: ")?;
-    let client = Network::client_credentials()?;
-    let answer = network.account()?.password_token(&client, &username, &password, &[]).await?;
-    let login = Login {
-        auth_server: network.auth_server().to_owned(),
-        username,
-        access_token: answer.access_token,
-        expires: clock.now().plus(Duration::from_secs(answer.expires_in)),
-    };
-    network.files.set_login(&login).context("logged in, but cannot remember it")?;
-    let user = network.account()?.me(&network.credential(clock)?).await?;
-    say(format_args!("Logged in as {} ({})", user.username, inert(&user.email)))
-}
-
-fn logout(network: &Network) -> anyhow::Result<()> {
-    say(if network.files.remove_login()? { "Logged out" } else { "You were not logged in" })
+/// Forgets the login here first: then it is over for whoever sits here, whatever the account service says.
+async fn logout(network: &Network) -> anyhow::Result<()> {
+    let login = network.files.login()?;
+    if !network.files.remove_login()? {
+        return say("You were not logged in");
+    }
+    if let Some(Login { auth_server, refresh_token: Some(refresh_token), .. }) = login {
+        let (account, client) = (AccountClient::new(&auth_server)?, Network::client_credentials()?);
+        let revoked = account.revoke_token(&client, &refresh_token).await;
+        revoked.context("you are logged out here, but the account service could not be told")?;
+    }
+    say("Logged out")
 }

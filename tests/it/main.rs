@@ -5,6 +5,7 @@
 mod bad_input;
 mod browser;
 mod call_limits;
+mod commands;
 mod conformance;
 mod demo;
 mod devices;
@@ -15,6 +16,7 @@ mod harness;
 mod hostile;
 mod instances;
 mod layers;
+mod login;
 mod openapi;
 mod operator;
 #[path = "../../account/tests/it/redis.rs"]

@@ -1,6 +1,6 @@
 //! Strangers' programs against our account service: OAuth libraries of others do their flows, unchanged.
 
-mod browser;
+pub(crate) mod browser;
 mod programs;
 
 use std::{

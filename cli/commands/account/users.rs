@@ -6,7 +6,7 @@ use types::Username;
 
 use super::{more, yes};
 use crate::{
-    args::{Password, account::Users},
+    args::{account::Users, user::Password},
     terminal::{fields, inert, password, say, table},
 };
 

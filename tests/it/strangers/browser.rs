@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::PASSWORD;
 
 /// The browser of alice.
-pub(super) struct Browser {
+pub(crate) struct Browser {
     http: Client,
     base: String,
     cookie: String,
@@ -14,7 +14,7 @@ pub(super) struct Browser {
 
 impl Browser {
     /// Registers alice, who has a session from then on.
-    pub(super) async fn register(base: &str) -> Self {
+    pub(crate) async fn register(base: &str) -> Self {
         let http = Client::builder().redirect(Policy::none()).build().unwrap();
         let body = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
         let answer = http.post(format!("{base}/api/v2/users")).json(&body).send().await.unwrap();
@@ -25,7 +25,7 @@ impl Browser {
     }
 
     /// Opens the address that a client gave, allows what it asks, and gives where the client is told of it.
-    pub(super) async fn allow(&self, url: &str) -> String {
+    pub(crate) async fn allow(&self, url: &str) -> String {
         let asked = self.http.get(url).header(header::COOKIE, &self.cookie).send().await.unwrap();
         let question = location(&asked);
         let (page, query) = question.split_once('?').unwrap();

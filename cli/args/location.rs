@@ -1,0 +1,55 @@
+//! Places on Earth as people write them: `latitude,longitude` or `latitude,longitude,altitude`.
+
+use std::str::FromStr;
+
+/// A place on Earth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Location {
+    /// Degrees north, -90 to 90.
+    pub latitude: f64,
+    /// Degrees east, -180 to 180.
+    pub longitude: f64,
+    /// Metres above the sea.
+    pub altitude: Option<i32>,
+}
+
+/// A text that names no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a location is written as latitude,longitude or latitude,longitude,altitude: degrees and metres, as in 52.37,4.89,12"
+)]
+pub struct BadLocation;
+
+impl FromStr for Location {
+    type Err = BadLocation;
+
+    fn from_str(text: &str) -> Result<Self, BadLocation> {
+        let mut parts = text.split(',').map(str::trim);
+        let mut degrees = |most: f64| {
+            let number: f64 = parts.next()?.parse().ok()?;
+            (-most..=most).contains(&number).then_some(number)
+        };
+        let (latitude, longitude) = (degrees(90.0).ok_or(BadLocation)?, degrees(180.0).ok_or(BadLocation)?);
+        let altitude = parts.next().map(str::parse).transpose().map_err(|_| BadLocation)?;
+        if parts.next().is_some() { Err(BadLocation) } else { Ok(Self { latitude, longitude, altitude }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_two_or_three_numbers() {
+        for (text, latitude, longitude, altitude) in [
+            ("52.37,4.89", 52.37, 4.89, None),
+            (" -90, 180 ,-3 ", -90.0, 180.0, Some(-3)),
+            ("0,0,0", 0.0, 0.0, Some(0)),
+        ] {
+            assert_eq!(text.parse(), Ok(Location { latitude, longitude, altitude }), "{text}");
+        }
+        for text in ["", "52", "52,", "91,0", "0,181", "NaN,0", "inf,0", "1,2,3.5", "1,2,3,4", "a,b"] {
+            assert_eq!(text.parse::<Location>(), Err(BadLocation), "{text}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `airlock devices personalize`: an address and session keys, in place of joining.
+
+use api::rest::handler::Device;
+use client::{handler::HandlerClient, random_key};
+use types::{AppId, AppKey, AppSKey, DevId, NwkSKey, Random};
+
+use super::read;
+use crate::terminal::{fields, say};
+
+/// The usage of addresses of devices that do not join.
+const BY_PERSONALIZATION: &str = "abp";
+
+/// Gives a device an address for what it is used for, and session keys; its counters begin anew.
+pub(super) async fn run(
+    handler: &HandlerClient,
+    app_id: &AppId,
+    dev_id: &DevId,
+    (nwk_s_key, app_s_key): (Option<NwkSKey>, Option<AppSKey>),
+    random: &dyn Random,
+) -> anyhow::Result<()> {
+    let (device, mut lorawan) = read(handler, app_id, dev_id).await?;
+    let nwk_s_key = nwk_s_key.unwrap_or_else(|| NwkSKey::new(random_key(random)));
+    let app_s_key = app_s_key.unwrap_or_else(|| AppSKey::new(random_key(random)));
+    let constraints = lorawan.activation_constraints.split(',').map(str::trim).filter(|word| !word.is_empty());
+    let mut usage: Vec<&str> = constraints.filter(|word| *word != BY_PERSONALIZATION).collect();
+    usage.push(BY_PERSONALIZATION);
+    let dev_addr = handler.get_dev_addr(&usage).await?;
+    let shown = [("DevAddr", dev_addr.to_hex()), ("NwkSKey", nwk_s_key.to_hex()), ("AppSKey", app_s_key.to_hex())];
+    lorawan.app_key = Some(AppKey::default());
+    (lorawan.dev_addr, lorawan.nwk_s_key, lorawan.app_s_key) = (Some(dev_addr), Some(nwk_s_key), Some(app_s_key));
+    (lorawan.f_cnt_up, lorawan.f_cnt_down) = (0, 0);
+    handler.set_device(Device { lorawan_device: Some(lorawan), ..device }.into()).await?;
+    say(format_args!("Personalized device {dev_id}"))?;
+    fields(shown)
+}

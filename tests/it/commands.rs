@@ -1,0 +1,100 @@
+//! Commands that people type at a running network, beyond those of the README.
+
+mod devices;
+
+use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};
+
+/// Alice at a network of her own, with the application `my-app` selected; bob is registered too.
+struct Desk {
+    network: Network,
+}
+
+impl Desk {
+    async fn set() -> Self {
+        let desk = Self { network: Network::start().await };
+        for name in ["bob", "alice"] {
+            let email = format!("{name}@example.com");
+            desk.answered(&["user", "register", name, &email, "--password-stdin"], PASSWORD);
+        }
+        desk.answered(&["user", "login", "alice", "--password-stdin"], PASSWORD);
+        desk.typed(&["applications", "add", "my-app", "My application"]);
+        desk
+    }
+
+    fn typed(&self, arguments: &[&str]) -> String {
+        self.answered(arguments, "")
+    }
+
+    fn answered(&self, arguments: &[&str], input: &str) -> String {
+        printed(&self.network.type_command(arguments, input))
+    }
+
+    /// The exit code and the complaint of a command that is refused.
+    fn refused(&self, arguments: &[&str], input: &str) -> (i32, String) {
+        let output = self.network.type_command(arguments, input);
+        (output.status.code().unwrap(), complaint(&output))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn applications_are_selected_shared_and_given_up() {
+    let desk = Desk::set().await;
+    let (code, error) = desk.refused(&["applications", "select", "no-such-app"], "");
+    assert!(code == 3 || code == 4, "{code} {error}");
+    assert!(desk.typed(&["applications", "select"]).contains("Selected application my-app"));
+    let (_, error) = desk.refused(&["applications", "select", "my-app", "0102030405060708"], "");
+    assert!(error.contains("0102030405060708 is no EUI of application my-app"), "{error}");
+    desk.typed(&["applications", "add", "other-app", "Another", "--app-eui", "0102030405060708", "--skip-select"]);
+    let said = desk.answered(&["applications", "select"], "2\n");
+    assert!(said.contains("other-app  Another") && said.contains("Selected application other-app"), "{said}");
+    desk.typed(&["applications", "select", "other-app", "0102030405060708"]);
+    desk.typed(&["applications", "register"]);
+    assert!(desk.typed(&["devices", "register", "dev-1"]).contains("AppEUI: 0102030405060708"));
+
+    desk.typed(&["applications", "collaborators", "add", "my-app", "bob", "devices", "messages:up:r"]);
+    assert!(desk.typed(&["applications", "info", "my-app"]).contains("messages:up:r, devices"));
+    let (code, error) = desk.refused(&["applications", "collaborators", "add", "my-app", "bob", "everything"], "");
+    assert!(code == 2 && error.contains("messages:down:w"), "{error}");
+    desk.typed(&["applications", "collaborators", "delete", "my-app", "bob"]);
+    assert!(!desk.typed(&["applications", "info", "my-app"]).contains("bob"));
+
+    assert!(desk.answered(&["applications", "unregister"], "no\n").contains("Not doing anything"));
+    assert!(desk.typed(&["devices", "list"]).contains("dev-1"));
+    desk.answered(&["applications", "unregister"], "yes\n");
+    assert_eq!(desk.refused(&["devices", "list"], "").0, 3);
+    desk.typed(&["applications", "delete", "--yes"]);
+    assert!(desk.refused(&["applications", "info"], "").1.contains("airlock applications select"));
+    desk.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_are_not_erased_by_an_empty_input() {
+    let desk = Desk::set().await;
+    let decoder = "function Decoder(bytes) { return { n: bytes.length }; }";
+    desk.answered(&["applications", "pf", "set", "decoder", "--skip-test"], decoder);
+    for file in [&[][..], &["-"]] {
+        let command = [&["applications", "pf", "set", "decoder"][..], file].concat();
+        for input in ["", " \n"] {
+            assert!(desk.refused(&command, input).1.contains("standard input is empty"));
+        }
+    }
+    assert!(desk.typed(&["applications", "pf"]).contains("bytes.length"));
+    std::fs::write(desk.network.folder.path().join("empty.js"), "").unwrap();
+    desk.typed(&["applications", "pf", "set", "decoder", "empty.js"]);
+    assert!(desk.typed(&["applications", "pf"]).contains("// no decoder"));
+    desk.network.stack.stop().await;
+}
+
+#[test]
+fn what_needs_no_network_is_said_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let typed = |arguments: &[&str]| printed(&run(airlock(folder.path()).args(arguments), ""));
+    assert_eq!(typed(&["version"]), typed(&["--version"]));
+    assert!(typed(&["selfupdate"]).contains("build them"));
+    assert_eq!(typed(&["config"]), typed(&["config", "print"]));
+    let options = ["--router-id", "a-router", "--mqtt-username", "my-app", "--mqtt-password", "issuer.hush"];
+    let config = typed(&[&["config"][..], &options].concat());
+    assert!(config.contains("a-router") && config.contains("my-app") && !config.contains("hush"), "{config}");
+    let help = typed(&["user", "login", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("38 characters") && help.contains("airlock user login <code>"), "{help}");
+}
