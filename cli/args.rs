@@ -4,6 +4,7 @@ pub mod account;
 pub mod applications;
 pub mod devices;
 pub mod functions;
+pub mod gateways;
 pub mod location;
 pub mod user;
 
@@ -95,6 +96,13 @@ pub enum Command {
         /// What to do
         #[command(subcommand)]
         command: devices::Devices,
+    },
+    /// Manage gateways
+    #[command(visible_alias = "gateway")]
+    Gateways {
+        /// What to do
+        #[command(subcommand)]
+        command: gateways::Gateways,
     },
     /// Check, try and measure payload functions on this machine, without a network
     #[command(visible_alias = "function")]

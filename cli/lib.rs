@@ -46,6 +46,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
                 let network = Network::new(Settings::load(&global)?);
                 commands::devices::run(command, (app_id, app_eui), &network, &clock, &random).await
             }
+            Command::Gateways { command } => {
+                commands::gateways::run(command, &Network::new(Settings::load(&global)?), &clock).await
+            }
             Command::Functions { command } => {
                 commands::functions::run(command, Settings::load(&global)?.sandbox, &clock)
             }

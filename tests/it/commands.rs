@@ -1,6 +1,7 @@
 //! Commands that people type at a running network, beyond those of the README.
 
 mod devices;
+mod gateways;
 
 use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};
 
