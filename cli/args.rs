@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use client::Payload;
-use types::{AccessKey, AppEui, AppId, ComponentId};
+use types::{AccessKey, AppEui, AppId, ComponentId, DevId};
 
 /// Runs LoRaWAN payload functions, each message in a fresh WebAssembly sandbox, and publishes JSON over MQTT.
 ///
@@ -104,6 +104,8 @@ pub enum Command {
         #[command(subcommand)]
         command: gateways::Gateways,
     },
+    /// Send a message to a device
+    Downlink(Downlink),
     /// Check, try and measure payload functions on this machine, without a network
     #[command(visible_alias = "function")]
     Functions {
@@ -167,6 +169,31 @@ pub enum Service {
     Discovery,
     /// Uplinks in, fields out
     Handler,
+}
+
+/// `airlock downlink`.
+#[derive(Debug, ClapArgs)]
+pub struct Downlink {
+    /// Id of the device
+    pub dev_id: DevId,
+    /// Payload in hexadecimal; with --json, fields for the encoder
+    #[arg(allow_hyphen_values = true)]
+    pub payload: String,
+    /// The payload is a JSON object of fields, which the application's encoder turns into bytes
+    #[arg(long)]
+    pub json: bool,
+    /// Port
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    pub fport: u8,
+    /// The device has to acknowledge it
+    #[arg(long)]
+    pub confirmed: bool,
+    /// Application [default: the selected one]
+    #[arg(long, value_name = "ID")]
+    pub app_id: Option<AppId>,
+    /// Name of the access key to use [default: the first that may send messages to devices]
+    #[arg(long, value_name = "NAME")]
+    pub access_key: Option<String>,
 }
 
 /// `airlock subscribe`.

@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod applications;
 pub(crate) mod devices;
+pub(crate) mod downlink;
 pub(crate) mod functions;
 pub(crate) mod gateways;
 pub(crate) mod subscribe;

@@ -49,6 +49,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             Command::Gateways { command } => {
                 commands::gateways::run(command, &Network::new(Settings::load(&global)?), &clock).await
             }
+            Command::Downlink(downlink) => {
+                commands::downlink::run(downlink, &Network::new(Settings::load(&global)?), &clock).await
+            }
             Command::Functions { command } => {
                 commands::functions::run(command, Settings::load(&global)?.sandbox, &clock)
             }

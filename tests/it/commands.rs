@@ -2,6 +2,7 @@
 
 mod devices;
 mod gateways;
+mod messages;
 
 use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};
 

@@ -1,0 +1,58 @@
+//! `airlock downlink` and `airlock subscribe`, at a running network.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
+use client::data::DataClient;
+use serde_json::json;
+use types::Credential;
+
+use super::Desk;
+use crate::harness::{airlock, next};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_downlink_reaches_those_who_listen() {
+    let desk = Desk::set().await;
+    desk.typed(&["devices", "register", "dev-1"]);
+    let key = desk.typed(&["applications", "key"]);
+    let key = Credential::Key(key.trim().parse().unwrap());
+    let app_id = "my-app".parse().unwrap();
+    let mut listener = DataClient::connect(&desk.network.mqtt(), &app_id, &key).await.unwrap();
+    listener.subscribe("my-app/devices/+/down").await.unwrap();
+    desk.typed(&["downlink", "dev-1", "01ff", "--fport", "2", "--confirmed"]);
+    let (topic, message) = next(&mut listener).await;
+    let expected = json!({"port": 2, "confirmed": true, "payload_raw": "Af8="});
+    assert_eq!((topic.as_str(), message), ("dev-1/down", expected));
+    desk.typed(&["downlink", "dev-1", r#"{"led": true}"#, "--json"]);
+    let (_, message) = next(&mut listener).await;
+    assert_eq!(message, json!({"port": 1, "confirmed": false, "payload_fields": {"led": true}}));
+    for (arguments, reason) in [(&["0x01"][..], "hexadecimal"), (&["[1]", "--json"], "is an object"), (&[""], "empty")]
+    {
+        let (_, error) = desk.refused(&[&["downlink", "dev-1"][..], arguments].concat(), "");
+        assert!(error.contains(reason), "{error}");
+    }
+    desk.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listener_shows_what_arrives() {
+    let desk = Desk::set().await;
+    desk.typed(&["devices", "register", "dev-1"]);
+    let key = desk.typed(&["applications", "key"]);
+    // With a key nobody has to be logged in where the listener is.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mqtt = desk.network.mqtt();
+    let mut command = airlock(elsewhere.path());
+    command.args(["subscribe", "--count", "1", "--mqtt-address", &mqtt]);
+    command.args(["--mqtt-username", "my-app", "--mqtt-password", key.trim()]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("Listening to my-app")));
+    desk.typed(&["devices", "simulate", "dev-1", "01 FF", "--port", "7"]);
+    let shown = lines.next().expect("the uplink is shown");
+    assert!(shown.contains("dev-1") && shown.contains("port 7") && shown.contains("01FF"), "{shown}");
+    assert!(child.wait().unwrap().success());
+    desk.network.stack.stop().await;
+}
