@@ -80,6 +80,11 @@ impl Handling {
         self.broker.address()
     }
 
+    /// Where MQTT clients connect with TLS.
+    pub(super) fn mqtt_tls_address(&self) -> Option<SocketAddr> {
+        self.broker.tls_address()
+    }
+
     /// Finishes what was accepted, publishes what waits, and ends.
     pub(super) async fn stop(self) {
         self.stop.cancel();

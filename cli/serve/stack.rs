@@ -73,6 +73,11 @@ impl Stack {
         self.handling.as_ref().map(Handling::mqtt_address)
     }
 
+    /// Where clients connect over MQTT with TLS, if the settings want that.
+    pub fn mqtt_tls_address(&self) -> Option<SocketAddr> {
+        self.handling.as_ref().and_then(Handling::mqtt_tls_address)
+    }
+
     /// Where the discovery service answers plain HTTP, if it runs here.
     pub fn discovery_http_address(&self) -> Option<SocketAddr> {
         self.discovery_http

@@ -10,6 +10,7 @@ use std::{
 
 use airlock::{serve::Stack, settings::Settings};
 use api::{
+    discovery::Announcement,
     handler::{Application, SimulatedUplinkMessage, application_manager_client::ApplicationManagerClient},
     rest::{
         account::{NewApplication, NewUser},
@@ -82,6 +83,15 @@ impl Network {
         ApplicationManagerClient::new(channel)
     }
 
+    /// What the handler announced.
+    pub(crate) async fn announcement(&self) -> Announcement {
+        let client = &self.stack.settings().client;
+        // Without TLS there is no certificate.
+        let certificate = std::fs::read_to_string(self.folder.path().join("ca.cert")).unwrap_or_default();
+        let discovery = DiscoveryClient::connect(&client.discovery_address, &Trust::announced(&certificate)).unwrap();
+        discovery.get(ServiceName::Handler, &client.handler_id).await.unwrap()
+    }
+
     /// Registers a user and an application of theirs, the way a program would.
     pub(crate) async fn owner(&self, name: &str) -> Owner {
         let account = AccountClient::new(&self.stack.settings().client.auth_server).unwrap();
@@ -97,11 +107,7 @@ impl Network {
         let token = Credential::Token(token);
         let keys = account.access_keys(&token, &app_id).await.unwrap();
         let key = keys.into_iter().find(|key| key.rights.contains(&ApplicationRight::MessagesUpRead)).unwrap();
-        let client = &self.stack.settings().client;
-        let certificate = std::fs::read_to_string(self.folder.path().join("ca.cert")).unwrap();
-        let discovery = DiscoveryClient::connect(&client.discovery_address, &Trust::Certificate(certificate)).unwrap();
-        let announcement = discovery.get(ServiceName::Handler, &client.handler_id).await.unwrap();
-        let handler = HandlerClient::connect(&announcement, token.clone()).unwrap();
+        let handler = HandlerClient::connect(&self.announcement().await, token.clone()).unwrap();
         handler.register_application(&app_id).await.unwrap();
         Owner { app_id, token, key: key.key.unwrap(), handler }
     }

@@ -24,5 +24,6 @@ mod redis;
 mod sdk;
 mod serve;
 mod strangers;
+mod tls;
 mod uplinks;
 mod walk;

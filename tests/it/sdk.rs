@@ -17,7 +17,7 @@ use crate::harness::{Network, Owner, next, printed};
 const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/strangers");
 
 /// A Python with what the programs need; none where it cannot be installed and nobody insists on it.
-fn python() -> Option<&'static Path> {
+pub(crate) fn python() -> Option<&'static Path> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     PYTHON.get_or_init(|| install(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("python"))).as_deref()
 }
@@ -42,7 +42,7 @@ fn succeeds(command: &mut Command) -> bool {
 }
 
 /// An access key with every right, as people make them for scripts.
-async fn full_key(network: &Network, owner: &Owner) -> AccessKey {
+pub(crate) async fn full_key(network: &Network, owner: &Owner) -> AccessKey {
     let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
     use ApplicationRight::{Delete, Devices, MessagesDownWrite, MessagesUpRead, MessagesUpWrite, Settings};
     let rights = vec![Settings, Delete, Devices, MessagesUpRead, MessagesUpWrite, MessagesDownWrite];
@@ -51,7 +51,7 @@ async fn full_key(network: &Network, owner: &Owner) -> AccessKey {
 }
 
 /// Runs a program beside the services, which go on meanwhile.
-async fn run(python: &'static Path, program: &str, environment: Vec<(&'static str, String)>) -> Output {
+pub(crate) async fn run(python: &'static Path, program: &str, environment: Vec<(&'static str, String)>) -> Output {
     let mut command = Command::new(python);
     command.arg(format!("{PROGRAMS}/{program}")).envs(environment);
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
