@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
+// By the name that programs of others know it by: the examples are such.
+extern crate client as airlock_client;
+
 mod bad_input;
 mod browser;
 mod call_limits;
@@ -10,6 +13,7 @@ mod conformance;
 mod demo;
 mod devices;
 mod dry_runs;
+mod examples;
 mod functions;
 mod handler_figures;
 mod harness;
