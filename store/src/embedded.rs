@@ -11,7 +11,12 @@ mod tables;
 mod tests;
 mod writer;
 
-use std::{ops::Bound, path::Path, sync::Arc, time::Duration};
+use std::{
+    ops::{Bound, ControlFlow},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,11 +24,11 @@ use redb::{Database, ReadableDatabase};
 
 use self::{bucket::Buckets, writer::Writer};
 use crate::{
-    Batch, Clock, Commit, Entry, Error, Hint, Key, LEASES_MAX, LIST_MAX, Lease, Rate, Store, Token, Watch, check_after,
-    check_count,
+    Batch, Clock, Commit, Entry, Error, Hint, Key, LEASES_MAX, LIST_MAX, Lease, Page, Rate, Store, Token, Watch,
+    check_after, check_count,
     hint::{Hub, check_channel},
     queue::check_consumer,
-    record::Record,
+    record::{self, Record},
 };
 
 /// A store of this process alone.
@@ -55,6 +60,16 @@ impl Embedded {
         let writer = Writer::start(Arc::clone(&database), clock.clone())?;
         Ok(Self { database, writer, buckets: Buckets::default(), hub: Hub::default(), clock })
     }
+
+    /// Reads on a thread that may block.
+    async fn read_many<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Database) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let database = Arc::clone(&self.database);
+        let read = tokio::task::spawn_blocking(move || read(&database));
+        read.await.map_err(|error| Error::unavailable("list entries", error))?
+    }
 }
 
 #[async_trait]
@@ -67,9 +82,12 @@ impl Store for Embedded {
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
         check_after(prefix, after)?;
         let (prefix, after, now) = (prefix.clone(), after.cloned(), self.clock.now_ms());
-        let database = Arc::clone(&self.database);
-        let read = move || list(&database, &prefix, after.as_ref(), limit.min(LIST_MAX), now);
-        tokio::task::spawn_blocking(read).await.map_err(|error| Error::unavailable("list entries", error))?
+        self.read_many(move |database| list(database, &prefix, after.as_ref(), limit.min(LIST_MAX), now)).await
+    }
+
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
+        let (prefix, now) = (prefix.clone(), self.clock.now_ms());
+        self.read_many(move |database| page(database, &prefix, offset, limit.min(LIST_MAX), now)).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
@@ -136,6 +154,39 @@ fn decode(key: &Key, bytes: Option<Bytes>, now: u64) -> Result<Option<Entry>, Er
 }
 
 fn list(database: &Database, prefix: &Key, after: Option<&Key>, limit: usize, now: u64) -> Result<Vec<Entry>, Error> {
+    let mut listed = Vec::new();
+    walk(database, prefix, after, |path, bytes| {
+        if listed.len() == limit {
+            return Ok(ControlFlow::Break(()));
+        }
+        listed.extend(decode(&prefix.sibling(path), Some(Bytes::copy_from_slice(bytes)), now)?);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(listed)
+}
+
+/// Walks over all keys under the prefix, which the file does not count, and reads those that are wanted.
+fn page(database: &Database, prefix: &Key, offset: usize, limit: usize, now: u64) -> Result<Page, Error> {
+    let mut page = Page::default();
+    walk(database, prefix, None, |path, bytes| {
+        if record::is_live_in(bytes, path, now)? {
+            if page.total >= offset && page.entries.len() < limit {
+                page.entries.extend(decode(&prefix.sibling(path), Some(Bytes::copy_from_slice(bytes)), now)?);
+            }
+            page.total += 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(page)
+}
+
+/// Shows the path and the record of every key under a prefix, in order, until the visitor has seen enough.
+fn walk(
+    database: &Database,
+    prefix: &Key,
+    after: Option<&Key>,
+    mut visit: impl FnMut(&str, &[u8]) -> Result<ControlFlow<()>, Error>,
+) -> Result<(), Error> {
     let unavailable = |error: redb::Error| Error::unavailable("list entries", error);
     let open = || -> Result<_, redb::Error> { Ok(database.begin_read()?.open_table(tables::ENTRIES)?) };
     let entries = open().map_err(unavailable)?;
@@ -143,15 +194,12 @@ fn list(database: &Database, prefix: &Key, after: Option<&Key>, limit: usize, no
         Some(after) if after >= prefix => Bound::Excluded(after.as_str()),
         _ => Bound::Included(prefix.as_str()),
     };
-    let mut listed = Vec::new();
     for found in entries.range::<&str>((from, Bound::Unbounded)).map_err(|error| unavailable(error.into()))? {
         let (text, bytes) = found.map_err(|error| unavailable(error.into()))?;
         let Some(path) = text.value().strip_prefix(prefix.tag()) else { break };
-        if listed.len() == limit || !path.starts_with(prefix.path()) {
+        if !path.starts_with(prefix.path()) || visit(path, bytes.value())?.is_break() {
             break;
         }
-        let key = prefix.sibling(path);
-        listed.extend(decode(&key, Some(Bytes::copy_from_slice(bytes.value())), now)?);
     }
-    Ok(listed)
+    Ok(())
 }

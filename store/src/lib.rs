@@ -33,7 +33,7 @@ pub use self::{
 
 /// The most keys that one `get` looks up.
 pub const GET_KEYS_MAX: usize = 1000;
-/// The most entries that one `list` returns, whatever its limit says.
+/// The most entries that one `list` or `page` returns, whatever its limit says.
 pub const LIST_MAX: usize = 1000;
 
 /// Something that is kept, as it was when it was read.
@@ -46,6 +46,15 @@ pub struct Entry {
     pub value: Bytes,
     /// Which write put it there.
     pub version: Version,
+}
+
+/// A part of a list by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// What is in it, ordered by key.
+    pub entries: Vec<Entry>,
+    /// How many entries the whole list has.
+    pub total: usize,
 }
 
 /// Names one write of one key.
@@ -70,6 +79,12 @@ pub trait Store: Send + Sync + 'static {
     /// Starts after the key `after` when it is given; at most `limit` entries, and never more than [`LIST_MAX`].
     /// [`Error::Tags`] when `after` has another tag than `prefix`.
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error>;
+
+    /// Lists what lies under a prefix without the first `offset` entries, and counts all of it, at one moment.
+    ///
+    /// At most `limit` entries, and never more than [`LIST_MAX`]; only these are read. To go on after them, `list` is
+    /// cheaper.
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error>;
 
     /// Applies a batch if everything that it expects is so, otherwise nothing of it.
     ///

@@ -20,10 +20,8 @@ pub(crate) struct Record {
 impl Record {
     /// Reads a record; `key` is only for the error.
     pub(crate) fn decode(mut bytes: Bytes, key: &str) -> Result<Self, Error> {
-        if bytes.len() < HEADER_BYTES {
-            return Err(Error::corrupt(key));
-        }
-        Ok(Self { version: Version(bytes.get_u64()), expires: bytes.get_u64(), value: bytes })
+        let (version, expires) = header(&bytes, key)?;
+        Ok(Self { version, expires, value: bytes.split_off(HEADER_BYTES) })
     }
 
     /// The bytes to keep.
@@ -42,8 +40,24 @@ impl Record {
 
     /// Whether it has not expired.
     pub(crate) fn is_live(&self, now: UnixMillis) -> bool {
-        self.expires == NEVER || self.expires > now
+        is_live(self.expires, now)
     }
+}
+
+/// Whether the record of these bytes has not expired, without a copy of it.
+pub(crate) fn is_live_in(bytes: &[u8], key: &str, now: UnixMillis) -> Result<bool, Error> {
+    header(bytes, key).map(|(_, expires)| is_live(expires, now))
+}
+
+fn header(mut bytes: &[u8], key: &str) -> Result<(Version, UnixMillis), Error> {
+    if bytes.len() < HEADER_BYTES {
+        return Err(Error::corrupt(key));
+    }
+    Ok((Version(bytes.get_u64()), bytes.get_u64()))
+}
+
+fn is_live(expires: UnixMillis, now: UnixMillis) -> bool {
+    expires == NEVER || expires > now
 }
 
 /// The expiry as it is kept: what was to be gone since 1970 is gone, rather than there for good.

@@ -18,7 +18,7 @@ use bytes::Bytes;
 pub use self::settings::RedisSettings;
 use self::{connection::Connection, listener::Listener, names::Names, scripts::Scripts};
 use crate::{
-    Batch, Clock, Commit, Entry, Error, Key, LEASES_MAX, LIST_MAX, Lease, Rate, Store, Token, Watch, check_after,
+    Batch, Clock, Commit, Entry, Error, Key, LEASES_MAX, LIST_MAX, Lease, Page, Rate, Store, Token, Watch, check_after,
     check_count,
     hint::check_channel,
     queue::{self, check_consumer},
@@ -115,12 +115,15 @@ impl Store for Redis {
         let now = self.clock.now_ms();
         let call = self.scripts.list(prefix, after, limit.min(LIST_MAX), now);
         let found: Vec<(String, Bytes)> = self.run("list entries", call).await?;
-        let mut listed = Vec::with_capacity(found.len());
-        for (path, bytes) in found {
-            let key = prefix.sibling(&path);
-            listed.extend(Record::decode(bytes, key.as_str())?.entry(key, now));
-        }
-        Ok(listed)
+        entries(prefix, found, now)
+    }
+
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
+        let now = self.clock.now_ms();
+        // What Redis counts with is exact up to here.
+        let call = self.scripts.page(prefix, offset.min(1 << 53), limit.min(LIST_MAX), now);
+        let (total, found): (usize, Vec<(String, Bytes)>) = self.run("list entries", call).await?;
+        Ok(Page { entries: entries(prefix, found, now)?, total })
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
@@ -182,4 +185,14 @@ impl Store for Redis {
         let written = command.exec_async(&mut self.connection.clone()).await;
         written.map_err(|error| Error::unavailable("check Redis", error))
     }
+}
+
+/// What a script found under a prefix.
+fn entries(prefix: &Key, found: Vec<(String, Bytes)>, now: u64) -> Result<Vec<Entry>, Error> {
+    let mut entries = Vec::with_capacity(found.len());
+    for (path, bytes) in found {
+        let key = prefix.sibling(&path);
+        entries.extend(Record::decode(bytes, key.as_str())?.entry(key, now));
+    }
+    Ok(entries)
 }

@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use store::{Batch, Commit, Embedded, Entry, Error, Key, Lease, Rate, Store, Token, Watch};
+use store::{Batch, Commit, Embedded, Entry, Error, Key, Lease, Page, Rate, Store, Token, Watch};
 
 use crate::service::{Answer, PASSWORD, Service};
 
@@ -43,6 +43,10 @@ impl Store for Flaky {
 
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
         self.store.list(prefix, after, limit).await
+    }
+
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
+        self.store.page(prefix, offset, limit).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use store::{Batch, Clock, Commit, Embedded, Entry, Error, Key, Lease, Rate, Store, Token, Watch};
+use store::{Batch, Clock, Commit, Embedded, Entry, Error, Key, Lease, Page, Rate, Store, Token, Watch};
 
 /// A store in memory that is looked at.
 pub struct Spied {
@@ -70,6 +70,10 @@ impl Store for Spied {
         let found = self.store.list(prefix, after, limit).await;
         happen(&self.list_interruption).await;
         found
+    }
+
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
+        self.store.page(prefix, offset, limit).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {

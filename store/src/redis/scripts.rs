@@ -15,6 +15,7 @@ pub(super) struct Scripts {
     names: Names,
     commit: Script,
     list: Script,
+    page: Script,
     take_token: Script,
     reserve: Script,
     ack: Script,
@@ -27,6 +28,7 @@ impl Scripts {
             names,
             commit: Script::new(include_str!("commit.lua")),
             list: Script::new(include_str!("list.lua")),
+            page: Script::new(include_str!("page.lua")),
             take_token: Script::new(include_str!("take_token.lua")),
             reserve: Script::new(include_str!("reserve.lua")),
             ack: Script::new(include_str!("ack.lua")),
@@ -67,10 +69,17 @@ impl Scripts {
             Some(after) if after >= prefix => format!("({}", after.path()),
             _ => format!("[{}", prefix.path()),
         };
-        // No path has a byte above 0x7e, so this is after everything that starts with the prefix.
-        let to = format!("[{}\x7f", prefix.path());
         let mut call = self.list.prepare_invoke();
-        call.key(entries).key(index).arg(now).arg(from).arg(to).arg(limit);
+        call.key(entries).key(index).arg(now).arg(from).arg(end(prefix)).arg(limit);
+        call
+    }
+
+    /// A part of a list by number.
+    pub(super) fn page(&self, prefix: &Key, offset: usize, limit: usize, now: UnixMillis) -> ScriptInvocation<'_> {
+        let [entries, index, expiry, _] = self.names.tag(prefix);
+        let mut call = self.page.prepare_invoke();
+        call.key(entries).key(index).key(expiry);
+        call.arg(now).arg(format!("[{}", prefix.path())).arg(end(prefix)).arg(prefix.path()).arg(offset).arg(limit);
         call
     }
 
@@ -111,6 +120,11 @@ pub(super) fn queues(batch: &Batch) -> Vec<&Key> {
     queues.sort_unstable();
     queues.dedup();
     queues
+}
+
+/// After everything that starts with a prefix: no path has a byte above 0x7e.
+fn end(prefix: &Key) -> String {
+    format!("[{}\x7f", prefix.path())
 }
 
 fn add_change(call: &mut ScriptInvocation<'_>, change: &Change, queues: &[&Key]) {

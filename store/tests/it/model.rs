@@ -22,6 +22,7 @@ const PATHS: [&str; 6] = ["a", "a/1", "a/2", "b", "b/~", "c"];
 enum Step {
     Commit(Plan),
     List { prefix: usize, after: Option<usize>, limit: usize },
+    Page { prefix: usize, offset: usize, limit: usize },
     Pass { ms: u64 },
 }
 
@@ -90,6 +91,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (checks, changes).prop_map(|(checks, changes)| Step::Commit(Plan { checks, changes })),
         2 => (path(), prop::option::of(path()), 0..8_usize)
             .prop_map(|(prefix, after, limit)| Step::List { prefix, after, limit }),
+        2 => (path(), 0..7_usize, 0..8_usize)
+            .prop_map(|(prefix, offset, limit)| Step::Page { prefix, offset, limit }),
         1 => (0..40_u64).prop_map(|ms| Step::Pass { ms }),
     ]
 }
@@ -100,6 +103,7 @@ async fn replay(store: &dyn Store, time: &Time, tag: &Tag, steps: &[Step]) {
         match step {
             Step::Commit(plan) => model.commit(store, time.now(), tag, plan).await,
             Step::List { prefix, after, limit } => model.list(store, tag, (*prefix, *after, *limit)).await,
+            Step::Page { prefix, offset, limit } => model.page(store, tag, (*prefix, *offset, *limit)).await,
             Step::Pass { ms } => time.pass(Duration::from_millis(*ms)),
         }
         model.forget(time.now());
@@ -156,6 +160,14 @@ impl Model {
         let after = after.map(|after| key(tag, after));
         let listed = store.list(&key(tag, prefix), after.as_ref(), limit).await.unwrap();
         assert_eq!(listed.iter().map(|entry| entry.key.path()).collect::<Vec<_>>(), expected);
+    }
+
+    async fn page(&self, store: &dyn Store, tag: &Tag, (prefix, offset, limit): (usize, usize, usize)) {
+        let all: Vec<&str> = self.entries.keys().copied().filter(|path| path.starts_with(PATHS[prefix])).collect();
+        let expected: Vec<&str> = all.iter().copied().skip(offset).take(limit).collect();
+        let page = store.page(&key(tag, PATHS[prefix]), offset, limit).await.unwrap();
+        let found: Vec<_> = page.entries.iter().map(|entry| entry.key.path()).collect();
+        assert_eq!((found, page.total), (expected, all.len()));
     }
 
     fn forget(&mut self, now: u64) {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_store::{Batch, Commit, Entry, Error, Hint, Key, Kind, Rate, Store, Tag, Token, VALUE_BYTES_MAX};
+use airlock_store::{Batch, Commit, Entry, Error, Hint, Key, Kind, Page, Rate, Store, Tag, Token, VALUE_BYTES_MAX};
 use bytes::Bytes;
 
 use crate::back_end::BackEnd;
@@ -17,6 +17,7 @@ pub(crate) async fn tell(back_end: &BackEnd) {
     a_batch_is_done_whole_or_not_at_all(store).await;
     versions_never_come_back(store).await;
     lists_are_ordered_and_paged(store).await;
+    a_part_of_a_list_says_how_many_there_are(store).await;
     what_belongs_to_several_tags_is_refused(store).await;
     what_is_too_large_is_refused(store).await;
     what_has_expired_is_gone(back_end).await;
@@ -115,6 +116,28 @@ async fn lists_are_ordered_and_paged(store: &dyn Store) {
     assert!(paths(store, &prefix, None, 0).await.is_empty());
     assert_eq!(paths(store, &key("list", ""), None, 100).await.len(), 8);
     assert!(paths(store, &key("list-3", ""), None, 100).await.is_empty());
+}
+
+async fn a_part_of_a_list_says_how_many_there_are(store: &dyn Store) {
+    // In two batches: one would be too long.
+    for half in [0..700, 700..1400] {
+        let put = |batch: Batch, number| batch.put(key("parts", &format!("d/{number:04}")), format!("{number}"));
+        done(store, half.fold(Batch::new().put(key("parts", "e"), "beside"), put)).await;
+    }
+    for (offset, limit, first, count) in [
+        (0, 3, Some("0"), 3),
+        (1398, 3, Some("1398"), 2),
+        (700, usize::MAX, Some("700"), 700),
+        (0, usize::MAX, Some("0"), airlock_store::LIST_MAX),
+        (5, 0, None, 0),
+        (1400, 1, None, 0),
+        (usize::MAX, usize::MAX, None, 0),
+    ] {
+        let page = store.page(&key("parts", "d/"), offset, limit).await.unwrap();
+        let found = page.entries.first().map(|entry| std::str::from_utf8(&entry.value).unwrap());
+        assert_eq!((found, page.entries.len(), page.total), (first, count, 1400), "{offset} {limit}");
+    }
+    assert_eq!(store.page(&key("parts", "x"), 0, 1).await.unwrap(), Page::default());
 }
 
 async fn what_belongs_to_several_tags_is_refused(store: &dyn Store) {

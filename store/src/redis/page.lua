@@ -1,0 +1,32 @@
+-- A part of a list by number, and how many entries the list has, without those that have expired.
+--
+-- KEYS: entries, index and expiry of the tag
+-- ARGV: now, from, to (both as ZRANGEBYLEX takes them), prefix, offset, limit
+-- Returns the number of all, and path, record, path, record …
+local entries, index, expiry = KEYS[1], KEYS[2], KEYS[3]
+local from, to, prefix = ARGV[2], ARGV[3], ARGV[4]
+local offset, limit = tonumber(ARGV[5]), tonumber(ARGV[6])
+
+-- Where in the index those lie that have expired and were not swept yet: few, as every commit sweeps.
+local gone, is_gone = {}, {}
+for _, path in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', ARGV[1])) do
+  if string.sub(path, 1, #prefix) == prefix then
+    gone[#gone + 1] = redis.call('ZLEXCOUNT', index, from, '(' .. path)
+    is_gone[path] = true
+  end
+end
+table.sort(gone)
+for _, place in ipairs(gone) do
+  if place <= offset then
+    offset = offset + 1
+  end
+end
+
+local found = {}
+for _, path in ipairs(redis.call('ZRANGEBYLEX', index, from, to, 'LIMIT', offset, limit + #gone)) do
+  if not is_gone[path] and #found < 2 * limit then
+    found[#found + 1] = path
+    found[#found + 1] = redis.call('HGET', entries, path)
+  end
+end
+return { redis.call('ZLEXCOUNT', index, from, to) - #gone, found }
