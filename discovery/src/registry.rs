@@ -21,8 +21,8 @@ use crate::{
 
 /// How often a commit is tried when others change the same thing.
 const TRIES_MAX: usize = 5;
-/// The most announcements of one answer.
-pub(crate) const PAGE_MAX: usize = 1000;
+/// The most announcements of one answer, which are one read.
+pub(crate) const PAGE_MAX: usize = LIST_MAX;
 
 /// Which part of a list is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,14 +68,14 @@ impl Registry {
     pub(crate) async fn announcements(&self, service: ServiceName, page: Page) -> Result<Vec<Announcement>> {
         let limit = if page.limit == 0 { PAGE_MAX } else { page.limit.min(PAGE_MAX) };
         let prefix = key(service, "announcement/")?;
-        let entries = self.list(&prefix, page.offset, limit).await?;
+        let entries = self.store.page(&prefix, page.offset, limit).await?.entries;
         entries.iter().map(|entry| Ok(record(entry)?.announcement)).collect()
     }
 
     /// What a component serves, at most `limit` of it.
     pub(crate) async fn served(&self, service: ServiceName, id: &ComponentId, limit: usize) -> Result<Vec<Metadata>> {
         let prefix = key(service, &format!("served/{id}/"))?;
-        let entries = self.list(&prefix, 0, limit).await?;
+        let entries = self.list(&prefix, limit).await?;
         entries.iter().map(|entry| metadata(entry, &prefix)).collect()
     }
 
@@ -125,7 +125,7 @@ impl Registry {
         let guard = key(ServiceName::Broker, "guard/dev_addr_prefix")?;
         let earlier = self.entry(&guard).await?;
         let holders = key(ServiceName::Broker, "holder/")?;
-        for entry in self.list(&key(ServiceName::Broker, "holder/dev_addr_prefix:")?, 0, usize::MAX).await? {
+        for entry in self.list(&key(ServiceName::Broker, "holder/dev_addr_prefix:")?, usize::MAX).await? {
             let (served, holder) = (metadata(&entry, &holders)?, component(&entry)?);
             if matches!(&served, Metadata::DevAddrPrefix(other) if holder != *id && other.overlaps(prefix)) {
                 return Err(Error::Taken { what: format!("prefix {prefix}"), holder: holder.into() });
@@ -138,12 +138,11 @@ impl Registry {
         Ok(self.store.get(std::slice::from_ref(key)).await?.pop().flatten())
     }
 
-    /// Lists a part of what lies under a prefix, page by page.
-    async fn list(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Vec<Entry>> {
-        let end = offset.saturating_add(limit);
+    /// Lists what lies under a prefix, page by page.
+    async fn list(&self, prefix: &Key, limit: usize) -> Result<Vec<Entry>> {
         let mut entries: Vec<Entry> = Vec::new();
-        while entries.len() < end {
-            let wanted = (end - entries.len()).min(LIST_MAX);
+        while entries.len() < limit {
+            let wanted = (limit - entries.len()).min(LIST_MAX);
             let page = self.store.list(prefix, entries.last().map(|entry| &entry.key), wanted).await?;
             let complete = page.len() < wanted;
             entries.extend(page);
@@ -151,7 +150,7 @@ impl Registry {
                 break;
             }
         }
-        Ok(entries.split_off(offset.min(entries.len())))
+        Ok(entries)
     }
 
     /// Commits what `batch` makes, again with a new one when others were faster.

@@ -111,22 +111,19 @@ impl Devices {
     /// There are fewer in the page than asked for when more would be too much for one answer.
     pub async fn list(&self, app_id: &AppId, offset: usize, limit: usize) -> Result<Page, Error> {
         let prefix = Key::new(&Tag::application(app_id.as_str())?, DEVICES)?;
-        let mut page = Page { devices: Vec::new(), total: 0 };
-        let (mut after, mut left, mut bytes_left): (Option<Key>, _, _) = (None, limit.min(LIST_MAX), LIST_BYTES_MAX);
+        let limit = limit.min(LIST_MAX);
+        let store::Page { mut entries, total } = self.store.page(&prefix, offset, limit).await?;
+        let limit = limit.min(total.saturating_sub(offset));
+        let (mut page, mut bytes_left) = (Page { devices: Vec::new(), total }, LIST_BYTES_MAX);
         loop {
-            let entries = self.store.list(&prefix, after.as_ref(), store::LIST_MAX).await?;
-            let Some(last) = entries.last() else { return Ok(page) };
-            after = Some(last.key.clone());
             for entry in &entries {
-                if page.total >= offset && left > 0 {
-                    let rest = bytes_left.checked_sub(entry.value.len());
-                    (left, bytes_left) = rest.map_or((0, 0), |rest| (left - 1, rest));
-                    if rest.is_some() {
-                        page.devices.push(serde_json::from_slice(&entry.value)?);
-                    }
-                }
-                page.total += 1;
+                let Some(rest) = bytes_left.checked_sub(entry.value.len()) else { return Ok(page) };
+                bytes_left = rest;
+                page.devices.push(serde_json::from_slice(&entry.value)?);
             }
+            let wanted = limit.saturating_sub(page.devices.len());
+            let Some(last) = entries.pop().filter(|_| wanted > 0) else { return Ok(page) };
+            entries = self.store.list(&prefix, Some(&last.key), wanted).await?;
         }
     }
 
