@@ -1,5 +1,7 @@
 //! The Python client of The Things Network v2, from the registry that people take it from.
 
+mod stubs;
+
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},

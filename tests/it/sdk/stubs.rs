@@ -1,0 +1,71 @@
+//! Every call through the code that The Things Network generated, with credentials of every sort that they take.
+
+use client::account::{AccountClient, ClientCredentials};
+use serde_json::{Value, json};
+use types::{Scope, Secret};
+
+use super::{full_key, python, run};
+use crate::harness::{Network, PASSWORD, printed};
+
+/// What a user registers at the account service, over HTTP.
+struct Desk {
+    account: AccountClient,
+    url: String,
+    general: Secret,
+}
+
+impl Desk {
+    async fn of(network: &Network, username: &str) -> Self {
+        let url = network.stack.settings().client.auth_server.clone();
+        let account = AccountClient::new(&url).unwrap();
+        let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
+        let (username, password) = (username.parse().unwrap(), Secret::new(PASSWORD));
+        let answer = account.password_token(&client, &username, &password, &[]).await.unwrap();
+        Self { account, url, general: answer.access_token }
+    }
+
+    /// A new component's own token.
+    async fn component(&self, services: &str, id: &str) -> String {
+        self.create(&format!("components/{services}"), json!({ "id": id })).await;
+        let hers = self.account.restrict_token(&self.general, &[Scope::Component(id.parse().unwrap())]).await.unwrap();
+        let request = reqwest::Client::new().get(format!("{}/api/v2/components/{services}/{id}/token", self.url));
+        let answer: Value = request.bearer_auth(hers.expose()).send().await.unwrap().json().await.unwrap();
+        answer["token"].as_str().unwrap().to_owned()
+    }
+
+    /// The user's token for a new gateway.
+    async fn gateway(&self, id: &str) -> String {
+        self.create("gateways", json!({"id": id, "frequency_plan": "EU_863_870"})).await;
+        let hers = self.account.restrict_token(&self.general, &[Scope::Gateway(id.parse().unwrap())]).await.unwrap();
+        hers.expose().to_owned()
+    }
+
+    async fn create(&self, what: &str, body: Value) {
+        let request = reqwest::Client::new().post(format!("{}/api/v2/{what}", self.url)).json(&body);
+        let answer = request.bearer_auth(self.general.expose()).send().await.unwrap();
+        assert_eq!(answer.status(), 201, "{what}: {}", answer.text().await.unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_of_v2_means_the_same_to_its_own_generated_code() {
+    let Some(python) = python() else { return };
+    let network = Network::start().await;
+    let owner = network.owner("generated").await;
+    let desk = Desk::of(&network, "generated").await;
+    let token = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();
+    let environment = vec![
+        ("HANDLER", network.stack.handler_http_address().unwrap().to_string()),
+        ("DISCOVERY", network.stack.discovery_http_address().unwrap().to_string()),
+        ("HANDLER_ID", network.stack.settings().client.handler_id.to_string()),
+        ("APP_ID", owner.app_id.to_string()),
+        ("GATEWAY_ID", "gateway-1".to_owned()),
+        ("ACCESS_KEY", String::from(full_key(&network, &owner).await)),
+        ("GATEWAY_TOKEN", desk.gateway("gateway-1").await),
+        ("HANDLER_TOKEN", token.trim().to_owned()),
+        ("ROUTER_TOKEN", desk.component("routers", "router-1").await),
+        ("BROKER_TOKEN", desk.component("brokers", "broker-1").await),
+    ];
+    assert!(printed(&run(python, "stubs.py", environment).await).ends_with("done\n"));
+    network.stack.stop().await;
+}
