@@ -29,6 +29,9 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// How tonic's text begins, in a header, when a message does not decode.
 const UNDECODABLE: &[u8] = b"failed%20to%20decode%20Protobuf%20message";
 
+/// The most bytes that are read of a refusal of axum's own, which is a sentence.
+const REFUSAL_BYTES_MAX: usize = 4096;
+
 /// What the guard of one service knows.
 struct Guard {
     name: &'static str,
@@ -116,7 +119,8 @@ impl Guard {
                 // A stream may grow; tonic bounds each message of it.
                 Protocol::Grpc => request,
             };
-            blame_the_sender(self.in_time(protocol, limit, next.run(request)).await)
+            let response = blame_the_sender(self.in_time(protocol, limit, next.run(request)).await);
+            self.in_our_words(response).await
         };
         AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
             // What it said is on the standard error already: the panic hook wrote it.
@@ -142,6 +146,18 @@ impl Guard {
             let message = format!("no answer within {} ms: try again later", limit.as_millis());
             protocol.refuse(self.shape, Kind::Timeout, message)
         })
+    }
+
+    /// Tells a refusal of axum's own, which is plain text, in the shape of all others.
+    async fn in_our_words(&self, response: Response) -> Response {
+        let status = response.status();
+        let content_type = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+        if !status.is_client_error() || !content_type.starts_with(b"text/plain") {
+            return response;
+        }
+        let kind = if status == StatusCode::PAYLOAD_TOO_LARGE { Kind::TooLarge } else { Kind::Invalid };
+        let text = axum::body::to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
+        ErrorReply::new(self.shape, kind, String::from_utf8_lossy(&text)).with_status(status).into_response()
     }
 
     fn request_id(&self) -> String {

@@ -5,6 +5,7 @@ use std::{convert::Infallible, future::poll_fn, time::Duration};
 use axum::{
     Router,
     body::Body,
+    extract::Path,
     http::{Request, Response, StatusCode},
     routing::{get, post},
 };
@@ -31,6 +32,7 @@ fn router() -> Router {
     Router::new()
         .route("/hello", get(async || "hello"))
         .route("/length", post(length))
+        .route("/named/{name}", get(async |Path(name): Path<String>| name))
         .route("/length.Service/Call", post(length))
         .route("/echo.Service/Call", post(async |body: Body| body))
         .route("/panic", get(panic))
@@ -111,6 +113,16 @@ async fn what_is_not_there_is_said_in_the_words_of_the_caller() {
     assert_eq!(verdict(&grpc_typed(&stage, "/nothing", Body::empty()).await), (404, None));
     let call = client.post(stage.url("/handler.Nothing/Get")).header("content-type", "application/grpc");
     assert_eq!(json_of(call.send().await.unwrap()).await.0, 404);
+}
+
+#[tokio::test]
+async fn what_axum_refuses_is_told_like_everything_else() {
+    let stage = Stage::plain(router()).await;
+    let answer = json_of(http_client(None).get(stage.url("/named/%FF")).send().await.unwrap()).await;
+    let message = "Invalid URL: Invalid UTF-8 in `name`";
+    assert_eq!(answer, (400, json!({ "error": message, "code": 3, "message": message })));
+    let answer = json_of(http_client(None).post(stage.url("/length")).body(vec![0xff]).send().await.unwrap()).await;
+    assert_eq!((answer.0, &answer.1["code"]), (400, &json!(3)));
 }
 
 #[tokio::test]
