@@ -1,10 +1,18 @@
 //! Tells the discovery service that this handler is here, and which applications are on it.
 
-use std::time::Duration;
+mod news;
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use client::discovery::DiscoveryClient;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use types::{AppId, ComponentId, Credential, Secret};
+use types::{AppId, ComponentId, Credential, Kind, Kinded, Secret};
+
+use self::news::{Item, News};
 
 /// How long to wait after the first failure; every further one doubles it.
 const RETRY_MIN: Duration = Duration::from_millis(200);
@@ -12,6 +20,8 @@ const RETRY_MIN: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 /// How often an accepted announcement is repeated, in case the discovery service lost it.
 const REPEAT: Duration = Duration::from_secs(600);
+/// How long who changes an application waits until the discovery service knows.
+const TELL_WAIT: Duration = Duration::from_secs(2);
 
 /// Speaks for the handler at the discovery service.
 pub struct Announcer {
@@ -19,6 +29,9 @@ pub struct Announcer {
     id: ComponentId,
     token: Secret,
     announcement: api::discovery::Announcement,
+    news: News,
+    /// Whether the discovery service could not take the last thing that it was told.
+    away: AtomicBool,
 }
 
 impl Announcer {
@@ -29,40 +42,96 @@ impl Announcer {
         token: Secret,
         announcement: api::discovery::Announcement,
     ) -> Self {
-        Self { discovery, id, token, announcement }
+        Self { discovery, id, token, announcement, news: News::default(), away: AtomicBool::new(false) }
     }
 
     /// Announces the handler once.
     pub async fn announce(&self) -> Result<(), client::Error> {
-        self.discovery.announce(&self.token, self.announcement.clone()).await
+        let announced = self.discovery.announce(&self.token, self.announcement.clone()).await;
+        self.away.store(announced.as_ref().is_err_and(may_pass), Ordering::Relaxed);
+        announced
     }
 
-    /// Keeps the handler announced until `stop`; a discovery service that is away is tried again.
+    /// Keeps the handler announced until `stop`, and passes on what is new about applications.
+    ///
+    /// A discovery service that is away is tried again.
     pub async fn run(&self, stop: CancellationToken) {
-        let mut wait = RETRY_MIN;
-        while stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
-            wait = match self.announce().await {
-                Ok(()) => REPEAT,
-                Err(error) => {
-                    let retry = if wait == REPEAT { RETRY_MIN } else { (wait * 2).min(RETRY_MAX) };
-                    tracing::warn!(%error, retry_s = retry.as_secs_f32(), "cannot announce this handler");
-                    retry
+        _ = stop.run_until_cancelled(self.speak()).await;
+    }
+
+    /// Says that an application is here.
+    ///
+    /// It is said later when the discovery service is away, since the application works without.
+    pub async fn add_application(&self, caller: &Credential, app_id: &AppId) {
+        self.tell(caller, app_id, true).await;
+    }
+
+    /// Says that an application is no longer here; later when the discovery service is away.
+    pub async fn remove_application(&self, caller: &Credential, app_id: &AppId) {
+        self.tell(caller, app_id, false).await;
+    }
+
+    async fn tell(&self, caller: &Credential, app_id: &AppId, is_here: bool) {
+        match self.news.add(app_id, caller.clone(), is_here) {
+            Some(said) if !self.is_away() => _ = timeout(TELL_WAIT, said).await,
+            Some(_) => {}
+            None => tracing::warn!(%app_id, "too much to tell the discovery service: this will not be said"),
+        }
+    }
+
+    /// Says what there is to say, for ever.
+    async fn speak(&self) {
+        let mut retry = RETRY_MIN;
+        let mut next = Instant::now() + retry;
+        loop {
+            let said = tokio::select! {
+                () = self.news.arrived(), if !self.is_away() => self.pass_on().await,
+                () = sleep_until(next) => {
+                    next = Instant::now() + REPEAT;
+                    self.announce().await.and(self.pass_on().await)
                 }
             };
+            self.away.store(said.as_ref().is_err_and(may_pass), Ordering::Relaxed);
+            match said {
+                Ok(()) => retry = RETRY_MIN,
+                Err(error) => {
+                    tracing::warn!(%error, retry_s = retry.as_secs_f32(), "cannot tell the discovery service");
+                    next = Instant::now() + retry;
+                    retry = (retry * 2).min(RETRY_MAX);
+                }
+            }
         }
     }
 
-    /// Says that an application is here; a failure is only logged, since the application works without.
-    pub async fn add_application(&self, caller: &Credential, app_id: &AppId) {
-        if let Err(error) = self.discovery.add_application(caller, &self.id, app_id).await {
-            tracing::warn!(%app_id, %error, "cannot tell the discovery service where this application is");
+    /// Passes on all news; what cannot be said now stays.
+    async fn pass_on(&self) -> Result<(), client::Error> {
+        while let Some((app_id, item)) = self.news.take() {
+            match self.say(&app_id, &item).await {
+                Err(error) if may_pass(&error) => {
+                    self.news.give_back(app_id, item);
+                    return Err(error);
+                }
+                Err(error) => tracing::warn!(%app_id, %error, "the discovery service refuses to know of this"),
+                Ok(()) => {}
+            }
         }
+        Ok(())
     }
 
-    /// Says that an application is no longer here; a failure is only logged.
-    pub async fn remove_application(&self, caller: &Credential, app_id: &AppId) {
-        if let Err(error) = self.discovery.delete_application(caller, &self.id, app_id).await {
-            tracing::warn!(%app_id, %error, "cannot tell the discovery service that this application is gone");
+    fn is_away(&self) -> bool {
+        self.away.load(Ordering::Relaxed)
+    }
+
+    async fn say(&self, app_id: &AppId, item: &Item) -> Result<(), client::Error> {
+        if item.is_here {
+            self.discovery.add_application(&item.credential, &self.id, app_id).await
+        } else {
+            self.discovery.delete_application(&item.credential, &self.id, app_id).await
         }
     }
+}
+
+/// Whether the same may be accepted later: when the service is there, or knows this handler again.
+fn may_pass(error: &client::Error) -> bool {
+    matches!(error.kind(), Kind::Unavailable | Kind::Timeout | Kind::Exhausted | Kind::Conflict | Kind::NotFound)
 }
