@@ -62,15 +62,22 @@ impl ConnectionLike for Connection {
     }
 }
 
-/// The addresses of the settings, with small messages sent at once.
+/// The addresses of the settings.
 pub(super) fn nodes(settings: &RedisSettings) -> Result<Vec<ConnectionInfo>, Error> {
     let parse = |url: &String| {
         let info = url.as_str().into_connection_info();
         let rule = "an address looks like redis://host:6379";
         let info = info.map_err(|_| Error::invalid("Redis address", &without_password(url), rule))?;
-        Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)))
+        Ok(info.set_tcp_settings(tcp(settings)))
     };
     settings.urls.iter().map(parse).collect()
+}
+
+/// Small messages are sent at once. A server that vanished without a word would be waited for until the kernel gives
+/// its connection up, which takes it a quarter of an hour unless told.
+fn tcp(settings: &RedisSettings) -> TcpSettings {
+    let patience = Duration::from_millis(settings.response_timeout_ms);
+    TcpSettings::default().set_nodelay(true).set_user_timeout(patience)
 }
 
 async fn single(settings: &RedisSettings, nodes: Vec<ConnectionInfo>) -> RedisResult<Connection> {
@@ -95,7 +102,7 @@ async fn cluster(settings: &RedisSettings, nodes: Vec<ConnectionInfo>) -> RedisR
         .retries(RETRIES as u32)
         .min_retry_wait(BACKOFF.0.as_millis() as u64)
         .max_retry_wait(BACKOFF.1.as_millis() as u64)
-        .tcp_settings(TcpSettings::default().set_nodelay(true))
+        .tcp_settings(tcp(settings))
         .build()?;
     Ok(Connection::Cluster(client.get_async_connection().await?))
 }
