@@ -23,6 +23,7 @@ mod layers;
 mod login;
 mod openapi;
 mod operator;
+mod outages;
 #[path = "../../account/tests/it/redis.rs"]
 mod redis;
 mod sdk;

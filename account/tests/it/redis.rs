@@ -1,8 +1,9 @@
-//! A Redis server of our own that keeps nothing and ends with its test.
+//! A Redis server of our own, which ends with its test.
 
 use std::{
     io::{BufRead, BufReader},
     net::TcpListener,
+    path::Path,
     process::{Child, Command, Stdio},
 };
 
@@ -13,7 +14,7 @@ const TRIES_MAX: usize = 5;
 pub(crate) struct RedisProcess {
     child: Child,
     port: u16,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl RedisProcess {
@@ -32,18 +33,52 @@ impl RedisProcess {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// None when the server ended before it was ready, as it does when its port is taken.
     fn try_start() -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new("redis-server");
-        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-        let mut child = command.arg("--dir").arg(folder.path()).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let ready = lines.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
-        let process = Self { child, port, _folder: folder };
-        ready.then_some(process)
+        let child = serve(port, folder.path())?;
+        Some(Self { child, port, folder })
     }
+}
+
+#[allow(dead_code, reason = "not every test that starts one lets it fail")]
+impl RedisProcess {
+    /// Kills the server; what it acknowledged is in its folder.
+    pub(crate) fn stop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts the server that was stopped, with what it had.
+    pub(crate) fn start_again(&mut self) {
+        self.child = serve(self.port, self.folder.path()).expect("redis-server did not start again");
+    }
+
+    /// Has the server do nothing, neither answer nor end.
+    pub(crate) fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
+    }
+}
+
+/// None when the server ended before it was ready, as it does when its port is taken.
+fn serve(port: u16, folder: &Path) -> Option<Child> {
+    let mut command = Command::new("redis-server");
+    command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
+    // It writes before it answers, and whoever kills it leaves the kernel alive.
+    command.args(["--appendonly", "yes", "--appendfsync", "no"]);
+    let mut child = command.arg("--dir").arg(folder).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let ready = lines.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
+    ready.then_some(child)
 }
 
 impl Drop for RedisProcess {

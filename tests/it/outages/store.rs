@@ -1,0 +1,129 @@
+//! Redis is killed or hangs under two handlers and two discovery services.
+
+use airlock::{args::Service, serve::Stack};
+use client::data::DataClient;
+use serde_json::{Value, json};
+use tonic::Code;
+use types::Credential;
+
+use super::{Caller, soon};
+use crate::{
+    harness::{Network, Owner, device, metrics, next},
+    redis::RedisProcess,
+};
+
+/// All services, and one more handler and discovery service, on one Redis.
+struct Stage {
+    network: Network,
+    owner: Owner,
+    caller: Caller,
+    handler: Stack,
+    discovery: Stack,
+}
+
+impl Stage {
+    async fn set(redis: &RedisProcess) -> Self {
+        let network = Network::on(redis, |settings| {
+            settings.store.redis.as_mut().unwrap().response_timeout_ms = 1000;
+        });
+        let network = network.await;
+        let owner = network.owner("patient").await;
+        owner.set_functions(["function Decoder(bytes) { return { n: bytes[0] }; }", "", ""]).await.unwrap();
+        owner.add_device("dev-1").await;
+        let start = |service| Stack::start(network.stack.settings().clone(), Some(service), metrics());
+        let (handler, discovery) = tokio::join!(start(Service::Handler), start(Service::Discovery));
+        let (handler, discovery, caller) = (handler.unwrap(), discovery.unwrap(), Caller::new(&owner.token));
+        Self { network, owner, caller, handler, discovery }
+    }
+
+    fn applications(&self) -> [String; 2] {
+        let place = |stack: &Stack| stack.handler_http_address().unwrap();
+        [&self.network.stack, &self.handler].map(|stack| format!("http://{}/applications/patient-app", place(stack)))
+    }
+
+    /// Everything that can be read, wherever it is read.
+    fn reads(&self) -> Vec<String> {
+        let finders = [&self.network.stack, &self.discovery].map(|stack| stack.discovery_http_address().unwrap());
+        let finds = ["handler", "handler/by-app-id/patient-app"];
+        let of_application = |url: String| ["", "/devices", "/devices/dev-1"].map(|path| format!("{url}{path}"));
+        let applications = self.applications().into_iter().flat_map(of_application);
+        let found = finders.iter().flat_map(|at| finds.map(|path| format!("http://{at}/announcements/{path}")));
+        applications.chain(found).collect()
+    }
+
+    async fn read_all(&self) -> Vec<(u16, Value)> {
+        let mut answers = Vec::new();
+        for url in self.reads() {
+            answers.push(self.caller.ask("GET", &url, String::new()).await);
+        }
+        answers
+    }
+
+    async fn stop(self) {
+        self.handler.stop().await;
+        self.discovery.stop().await;
+        self.network.stack.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_was_away_is_used_again_and_has_lost_nothing() {
+    let Some(mut redis) = RedisProcess::start() else { return };
+    let stage = Stage::set(&redis).await;
+    let before = stage.read_all().await;
+    assert!(before.len() == 10 && before.iter().all(|(status, _)| *status == 200), "{before:?}");
+    let dev_2 = serde_json::to_string(&device(&stage.owner.app_id, "dev-2")).unwrap();
+
+    redis.stop();
+    for answer in stage.read_all().await {
+        assert_eq!(answer, (503, json!(14)));
+    }
+    for url in stage.applications() {
+        assert_eq!(stage.caller.ask("PUT", &format!("{url}/devices/dev-2"), dev_2.clone()).await, (503, json!(14)));
+    }
+    let status = stage.network.manager().await.get_application(stage.owner.sign(Default::default())).await;
+    assert_eq!(status.unwrap_err().code(), Code::InvalidArgument, "what is wrong in itself is said all the same");
+    let id = api::handler::ApplicationIdentifier { app_id: stage.owner.app_id.to_string() };
+    let status = stage.network.manager().await.get_application(stage.owner.sign(id)).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable, "{status}");
+    assert!(stage.owner.simulate("dev-1", &[1], 1).await.is_err());
+
+    redis.start_again();
+    soon(before, || stage.read_all()).await;
+    // The handler that has never run this function does so, and both know what either is told.
+    let [first, second] = stage.applications();
+    assert_eq!(stage.caller.ask("PUT", &format!("{second}/devices/dev-2"), dev_2).await.0, 200);
+    assert_eq!(stage.caller.ask("GET", &format!("{first}/devices/dev-2"), String::new()).await.0, 200);
+    let mut listener = listen(&stage.owner, &stage.handler).await;
+    let uplink = json!({"payload": "Bw==", "port": 1}).to_string();
+    assert_eq!(stage.caller.ask("POST", &format!("{second}/devices/dev-2/simulate"), uplink).await.0, 200);
+    let (topic, message) = next(&mut listener).await;
+    assert_eq!((topic.as_str(), &message["payload_fields"]), ("dev-2/up", &json!({"n": 7})));
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_hangs_holds_nobody_for_longer_than_they_wait() {
+    let Some(redis) = RedisProcess::start() else { return };
+    let stage = Stage::set(&redis).await;
+    let before = stage.read_all().await;
+    redis.freeze();
+    for url in stage.reads() {
+        let answer = stage.caller.ask_within(Some("50m"), "GET", &url, String::new()).await;
+        assert_eq!(answer, (504, json!(4)), "{url}");
+    }
+    for url in stage.applications() {
+        assert_eq!(stage.caller.ask("GET", &url, String::new()).await, (503, json!(14)), "{url}");
+    }
+    redis.thaw();
+    soon(before, || stage.read_all()).await;
+    stage.stop().await;
+}
+
+/// Listens to the application at one handler, whose broker is its own.
+async fn listen(owner: &Owner, handler: &Stack) -> DataClient {
+    let (address, key) = (handler.mqtt_address().unwrap().to_string(), Credential::Key(owner.key.clone()));
+    let mut listener = DataClient::connect(&address, &owner.app_id, &key).await.unwrap();
+    listener.subscribe(&format!("{}/devices/#", owner.app_id)).await.unwrap();
+    listener
+}
