@@ -21,6 +21,7 @@ mod hostile;
 mod instances;
 mod layers;
 mod login;
+mod nonsense;
 mod openapi;
 mod operator;
 mod outages;

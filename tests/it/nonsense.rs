@@ -1,0 +1,105 @@
+//! Nonsense at the edges of handler and discovery: whatever arrives is done, or refused in their own words and has
+//! changed nothing.
+
+mod grpc;
+mod http;
+mod words;
+
+use std::cell::Cell;
+
+use api::{
+    discovery::Announcement,
+    handler::{Application, Device},
+};
+use client::{Trust, discovery::DiscoveryClient};
+use proptest::{
+    strategy::Strategy,
+    test_runner::{Config, TestRunner},
+};
+use server::limit::Limit;
+use tokio::{runtime::Handle, task::block_in_place};
+use types::{Credential, ServiceName};
+
+use crate::harness::{Network, Owner};
+
+/// How much nonsense of each sort is tried.
+const CASES: u32 = 400;
+/// The user whose application is `nonsense-app`.
+const USER: &str = "nonsense";
+
+/// Both services, and an owner with one device.
+struct Stage {
+    network: Network,
+    owner: Owner,
+    discovery: DiscoveryClient,
+    discovery_http: String,
+}
+
+/// What the services keep, as far as it can be seen.
+#[derive(Debug, PartialEq)]
+struct Kept {
+    application: Application,
+    devices: Vec<Device>,
+    handlers: Vec<Announcement>,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let often = Limit::new(1_000_000, 1_000_000);
+        let network = Network::with(|settings| {
+            (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
+        });
+        let network = network.await;
+        let owner = network.owner(USER).await;
+        owner.add_device("dev-1").await;
+        let address = network.stack.discovery_http_address().unwrap().to_string();
+        let discovery = DiscoveryClient::connect(&address, &Trust::Plaintext).unwrap();
+        Self { network, owner, discovery, discovery_http: format!("http://{address}") }
+    }
+
+    async fn kept(&self) -> Kept {
+        let (handler, app_id) = (&self.owner.handler, &self.owner.app_id);
+        Kept {
+            application: handler.get_application(app_id).await.unwrap(),
+            devices: handler.list_devices(app_id, Default::default()).await.unwrap(),
+            handlers: self.discovery.get_all(ServiceName::Handler).await.unwrap(),
+        }
+    }
+
+    /// What is kept after an answer: as before when the call was refused, else as it is now.
+    ///
+    /// Nonsense may also delete the application, which is there again afterwards.
+    async fn kept_after(&self, before: Kept, was_done: bool, what: &str) -> Kept {
+        if was_done {
+            // It is still registered, mostly.
+            _ = self.owner.handler.register_application(&self.owner.app_id).await;
+            self.owner.add_device("dev-1").await;
+            return self.kept().await;
+        }
+        assert_eq!(self.kept().await, before, "{what} was refused and changed something");
+        before
+    }
+
+    fn token(&self) -> &str {
+        let Credential::Token(token) = &self.owner.token else { panic!("owners have tokens") };
+        token.expose()
+    }
+}
+
+/// Tries much nonsense, one after the other; each step says what is kept then, and whether it was done.
+async fn try_many<S: Strategy>(nonsense: S, stage: &Stage, step: impl AsyncFn(S::Value, Kept) -> (Kept, bool)) {
+    let (handle, state, done) = (Handle::current(), Cell::new(Some(stage.kept().await)), Cell::new(0));
+    // Made smaller, nonsense would meet another state than that in which it failed.
+    let config = Config { cases: CASES, max_shrink_iters: 0, failure_persistence: None, ..Config::default() };
+    let run = || {
+        TestRunner::new(config).run(&nonsense, |one| {
+            let before = state.take().expect("the one before held");
+            let (kept, was_done) = handle.block_on(step(one, before));
+            state.set(Some(kept));
+            done.set(done.get() + u32::from(was_done));
+            Ok(())
+        })
+    };
+    block_in_place(run).unwrap();
+    assert!((5..CASES / 2).contains(&done.get()), "{} of {CASES} were done: it is no nonsense", done.get());
+}
