@@ -27,6 +27,7 @@ mod operator;
 mod outages;
 #[path = "../../account/tests/it/redis.rs"]
 mod redis;
+mod schemathesis;
 mod sdk;
 mod serve;
 mod strangers;

@@ -1,0 +1,41 @@
+//! A stranger reads the descriptions of handler and discovery and sends what they allow, and what they do not.
+
+#[path = "../../account/tests/it/schemathesis/program.rs"]
+mod program;
+
+use server::limit::Limit;
+
+use self::program::Schemathesis;
+use crate::harness::Network;
+
+/// Ids of things that are there.
+const PARAMETERS: &str = r#"
+[parameters]
+"path.app_id" = "strange-app"
+"path.dev_id" = "dev-1"
+"path.service_name" = "handler"
+"path.id" = "handler"
+"path.gateway_id" = "my-gateway"
+"path.app_eui" = "70B3D57ED0000001"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_gets_the_answers_that_both_descriptions_promise() {
+    let often = Limit::new(1_000_000, 1_000_000);
+    let network = Network::with(|settings| {
+        (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
+        settings.handler.id = "handler".parse().unwrap();
+    });
+    let network = network.await;
+    let owner = network.owner("strange").await;
+    owner.add_device("dev-1").await;
+    let discovery = format!("http://{}", network.stack.discovery_http_address().unwrap());
+    for (service, last) in
+        [(discovery, &["DeleteMetadata"][..]), (network.handler_http(), &["DeleteDevice", "DeleteApplication"])]
+    {
+        let (url, authorization) = (format!("{service}/openapi.json"), owner.token.to_header());
+        let Some(stranger) = Schemathesis::install(PARAMETERS, url, authorization) else { return };
+        stranger.try_all(last).await;
+    }
+    network.stack.stop().await;
+}
