@@ -1,0 +1,39 @@
+//! A list of ten thousand devices, in pages of several sizes.
+
+use std::time::Instant;
+
+use api::handler::ApplicationIdentifier;
+
+use crate::{
+    figures::{Figures, median},
+    shelf,
+    site::Site,
+};
+
+/// The devices of the application that is listed.
+pub(crate) const DEVICES: usize = 10_000;
+const PAGES: [usize; 2] = [100, 1000];
+
+pub(crate) async fn measure(figures: &mut Figures, site: &Site, store: &str) {
+    for limit in PAGES {
+        let mut pages = Vec::new();
+        for offset in (0..DEVICES).step_by(limit) {
+            pages.push(page_ms(site, offset, limit).await);
+        }
+        let (whole, ends) = (pages.iter().sum::<f64>(), pages[pages.len() - 1] / pages[0]);
+        let measured = format!("{whole:.0} ms, {:.1} ms a page, last ÷ first {ends:.1}", median(&mut pages));
+        figures.add(&format!("{DEVICES} devices in pages of {limit} over gRPC, {store}"), measured, "");
+    }
+}
+
+async fn page_ms(site: &Site, offset: usize, limit: usize) -> f64 {
+    let mut request = site.sign(ApplicationIdentifier { app_id: shelf::app_id(0).to_string() });
+    request.metadata_mut().insert("offset", offset.into());
+    request.metadata_mut().insert("limit", limit.into());
+    let began = Instant::now();
+    let answer = site.stub.clone().get_devices_for_application(request).await.unwrap();
+    let taken = began.elapsed().as_secs_f64() * 1e3;
+    assert_eq!(answer.metadata().get("total").unwrap(), &DEVICES.to_string());
+    assert_eq!(answer.into_inner().devices.len(), limit);
+    taken
+}

@@ -1,0 +1,129 @@
+//! A store before anything runs on it, and what is put there beforehand.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use airlock::settings::{Settings, StoreSettings};
+use handler::{
+    application::Applications,
+    device::{Device, Devices, Lorawan},
+};
+use server::system::SystemClock;
+use store::{Clock, Embedded, Redis, RedisSettings, Store};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use types::{AppId, Clock as _, DevId};
+
+use crate::redis::RedisProcess;
+
+/// Writers at once: what waits for the disk is committed together.
+const WRITERS: usize = 256;
+
+/// Where a store is.
+pub(crate) struct Shelf {
+    pub(crate) folder: TempDir,
+    redis: Option<RedisProcess>,
+}
+
+/// The application of this number.
+pub(crate) fn app_id(number: usize) -> AppId {
+    format!("app-{number:05}").parse().unwrap()
+}
+
+/// The device of this number in its application.
+pub(crate) fn dev_id(number: usize) -> DevId {
+    format!("dev-{number:05}").parse().unwrap()
+}
+
+impl Shelf {
+    pub(crate) fn file() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), redis: None }
+    }
+
+    pub(crate) fn redis() -> Option<Self> {
+        let redis = Some(RedisProcess::start()?);
+        Some(Self { folder: tempfile::tempdir().unwrap(), redis })
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        if self.redis.is_some() { "Redis" } else { "redb" }
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        let mut settings = Settings::default().temporary(self.folder.path());
+        let redis = self.redis.as_ref();
+        let redis = redis.map(|redis| RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() });
+        settings.store = StoreSettings { redis };
+        settings.sandbox.cache_dir = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+        settings
+    }
+
+    /// The store; an embedded one only one at a time.
+    pub(crate) async fn open(&self) -> Arc<dyn Store> {
+        let clock = Clock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
+        match self.settings().store.redis {
+            Some(redis) => Arc::new(Redis::connect(&redis, clock).await.unwrap()),
+            None => Arc::new(Embedded::open(&self.file_path(), clock).unwrap()),
+        }
+    }
+
+    /// The size of the embedded store on disk, in MiB.
+    pub(crate) fn file_mib(&self) -> f64 {
+        std::fs::metadata(self.file_path()).unwrap().len() as f64 / (1 << 20) as f64
+    }
+
+    /// Registers applications with so many devices each.
+    pub(crate) async fn fill(&self, applications: usize, devices: usize) {
+        let store = self.open().await;
+        let mut writers = JoinSet::new();
+        for writer in 0..WRITERS {
+            let store = store.clone();
+            writers.spawn(async move {
+                for number in (writer..applications * devices).step_by(WRITERS) {
+                    put(&store, number / devices, number % devices).await;
+                }
+            });
+        }
+        writers.join_all().await;
+    }
+
+    fn file_path(&self) -> PathBuf {
+        self.folder.path().join("airlock.redb")
+    }
+}
+
+/// Puts a device; whoever comes first to an application registers it.
+async fn put(store: &Arc<dyn Store>, application: usize, number: usize) {
+    let (app_id, devices) = (app_id(application), Devices::new(store.clone()));
+    let device = device(app_id.clone(), number);
+    if devices.set(device.clone()).await.is_err() {
+        // Another one may be faster, which is as well.
+        let _ = Applications::new(store.clone()).register(&app_id).await;
+        devices.set(device).await.unwrap();
+    }
+}
+
+/// A device as people have them: with keys, a place and a few words.
+pub(crate) fn device(app_id: AppId, number: usize) -> Device {
+    let attributes = [("ttn-model", "thermometer"), ("floor", "3")];
+    Device {
+        app_id,
+        dev_id: dev_id(number),
+        description: format!("The thermometer number {number}"),
+        latitude: 52.375,
+        longitude: 4.875,
+        altitude: 3,
+        attributes: attributes.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        lorawan: Lorawan {
+            dev_eui: format!("{:016x}", number + 1).parse().unwrap(),
+            dev_addr: "26010203".parse().ok(),
+            nwk_s_key: "11".repeat(16).parse().ok(),
+            app_s_key: "22".repeat(16).parse().ok(),
+            app_key: "33".repeat(16).parse().ok(),
+            activation_constraints: "local".to_owned(),
+            ..Lorawan::default()
+        },
+    }
+}
