@@ -131,6 +131,21 @@ address!(
     DevAddr,
     4
 );
+address!(
+    /// What a device makes up to join; it counts once.
+    DevNonce,
+    2
+);
+address!(
+    /// What a device that joins is told, so that its session has keys of its own.
+    AppNonce,
+    3
+);
+address!(
+    /// The network that a device joins.
+    NetId,
+    3
+);
 key!(
     /// The static key with which a device joins.
     AppKey,

@@ -3,6 +3,7 @@
 mod bytes;
 mod claims;
 mod credential;
+mod event;
 mod id;
 mod kind;
 mod message;
@@ -13,12 +14,13 @@ mod scope;
 mod service;
 mod time;
 
-pub use bytes::{AppEui, AppKey, AppSKey, BytesError, DevAddr, DevEui, NwkSKey};
+pub use bytes::{AppEui, AppKey, AppNonce, AppSKey, BytesError, DevAddr, DevEui, DevNonce, NetId, NwkSKey};
 pub use claims::{Claims, FullName};
 pub use credential::{AccessKey, Credential, CredentialError, Secret};
+pub use event::{Activation, DownlinkEvent, ErrorEvent};
 pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username};
 pub use kind::{Kind, Kinded};
-pub use message::{ErrorEvent, GatewayMetadata, Metadata, Uplink};
+pub use message::{Downlink, GatewayMetadata, Metadata, Uplink};
 pub use prefix::{DevAddrPrefix, PrefixError};
 pub use random::Random;
 pub use right::{ApplicationRight, ComponentRight, GatewayRight, UnknownRight};

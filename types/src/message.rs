@@ -119,11 +119,24 @@ pub struct GatewayMetadata {
     pub altitude: i32,
 }
 
-/// What `…/events/up/errors` carries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorEvent {
-    /// What went wrong, for people.
-    pub error: String,
+/// A downlink as it is published on `<app_id>/devices/<dev_id>/down`, with either bytes or fields.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Downlink {
+    /// The LoRaWAN port; zero leaves it to the encoder, or to the handler, which takes 1.
+    #[serde(default)]
+    pub port: u8,
+    /// Whether the device is to acknowledge it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub confirmed: bool,
+    /// Where it goes among those that wait: `replace` unless given, `first` or `last`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+    /// The payload; base64 in JSON.
+    #[serde(default, with = "base64_or_null", skip_serializing_if = "Option::is_none")]
+    pub payload_raw: Option<Vec<u8>>,
+    /// What the encoder makes the payload of: a JSON object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_fields: Option<Box<RawValue>>,
 }
 
 fn is_false(value: &bool) -> bool {
