@@ -6,8 +6,8 @@ use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
     access::Access, address::Addresses, announce::Announcer, application::Applications, broker::Broker,
-    device::Devices, operations::Operations, output::mqtt::MqttOutput, payload::Payloads, status::Component,
-    throttle::Throttle, uplink::Uplinks,
+    device::Devices, join::Joins, operations::Operations, output::mqtt::MqttOutput, payload::Payloads,
+    status::Component, throttle::Throttle, uplink::Uplinks,
 };
 use runtime::{Engine, Pool};
 use server::{
@@ -109,12 +109,23 @@ async fn operations(
     let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
     let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &ground.settings.handler)?);
     let (applications, devices) = (Applications::new(ground.store.clone()), Devices::new(ground.store.clone()));
+    let access = Access::new(authenticator, Throttle::new(ground.store.clone(), ground.settings.handler.calls));
+    let joins = Joins {
+        access: access.clone(),
+        applications: applications.clone(),
+        devices: devices.clone(),
+        output: output.clone(),
+        random: ground.random.clone(),
+        clock: ground.clock.clone(),
+    };
     Ok(Operations {
-        access: Access::new(authenticator, Throttle::new(ground.store.clone(), ground.settings.handler.calls)),
+        access,
         applications: applications.clone(),
         devices: devices.clone(),
         payloads: payloads.clone(),
         uplinks: Uplinks { applications, devices, payloads, output },
+        joins,
+        brokers: ground.settings.handler.brokers.clone(),
         announcer,
         addresses: Addresses::new(ground.settings.handler.prefixes.clone(), ground.random.clone()),
         component: Component { id: ground.settings.handler.id.clone(), started: ground.clock.now() },

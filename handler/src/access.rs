@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use server::auth::Authenticator;
-use types::{AppId, ApplicationRight, Claims, ComponentId, Credential, Scope, ServiceName};
+use types::{AccessKey, AppId, ApplicationRight, Claims, ComponentId, Credential, Kind, Kinded, Scope, ServiceName};
 
 use crate::{Error, throttle::Throttle};
 
@@ -39,6 +39,28 @@ impl Access {
         }
         let right = rights.iter().map(|right| right.as_str()).collect::<Vec<_>>().join("` or `");
         Err(Error::Denied { right, app_id: app_id.clone() })
+    }
+
+    /// Lets an application's own access key pass that holds this right; [`Error::Invalid`] when it opens nothing any more.
+    ///
+    /// It is not counted: what devices send does not use up what an application may be called.
+    pub(crate) async fn allow_key(&self, key: AccessKey, app_id: &AppId, right: ApplicationRight) -> Result<(), Error> {
+        match self.authenticator.authenticate_for(app_id, Some(Credential::Key(key))).await {
+            Ok(claims) if claims.allows(app_id, right) => Ok(()),
+            Ok(_) => Err(Error::Denied { right: right.as_str().to_owned(), app_id: app_id.clone() }),
+            // Its caller is a broker, whose own credential is good.
+            Err(error) if error.kind() == Kind::Unauthenticated => Err(Error::invalid("Application", error)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets one of these brokers pass.
+    pub(crate) async fn allow_broker(&self, caller: Option<Credential>, brokers: &[ComponentId]) -> Result<(), Error> {
+        let claims = self.authenticator.authenticate(caller).await?;
+        if brokers.iter().any(|id| claims.is_component(ServiceName::Broker, id)) {
+            return Ok(());
+        }
+        Err(Error::BrokerDenied)
     }
 
     /// Lets pass who may look after this handler: itself, and whom its owner gave a token for it.

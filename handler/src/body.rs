@@ -1,6 +1,7 @@
 //! Between the wire's bodies and our own types: where requests are parsed, once, for gRPC and REST alike.
 
 mod dry_run;
+mod join;
 
 use api::rest::handler::{Application as ApplicationBody, Device as DeviceBody, LorawanDevice};
 use types::{AppId, DevId};

@@ -25,6 +25,10 @@ pub struct Settings {
     /// in its process: copy `handler.token` from that service's data folder. The one in its own data folder unless set;
     /// without one it announces nothing.
     pub token_file: Option<PathBuf>,
+    /// The brokers that may bring join requests, by the ids of their components; nobody unless set, since every user of
+    /// the account service may register a component.
+    #[schemars(with = "Vec<String>")]
+    pub brokers: Vec<ComponentId>,
     /// How many payload functions are kept loaded.
     pub loading: Loading,
     /// By the id of an application: any of `sandbox.limits`, where they are to be others for its functions.
@@ -67,6 +71,7 @@ impl Default for Settings {
             id,
             description: "Airlock handler".to_owned(),
             token_file: None,
+            brokers: Vec::new(),
             loading: Loading::default(),
             limits: BTreeMap::new(),
             calls: Calls::default(),

@@ -1,6 +1,7 @@
 //! Devices: the records that uplinks are looked up in.
 
 mod rules;
+mod session;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Entry, Key, Store, Tag};
 use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
+use self::session::nonces_key;
+pub(crate) use self::session::{Nonces, Session};
 use crate::{Error, application, outline::Outline};
 
 /// How often a change is tried when somebody else changes the same application at the same time.
@@ -76,6 +79,13 @@ pub enum Change {
     Updated,
 }
 
+/// What becomes of a device that is known already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    Replaced,
+    Refused,
+}
+
 /// The devices of every application.
 #[derive(Clone)]
 pub struct Devices {
@@ -129,9 +139,18 @@ impl Devices {
 
     /// Creates or replaces a device of a registered application; [`Error::NotFound`] without that.
     pub async fn set(&self, device: Device) -> Result<Change, Error> {
+        self.put(device, Known::Replaced).await
+    }
+
+    /// Creates a device of a registered application; [`Error::AlreadyExists`] when there is one of its id or its EUIs.
+    pub(crate) async fn create(&self, device: Device) -> Result<(), Error> {
+        self.put(device, Known::Refused).await.map(drop)
+    }
+
+    async fn put(&self, device: Device, known: Known) -> Result<Change, Error> {
         device.check()?;
         for _ in 0..TRIES_MAX {
-            if let Some(change) = self.try_set(device.clone()).await? {
+            if let Some(change) = self.try_put(device.clone(), known).await? {
                 return Ok(change);
             }
         }
@@ -139,9 +158,12 @@ impl Devices {
     }
 
     /// The same, as long as nothing that it read has changed; nothing otherwise.
-    async fn try_set(&self, mut device: Device) -> Result<Option<Change>, Error> {
+    async fn try_put(&self, mut device: Device, known: Known) -> Result<Option<Change>, Error> {
         let application = application::entry(self.store.as_ref(), &device.app_id).await?;
         let before = self.entry(&device.app_id, &device.dev_id).await?;
+        if before.is_some() && known == Known::Refused {
+            return Err(Error::already_exists("Device", format_args!("{}:{}", device.app_id, device.dev_id)));
+        }
         let old: Option<Device> = before.as_ref().map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
         if let Some(old) = &old {
             device.keep(&old.lorawan);
@@ -154,6 +176,13 @@ impl Devices {
         // With the application in the same breath: a device must not outlive it.
         let batch = batch.expect(application.key, application.version);
         let batch = self.claim_eui(batch, &device, old.as_ref()).await?;
+        let batch = match &old {
+            // Nonces count once under one key.
+            Some(old) if old.lorawan.app_key != device.lorawan.app_key => {
+                batch.delete(nonces_key(&device.app_id, &device.dev_id)?)
+            }
+            _ => batch,
+        };
         let change = if before.is_some() { Change::Updated } else { Change::Created };
         Ok(match self.store.commit(batch.put(key, serde_json::to_vec(&device)?)).await? {
             Commit::Done => Some(change),
@@ -167,6 +196,7 @@ impl Devices {
         let Some(Entry { key, value, version }) = entry else { return Err(not_found(app_id, dev_id)) };
         let device: Device = serde_json::from_slice(&value)?;
         let mut batch = Batch::new().expect(key.clone(), version).delete(key);
+        batch = batch.delete(nonces_key(app_id, dev_id)?);
         if let Some(key) = eui_key(&device)? {
             batch = batch.delete(key);
         }
@@ -216,13 +246,14 @@ impl Device {
     }
 }
 
-fn not_found(app_id: &AppId, dev_id: &DevId) -> Error {
+pub(crate) fn not_found(app_id: &AppId, dev_id: &DevId) -> Error {
     Error::not_found("Device", format_args!("{app_id}:{dev_id}"))
 }
 
 const DEVICES: &str = "handler/device/";
 
-fn device_key(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+/// Where a device lies.
+pub(crate) fn device_key(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     Ok(Key::new(&Tag::application(app_id.as_str())?, &format!("{DEVICES}{dev_id}"))?)
 }
 

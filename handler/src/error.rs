@@ -65,6 +65,21 @@ pub enum Error {
         /// This handler.
         id: types::ComponentId,
     },
+    /// The caller is no broker that this handler was told to trust.
+    #[error("permission denied: only brokers that are named in the setting `handler.brokers` bring what devices send")]
+    BrokerDenied,
+    /// A device that joins has no key to join with.
+    #[error("AppKey for device {dev_id} not found")]
+    NoAppKey {
+        /// The device.
+        dev_id: types::DevId,
+    },
+    /// A join request was not sent by who knows the device's key.
+    #[error("device that validates MIC not found")]
+    WrongMic,
+    /// The library for cryptography fails, which it does not.
+    #[error("cannot {0}")]
+    Crypto(&'static str),
     /// There were too many calls.
     #[error("Rate limit for {} \"{name}\" reached: try again in {} s", .exceeded.policy, .exceeded.wait_s)]
     Throttled {
@@ -123,17 +138,19 @@ impl Kinded for Error {
         match self {
             Self::Function(fault) if fault.failure.kind == runtime::Kind::Broken => Kind::Internal,
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) => Kind::Invalid,
-            Self::NotFound { .. } => Kind::NotFound,
+            Self::NotFound { .. } | Self::NoAppKey { .. } | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
             Self::Conflict { .. } => Kind::Conflict,
             Self::Busy(_) => Kind::Unavailable,
             Self::Throttled { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
-            Self::Denied { .. } | Self::ComponentDenied { .. } => Kind::Denied,
+            Self::Denied { .. } | Self::ComponentDenied { .. } | Self::BrokerDenied => Kind::Denied,
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
             Self::Listen { .. } => Kind::Unavailable,
-            Self::Store(_) | Self::FunctionsMissing { .. } | Self::Record(_) | Self::Broker(_) => Kind::Internal,
+            Self::Store(_) | Self::FunctionsMissing { .. } | Self::Record(_) | Self::Broker(_) | Self::Crypto(_) => {
+                Kind::Internal
+            }
         }
     }
 }

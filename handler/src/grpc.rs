@@ -2,6 +2,7 @@
 
 mod addresses;
 mod figures;
+mod joins;
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use crate::{
     operations::{Caller, DryRun, Operations},
 };
 
-pub(crate) use self::{addresses::Addresses, figures::Figures};
+pub(crate) use self::{addresses::Addresses, figures::Figures, joins::Joins};
 
 /// The gRPC side of the application manager.
 pub(crate) struct Service {

@@ -14,6 +14,7 @@ mod error;
 pub mod fault;
 pub mod frame;
 mod grpc;
+pub mod join;
 mod loaded;
 mod metrics;
 pub mod operations;
@@ -40,5 +41,6 @@ pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Rout
     grpc.add_service(grpc::Service::server(operations.clone()));
     grpc.add_service(grpc::Addresses::server(operations.clone()));
     grpc.add_service(grpc::Figures::server(operations.clone()));
+    grpc.add_service(grpc::Joins::server(operations.clone()));
     Ok(rest::router(operations).merge(grpc.routes().into_axum_router()))
 }

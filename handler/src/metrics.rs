@@ -7,6 +7,7 @@ use types::Kind;
 use crate::payload::Cost;
 
 const UPLINKS: &str = "airlock_uplinks_total";
+const JOINS: &str = "airlock_joins_total";
 const FAILURES: &str = "airlock_function_failures_total";
 const MQTT_CONNECTIONS: &str = "airlock_mqtt_connections";
 const MQTT_REFUSED: &str = "airlock_mqtt_refused_total";
@@ -18,6 +19,7 @@ const FUEL: &str = "airlock_sandbox_fuel";
 /// Says what each figure means.
 pub(crate) fn describe() {
     describe_counter!(UPLINKS, "Uplinks by result: published, invalid (their validator said no), or why there is none");
+    describe_counter!(JOINS, "Join requests by result: joined, or why not");
     describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
     describe_gauge!(MQTT_CONNECTIONS, "MQTT clients that are connected");
     describe_counter!(MQTT_REFUSED, "MQTT clients that were not let in");
@@ -40,6 +42,16 @@ pub(crate) fn uplink_published(cost: Cost) {
 /// An uplink came to nothing.
 pub(crate) fn uplink_dropped(kind: Kind) {
     counter!(UPLINKS, "result" => kind.to_string()).increment(1);
+}
+
+/// A device joined.
+pub(crate) fn joined() {
+    counter!(JOINS, "result" => "joined").increment(1);
+}
+
+/// A device did not join.
+pub(crate) fn not_joined(kind: Kind) {
+    counter!(JOINS, "result" => kind.to_string()).increment(1);
 }
 
 /// A payload function failed.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use api::handler::Status;
 use runtime::Urgency;
-use types::{AppId, ApplicationRight, Clock, Credential, DevId};
+use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
 
 use crate::{
     Error,
@@ -16,6 +16,7 @@ use crate::{
     application::{Application, Applications, Conversion, JoinKey},
     device::{Device, Devices, LIST_MAX, Page},
     frame::{Frame, Payload},
+    join::{Join, JoinRequest, Joined, Joins},
     payload::{Cost, Decoded, Encoded, Payloads},
     status::Component,
     uplink::Uplinks,
@@ -36,6 +37,10 @@ pub struct Operations {
     pub payloads: Arc<Payloads>,
     /// The way of simulated uplinks.
     pub uplinks: Uplinks,
+    /// The way of devices that join.
+    pub joins: Joins,
+    /// The brokers that bring what devices send.
+    pub brokers: Vec<ComponentId>,
     /// Tells the network which applications are here; none when the handler stands alone.
     pub announcer: Option<Arc<Announcer>>,
     /// Where devices get their addresses.
@@ -159,6 +164,24 @@ impl Operations {
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (true, true) => Err(Error::invalid("Downlink", "Neither Fields nor Payload provided")),
         }
+    }
+
+    /// Signs a join request with the key of its device, so that a broker sees whether the device is one of ours.
+    pub(crate) async fn challenge(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        dev_id: &DevId,
+        request: &JoinRequest,
+    ) -> Result<Vec<u8>, Error> {
+        self.access.allow_broker(caller, &self.brokers).await?;
+        self.joins.challenge(app_id, dev_id, request).await
+    }
+
+    /// Begins a session for a device that joins.
+    pub(crate) async fn activate(&self, caller: Caller, join: Join) -> Result<Joined, Error> {
+        self.access.allow_broker(caller, &self.brokers).await?;
+        self.joins.handle(join).await
     }
 
     /// The handler's figures, for those who look after it.

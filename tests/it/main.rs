@@ -19,6 +19,7 @@ mod handler_figures;
 mod harness;
 mod hostile;
 mod instances;
+mod joins;
 mod layers;
 mod login;
 mod nonsense;

@@ -56,6 +56,12 @@ impl Timestamp {
         self.date_time().format(&shape).unwrap_or_default()
     }
 
+    /// For people, to the minute: `17 Jan 17 14:47`, UTC.
+    pub fn to_short(self) -> String {
+        let shape = format_description!("[day] [month repr:short] [year repr:last_two] [hour]:[minute]");
+        self.date_time().format(&shape).unwrap_or_default()
+    }
+
     fn date_time(self) -> OffsetDateTime {
         // Every i64 of nanoseconds lies between 1677 and 2262, which the library can show.
         OffsetDateTime::from_unix_timestamp_nanos(self.0.into()).unwrap_or(OffsetDateTime::UNIX_EPOCH)

@@ -1,0 +1,79 @@
+//! The cryptography of joining, LoRaWAN 1.0: who knows the key of a device, and which keys its session has.
+
+use aws_lc_rs::{
+    cipher::{AES_128, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey},
+    cmac,
+};
+use types::{AppKey, AppNonce, AppSKey, DevNonce, NetId, NwkSKey};
+use zeroize::Zeroizing;
+
+use crate::Error;
+
+/// How many bytes prove that a frame was not changed.
+pub(super) const MIC_BYTES: usize = 4;
+/// What AES works on at once.
+const BLOCK_BYTES: usize = 16;
+
+/// The integrity code of a frame: the first bytes of its CMAC.
+pub(super) fn mic(key: &AppKey, frame: &[u8]) -> Result<[u8; MIC_BYTES], Error> {
+    let tag = cmac::Key::new(cmac::AES_128, key.as_bytes()).and_then(|key| cmac::sign(&key, frame));
+    let tag = tag.map_err(|_| Error::Crypto("sign a frame"))?;
+    tag.as_ref().first_chunk().copied().ok_or(Error::Crypto("sign a frame"))
+}
+
+/// Closes the content of a join accept, whose length is a multiple of 16 bytes.
+///
+/// It is the decryption of AES: so devices need no more than its encryption.
+pub(super) fn close(key: &AppKey, content: &mut [u8]) -> Result<(), Error> {
+    let closed = UnboundCipherKey::new(&AES_128, key.as_bytes())
+        .and_then(DecryptingKey::ecb)
+        .and_then(|key| key.decrypt(content, DecryptionContext::None).map(drop));
+    closed.map_err(|_| Error::Crypto("close a join accept"))
+}
+
+/// The keys of a session.
+pub(super) fn session_keys(
+    key: &AppKey,
+    app_nonce: AppNonce,
+    net_id: NetId,
+    dev_nonce: DevNonce,
+) -> Result<(NwkSKey, AppSKey), Error> {
+    let derive = |purpose: u8| {
+        let reversed = |bytes: &[u8]| bytes.iter().rev().copied().collect::<Vec<u8>>();
+        let parts = [
+            &[purpose][..],
+            &reversed(app_nonce.as_bytes()),
+            &reversed(net_id.as_bytes()),
+            &reversed(dev_nonce.as_bytes()),
+        ];
+        let mut block = Zeroizing::new([0; BLOCK_BYTES]);
+        for (place, byte) in block.iter_mut().zip(parts.concat()) {
+            *place = byte;
+        }
+        encrypt(key, &mut block).map(|()| *block)
+    };
+    Ok((NwkSKey::new(derive(1)?), AppSKey::new(derive(2)?)))
+}
+
+fn encrypt(key: &AppKey, block: &mut [u8; BLOCK_BYTES]) -> Result<(), Error> {
+    let encrypted = UnboundCipherKey::new(&AES_128, key.as_bytes())
+        .and_then(EncryptingKey::ecb)
+        .and_then(|key| key.encrypt(block).map(drop));
+    encrypted.map_err(|_| Error::Crypto("derive the keys of a session"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of lora-packet's documentation.
+    #[test]
+    fn session_keys_are_those_of_an_independent_implementation() {
+        let key = "B6B53F4A168A7A88BDF7EA135CE9CFCA".parse().unwrap();
+        let (app_nonce, net_id, dev_nonce) =
+            ("E5063A".parse().unwrap(), "000013".parse().unwrap(), "CC85".parse().unwrap());
+        let (nwk_s_key, app_s_key) = session_keys(&key, app_nonce, net_id, dev_nonce).unwrap();
+        assert_eq!(nwk_s_key.to_hex(), "2C96F7028184BB0BE8AA49275290D4FC");
+        assert_eq!(app_s_key.to_hex(), "F3A5C8F0232A38C144029C165865802C");
+    }
+}

@@ -1,0 +1,160 @@
+//! A broker as the handler sees one: it brings join requests, with a template of the network's for the answer.
+
+use api::{
+    broker::{
+        ActivationChallengeRequest, DeduplicatedDeviceActivationRequest, DeviceActivationResponse as Template,
+        DownlinkOption,
+    },
+    gateway::RxMetadata,
+    handler::{DeviceActivationResponse, handler_client::HandlerClient},
+    lorawan::ActivationMetadata,
+    protocol::{self, activation_metadata::Protocol},
+};
+use client::account::{AccountClient, ClientCredentials};
+use serde_json::{Value, json};
+use tonic::{Request, Status, transport::Channel};
+use types::{AppEui, AppId, ComponentId, DevEui, Scope, Secret};
+
+use crate::harness::{Network, PASSWORD};
+
+/// The broker that the handler is told to trust.
+pub(super) const BROKER: &str = "broker-1";
+pub(super) const APP_EUI: &str = "70B3D57ED0000DEA";
+pub(super) const DEV_EUI: &str = "0004A30B001C0530";
+/// The address in the template, which network 13 gives.
+pub(super) const DEV_ADDR: &str = "26012E43";
+const TEMPLATE: &str = "20000000130000432E0126030100000000";
+
+/// Somebody who calls the handler as a broker.
+#[derive(Clone)]
+pub(super) struct Radio {
+    stub: HandlerClient<Channel>,
+    token: Option<Secret>,
+}
+
+impl Radio {
+    pub(super) async fn new(network: &Network, token: Option<Secret>) -> Self {
+        let channel = Channel::from_shared(network.handler_http()).unwrap().connect().await.unwrap();
+        Self { stub: HandlerClient::new(channel), token }
+    }
+
+    /// With the token of a component that this user registers.
+    pub(super) async fn of(network: &Network, username: &str, services: &str, id: &str) -> Self {
+        let token = component_token(network, username, services, &id.parse().unwrap()).await;
+        Self::new(network, Some(token)).await
+    }
+
+    /// A join request, signed by the handler.
+    pub(super) async fn challenge(
+        &self,
+        app_id: &AppId,
+        dev_id: &str,
+        dev_eui: &str,
+        dev_nonce: u16,
+    ) -> Result<Vec<u8>, Status> {
+        let message = ActivationChallengeRequest {
+            payload: unsigned(APP_EUI, dev_eui, dev_nonce),
+            app_id: app_id.to_string(),
+            dev_id: dev_id.to_owned(),
+            app_eui: bytes(APP_EUI),
+            dev_eui: bytes(dev_eui),
+            ..Default::default()
+        };
+        let answer = self.stub.clone().activation_challenge(self.sign(message)).await?;
+        Ok(answer.into_inner().payload)
+    }
+
+    pub(super) async fn activate(
+        &self,
+        message: DeduplicatedDeviceActivationRequest,
+    ) -> Result<DeviceActivationResponse, Status> {
+        self.stub.clone().activate(self.sign(message)).await.map(tonic::Response::into_inner)
+    }
+
+    /// Challenges and activates.
+    pub(super) async fn join(
+        &self,
+        app_id: &AppId,
+        dev_id: &str,
+        dev_eui: &str,
+        dev_nonce: u16,
+    ) -> Result<DeviceActivationResponse, Status> {
+        let payload = self.challenge(app_id, dev_id, dev_eui, dev_nonce).await?;
+        self.activate(message(app_id, dev_id, dev_eui, payload)).await
+    }
+
+    fn sign<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        if let Some(token) = &self.token {
+            request.metadata_mut().insert("token", token.expose().parse().unwrap());
+        }
+        request
+    }
+}
+
+/// A join request as a broker passes it on once it knows where it belongs.
+pub(super) fn message(
+    app_id: &AppId,
+    dev_id: &str,
+    dev_eui: &str,
+    payload: Vec<u8>,
+) -> DeduplicatedDeviceActivationRequest {
+    let template = Template {
+        payload: bytes(TEMPLATE),
+        downlink_option: Some(DownlinkOption { identifier: "option".to_owned(), ..Default::default() }),
+        ..Default::default()
+    };
+    let gateway = RxMetadata { gateway_id: "gateway-1".to_owned(), frequency: 868_100_000, ..Default::default() };
+    let network = ActivationMetadata { rx_delay: 1, rx2_dr: 3, ..Default::default() };
+    DeduplicatedDeviceActivationRequest {
+        payload,
+        dev_eui: bytes(dev_eui),
+        app_eui: bytes(APP_EUI),
+        app_id: app_id.to_string(),
+        dev_id: dev_id.to_owned(),
+        gateway_metadata: vec![gateway],
+        activation_metadata: Some(protocol::ActivationMetadata { protocol: Some(Protocol::Lorawan(network)) }),
+        server_time: 1_484_664_429_740_000_000,
+        response_template: Some(template),
+        ..Default::default()
+    }
+}
+
+/// What the network is told about the session.
+pub(super) fn told(answer: &DeviceActivationResponse) -> ActivationMetadata {
+    let metadata = answer.activation_metadata.clone().and_then(|metadata| metadata.protocol);
+    let Some(Protocol::Lorawan(lorawan)) = metadata else { panic!("{answer:?} has no metadata") };
+    lorawan
+}
+
+pub(super) fn bytes(hexadecimal: &str) -> Vec<u8> {
+    hex::decode(hexadecimal).unwrap()
+}
+
+/// A join request whose integrity code is zero.
+fn unsigned(app_eui: &str, dev_eui: &str, dev_nonce: u16) -> Vec<u8> {
+    let (app_eui, dev_eui): (AppEui, DevEui) = (app_eui.parse().unwrap(), dev_eui.parse().unwrap());
+    let mut frame = vec![0];
+    frame.extend(app_eui.as_bytes().iter().rev());
+    frame.extend(dev_eui.as_bytes().iter().rev());
+    frame.extend(dev_nonce.to_le_bytes());
+    frame.extend([0; 4]);
+    frame
+}
+
+/// Registers a component at the account service, and gives its token.
+async fn component_token(network: &Network, username: &str, services: &str, id: &ComponentId) -> Secret {
+    let base = &network.stack.settings().client.auth_server;
+    let account = AccountClient::new(base).unwrap();
+    let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
+    let (name, password) = (username.parse().unwrap(), Secret::new(PASSWORD));
+    let general = account.password_token(&client, &name, &password, &[]).await.unwrap().access_token;
+    let http = reqwest::Client::new();
+    let components = format!("{base}/api/v2/components/{services}");
+    let created = http.post(&components).bearer_auth(general.expose()).json(&json!({ "id": id })).send().await.unwrap();
+    assert_eq!(created.status(), 201, "{id}");
+    let mine = account.restrict_token(&general, &[Scope::Component(id.clone())]).await.unwrap();
+    let asked = http.get(format!("{components}/{id}/token")).bearer_auth(mine.expose()).send().await.unwrap();
+    let answer: Value = asked.json().await.unwrap();
+    Secret::new(answer["token"].as_str().unwrap())
+}
