@@ -5,9 +5,9 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
-    access::Access, address::Addresses, announce::Announcer, application::Applications, broker::Broker,
-    device::Devices, join::Joins, operations::Operations, output::mqtt::MqttOutput, payload::Payloads,
-    status::Component, throttle::Throttle, uplink::Uplinks,
+    access::Access, address::Addresses, announce::Announcer, application::Applications, broker::Broker, bus::Inbox,
+    device::Devices, downlink::Downlinks, join::Joins, operations::Operations, output::mqtt::MqttOutput,
+    payload::Payloads, status::Component, throttle::Throttle, uplink::Uplinks,
 };
 use runtime::{Engine, Pool};
 use server::{
@@ -30,6 +30,8 @@ pub(super) struct Handling {
     serving: Serving,
     broker: Broker,
     output: Arc<MqttOutput>,
+    inbox: Inbox,
+    downlinks: JoinHandle<()>,
     announcing: Option<JoinHandle<()>>,
     stop: CancellationToken,
 }
@@ -49,7 +51,10 @@ impl Handling {
         let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, ground.random.clone())?);
         let announcer = announcer(ground, token, &listeners, broker.address())?.map(Arc::new);
         let operations = operations(ground, authenticator, output.clone(), announcer.clone()).await?;
-        tokio::time::timeout(BROKER_WAIT, output.connected()).await.context("the MQTT broker does not answer")?;
+        let (inbox, arrivals) = Inbox::open(&broker.internal(), ground.random.clone())?;
+        let downlinks = tokio::spawn(downlinks(ground, &operations, output.clone()).serve(arrivals));
+        let connected = async { tokio::join!(output.connected(), inbox.listening()) };
+        tokio::time::timeout(BROKER_WAIT, connected).await.context("the MQTT broker does not answer")?;
         let stop = CancellationToken::new();
         let server = Server { stop: stop.clone(), ..ground.server.clone() };
         let router = handler::router(Arc::new(operations), &ground.health)?;
@@ -67,7 +72,7 @@ impl Handling {
             }
             None => None,
         };
-        Ok(Self { serving, broker, output, announcing, stop })
+        Ok(Self { serving, broker, output, inbox, downlinks, announcing, stop })
     }
 
     /// The listeners: for gRPC clients, and plain.
@@ -93,6 +98,9 @@ impl Handling {
             // It was told to stop; that it ended otherwise was logged where it happened.
             _ = announcing.await;
         }
+        drop(self.inbox);
+        // Each of them is bounded; that one panicked was logged where it happened.
+        _ = self.downlinks.await;
         self.output.close(BROKER_WAIT).await;
         self.broker.shutdown().await;
     }
@@ -129,6 +137,18 @@ async fn operations(
         announcer,
         addresses: Addresses::new(ground.settings.handler.prefixes.clone(), ground.random.clone()),
         component: Component { id: ground.settings.handler.id.clone(), started: ground.clock.now() },
+        clock: ground.clock.clone(),
+    })
+}
+
+/// The way of downlinks, to the same devices as the operations.
+fn downlinks(ground: &Ground, operations: &Operations, output: Arc<MqttOutput>) -> Arc<Downlinks> {
+    Arc::new(Downlinks {
+        applications: operations.applications.clone(),
+        devices: operations.devices.clone(),
+        payloads: operations.payloads.clone(),
+        output,
+        store: ground.store.clone(),
         clock: ground.clock.clone(),
     })
 }

@@ -1,5 +1,7 @@
 //! The handler's own connection to the MQTT broker, embedded or not: kept up, and never waited for.
 
+mod inbox;
+
 use std::{
     collections::VecDeque,
     sync::{
@@ -18,6 +20,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::{Random, Secret};
 
+pub use self::inbox::{Arrival, Inbox};
 use crate::{
     Error,
     broker::PACKET_BYTES_MAX,
@@ -97,7 +100,7 @@ impl Dropped {
 impl Bus {
     /// Connects in the background; `queue_max` messages may wait.
     pub fn connect(endpoint: &Endpoint, queue_max: usize, random: Arc<dyn Random>) -> Result<Self, Error> {
-        let (client, events) = AsyncClient::new(options(endpoint, random.as_ref())?, LIBRARY_QUEUE_MAX);
+        let (client, events) = AsyncClient::new(options(endpoint, "outbox", random.as_ref())?, LIBRARY_QUEUE_MAX);
         let (queue, waiting) = mpsc::channel(queue_max);
         let dropped = Arc::new(Dropped::default());
         let (connected_now, connected) = watch::channel(false);
@@ -158,14 +161,16 @@ impl Bus {
 }
 
 /// Reads `host:port` and puts everything else down that a connection needs.
-fn options(endpoint: &Endpoint, random: &dyn Random) -> Result<MqttOptions, Error> {
+///
+/// `role` keeps the connections of one handler apart at the broker.
+fn options(endpoint: &Endpoint, role: &str, random: &dyn Random) -> Result<MqttOptions, Error> {
     let parts = endpoint.address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     let (host, port) = parts.ok_or_else(|| {
         Error::invalid("MQTT broker address", format!("must be <host>:<port>, but is `{}`", endpoint.address))
     })?;
     let mut id = [0; 8];
     random.fill(&mut id);
-    let mut options = MqttOptions::new(format!("handler-{:016x}", u64::from_be_bytes(id)), host, port);
+    let mut options = MqttOptions::new(format!("handler-{role}-{:016x}", u64::from_be_bytes(id)), host, port);
     options
         .set_keep_alive(KEEP_ALIVE)
         .set_clean_session(true)
@@ -226,7 +231,7 @@ impl Line {
                 Ok(_) => {}
                 Err(error) => {
                     self.down(&error, failures);
-                    sleep(self.retry_wait(failures)).await;
+                    sleep(retry_wait(failures, self.random.as_ref())).await;
                     failures += 1;
                 }
             }
@@ -252,12 +257,12 @@ impl Line {
             tracing::debug!(%error, failures, "still no connection to the MQTT broker");
         }
     }
+}
 
-    /// Between half and all of what doubles with every failure, so that many clients do not come back at once.
-    fn retry_wait(&self, failures: u32) -> Duration {
-        let longest = RETRY_WAIT.saturating_mul(1 << failures.min(16)).min(RETRY_WAIT_MAX);
-        let mut random = [0];
-        self.random.fill(&mut random);
-        longest / 2 + longest / 2 * u32::from(random[0]) / 255
-    }
+/// Between half and all of what doubles with every failure, so that many clients do not come back at once.
+fn retry_wait(failures: u32, random: &dyn Random) -> Duration {
+    let longest = RETRY_WAIT.saturating_mul(1 << failures.min(16)).min(RETRY_WAIT_MAX);
+    let mut byte = [0];
+    random.fill(&mut byte);
+    longest / 2 + longest / 2 * u32::from(byte[0]) / 255
 }

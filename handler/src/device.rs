@@ -11,7 +11,7 @@ use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
 use self::session::nonces_key;
 pub(crate) use self::session::{Nonces, Session};
-use crate::{Error, application, outline::Outline};
+use crate::{Error, application, downlink::queue_key, outline::Outline};
 
 /// How often a change is tried when somebody else changes the same application at the same time.
 const TRIES_MAX: usize = 5;
@@ -196,7 +196,7 @@ impl Devices {
         let Some(Entry { key, value, version }) = entry else { return Err(not_found(app_id, dev_id)) };
         let device: Device = serde_json::from_slice(&value)?;
         let mut batch = Batch::new().expect(key.clone(), version).delete(key);
-        batch = batch.delete(nonces_key(app_id, dev_id)?);
+        batch = batch.delete(nonces_key(app_id, dev_id)?).delete(queue_key(app_id, dev_id)?);
         if let Some(key) = eui_key(&device)? {
             batch = batch.delete(key);
         }

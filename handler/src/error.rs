@@ -48,6 +48,9 @@ pub enum Error {
     /// More payloads wait for a sandbox than may.
     #[error("too many payloads wait for a sandbox: retry later")]
     Busy(#[from] runtime::Busy),
+    /// More downlinks of an application are worked on than may.
+    #[error("too many downlinks at once: retry later")]
+    DownlinksBusy,
     /// The credential is missing, invalid, or cannot be checked now.
     #[error(transparent)]
     Auth(#[from] server::auth::AuthError),
@@ -141,7 +144,7 @@ impl Kinded for Error {
             Self::NotFound { .. } | Self::NoAppKey { .. } | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
             Self::Conflict { .. } => Kind::Conflict,
-            Self::Busy(_) => Kind::Unavailable,
+            Self::Busy(_) | Self::DownlinksBusy => Kind::Unavailable,
             Self::Throttled { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
             Self::Denied { .. } | Self::ComponentDenied { .. } | Self::BrokerDenied => Kind::Denied,

@@ -10,6 +10,7 @@ pub mod bus;
 mod cayenne;
 mod config;
 pub mod device;
+pub mod downlink;
 mod error;
 pub mod fault;
 pub mod frame;

@@ -8,6 +8,7 @@ use crate::payload::Cost;
 
 const UPLINKS: &str = "airlock_uplinks_total";
 const JOINS: &str = "airlock_joins_total";
+const DOWNLINKS: &str = "airlock_downlinks_total";
 const FAILURES: &str = "airlock_function_failures_total";
 const MQTT_CONNECTIONS: &str = "airlock_mqtt_connections";
 const MQTT_REFUSED: &str = "airlock_mqtt_refused_total";
@@ -20,6 +21,7 @@ const FUEL: &str = "airlock_sandbox_fuel";
 pub(crate) fn describe() {
     describe_counter!(UPLINKS, "Uplinks by result: published, invalid (their validator said no), or why there is none");
     describe_counter!(JOINS, "Join requests by result: joined, or why not");
+    describe_counter!(DOWNLINKS, "Downlinks from applications by result: scheduled, or why not");
     describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
     describe_gauge!(MQTT_CONNECTIONS, "MQTT clients that are connected");
     describe_counter!(MQTT_REFUSED, "MQTT clients that were not let in");
@@ -52,6 +54,16 @@ pub(crate) fn joined() {
 /// A device did not join.
 pub(crate) fn not_joined(kind: Kind) {
     counter!(JOINS, "result" => kind.to_string()).increment(1);
+}
+
+/// A downlink waits for its device.
+pub(crate) fn downlink_scheduled() {
+    counter!(DOWNLINKS, "result" => "scheduled").increment(1);
+}
+
+/// A downlink came to nothing.
+pub(crate) fn downlink_dropped(kind: Kind) {
+    counter!(DOWNLINKS, "result" => kind.to_string()).increment(1);
 }
 
 /// A payload function failed.

@@ -53,6 +53,8 @@ pub enum Verdict {
 pub struct Encoded {
     /// The bytes to send.
     pub payload: Vec<u8>,
+    /// The port that the encoder asks for, if it does.
+    pub port: Option<u8>,
     /// What the encoder wrote to the console.
     pub logs: Vec<LogEntry>,
     /// What it cost.
@@ -179,7 +181,7 @@ impl Payloads {
                 let report = self.pool.call(&asker, functions, call).await?;
                 let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
                 match report.result {
-                    Ok(Value::Bytes { bytes, .. }) => Ok(Encoded { payload: bytes, logs: report.logs, cost }),
+                    Ok(Value::Bytes { bytes, port }) => Ok(Encoded { payload: bytes, port, logs: report.logs, cost }),
                     // A downlink answers with bytes; anything else would be the sandbox's mistake.
                     Ok(_) => Ok(Encoded::default()),
                     Err(failure) => Err(fault(failure, application, report.logs, cost)),

@@ -5,6 +5,7 @@ extern crate airlock_handler as handler;
 
 mod access;
 mod data;
+mod downlinks;
 mod limits;
 mod output;
 mod peer;

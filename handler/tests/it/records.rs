@@ -74,7 +74,7 @@ impl Rig {
     }
 }
 
-fn pool() -> Pool {
+pub fn pool() -> Pool {
     // The compiled guest is kept between test runs, functions are not, and a busy machine does not run into the clock.
     let limits = Limits { time_ms_max: 60_000, load_time_ms_max: 60_000, ..Limits::default() };
     let settings = runtime::Settings {
@@ -87,7 +87,7 @@ fn pool() -> Pool {
     Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap()
 }
 
-fn id(app_id: &str) -> AppId {
+pub fn id(app_id: &str) -> AppId {
     app_id.parse().unwrap()
 }
 
@@ -95,12 +95,12 @@ fn tag(app_id: &str) -> Tag {
     Tag::application(app_id).unwrap()
 }
 
-fn application(app_id: &str, payload_format: &str, decoder: &str) -> Application {
+pub fn application(app_id: &str, payload_format: &str, decoder: &str) -> Application {
     let functions = Functions { decoder: decoder.to_owned(), ..Functions::default() };
     Application { payload_format: payload_format.to_owned(), functions, ..Application::new(id(app_id)) }
 }
 
-fn device(app_id: &str) -> Device {
+pub fn device(app_id: &str) -> Device {
     Device {
         app_id: id(app_id),
         dev_id: "dev".parse().unwrap(),

@@ -1,0 +1,220 @@
+//! Downlinks that applications publish: what waits for their devices then, and what the applications are told.
+
+use std::sync::Arc;
+
+use handler::{
+    Settings,
+    application::{Application, Applications, Functions},
+    bus::Inbox,
+    device::Devices,
+    downlink::Downlinks,
+    payload::Payloads,
+};
+use serde_json::{Value, json};
+use server::system::SystemClock;
+use store::{Clock, Embedded, Store};
+use tokio::task::JoinHandle;
+
+use crate::{
+    peer::{Login, Peer},
+    records::{application, device, id, pool},
+    stage::{APPS, SameBytes, Stage, soon},
+};
+
+const ENCODER: &str = "function Encoder(object, port) { \
+    if (object.bad) { throw new Error('no such lamp'); } return [object.led, port]; }";
+
+/// A handler that takes downlinks: `app-one` has an encoder, `app-two` none, each has the device `dev`.
+struct Rig {
+    stage: Stage,
+    applications: Applications,
+    devices: Devices,
+    downlinks: Arc<Downlinks>,
+    inbox: Inbox,
+    serving: JoinHandle<()>,
+}
+
+impl Rig {
+    async fn new() -> Self {
+        let stage = Stage::set().await;
+        let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
+        let (applications, devices) = (Applications::new(store.clone()), Devices::new(store.clone()));
+        for app_id in APPS {
+            applications.register(&id(app_id)).await.unwrap();
+            devices.set(device(app_id)).await.unwrap();
+        }
+        let downlinks = Arc::new(Downlinks {
+            applications: applications.clone(),
+            devices: devices.clone(),
+            payloads: Arc::new(Payloads::new(pool(), &Settings::default()).unwrap()),
+            output: Arc::new(stage.output().await),
+            store,
+            clock: Arc::new(SystemClock),
+        });
+        let (inbox, arrivals) = Inbox::open(&stage.broker.internal(), Arc::new(SameBytes)).unwrap();
+        soon("the inbox's subscription", inbox.listening()).await;
+        let serving = tokio::spawn(Arc::clone(&downlinks).serve(arrivals));
+        let rig = Self { stage, applications, devices, downlinks, inbox, serving };
+        rig.save("app-one", "custom", ENCODER).await;
+        rig
+    }
+
+    async fn save(&self, app_id: &str, format: &str, encoder: &str) {
+        let functions = Functions { encoder: encoder.to_owned(), ..Functions::default() };
+        let application = Application { functions, ..application(app_id, format, "") };
+        self.applications.set(application).await.unwrap();
+    }
+
+    /// Somebody who hears the events of an application, and publishes.
+    async fn peer(&self, app_id: &'static str) -> Peer {
+        let mut peer = Peer::connect(self.stage.broker.address(), &Login::new(4, app_id, "account.both")).await;
+        assert_eq!(peer.subscribe("+/devices/+/events/#").await, 1);
+        peer
+    }
+
+    /// What waits for the device, each as its port, whether it is confirmed, and its bytes.
+    async fn waiting(&self, app_id: &str) -> Vec<(u8, bool, Vec<u8>)> {
+        let waiting = self.downlinks.waiting(&id(app_id), &"dev".parse().unwrap()).await.unwrap();
+        let shown = |downlink: types::Downlink| {
+            assert!(downlink.payload_fields.is_none() && downlink.schedule.is_none());
+            (downlink.port, downlink.confirmed, downlink.payload_raw.unwrap())
+        };
+        waiting.into_iter().map(shown).collect()
+    }
+}
+
+/// Publishes, and gives the event that comes of it, its topic without the application.
+async fn event(peer: &mut Peer, app_id: &str, dev_id: &str, body: &str) -> (String, Value) {
+    peer.publish(&format!("{app_id}/devices/{dev_id}/down"), body).await;
+    let (topic, event) = peer.next().await;
+    let topic = topic.strip_prefix(&format!("{app_id}/devices/")).unwrap().to_owned();
+    (topic, serde_json::from_str(&event).unwrap())
+}
+
+#[tokio::test]
+async fn downlinks_wait_in_the_order_that_was_asked_for() {
+    let rig = Rig::new().await;
+    let mut peer = rig.peer("app-one").await;
+    for (body, shown, waiting) in [
+        (
+            r#"{"port":2,"confirmed":true,"payload_fields":{"led":7}}"#,
+            r#"{"port":2,"confirmed":true,"payload_fields":{"led":7}}"#,
+            vec![(2, true, vec![7, 2])],
+        ),
+        (
+            r#"{"payload_raw":"AQI=","schedule":"last","payload_fields":{}}"#,
+            r#"{"port":0,"payload_raw":"AQI=","payload_fields":{}}"#,
+            vec![(2, true, vec![7, 2]), (1, false, vec![1, 2])],
+        ),
+        (
+            r#"{"port":3,"payload_raw":"Aw==","schedule":"first"}"#,
+            r#"{"port":3,"payload_raw":"Aw=="}"#,
+            vec![(3, false, vec![3]), (2, true, vec![7, 2]), (1, false, vec![1, 2])],
+        ),
+        (
+            r#"{"port":223,"payload_raw":"BA==","schedule":null,"dev_id":"other"}"#,
+            r#"{"port":223,"payload_raw":"BA=="}"#,
+            vec![(223, false, vec![4])],
+        ),
+        (
+            r#"{"port":5,"payload_raw":"BQ==","schedule":"replace"}"#,
+            r#"{"port":5,"payload_raw":"BQ=="}"#,
+            vec![(5, false, vec![5])],
+        ),
+    ] {
+        let (topic, event) = event(&mut peer, "app-one", "dev", body).await;
+        assert_eq!(
+            (topic.as_str(), event.to_string()),
+            ("dev/events/down/scheduled", format!(r#"{{"message":{shown}}}"#))
+        );
+        assert_eq!(rig.waiting("app-one").await, waiting, "{body}");
+    }
+    assert_eq!(rig.waiting("app-two").await, []);
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_is_told_and_changes_nothing() {
+    let rig = Rig::new().await;
+    let (mut one, mut two) = (rig.peer("app-one").await, rig.peer("app-two").await);
+    event(&mut one, "app-one", "dev", r#"{"payload_raw":"AQ=="}"#).await;
+    let before = rig.waiting("app-one").await;
+    let long = format!(r#"{{"payload_raw":"{}"}}"#, "AAAA".repeat(86));
+    for (app_id, dev_id, body, error, has_message) in [
+        ("app-one", "dev", r#"{"schedule":"soon","payload_raw":"AQ=="}"#, "ScheduleType not valid: unknown", true),
+        ("app-one", "dev", r#"{"port":1}"#, "Downlink Payload not valid: empty", true),
+        ("app-one", "dev", r#"{"payload_fields":{},"payload_raw":""}"#, "Downlink Payload not valid: empty", true),
+        (
+            "app-one",
+            "dev",
+            r#"{"payload_raw":"AQ==","payload_fields":{"led":1}}"#,
+            "Downlink not valid: Both Fields and Payload provided",
+            true,
+        ),
+        ("app-one", "dev", r#"{"port":224,"payload_raw":"AQ=="}"#, "Downlink Port not valid: 1 to 223", true),
+        ("app-one", "dev", r#"{"port":256,"payload_raw":"AQ=="}"#, "Downlink not valid: invalid value", false),
+        ("app-one", "dev", r#"{"payload_raw":"%%%"}"#, "Downlink not valid: Invalid symbol", false),
+        ("app-one", "dev", "no JSON", "Downlink not valid: expected", false),
+        ("app-one", "dev", &long, "Payload not valid: at most 255 bytes", true),
+        ("app-one", "dev", r#"{"payload_fields":[1]}"#, "Fields not valid: ", true),
+        ("app-one", "dev", r#"{"payload_fields":{"bad":1}}"#, "payload function not valid: ", true),
+        ("app-one", "nobody", r#"{"payload_raw":"AQ=="}"#, "Device app-one:nobody not found", true),
+        (
+            "app-two",
+            "dev",
+            r#"{"payload_fields":{"led":1}}"#,
+            "Downlink Payload not valid: fields supplied, but the payload format converts none",
+            true,
+        ),
+    ] {
+        let peer = if app_id == "app-one" { &mut one } else { &mut two };
+        let (topic, event) = event(peer, app_id, dev_id, body).await;
+        assert_eq!(topic, format!("{dev_id}/events/down/errors"), "{body}");
+        assert!(event["error"].as_str().is_some_and(|text| text.starts_with(error)), "{body}: {event}");
+        assert_eq!(event.get("message").is_some(), has_message, "{body}: {event}");
+    }
+    assert_eq!(rig.waiting("app-one").await, before);
+    rig.save("app-two", "custom", "").await;
+    let (_, told) = event(&mut two, "app-two", "dev", r#"{"payload_fields":{"led":1}}"#).await;
+    assert_eq!(told["error"], "Downlink Payload not valid: fields supplied, but no Encoder function set");
+}
+
+#[tokio::test]
+async fn a_queue_has_an_end_and_goes_with_its_device() {
+    let rig = Rig::new().await;
+    let mut peer = rig.peer("app-one").await;
+    let last = r#"{"payload_raw":"AQ==","schedule":"last"}"#;
+    for number in 0..32 {
+        let (topic, event) = event(&mut peer, "app-one", "dev", last).await;
+        assert_eq!(topic, "dev/events/down/scheduled", "{number}: {event}");
+    }
+    let (topic, told) = event(&mut peer, "app-one", "dev", last).await;
+    assert_eq!(topic, "dev/events/down/errors");
+    assert_eq!(told["error"], "Downlink not valid: 32 wait for this device already, which is the most");
+    assert_eq!(rig.waiting("app-one").await.len(), 32);
+
+    let dev_id = "dev".parse().unwrap();
+    rig.devices.delete(&id("app-one"), &dev_id).await.unwrap();
+    rig.devices.set(device("app-one")).await.unwrap();
+    assert_eq!(rig.waiting("app-one").await, []);
+}
+
+#[tokio::test]
+async fn an_encoder_may_choose_the_port_when_nobody_else_does() {
+    let rig = Rig::new().await;
+    let encoder = "function encodeDownlink(input) { return { bytes: [9], fPort: 42 }; }";
+    rig.save("app-one", "ts013", encoder).await;
+    let mut peer = rig.peer("app-one").await;
+    for (port, expected) in [(0, 42), (7, 7)] {
+        let body = json!({"port": port, "payload_fields": {"led": 1}}).to_string();
+        event(&mut peer, "app-one", "dev", &body).await;
+        assert_eq!(rig.waiting("app-one").await, [(expected, false, vec![9])]);
+    }
+}
+
+#[tokio::test]
+async fn what_arrived_is_finished_before_the_handler_ends() {
+    let Rig { stage, inbox, serving, .. } = Rig::new().await;
+    drop(inbox);
+    soon("the end of the downlinks", serving).await.unwrap();
+    stage.broker.shutdown().await;
+}
