@@ -49,6 +49,14 @@ pub enum Error {
         /// What is wrong.
         source: rcgen::Error,
     },
+    /// The key pair of a component cannot be used or made.
+    #[error("key `{}` not valid: must be an ECDSA key over P-256 as PEM; move it away to get a new one", path.display())]
+    Identity {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rcgen::Error,
+    },
     /// Logs or metrics were set up before in this process.
     #[error("cannot start {what}: this process has started it before")]
     Telemetry {
@@ -66,7 +74,9 @@ pub enum Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Setting(_) | Self::Certificate { .. } | Self::MakeCertificate { .. } => Kind::Invalid,
+            Self::Setting(_) | Self::Certificate { .. } | Self::MakeCertificate { .. } | Self::Identity { .. } => {
+                Kind::Invalid
+            }
             Self::Listen { .. } | Self::File { .. } => Kind::Unavailable,
             Self::Print(_) | Self::Telemetry { .. } | Self::Signals(_) | Self::Reflection(_) => Kind::Internal,
         }

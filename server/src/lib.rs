@@ -3,7 +3,9 @@
 pub mod auth;
 mod error;
 pub mod grpc;
+pub mod identity;
 pub mod limit;
+mod private_file;
 pub mod reply;
 pub mod settings;
 pub mod shutdown;

@@ -1,8 +1,7 @@
 //! Certificates of our own making: one file with the server's key and certificate, and the authority that signed it.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -13,7 +12,7 @@ use rcgen::{
 use time::OffsetDateTime;
 use types::{Clock, Timestamp};
 
-use crate::Error;
+use crate::{Error, private_file::write_private};
 
 /// The file in the folder for data.
 const FILE: &str = "tls.pem";
@@ -86,21 +85,4 @@ fn date_time(moment: Timestamp) -> OffsetDateTime {
     // Every second that a timestamp can hold is one that the library can show.
     let seconds = i64::try_from(moment.as_secs()).unwrap_or_default();
     OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH)
-}
-
-/// Writes a file that is complete or not there, and that only its owner can read from the first byte on.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
 }

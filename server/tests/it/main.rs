@@ -7,6 +7,7 @@ mod authenticator;
 mod connections;
 mod credentials;
 mod health;
+mod identity;
 mod logs;
 mod reply;
 mod requests;
