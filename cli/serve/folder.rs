@@ -51,6 +51,11 @@ impl Folder {
         self.path.join("account.key")
     }
 
+    /// The file of the handler's key pair, by which brokers will know it.
+    pub(crate) fn identity(&self) -> PathBuf {
+        self.path.join("handler.key")
+    }
+
     /// Keeps the certificate where this user's commands look for it.
     pub(crate) fn trust(&self, certificate: &str) -> anyhow::Result<()> {
         self.write("ca.cert", certificate.as_bytes())

@@ -8,6 +8,7 @@ use client::account::AccountClient;
 use discovery::Discovery;
 use server::{
     auth::Authenticator,
+    identity::Identity,
     reply::Shape,
     serve::{Listeners, Server, Serving, Site},
     system::{OsRandom, SystemClock},
@@ -101,6 +102,11 @@ impl Ground {
         let Some(path) = &self.settings.handler.token_file else { return self.folder.token() };
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Some(Secret::new(text.trim())))
+    }
+
+    /// The handler's key pair, which is made on its first start.
+    pub(super) fn identity(&self) -> anyhow::Result<Identity> {
+        Ok(Identity::load_or_make(&self.folder.identity())?)
     }
 
     /// Listens for gRPC clients, with TLS unless that is off, and for plain HTTP.

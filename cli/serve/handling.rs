@@ -181,6 +181,7 @@ fn announcer(
         api_address: format!("http://{host}:{}", port(1)?),
         mqtt_address: format!("{host}:{}", mqtt.port()),
         certificate: certificate.to_owned(),
+        public_key: ground.identity()?.public_key_pem().to_owned(),
         ..Default::default()
     };
     Ok(Some(Announcer::new(discovery, id.clone(), token, announcement)))

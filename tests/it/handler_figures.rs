@@ -1,10 +1,13 @@
-//! Device addresses and the handler's own figures, over gRPC as v2 clients ask for them.
+//! Device addresses, the handler's own figures, and what it announces about itself, as v2 clients ask for them.
 
 use api::{
     handler::{StatusRequest, handler_manager_client::HandlerManagerClient},
     lorawan::{DevAddrRequest, PrefixesRequest, dev_addr_manager_client::DevAddrManagerClient},
 };
+use client::{Trust, discovery::DiscoveryClient};
+use server::identity::Identity;
 use tonic::{Code, Request, transport::Channel};
+use types::ServiceName;
 
 use crate::harness::Network;
 
@@ -53,5 +56,23 @@ async fn the_handler_shows_its_figures_to_those_who_look_after_it() {
     let status = stub.get_status(request).await.unwrap().into_inner();
     assert!(status.component.unwrap().memory.unwrap().memory > 0);
     assert!(status.system.unwrap().memory.unwrap().total > 0);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_handler_announces_the_keys_by_which_it_is_known() {
+    let network = Network::start().await;
+    let settings = network.stack.settings();
+    let read = |name: &str| std::fs::read_to_string(network.folder.path().join(name)).unwrap();
+    let discovery =
+        DiscoveryClient::connect(&settings.client.discovery_address, &Trust::Certificate(read("ca.cert"))).unwrap();
+    let announced = discovery.get(ServiceName::Handler, &settings.handler.id).await.unwrap();
+    let kept = Identity::load_or_make(&network.folder.path().join("handler.key")).unwrap();
+    assert_eq!(announced.public_key, kept.public_key_pem());
+    assert_eq!(announced.certificate, read("ca.cert"));
+    let url = format!("http://{}/announcements/handler/handler", network.stack.discovery_http_address().unwrap());
+    let shown: serde_json::Value = reqwest::get(url).await.unwrap().json().await.unwrap();
+    assert_eq!(shown["public_key"], kept.public_key_pem());
+    assert!(!shown.to_string().contains("PRIVATE"));
     network.stack.stop().await;
 }
