@@ -136,7 +136,11 @@ async fn operations(
         brokers: ground.settings.handler.brokers.clone(),
         announcer,
         addresses: Addresses::new(ground.settings.handler.prefixes.clone(), ground.random.clone()),
-        component: Component { id: ground.settings.handler.id.clone(), started: ground.clock.now() },
+        component: Component {
+            id: ground.settings.handler.id.clone(),
+            started: ground.clock.now(),
+            traffic: Arc::default(),
+        },
         clock: ground.clock.clone(),
     })
 }
@@ -149,6 +153,7 @@ fn downlinks(ground: &Ground, operations: &Operations, output: Arc<MqttOutput>) 
         payloads: operations.payloads.clone(),
         output,
         store: ground.store.clone(),
+        traffic: operations.component.traffic.clone(),
         clock: ground.clock.clone(),
     })
 }

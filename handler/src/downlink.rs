@@ -25,6 +25,7 @@ use crate::{
     metrics,
     output::{Message, Output, Topic},
     payload::Payloads,
+    rates::Traffic,
     share::{Share, Shares},
 };
 
@@ -47,6 +48,8 @@ pub struct Downlinks {
     pub output: Arc<dyn Output>,
     /// Where queues are kept.
     pub store: Arc<dyn Store>,
+    /// Counts them.
+    pub traffic: Arc<Traffic>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
 }
@@ -86,6 +89,7 @@ impl Downlinks {
         match self.schedule(app_id, dev_id, &downlink, &schedule).await {
             Ok(()) => {
                 metrics::downlink_scheduled();
+                self.traffic.downlink.mark(self.clock.now());
                 let message = DownlinkEvent { error: None, message: Some(downlink) };
                 self.publish(app_id, dev_id, Topic::DownScheduled, &message)
             }

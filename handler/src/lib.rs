@@ -22,6 +22,7 @@ pub mod operations;
 pub mod outline;
 pub mod output;
 pub mod payload;
+pub mod rates;
 mod rest;
 mod share;
 pub mod status;

@@ -137,7 +137,9 @@ impl Operations {
         let rights = [ApplicationRight::Devices, ApplicationRight::MessagesUpWrite];
         self.access.allow(caller, &uplink.app_id, &rights).await?;
         let SimulatedUplink { app_id, dev_id, port, payload } = uplink;
-        let frame = Frame::simulated(app_id, dev_id, port, payload, self.clock.now())?;
+        let now = self.clock.now();
+        let frame = Frame::simulated(app_id, dev_id, port, payload, now)?;
+        self.component.traffic.uplink.mark(now);
         self.uplinks.handle(frame).await
     }
 
@@ -181,7 +183,9 @@ impl Operations {
     /// Begins a session for a device that joins.
     pub(crate) async fn activate(&self, caller: Caller, join: Join) -> Result<Joined, Error> {
         self.access.allow_broker(caller, &self.brokers).await?;
-        self.joins.handle(join).await
+        let joined = self.joins.handle(join).await?;
+        self.component.traffic.activations.mark(self.clock.now());
+        Ok(joined)
     }
 
     /// The handler's figures, for those who look after it.

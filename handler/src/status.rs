@@ -1,12 +1,14 @@
 //! Figures about the handler's process and its machine, as v2 clients ask for them.
 
-use std::{fs, str::FromStr};
+use std::{fs, str::FromStr, sync::Arc};
 
 use api::{
     api::{ComponentStats, SystemStats, component_stats, system_stats},
     handler::Status,
 };
 use types::{ComponentId, Timestamp};
+
+use crate::rates::Traffic;
 
 /// How many ticks of the kernel's clock make a second, on every Linux that we know.
 const TICKS_PER_SECOND: f32 = 100.0;
@@ -17,15 +19,21 @@ pub struct Component {
     pub id: ComponentId,
     /// When it was started.
     pub started: Timestamp,
+    /// What it does for devices.
+    pub traffic: Arc<Traffic>,
 }
 
 impl Component {
     /// The figures as they are `now`; those that the system does not tell are zero.
     pub fn status(&self, now: Timestamp) -> Status {
         let uptime_ms = now.as_millis().saturating_sub(self.started.as_millis());
+        let process = read("/proc/self/status");
         let component = ComponentStats {
             uptime: u64::try_from(uptime_ms / 1000).unwrap_or_default(),
-            memory: Some(process_memory(&read("/proc/self/status"))),
+            cpu: Some(process_time(&read("/proc/self/stat"), uptime_ms)),
+            memory: Some(process_memory(&process)),
+            // What comes nearest to the threads of Go.
+            goroutines: figure(&process, "Threads:"),
             ..Default::default()
         };
         let system = SystemStats {
@@ -33,7 +41,14 @@ impl Component {
             cpu: Some(processors(&read("/proc/stat"))),
             memory: Some(memory(&read("/proc/meminfo"))),
         };
-        Status { system: Some(system), component: Some(component), ..Default::default() }
+        let Traffic { uplink, downlink, activations } = self.traffic.as_ref();
+        Status {
+            system: Some(system),
+            component: Some(component),
+            uplink: Some(uplink.rates(now)),
+            downlink: Some(downlink.rates(now)),
+            activations: Some(activations.rates(now)),
+        }
     }
 }
 
@@ -67,6 +82,18 @@ fn memory(text: &str) -> system_stats::MemoryStats {
     system_stats::MemoryStats { total, available, used: total.saturating_sub(available) }
 }
 
+/// Processor time of this process, and which part of one processor that was since it started.
+fn process_time(text: &str, uptime_ms: i64) -> component_stats::CpuStats {
+    // The name in brackets may hold anything; the fields after it are counted from the third.
+    let fields = text.rsplit_once(") ").map(|(_, fields)| fields).unwrap_or_default();
+    let mut ticks = fields.split_ascii_whitespace().skip(11).filter_map(|field| field.parse::<f32>().ok());
+    let mut next = || ticks.next().unwrap_or_default() / TICKS_PER_SECOND;
+    let (user, system) = (next(), next());
+    let uptime = uptime_ms as f32 / 1000.0;
+    let percentage = if uptime > 0.0 { 100.0 * (user + system) / uptime } else { 0.0 };
+    component_stats::CpuStats { user, system, idle: (uptime - user - system).max(0.0), percentage }
+}
+
 fn process_memory(text: &str) -> component_stats::MemoryStats {
     component_stats::MemoryStats {
         memory: bytes(text, "VmRSS:"),
@@ -78,8 +105,13 @@ fn process_memory(text: &str) -> component_stats::MemoryStats {
 
 /// The figure of a line like `VmRSS:   1234 kB`, in bytes.
 fn bytes(text: &str, name: &str) -> u64 {
+    figure(text, name) * 1024
+}
+
+/// The figure of a line like `Threads:   12`.
+fn figure(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-    numbers::<u64>(line).next().unwrap_or_default() * 1024
+    numbers(line).next().unwrap_or_default()
 }
 
 fn numbers<T: FromStr>(text: &str) -> impl Iterator<Item = T> {
@@ -100,6 +132,9 @@ mod tests {
         assert_eq!((memory.total, memory.available, memory.used), (102_400, 40_960, 61_440));
         let process = process_memory("Name:\tx\nVmStk:\t 2 kB\nVmRSS:\t  10 kB\n");
         assert_eq!((process.memory, process.stack, process.swap), (10_240, 2048, 0));
+        let time = process_time("1 (a) b) S 2 3 4 5 6 7 8 9 10 11 150 50 0 0 20 0\n", 8000);
+        assert_eq!((time.user, time.system, time.idle, time.percentage), (1.5, 0.5, 6.0, 25.0));
+        assert_eq!(figure("Name:\tx\nThreads:\t12\n", "Threads:"), 12);
     }
 
     #[test]
@@ -107,11 +142,13 @@ mod tests {
         assert_eq!(processors("cpu  1 2"), Default::default());
         assert_eq!(memory(""), Default::default());
         assert_eq!(load("so much"), Default::default());
+        assert_eq!(process_time("", 0), Default::default());
     }
 
     #[test]
     fn a_component_says_for_how_long_it_runs() {
-        let component = Component { id: "handler".parse().unwrap(), started: Timestamp::from_millis(1000) };
+        let (id, traffic) = ("handler".parse().unwrap(), Arc::default());
+        let component = Component { id, started: Timestamp::from_millis(1000), traffic };
         let status = component.status(Timestamp::from_millis(61_999));
         assert_eq!(status.component.unwrap().uptime, 60);
         assert_eq!(component.status(Timestamp::from_millis(0)).component.unwrap().uptime, 0);

@@ -54,7 +54,10 @@ async fn the_handler_shows_its_figures_to_those_who_look_after_it() {
     let mut request = Request::new(StatusRequest {});
     request.metadata_mut().insert("token", token.trim().parse().unwrap());
     let status = stub.get_status(request).await.unwrap().into_inner();
-    assert!(status.component.unwrap().memory.unwrap().memory > 0);
+    let component = status.component.unwrap();
+    assert!(component.memory.unwrap().memory > 0 && component.cpu.unwrap().user > 0.0 && component.goroutines > 1);
+    // Nothing has happened yet, which is a figure, too.
+    assert_eq!([status.uplink, status.downlink, status.activations], [Some(Default::default()); 3]);
     assert!(status.system.unwrap().memory.unwrap().total > 0);
     network.stack.stop().await;
 }

@@ -49,6 +49,7 @@ impl Rig {
             payloads: Arc::new(Payloads::new(pool(), &Settings::default()).unwrap()),
             output: Arc::new(stage.output().await),
             store,
+            traffic: Arc::default(),
             clock: Arc::new(SystemClock),
         });
         let (inbox, arrivals) = Inbox::open(&stage.broker.internal(), Arc::new(SameBytes)).unwrap();
