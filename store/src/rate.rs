@@ -43,12 +43,17 @@ impl Rate {
 
     /// Takes a token from a bucket that is full at `full_at`, in microseconds since 1970.
     ///
-    /// The bucket's new state comes with the answer when a token was taken.
+    /// The bucket's new state comes with the answer when it changes. A bucket is never emptier than empty: after
+    /// a clock was set back it seems to be full later than any could be.
     pub(crate) fn take(self, now: u64, full_at: u64) -> (Token, Option<u64>) {
-        let next = full_at.max(now) + self.per_micros();
+        let next = full_at.clamp(now, now.saturating_add(self.fill_micros())) + self.per_micros();
         match (next - now).checked_sub(self.fill_micros()) {
             None | Some(0) => (self.taken(next - now), Some(next)),
-            Some(missing) => (Token::Wait(Duration::from_micros(missing)), None),
+            // A bucket that seems emptier than it can be is empty from now on, and fills.
+            Some(missing) => {
+                let empty = (full_at > now.saturating_add(self.fill_micros())).then(|| next - self.per_micros());
+                (Token::Wait(Duration::from_micros(missing)), empty)
+            }
         }
     }
 

@@ -4,12 +4,23 @@
 -- ARGV: now, time per token, time to fill an empty bucket; all in microseconds
 -- Returns 1 and the time until it is full, or 0 and the time to wait.
 local now, per, fill = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + per
+
+local function keep(full_at)
+  -- A full bucket is as good as none; the minute is for clocks that do not run like the server's.
+  local ms = math.ceil((full_at - now) / 1000) + 60000
+  redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', string.format('%.0f', ms))
+end
+
+local before = tonumber(redis.call('GET', KEYS[1]) or 0)
+if before > now + fill then
+  -- The clock was set back: no bucket is emptier than empty, so this one is empty from now on.
+  before = now + fill
+  keep(before)
+end
+local full_at = math.max(before, now) + per
 local wait = full_at - now - fill
 if wait > 0 then
   return { 0, wait }
 end
--- A full bucket is as good as none; the minute is for clocks that do not run like the server's.
-local keep = math.ceil((full_at - now) / 1000) + 60000
-redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', string.format('%.0f', keep))
+keep(full_at)
 return { 1, full_at - now }

@@ -54,6 +54,10 @@ impl Time {
     pub(crate) fn pass(&self, duration: Duration) {
         self.0.fetch_add(duration.as_millis() as u64, Ordering::SeqCst);
     }
+
+    pub(crate) fn set_back(&self, duration: Duration) {
+        self.0.fetch_sub(duration.as_millis() as u64, Ordering::SeqCst);
+    }
 }
 
 impl BackEnd {

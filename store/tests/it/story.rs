@@ -299,6 +299,13 @@ async fn buckets_fill_with_time(back_end: &BackEnd) {
     assert_eq!(take(&bucket).await, Token::Taken { remaining: 0 });
     time.pass(Duration::from_secs(3600));
     assert_eq!(take(&bucket).await, Token::Taken { remaining: 2 });
+
+    // A clock that is set back an hour closes it for one token's time, not for the hour.
+    time.set_back(Duration::from_secs(3600));
+    assert_eq!(take(&bucket).await, Token::Wait(Duration::from_secs(10)));
+    time.pass(Duration::from_secs(10));
+    assert_eq!(take(&bucket).await, Token::Taken { remaining: 0 });
+    time.pass(Duration::from_secs(3600));
 }
 
 async fn watchers_hear_hints(store: &dyn Store) {
