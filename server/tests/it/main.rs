@@ -6,6 +6,7 @@ extern crate airlock_server as server;
 mod authenticator;
 mod connections;
 mod credentials;
+mod floods;
 mod health;
 mod identity;
 mod logs;

@@ -212,6 +212,8 @@ async fn malformed_and_oversized_heads_are_refused() {
         (format!("GET /hello HTTP/1.1\r\nhost: x\r\n{many}\r\n"), "431"),
         ("POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab".to_owned(), "400"),
         ("GET /hello HTTP/1.1\r\nhost: x\r\nfolded: a\r\n b\r\n\r\n".to_owned(), "400"),
+        ("POST /length HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n".to_owned(), "400"),
+        ("POST /length HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip\r\n\r\n".to_owned(), "400"),
         ("nonsense\r\n\r\n".to_owned(), "400"),
     ];
     for (head, status) in heads {
@@ -220,6 +222,25 @@ async fn malformed_and_oversized_heads_are_refused() {
     }
     let answer = http_client(None).get(stage.url("/hello")).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
+}
+
+/// A length beside chunks is how two servers are made to disagree about where a request ends.
+#[tokio::test]
+async fn what_follows_a_body_of_two_lengths_is_no_request() {
+    let stage = Stage::plain(router()).await;
+    let head = "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n";
+    let answer = raw(&stage, format!("{head}0\r\n\r\nGET /hello HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await;
+    assert!(!answer.contains("hello"), "{answer}");
+}
+
+/// Nothing here unpacks a body, so that none is larger than it says.
+#[tokio::test]
+async fn a_body_that_says_it_is_compressed_is_never_unpacked() {
+    let stage = Stage::plain(router()).await;
+    for encoding in ["gzip", "deflate", "br", "zstd"] {
+        let request = http_client(None).post(stage.url("/length")).header("content-encoding", encoding).body("packed");
+        assert_eq!(request.send().await.unwrap().text().await.unwrap(), "6", "{encoding}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,107 @@
+//! Floods over HTTP/2: whoever sends much that costs nothing is cut, and others are served meanwhile.
+
+use axum::{Router, routing::get};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::stage::{Stage, http_client};
+
+/// How many frames a flood has; far more than anybody needs.
+const FRAMES: u32 = 20_000;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const CONTINUATION: u8 = 9;
+
+const END_HEADERS: u8 = 4;
+
+/// `POST / HTTP/2` to the host `x`, out of the table that every peer has.
+const REQUEST: [u8; 6] = [0x83, 0x86, 0x84, 0x41, 1, b'x'];
+
+fn frame(kind: u8, flags: u8, stream: u32, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), body].concat()
+}
+
+/// The frames of a flood after the greeting, one after the other.
+type Flood = fn(u32) -> Vec<u8>;
+
+/// Requests that are taken back at once.
+fn rapid_reset(number: u32) -> Vec<u8> {
+    let stream = 2 * number + 1;
+    [frame(HEADERS, END_HEADERS, stream, &REQUEST), frame(RST_STREAM, 0, stream, &[0, 0, 0, 8])].concat()
+}
+
+/// A head that never ends: each part has another header of a kilobyte.
+fn endless_head(number: u32) -> Vec<u8> {
+    let mut header = vec![0, 4];
+    header.extend(format!("{:04x}", number % 0x10000).bytes());
+    header.extend([0x7f, 0xe1, 6]);
+    header.extend([b'y'; 992]);
+    match number {
+        0 => frame(HEADERS, 0, 1, &REQUEST),
+        _ => frame(CONTINUATION, 0, 1, &header),
+    }
+}
+
+/// Parts of a body that are empty.
+fn empty_data(number: u32) -> Vec<u8> {
+    match number {
+        0 => frame(HEADERS, END_HEADERS, 1, &REQUEST),
+        _ => frame(DATA, 0, 1, &[]),
+    }
+}
+
+/// Wishes that have to be acknowledged, by somebody who does not read.
+fn settings(_: u32) -> Vec<u8> {
+    frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])
+}
+
+/// Questions whether anybody is there.
+fn pings(_: u32) -> Vec<u8> {
+    frame(PING, 0, 0, &[0; 8])
+}
+
+/// Sends a flood; whether the connection was ended before the last frame was taken.
+async fn is_cut(stage: &Stage, flood: Flood) -> bool {
+    let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+    stream.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
+    let (mut reading, mut writing) = stream.into_split();
+    let drain = tokio::spawn(async move {
+        let mut answers = [0; 64 * 1024];
+        while reading.read(&mut answers).await.is_ok_and(|count| count > 0) {}
+    });
+    for number in 0..FRAMES {
+        if writing.write_all(&flood(number)).await.is_err() || drain.is_finished() {
+            return true;
+        }
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_flood_is_cut_or_costs_nothing_and_others_are_served() {
+    let stage = Stage::plain(Router::new().route("/hello", get(async || "hello"))).await;
+    for (name, flood, must_be_cut) in [
+        ("rapid reset", rapid_reset as Flood, true),
+        ("endless head", endless_head, true),
+        ("empty data", empty_data, false),
+        ("settings", settings, false),
+        ("pings", pings, false),
+    ] {
+        let served = async {
+            for _ in 0..20 {
+                let answer = http_client(None).get(stage.url("/hello")).send().await.unwrap();
+                assert_eq!(answer.text().await.unwrap(), "hello", "during {name}");
+            }
+        };
+        let (is_cut, ()) = tokio::join!(is_cut(&stage, flood), served);
+        assert!(is_cut || !must_be_cut, "{name} went on to its end");
+    }
+}
