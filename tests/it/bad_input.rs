@@ -29,6 +29,32 @@ const CASES: &[Case] = &[
     ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"dev_eui": "0102"}}"#, (400, 3, "16 hexadecimal digits")),
     ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"dev_eui": "010203040506070G"}}"#, (400, 3, "16 hexadecimal")),
     ("PUT", "/devices/dev-2", r#"{"lorawan_device": {"app_key": "00"}}"#, (400, 3, "32 hexadecimal digits")),
+    ("PUT", "/devices", r#"{"lorawan_device": {}}"#, (400, 3, "DevID not valid: can not be empty")),
+    (
+        "PUT",
+        "/devices",
+        r#"{"dev_id": "dev-2", "lorawan_device": {"app_id": "careful-app", "dev_id": "dev-3"}}"#,
+        (400, 3, "must be those of the device"),
+    ),
+    (
+        "POST",
+        "/devices",
+        r#"{"dev_id": "dev-2", "lorawan_device": {"app_id": "other-app", "dev_id": "dev-2"}}"#,
+        (400, 3, "must be those of the device"),
+    ),
+    (
+        "POST",
+        "/devices/dev-2",
+        r#"{"lorawan_device": {"app_id": "careful-app", "dev_id": "Dev-2"}}"#,
+        (400, 3, "must be those of the device"),
+    ),
+    (
+        "PUT",
+        "/devices/dev-2",
+        "{\"lorawan_device\": {\"app_id\": \"careful-app\", \"dev_id\": \"d\u{435}v-2\"}}",
+        (400, 3, "must be those of the device"),
+    ),
+    ("PUT", "/devices", r#"{"app_id": "other-app", "dev_id": "dev-2"}"#, (400, 3, "the path says")),
     (
         "PUT",
         "/devices/dev-2",
@@ -167,6 +193,43 @@ async fn grpc_answers_with_the_code_that_fits() {
     }
     let status = stub.set_device(owner.sign(short)).await.unwrap_err();
     assert!(status.code() == Code::InvalidArgument && status.message().contains("8 bytes"), "{status}");
+    network.stack.stop().await;
+}
+
+/// Keys of every length and spelling: only whole ones in hexadecimal are kept, in capitals.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_exactly_as_long_as_it_must_be() {
+    let network = Network::start().await;
+    let owner = network.owner("exact").await;
+    let url = format!("{}/applications/{}/devices/dev-1", network.handler_http(), owner.app_id);
+    let send = async |method: &str, body: Value| {
+        let request = reqwest::Client::new().request(method.parse().unwrap(), &url).json(&body);
+        let answer = request.header("authorization", owner.token.to_header()).send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    for (member, bytes) in
+        [("app_eui", 8), ("dev_eui", 8), ("dev_addr", 4), ("app_key", 16), ("nwk_s_key", 16), ("app_s_key", 16)]
+    {
+        let lorawan = |text: String| {
+            let mut body = json!(device(&owner.app_id, "dev-1"));
+            body["lorawan_device"][member] = text.into();
+            body
+        };
+        let digits = |digit: &str, count: usize| digit.repeat(count);
+        for bad in
+            [digits("a", 2 * bytes - 2), digits("a", 2 * bytes - 1), digits("a", 2 * bytes + 2), digits("g", 2 * bytes)]
+        {
+            let (status, answer) = send("PUT", lorawan(bad.clone())).await;
+            let text = format!("must be {bytes} bytes");
+            assert!(status == 400 && answer["error"].as_str().unwrap().contains(&text), "{member} {bad}: {answer}");
+            assert_eq!(send("GET", json!({})).await.0, 404, "{member} {bad}");
+        }
+        for good in [digits("ab", bytes), digits("AB", bytes), digits("aB", bytes)] {
+            assert_eq!(send("PUT", lorawan(good)).await, (200, json!({})));
+            assert_eq!(send("GET", json!({})).await.1["lorawan_device"][member], digits("AB", bytes));
+        }
+        assert_eq!(send("DELETE", json!({})).await.0, 200);
+    }
     network.stack.stop().await;
 }
 

@@ -1,6 +1,6 @@
 //! Devices that join: who may bring them, what they and their applications are told, and that no nonce counts twice.
 
-mod radio;
+pub(crate) mod radio;
 
 use std::collections::BTreeSet;
 

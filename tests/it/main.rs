@@ -29,7 +29,9 @@ mod outages;
 #[path = "../../account/tests/it/redis.rs"]
 mod redis;
 mod schemathesis;
+mod rights;
 mod sdk;
+mod secrets;
 mod serve;
 mod strangers;
 mod tls;

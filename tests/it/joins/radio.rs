@@ -18,34 +18,34 @@ use types::{AppEui, AppId, ComponentId, DevEui, Scope, Secret};
 use crate::harness::{Network, PASSWORD};
 
 /// The broker that the handler is told to trust.
-pub(super) const BROKER: &str = "broker-1";
-pub(super) const APP_EUI: &str = "70B3D57ED0000DEA";
-pub(super) const DEV_EUI: &str = "0004A30B001C0530";
+pub(crate) const BROKER: &str = "broker-1";
+pub(crate) const APP_EUI: &str = "70B3D57ED0000DEA";
+pub(crate) const DEV_EUI: &str = "0004A30B001C0530";
 /// The address in the template, which network 13 gives.
-pub(super) const DEV_ADDR: &str = "26012E43";
+pub(crate) const DEV_ADDR: &str = "26012E43";
 const TEMPLATE: &str = "20000000130000432E0126030100000000";
 
 /// Somebody who calls the handler as a broker.
 #[derive(Clone)]
-pub(super) struct Radio {
+pub(crate) struct Radio {
     stub: HandlerClient<Channel>,
     token: Option<Secret>,
 }
 
 impl Radio {
-    pub(super) async fn new(network: &Network, token: Option<Secret>) -> Self {
+    pub(crate) async fn new(network: &Network, token: Option<Secret>) -> Self {
         let channel = Channel::from_shared(network.handler_http()).unwrap().connect().await.unwrap();
         Self { stub: HandlerClient::new(channel), token }
     }
 
     /// With the token of a component that this user registers.
-    pub(super) async fn of(network: &Network, username: &str, services: &str, id: &str) -> Self {
+    pub(crate) async fn of(network: &Network, username: &str, services: &str, id: &str) -> Self {
         let token = component_token(network, username, services, &id.parse().unwrap()).await;
         Self::new(network, Some(token)).await
     }
 
     /// A join request, signed by the handler.
-    pub(super) async fn challenge(
+    pub(crate) async fn challenge(
         &self,
         app_id: &AppId,
         dev_id: &str,
@@ -64,7 +64,7 @@ impl Radio {
         Ok(answer.into_inner().payload)
     }
 
-    pub(super) async fn activate(
+    pub(crate) async fn activate(
         &self,
         message: DeduplicatedDeviceActivationRequest,
     ) -> Result<DeviceActivationResponse, Status> {
@@ -72,7 +72,7 @@ impl Radio {
     }
 
     /// Challenges and activates.
-    pub(super) async fn join(
+    pub(crate) async fn join(
         &self,
         app_id: &AppId,
         dev_id: &str,
@@ -93,7 +93,7 @@ impl Radio {
 }
 
 /// A join request as a broker passes it on once it knows where it belongs.
-pub(super) fn message(
+pub(crate) fn message(
     app_id: &AppId,
     dev_id: &str,
     dev_eui: &str,
@@ -121,13 +121,13 @@ pub(super) fn message(
 }
 
 /// What the network is told about the session.
-pub(super) fn told(answer: &DeviceActivationResponse) -> ActivationMetadata {
+pub(crate) fn told(answer: &DeviceActivationResponse) -> ActivationMetadata {
     let metadata = answer.activation_metadata.clone().and_then(|metadata| metadata.protocol);
     let Some(Protocol::Lorawan(lorawan)) = metadata else { panic!("{answer:?} has no metadata") };
     lorawan
 }
 
-pub(super) fn bytes(hexadecimal: &str) -> Vec<u8> {
+pub(crate) fn bytes(hexadecimal: &str) -> Vec<u8> {
     hex::decode(hexadecimal).unwrap()
 }
 

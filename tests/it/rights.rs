@@ -1,0 +1,123 @@
+//! Who may do what at the handler: every operation with every kind of credential, in one table.
+
+use api::rest::account::NewAccessKey;
+use client::account::AccountClient;
+use serde_json::{Value, json};
+use types::{AccessKey, ApplicationRight, Credential, Secret};
+
+use crate::harness::{Network, Owner, device};
+
+use ApplicationRight::{Collaborators, Delete, Devices, MessagesDownWrite, MessagesUpRead, MessagesUpWrite, Settings};
+
+/// Of each a key is made that can do nothing else.
+const RIGHTS: [ApplicationRight; 7] =
+    [Settings, Delete, Collaborators, Devices, MessagesUpRead, MessagesUpWrite, MessagesDownWrite];
+
+/// A method and a path below the application, the rights of which one is enough, and the answer with it.
+///
+/// The application goes last.
+const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
+    ("POST", "/applications", &[Settings], 409),
+    ("GET", "", &[Settings], 200),
+    ("PUT", "", &[Settings], 200),
+    ("POST", "", &[Settings], 200),
+    ("GET", "/devices", &[Devices], 200),
+    ("PUT", "/devices", &[Devices], 200),
+    ("POST", "/devices", &[Devices], 200),
+    ("GET", "/devices/dev-1", &[Devices], 200),
+    ("PUT", "/devices/dev-1", &[Devices], 200),
+    ("POST", "/devices/dev-1", &[Devices], 200),
+    ("DELETE", "/devices/nobody", &[Devices], 404),
+    ("POST", "/devices/dev-1/simulate", &[Devices, MessagesUpWrite], 200),
+    ("POST", "/dry-uplink", &[Settings, Devices], 200),
+    ("POST", "/dry-downlink", &[Settings, Devices], 200),
+    ("DELETE", "", &[Delete], 200),
+];
+
+async fn make_key(network: &Network, owner: &Owner, rights: &[ApplicationRight]) -> AccessKey {
+    let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
+    let name = rights.iter().map(|right| right.as_str().replace(':', "-")).collect::<Vec<_>>().join("-");
+    let new = NewAccessKey { name, rights: rights.to_vec() };
+    account.add_access_key(&owner.token, &owner.app_id, &new).await.unwrap().key.unwrap()
+}
+
+/// Everybody, with what a refusal looks like for them: 401 for those whom nobody knows.
+async fn callers(network: &Network, owner: &Owner) -> Vec<(String, Option<Credential>, Vec<ApplicationRight>, u16)> {
+    let stranger = network.owner("stranger").await;
+    let handler = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();
+    let token = |text: &str| Some(Credential::Token(Secret::new(text.trim())));
+    let mut callers = vec![
+        ("nobody".to_owned(), None, vec![], 401),
+        ("garbage".to_owned(), token("a.b.c"), vec![], 401),
+        ("the handler's own token".to_owned(), token(&handler), vec![], 403),
+        ("another owner".to_owned(), Some(stranger.token), vec![], 403),
+        ("another application's key".to_owned(), Some(Credential::Key(stranger.key)), vec![], 401),
+    ];
+    for right in RIGHTS {
+        let key = Credential::Key(make_key(network, owner, &[right]).await);
+        callers.push((format!("a key with {right}"), Some(key), vec![right], 403));
+    }
+    callers
+}
+
+async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, caller: Option<&Credential>) -> (u16, Value) {
+    let (base, app_id) = (network.handler_http(), owner.app_id.as_str());
+    let url =
+        if path == "/applications" { format!("{base}{path}") } else { format!("{base}/applications/{app_id}{path}") };
+    let body = match path {
+        "/applications" | "" => json!({ "app_id": app_id }),
+        "/devices" | "/devices/dev-1" => json!(device(&owner.app_id, "dev-1")),
+        "/dry-downlink" => json!({"app": {}, "payload": "AQ=="}),
+        _ => json!({"app": {}, "payload": "AQ==", "port": 1}),
+    };
+    let mut request = reqwest::Client::new().request(method.parse().unwrap(), url).json(&body);
+    if let Some(caller) = caller {
+        request = request.header("authorization", caller.to_header());
+    }
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_answers_every_credential_as_the_table_says() {
+    let network = Network::start().await;
+    let owner = network.owner("owner").await;
+    owner.add_device("dev-1").await;
+    let callers = callers(&network, &owner).await;
+    for (method, path, rights, allowed) in OPERATIONS {
+        let mut granted = 0;
+        for (who, caller, held, refused) in &callers {
+            let may = held.iter().any(|right| rights.contains(right));
+            let (status, answer) = ask(&network, &owner, method, path, caller.as_ref()).await;
+            assert_eq!(status, if may { *allowed } else { *refused }, "{method} {path} by {who}: {answer}");
+            granted += usize::from(may);
+        }
+        assert_eq!(granted, rights.len(), "{method} {path}");
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_for_registering_on_join_is_for_those_who_manage_devices() {
+    let network = Network::start().await;
+    let owner = network.owner("owner").await;
+    let [settings, both] = [&[Settings][..], &[Settings, Devices]];
+    let (settings, both) = (make_key(&network, &owner, settings).await, make_key(&network, &owner, both).await);
+    let url = format!("{}/applications/{}", network.handler_http(), owner.app_id);
+    let send = async |method: &str, key: &AccessKey, body: Value| -> Value {
+        let request = reqwest::Client::new().request(method.parse().unwrap(), &url).json(&body);
+        let key = Credential::Key(key.clone());
+        request.header("authorization", key.to_header()).send().await.unwrap().json().await.unwrap()
+    };
+    let kept = json!({"app_id": owner.app_id, "register_on_join_access_key": both.expose()});
+    assert_eq!(send("PUT", &both, kept.clone()).await, json!({}));
+    assert_eq!(send("GET", &both, json!({})).await, kept);
+    assert_eq!(send("GET", &settings, json!({})).await, json!({"app_id": owner.app_id}), "nothing of it is shown");
+    for change in [json!({}), json!({"register_on_join_access_key": settings.expose()})] {
+        assert_eq!(send("PUT", &settings, change).await, json!({}));
+        assert_eq!(send("GET", &both, json!({})).await, kept, "who may not see it does not change it");
+    }
+    assert_eq!(send("PUT", &both, json!({})).await, json!({}));
+    assert_eq!(send("GET", &both, json!({})).await, json!({"app_id": owner.app_id}));
+    network.stack.stop().await;
+}
