@@ -89,6 +89,14 @@ async fn the_python_client_of_v2_works_as_it_is() {
             "port": 2, "confirmed": true, "schedule": "replace", "payload_fields": {"led": 1},
         });
         assert_eq!(downlink, expected);
+        let (topic, event) = loop {
+            let (topic, event) = next(&mut listener).await;
+            if topic.starts_with("dev-1/events/down") {
+                break (topic, event);
+            }
+        };
+        let scheduled = json!({"message": {"port": 2, "confirmed": true, "payload_fields": {"led": 1}}});
+        assert_eq!((topic.as_str(), event), ("dev-1/events/down/scheduled", scheduled));
     }
     network.stack.stop().await;
 }
