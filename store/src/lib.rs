@@ -49,7 +49,7 @@ pub struct Entry {
 }
 
 /// A part of a list by number.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// What is in it, ordered by key.
     pub entries: Vec<Entry>,

@@ -20,7 +20,7 @@ pub use self::serve::serve;
 pub(crate) use self::wire::base64;
 use self::wire::{Failure, Question, read, write};
 use crate::{
-    Batch, Commit, Entry, Error, Hint, Key, Lease, Rate, Store, Token, Watch, check_after, check_count,
+    Batch, Commit, Entry, Error, Hint, Key, Lease, Page, Rate, Store, Token, Watch, check_after, check_count,
     hint::{Hub, check_channel},
     queue::check_consumer,
 };
@@ -63,6 +63,10 @@ impl Store for Shared {
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
         check_after(prefix, after)?;
         self.ask(&Question::List(prefix.clone(), after.cloned(), limit)).await
+    }
+
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
+        self.ask(&Question::Page(prefix.clone(), offset, limit)).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {

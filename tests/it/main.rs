@@ -28,8 +28,8 @@ mod operator;
 mod outages;
 #[path = "../../account/tests/it/redis.rs"]
 mod redis;
-mod schemathesis;
 mod rights;
+mod schemathesis;
 mod sdk;
 mod secrets;
 mod serve;

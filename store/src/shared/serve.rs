@@ -45,6 +45,7 @@ async fn answer(mut connection: UnixStream, store: &dyn Store) -> io::Result<()>
             Question::List(prefix, after, limit) => {
                 reply(to, store.list(&prefix, after.as_ref(), limit).await).await?;
             }
+            Question::Page(prefix, offset, limit) => reply(to, store.page(&prefix, offset, limit).await).await?,
             Question::Commit(batch) => reply(to, store.commit(batch).await).await?,
             Question::TakeToken(key, rate) => reply(to, store.take_token(&key, rate).await).await?,
             Question::Reserve(queue, consumer, count, time) => {

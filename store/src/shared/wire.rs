@@ -15,6 +15,7 @@ const FRAME_BYTES_MAX: u32 = 32 << 20;
 pub(super) enum Question {
     Get(Vec<Key>),
     List(Key, Option<Key>, usize),
+    Page(Key, usize, usize),
     Commit(Batch),
     TakeToken(Key, Rate),
     Reserve(Key, String, usize, Duration),
