@@ -90,43 +90,47 @@ impl Account {
     pub(super) async fn refresh_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenAnswer> {
         let missing = || Error::oauth(Refusal::Request, "refresh_token is missing");
         let sent = self.read_token(&request.refresh_token.ok_or_else(missing)?).ok_or_else(refused)?;
-        let (grant, next) = self.rotate(client, sent).await?;
-        let scope = match request.scope.as_deref() {
-            Some(asked) if !asked.is_empty() => narrowed(&grant, asked)?,
-            _ => grant.scope,
-        };
-        let user = self.user(&grant.user_id).await?;
-        let holds = |user: &UserRecord| user.lets_act(&client.id) && user.anchor(&client.id) == grant.anchor;
-        let user = user.filter(|user| !user.disabled && holds(user));
-        let user = user.ok_or_else(refused)?;
-        let access_token = self.user_token(&user, &client.id, &scope).await?;
-        metrics::issued("refresh_token");
-        Ok(answer(access_token, self.write_token(next)))
-    }
-
-    /// Takes the token's one use; gives the next token.
-    async fn rotate(&self, client: &Client, sent: Numbered) -> Result<(Grant, Numbered)> {
         for _ in 0..TRIES_MAX {
-            let found = self.documents.read::<Grant>(&sent.grant.key()?).await?;
-            let mut grant = found.filter(|grant| grant.value.client == client.id).ok_or_else(refused)?;
+            let mut grant = self.grant_of(client, sent).await?;
+            // Signed before the token is used up: what is refused must not cost the grant.
+            let access_token = self.sign_for(client, &grant.value, request.scope.as_deref()).await?;
             let now = self.clock.now();
-            let current = Numbered { number: grant.value.number, ..sent };
-            if sent.number == current.number {
-                grant.value.number = current.number.checked_add(1).ok_or_else(refused)?;
+            if sent.number == grant.value.number {
+                grant.value.number = sent.number.checked_add(1).ok_or_else(refused)?;
                 grant.value.rotated = now;
-                if self.documents.replace_until(&grant, now.plus(LIFETIME)).await? {
-                    let next = Numbered { number: grant.value.number, ..sent };
-                    return Ok((grant.value, next));
+                if !self.documents.replace_until(&grant, now.plus(LIFETIME)).await? {
+                    continue;
                 }
-            } else if sent.number.checked_add(1) == Some(current.number) && now.since(grant.value.rotated) <= RETRY {
-                return Ok((grant.value, current));
-            } else {
-                metrics::refused("refresh_token");
-                self.end_stolen(client, sent.grant, "grant revoked: a used refresh token came back").await?;
-                return Err(refused());
             }
+            metrics::issued("refresh_token");
+            return Ok(answer(access_token, self.write_token(Numbered { number: grant.value.number, ..sent })));
         }
         Err(Error::Contended { what: "refresh token" })
+    }
+
+    /// The grant that a token is of; the token is the one that is good now, or the one before it as a retry.
+    async fn grant_of(&self, client: &Client, sent: Numbered) -> Result<Stored<Grant>> {
+        let found = self.documents.read::<Grant>(&sent.grant.key()?).await?;
+        let grant = found.filter(|grant| grant.value.client == client.id).ok_or_else(refused)?;
+        let Grant { number, rotated, .. } = grant.value;
+        let retry = sent.number.checked_add(1) == Some(number) && self.clock.now().since(rotated) <= RETRY;
+        if sent.number == number || retry {
+            return Ok(grant);
+        }
+        metrics::refused("refresh_token");
+        self.end_stolen(client, sent.grant, "grant revoked: a used refresh token came back").await?;
+        Err(refused())
+    }
+
+    /// An access token with what a grant allows, or less if less is asked for.
+    async fn sign_for(&self, client: &Client, grant: &Grant, asked: Option<&[String]>) -> Result<Secret> {
+        let user = self.user(&grant.user_id).await?;
+        let holds = |user: &UserRecord| user.lets_act(&client.id) && user.anchor(&client.id) == grant.anchor;
+        let user = user.filter(|user| !user.disabled && holds(user)).ok_or_else(refused)?;
+        match asked {
+            Some(asked) if !asked.is_empty() => self.user_token(&user, &client.id, &narrowed(grant, asked)?).await,
+            _ => self.user_token(&user, &client.id, &grant.scope).await,
+        }
     }
 
     /// Ends a grant of which somebody has a copy, and the access tokens that came of it; `event` says how it showed.

@@ -24,6 +24,7 @@ mod operator;
 mod programs;
 mod races;
 mod redis;
+mod refresh;
 mod rotation;
 mod schemathesis;
 mod secrets;

@@ -150,50 +150,6 @@ async fn a_client_gets_no_scope_that_it_lacks() {
 }
 
 #[tokio::test]
-async fn a_refresh_token_rotates_and_a_copy_of_it_ends_the_grant() {
-    for service in Service::start_everywhere().await {
-        service.user("alice").await;
-        let first = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
-        assert_eq!(first.as_str().unwrap().len(), 43);
-        let second = refresh(&service, &first).await.unwrap();
-        assert_ne!(first, second);
-        service.pass(10);
-        assert_eq!(refresh(&service, &first).await.unwrap(), second, "a retry gets the same answer");
-        let third = refresh(&service, &second).await.unwrap();
-        service.pass(11);
-        assert_eq!(refresh(&service, &second).await, Err((400, "invalid_grant".to_owned())));
-        assert_eq!(refresh(&service, &third).await, Err((400, "invalid_grant".to_owned())), "the grant is over");
-    }
-}
-
-#[tokio::test]
-async fn a_refresh_token_is_good_for_its_own_client_and_90_days() {
-    let service = Service::start().await;
-    service.user("alice").await;
-    let token = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
-    let body = json!({"grant_type": "refresh_token", "refresh_token": token, "client_id": "airlock"});
-    assert_eq!(service.post("/users/token", "", body).await.error().1, "invalid_grant");
-    for forged in [json!(""), json!("A".repeat(43)), json!(format!("{}A", token.as_str().unwrap()))] {
-        assert_eq!(refresh(&service, &forged).await, Err((400, "invalid_grant".to_owned())));
-    }
-    service.pass(90 * 24 * 3600 + 1);
-    assert_eq!(refresh(&service, &token).await, Err((400, "invalid_grant".to_owned())));
-}
-
-#[tokio::test]
-async fn a_refreshed_token_may_have_less_but_not_more() {
-    let service = Service::start().await;
-    service.user("alice").await;
-    let token = service.login("alice", PASSWORD, json!(["profile"])).await.json()["refresh_token"].clone();
-    let ask = async |scope: &str| {
-        let form = [("grant_type", "refresh_token"), ("refresh_token", token.as_str().unwrap()), ("scope", scope)];
-        send(service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).form(&form)).await
-    };
-    assert_eq!(ask("profile").await.status, 200);
-    assert_eq!(ask("apps").await.error(), (400, "invalid_scope".to_owned()));
-}
-
-#[tokio::test]
 async fn restricting_gives_what_the_user_has_and_nothing_else() {
     let service = Service::start().await;
     let (alice, bob) = (service.user("alice").await, service.user("bob").await);
@@ -330,12 +286,4 @@ async fn a_key_that_opens_nothing_always_gets_the_same_answer() {
 
 fn object(members: &[(&str, &str)]) -> Value {
     members.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect::<serde_json::Map<_, _>>().into()
-}
-
-/// The next refresh token, or what was refused.
-async fn refresh(service: &Service, token: &Value) -> Result<Value, (u16, String)> {
-    let body = json!({"grant_type": "refresh_token", "refresh_token": token});
-    let request = service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl"));
-    let answer = send(request.json(&body)).await;
-    if answer.status == 200 { Ok(answer.json()["refresh_token"].clone()) } else { Err(answer.error()) }
 }

@@ -1,0 +1,83 @@
+//! Refresh tokens: each good for one use, and what a refusal leaves of them.
+
+use serde_json::{Value, json};
+
+use crate::service::{Answer, PASSWORD, Service, send};
+
+#[tokio::test]
+async fn a_refresh_token_rotates_and_a_copy_of_it_ends_the_grant() {
+    for service in Service::start_everywhere().await {
+        service.user("alice").await;
+        let first = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
+        assert_eq!(first.as_str().unwrap().len(), 43);
+        let second = refresh(&service, &first).await.unwrap();
+        assert_ne!(first, second);
+        service.pass(10);
+        assert_eq!(refresh(&service, &first).await.unwrap(), second, "a retry gets the same answer");
+        let third = refresh(&service, &second).await.unwrap();
+        service.pass(11);
+        assert_eq!(refresh(&service, &second).await, Err((400, "invalid_grant".to_owned())));
+        assert_eq!(refresh(&service, &third).await, Err((400, "invalid_grant".to_owned())), "the grant is over");
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_token_is_good_for_its_own_client_and_90_days() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let token = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
+    let body = json!({"grant_type": "refresh_token", "refresh_token": token, "client_id": "airlock"});
+    assert_eq!(service.post("/users/token", "", body).await.error().1, "invalid_grant");
+    for forged in [json!(""), json!("A".repeat(43)), json!(format!("{}A", token.as_str().unwrap()))] {
+        assert_eq!(refresh(&service, &forged).await, Err((400, "invalid_grant".to_owned())));
+    }
+    service.pass(90 * 24 * 3600 + 1);
+    assert_eq!(refresh(&service, &token).await, Err((400, "invalid_grant".to_owned())));
+}
+
+#[tokio::test]
+async fn a_refreshed_token_may_have_less_but_not_more() {
+    let service = Service::start().await;
+    service.user("alice").await;
+    let token = service.login("alice", PASSWORD, json!(["profile"])).await.json()["refresh_token"].clone();
+    let ask = async |scope: &str| {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", token.as_str().unwrap()), ("scope", scope)];
+        send(service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).form(&form)).await
+    };
+    assert_eq!(ask("profile").await.status, 200);
+    assert_eq!(ask("apps").await.error(), (400, "invalid_scope".to_owned()));
+}
+
+#[tokio::test]
+async fn a_refresh_that_is_refused_does_not_cost_the_token() {
+    for service in Service::start_everywhere().await {
+        service.user("bob").await;
+        let hers = service.application(&service.user("alice").await, "an-app").await;
+        let bob = async |method: &str, rights: Value| {
+            let answer = service.call(method, "/applications/an-app/collaborators/bob", &hers, rights).await;
+            assert!(answer.status.is_success(), "{answer:?}");
+        };
+        bob("PUT", json!(["devices"])).await;
+        let token = service.login("bob", PASSWORD, json!(["apps:an-app"])).await.json()["refresh_token"].clone();
+        let ask = async |scope: Value| refresh_for(&service, &token, scope).await.status.as_u16();
+        assert_eq!(ask(json!(["gateways"])).await, 400, "more than was granted");
+        assert_eq!(ask(json!(["everything"])).await, 400, "no scope at all");
+        bob("DELETE", Value::Null).await;
+        assert_eq!(ask(Value::Null).await, 400, "a scope without rights");
+        service.pass(11);
+        bob("PUT", json!(["devices"])).await;
+        assert_eq!(ask(Value::Null).await, 200, "the token was still good");
+    }
+}
+
+/// The next refresh token, or what was refused.
+async fn refresh(service: &Service, token: &Value) -> Result<Value, (u16, String)> {
+    let answer = refresh_for(service, token, Value::Null).await;
+    if answer.status == 200 { Ok(answer.json()["refresh_token"].clone()) } else { Err(answer.error()) }
+}
+
+/// Asks for a token with this scope; one of `null` is none.
+async fn refresh_for(service: &Service, token: &Value, scope: Value) -> Answer {
+    let body = json!({"grant_type": "refresh_token", "refresh_token": token, "scope": scope});
+    send(service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).json(&body)).await
+}
