@@ -75,6 +75,9 @@ pub enum Error {
     /// The token was not made for exchanging.
     #[error("token cannot be exchanged: use the one that the login gave")]
     NotInterchangeable,
+    /// The user lets the client do something, but not this.
+    #[error("the user did not allow this client the scope `{0}`: log in again and ask for it")]
+    NoConsent(Scope),
     /// The user has no rights there, or it does not exist.
     #[error("no rights to `{0}`, or it does not exist")]
     NoRights(Scope),
@@ -214,8 +217,8 @@ impl Kinded for Error {
             Self::Credential(error) => error.kind(),
             Self::Key(_) | Self::Ended | Self::Login => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
-            Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable | Self::NoRights(_) => Kind::Denied,
-            Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
+            Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable => Kind::Denied,
+            Self::NoConsent(_) | Self::NoRights(_) | Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
             Self::NotOwner(_) | Self::LastCollaborator(_) | Self::Full { .. } | Self::BlockFull => Kind::Denied,
             Self::NotFound { .. } | Self::NoPath => Kind::NotFound,
             Self::Taken { .. } | Self::EuiTaken(_) => Kind::AlreadyExists,

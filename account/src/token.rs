@@ -8,8 +8,14 @@ use types::{
 };
 
 use crate::{
-    Account, Error, Result, access::Caller, application::Application, audit, component::Component, entity::Entity,
-    gateway::Gateway, user::UserRecord,
+    Account, Error, Result,
+    access::Caller,
+    application::Application,
+    audit,
+    component::Component,
+    entity::Entity,
+    gateway::Gateway,
+    user::{UserRecord, no_user},
 };
 
 /// How long users' tokens and those of access keys live, in seconds.
@@ -92,7 +98,8 @@ impl Account {
             return Err(Error::MissingScope(missing.general()));
         }
         let user = self.user(&user_id).await?;
-        let user = user.ok_or_else(|| Error::NotFound { what: "user", id: user_id.to_string() })?;
+        let user = user.ok_or_else(|| no_user(&user_id))?;
+        self.check_consent(&user, old.client.as_ref(), scope).await?;
         let mut claims = self.claims(USER, user_id.as_str(), TOKEN_SECONDS);
         claims.exp = old.exp;
         claims.client.clone_from(&old.client);

@@ -132,6 +132,23 @@ impl Account {
         Ok(given)
     }
 
+    /// Refuses to a client what the user does not let it do; who uses one of the operator's is not asked.
+    ///
+    /// A token for one thing may become one for another only where the user said so of both, or of the whole sort.
+    pub(crate) async fn check_consent(
+        &self,
+        user: &UserRecord,
+        client: Option<&ClientId>,
+        scope: &[Scope],
+    ) -> Result<()> {
+        let missing = |scope: &Scope| Err(Error::NoConsent(scope.clone()));
+        let Some(client) = client else { return scope.iter().try_for_each(missing) };
+        let mut strange = scope.iter().filter(|scope| !user.consents_to(client, std::slice::from_ref(*scope)));
+        let Some(strange) = strange.next() else { return Ok(()) };
+        let found = self.client_named(client.as_str()).await?;
+        if found.is_some_and(|client| client.first_party) { Ok(()) } else { missing(strange) }
+    }
+
     /// Ends the access tokens that a client has for a user; its other grants bring it new ones.
     pub(super) async fn end_tokens(&self, user_id: &UserId, client: &ClientId) -> Result<()> {
         let now = self.clock.now();

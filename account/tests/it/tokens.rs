@@ -4,7 +4,10 @@ use airlock_account::Settings;
 use serde_json::{Value, json};
 use types::Secret;
 
-use crate::service::{PASSWORD, Service, bearer, send};
+use crate::{
+    authorize::{APP, changed, code, of_app, redeem, session, with_app},
+    service::{PASSWORD, Service, bearer, send},
+};
 
 #[tokio::test]
 async fn form_and_json_basic_and_body_give_the_same() {
@@ -228,6 +231,30 @@ async fn a_token_is_never_exchanged_for_more_than_it_says() {
         let answer = service.post("/users/restrict-token", &old, json!({"scope": [scope]})).await;
         assert_eq!(answer.error().0, 403, "{scope}");
     }
+}
+
+#[tokio::test]
+async fn a_client_gets_by_exchange_only_what_the_user_allowed_it() {
+    let service = Service::start_with(with_app()).await;
+    let alice = service.user("alice").await;
+    for app_id in ["app-a", "app-b"] {
+        service.application(&alice, app_id).await;
+    }
+    let cookie = session(&service, "alice").await;
+    let log_in = async |scope: &'static str| {
+        let code = code(&service, &cookie, &changed(&of_app(), "scope", Some(scope))).await;
+        let answer = redeem(&service, ("app", "app-secret"), &[("code", &code), ("redirect_uri", APP)]).await;
+        bearer(&answer.json()["access_token"])
+    };
+    let exchange = async |authorization: &str, scope: &str| {
+        service.post("/users/restrict-token", authorization, json!({"scope": [scope]})).await.status.as_u16()
+    };
+    let narrow = log_in("apps:app-a").await;
+    assert_eq!((exchange(&narrow, "apps:app-a").await, exchange(&narrow, "apps:app-b").await), (200, 403));
+    let both = log_in("apps:app-b").await;
+    assert_eq!((exchange(&both, "apps:app-a").await, exchange(&both, "apps:app-b").await), (200, 200));
+    let own = bearer(&service.login("alice", PASSWORD, json!(["apps:app-a"])).await.json()["access_token"]);
+    assert_eq!(exchange(&own, "apps:app-b").await, 200, "who uses a program of the operator's is not asked");
 }
 
 #[tokio::test]
