@@ -122,7 +122,7 @@ impl Account {
         };
         // Without a plan of its own, the empty one is refused here.
         let settings = GatewayUpdate { frequency_plan: Some(gateway.frequency_plan.clone()), owner: None, ..settings };
-        self.update(&mut gateway, &settings)?;
+        self.update(&mut gateway, &settings, &all_rights::<Gateway>())?;
         self.create_entity(creator, &gateway.id, &gateway).await?;
         audit::event("gateway created", creator, &gateway.id);
         Ok(gateway)
@@ -143,7 +143,7 @@ impl Account {
             None => None,
         };
         let change = |gateway: &mut Gateway, own: &Rights| {
-            self.update(gateway, update)?;
+            self.update(gateway, update, own)?;
             heir.as_ref().map_or(Ok(false), |heir| gateway.give(&actor, heir, own))
         };
         let given = self.change_as(caller, gateway_id, Need::Right(GatewayRight::Settings), change).await?;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use api::rest::account::GatewayUpdate;
+use types::GatewayRight;
 
-use super::{Gateway, location};
-use crate::{Account, Error, Result};
+use super::{Gateway, Rights, location};
+use crate::{Account, Error, Result, entity::Entity};
 
 /// The most attributes of one gateway.
 const ATTRIBUTES_MAX: usize = 20;
@@ -17,8 +18,10 @@ const VALUE_CHARACTERS_MAX: usize = 200;
 const ROUTERS_MAX: usize = 10;
 
 impl Account {
-    /// Puts an update into a gateway, all but the owner; on failure, the gateway is not to be used any more.
-    pub(super) fn update(&self, gateway: &mut Gateway, update: &GatewayUpdate) -> Result<()> {
+    /// Puts an update by somebody with these rights into a gateway, all but the owner.
+    ///
+    /// On failure, the gateway is not to be used any more.
+    pub(super) fn update(&self, gateway: &mut Gateway, update: &GatewayUpdate, own: &Rights) -> Result<()> {
         if let Some(plan) = &update.frequency_plan {
             gateway.frequency_plan = self.frequency_plans.id_of(plan)?.to_owned();
         }
@@ -31,7 +34,7 @@ impl Account {
         }
         self.update_routers(gateway, update)?;
         update_flags(gateway, update);
-        Ok(())
+        publish(gateway, update, own)
     }
 
     fn update_routers(&self, gateway: &mut Gateway, update: &GatewayUpdate) -> Result<()> {
@@ -51,16 +54,28 @@ impl Account {
 }
 
 fn update_flags(gateway: &mut Gateway, update: &GatewayUpdate) {
-    let flags = [
-        (&mut gateway.auto_update, update.auto_update),
-        (&mut gateway.beta_updates, update.beta_updates),
-        (&mut gateway.location_public, update.location_public),
-        (&mut gateway.status_public, update.status_public),
-        (&mut gateway.owner_public, update.owner_public),
-    ];
+    let flags = [(&mut gateway.auto_update, update.auto_update), (&mut gateway.beta_updates, update.beta_updates)];
     for (flag, sent) in flags {
         *flag = sent.unwrap_or(*flag);
     }
+}
+
+/// Hides things from everybody or shows them; who may not see a thing cannot have it shown.
+fn publish(gateway: &mut Gateway, update: &GatewayUpdate, own: &Rights) -> Result<()> {
+    let flags = [
+        (&mut gateway.location_public, update.location_public, GatewayRight::Location),
+        (&mut gateway.status_public, update.status_public, GatewayRight::Status),
+        (&mut gateway.owner_public, update.owner_public, GatewayRight::Owner),
+    ];
+    for (flag, sent, right) in flags {
+        let sent = sent.unwrap_or(*flag);
+        if sent && !*flag && !own.contains(&right) {
+            let id = gateway.id.to_string();
+            return Err(Error::MissingRight { what: Gateway::NOUN, id, right: right.into() });
+        }
+        *flag = sent;
+    }
+    Ok(())
 }
 
 fn update_attributes(known: &mut BTreeMap<String, String>, sent: &BTreeMap<String, Option<String>>) -> Result<()> {

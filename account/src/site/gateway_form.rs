@@ -3,9 +3,14 @@
 use std::collections::BTreeMap;
 
 use api::rest::account::{GatewayUpdate, Location, Named};
+use types::GatewayRight;
 
 use super::form::{Fields, Form};
-use crate::{Account, Error, Result, frequency_plan::FrequencyPlan, gateway::Gateway};
+use crate::{
+    Account, Error, Result,
+    frequency_plan::FrequencyPlan,
+    gateway::{Gateway, Rights},
+};
 
 /// The attributes that the form has fields for; others stay as they are.
 const ATTRIBUTES: [&str; 6] = ["description", "brand", "model", "antenna_type", "antenna_model", "placement"];
@@ -34,18 +39,20 @@ pub(super) fn read_new(fields: &Fields) -> Result<GatewayUpdate> {
     })
 }
 
-/// Reads the whole form; fields that are empty take their attribute away.
-pub(super) fn read(fields: &Fields) -> Result<GatewayUpdate> {
+/// Reads the whole form of somebody with these rights; fields that are empty take their attribute away.
+pub(super) fn read(fields: &Fields, rights: &Rights) -> Result<GatewayUpdate> {
     let attribute = |name: &str| (name.to_owned(), fields.filled(name).map(str::to_owned));
+    // The box is there for those only who may see the thing themselves.
+    let shown = |name: &str, right| rights.contains(&right).then(|| fields.ticked(name));
     let router = fields.filled("router").map(str::parse).transpose()?.map(Named::Id);
     Ok(GatewayUpdate {
         frequency_plan: Some(fields.text("frequency_plan").to_owned()),
         antenna_location: location(fields)?,
         auto_update: Some(fields.ticked("auto_update")),
         beta_updates: Some(fields.ticked("beta_updates")),
-        location_public: Some(fields.ticked("location_public")),
-        status_public: Some(fields.ticked("status_public")),
-        owner_public: Some(fields.ticked("owner_public")),
+        location_public: shown("location_public", GatewayRight::Location),
+        status_public: shown("status_public", GatewayRight::Status),
+        owner_public: shown("owner_public", GatewayRight::Owner),
         attributes: Some(ATTRIBUTES.into_iter().map(attribute).collect::<BTreeMap<_, _>>()),
         router,
         ..GatewayUpdate::default()

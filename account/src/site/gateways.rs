@@ -110,7 +110,8 @@ pub(super) async fn change(
     fields: Fields,
 ) -> Result<Response, Reply> {
     let caller = visitor.caller::<Gateway>(&account, &gateway_id);
-    let changed = match gateway_form::read(&fields) {
+    let rights = account.access::<Gateway>(&caller, &gateway_id, Which::Active).await?.rights;
+    let changed = match gateway_form::read(&fields, &rights) {
         Ok(update) => account.update_gateway(&caller, &gateway_id, &update).await,
         Err(error) => Err(error),
     };

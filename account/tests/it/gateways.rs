@@ -66,6 +66,29 @@ async fn a_new_gateway_has_the_exact_shape_that_clients_read() {
 }
 
 #[tokio::test]
+async fn nobody_shows_everybody_what_they_may_not_see() {
+    let service = Service::start_with(network()).await;
+    let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+    let hers = service.gateway(&alice, "my-gw").await;
+    let flags = [("location_public", "location"), ("owner_public", "owner"), ("status_public", "status")];
+    for (flag, right) in flags {
+        let give = async |rights: Value| {
+            let path = format!("{GW}/collaborators/bob");
+            assert_eq!(service.call("PUT", &path, &hers, rights).await.status, 201);
+            service.restrict(&bob, &["gateways:my-gw"]).await
+        };
+        let narrow = give(json!(["gateway:settings"])).await;
+        assert_eq!(patch(&service, &narrow, json!({(flag): true})).await, 403, "{flag}");
+        assert_eq!(service.get(GW, &hers).await.json()[flag], false, "{flag}");
+        let wide = give(json!(["gateway:settings", format!("gateway:{right}")])).await;
+        assert_eq!(patch(&service, &wide, json!({(flag): true})).await, 204, "{flag}");
+        let narrow = give(json!(["gateway:settings"])).await;
+        assert_eq!(patch(&service, &narrow, json!({(flag): true})).await, 204, "{flag} is so already");
+        assert_eq!(patch(&service, &narrow, json!({(flag): false})).await, 204, "{flag} may be hidden");
+    }
+}
+
+#[tokio::test]
 async fn only_what_is_named_changes() {
     let service = Service::start_with(network()).await;
     let general = service.user("alice").await;

@@ -50,6 +50,9 @@ async fn who_may_not_know_where_a_gateway_is_is_not_told() {
     let page = bob.get(PAGE).await;
     page.check(PAGE);
     assert_eq!((page.value("#latitude"), page.has("#key-heading")), ("", false));
+    assert!(!["location", "status", "owner"].iter().any(|what| page.has(&format!("#{what}_public"))));
+    alice.post(PAGE, &[("frequency_plan", "EU_863_870"), ("status_public", "yes")]).await;
     bob.post(PAGE, &[("frequency_plan", "EU_863_870"), ("latitude", ""), ("longitude", "")]).await;
     assert_eq!(alice.get(PAGE).await.value("#latitude"), "52.52", "empty fields change nothing");
+    assert!(alice.get(PAGE).await.has("#status_public[checked]"), "a box that is not there changes nothing");
 }
