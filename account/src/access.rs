@@ -41,6 +41,8 @@ pub(crate) enum Need<R> {
     Right(R),
     /// This, to an entity whether it is deleted or not.
     EvenDeleted(R),
+    /// Anything at all, to an entity that is not deleted.
+    Anything,
 }
 
 /// An entity, and what the caller may do to it.
@@ -96,16 +98,18 @@ impl fmt::Display for Caller {
 }
 
 impl<R: Copy> Need<R> {
-    /// The right.
-    pub(crate) fn right(self) -> R {
-        let (Self::Right(right) | Self::EvenDeleted(right)) = self;
-        right
+    /// The right, if it must be a certain one.
+    pub(crate) fn right(self) -> Option<R> {
+        match self {
+            Self::Right(right) | Self::EvenDeleted(right) => Some(right),
+            Self::Anything => None,
+        }
     }
 
     /// The entities that it is about.
     pub(crate) fn state(self) -> State {
         match self {
-            Self::Right(_) => State::Active,
+            Self::Right(_) | Self::Anything => State::Active,
             Self::EvenDeleted(_) => State::Any,
         }
     }

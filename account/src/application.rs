@@ -97,7 +97,7 @@ impl Account {
             self.take_back(&key).await?;
             return Err(error);
         }
-        self.add_to_index::<Application>(creator, &new.id).await?;
+        self.list_made::<Application>(creator, &new.id).await?;
         audit::event("application created", creator, &new.id);
         let stored = self.entity(&new.id).await?;
         stored.map(|stored| stored.value).ok_or_else(|| not_found::<Application>(&new.id))
@@ -125,13 +125,16 @@ impl Account {
         Ok(())
     }
 
-    /// Takes the deletion back.
+    /// Takes the deletion back. It counts as made by whoever does so.
     pub(crate) async fn restore_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
+        let user_id = caller.user()?;
+        self.check_room::<Application>(&user_id).await?;
         let restore = |application: &mut Application, _: &Rights| {
             application.deleted = None;
             Ok(())
         };
         self.change_as(caller, app_id, Need::EvenDeleted(ApplicationRight::Delete), restore).await?;
+        self.list_made::<Application>(&user_id, app_id).await?;
         audit::event("application restored", caller, app_id);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Collaborators: who may do what to an entity, and who may change that.
 
 use api::rest::account::Collaborator;
-use types::{UserId, Username};
+use types::Username;
 
 use crate::{
     Account, Error, Result,
@@ -47,7 +47,7 @@ impl Account {
         check_rights(rights)?;
         // Asked first, so that only those who may add collaborators learn which users exist.
         self.access::<E>(caller, id, State::Active).await?.require(E::COLLABORATORS)?;
-        let user_id = self.user_id_of(username).await?;
+        let user_id = self.known_user(username).await?.id;
         let wanted: Rights<E::Right> = rights.iter().copied().collect();
         let set = |entity: &mut E, own: &Rights<E::Right>| {
             let before = entity.collaborators_mut().insert(user_id.clone(), wanted.clone()).unwrap_or_default();
@@ -57,18 +57,12 @@ impl Account {
             check_whole(entity)
         };
         self.change_as(caller, id, Need::Right(E::COLLABORATORS), set).await?;
-        self.add_to_index::<E>(&user_id, id).await?;
+        self.repair_index::<E>(&user_id, id).await?;
         audit::event("collaborator set", caller, &format_args!("{} {id}/{username}", E::NOUN));
         Ok(())
     }
 
-    /// The id of a user who is to be given something.
-    pub(crate) async fn user_id_of(&self, username: &Username) -> Result<UserId> {
-        let user = self.user_named(username).await?;
-        Ok(user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })?.id)
-    }
-
-    /// Takes all rights to an entity from a user.
+    /// Takes all rights to an entity from a user. Everybody can leave; whoever removes others needs the right to.
     pub(crate) async fn remove_collaborator<E: Entity>(
         &self,
         caller: &Caller,
@@ -77,17 +71,20 @@ impl Account {
     ) -> Result<()> {
         let user_id = self.user_named(username).await?.map(|user| user.id);
         // Read before: if the user is added again in between, the entry that lists it for them is another one.
-        let entry = match &user_id {
-            Some(user_id) => self.index_entry::<E>(user_id, id).await?,
-            None => None,
+        let entries = match &user_id {
+            Some(user_id) => self.listed::<E>(user_id, id).await?,
+            None => Vec::new(),
         };
+        let leaves = user_id.as_ref() == Some(&caller.user()?);
+        let need = if leaves { Need::Anything } else { Need::Right(E::COLLABORATORS) };
         let remove = |entity: &mut E, _: &Rights<E::Right>| {
             let removed = user_id.as_ref().and_then(|user_id| entity.collaborators_mut().remove(user_id));
             removed.ok_or_else(|| no_collaborator(username))?;
+            check_owner(entity, id)?;
             check_whole(entity)
         };
-        self.change_as(caller, id, Need::Right(E::COLLABORATORS), remove).await?;
-        if let Some(entry) = entry {
+        self.change_as(caller, id, need, remove).await?;
+        for entry in entries {
             self.documents.delete(&entry).await?;
         }
         audit::event("collaborator removed", caller, &format_args!("{} {id}/{username}", E::NOUN));
@@ -109,6 +106,16 @@ pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
     match all.any(|rights| rights.contains(&E::COLLABORATORS)) {
         true => Ok(()),
         false => Err(Error::LastCollaborator(E::COLLABORATORS.into())),
+    }
+}
+
+/// Refuses to leave an entity without its owner.
+fn check_owner<E: Entity>(entity: &E, id: &E::Id) -> Result<()> {
+    match entity.owner() {
+        Some(owner) if !entity.collaborators().contains_key(owner) => {
+            Err(Error::OwnerStays { what: E::NOUN, id: id.to_string() })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,8 +1,9 @@
 //! What applications, gateways and components have in common: an id that is taken for ever, and collaborators.
 //!
 //! An entity is one document, so a rule that spans its parts is checked on what was read, and the store refuses the
-//! change when somebody else was faster. Every user has an index of theirs: it only says where to look, the entity
-//! says who collaborates on it.
+//! change when somebody else was faster. Every user has an index of theirs.
+
+mod index;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,11 +18,10 @@ use crate::{
     Account, Error, Result,
     access::{Caller, Need},
     document::Stored,
-    user::user_tag,
 };
 
-/// The most entities of one sort that one user collaborates on.
-const ENTITIES_MAX: usize = 1000;
+pub(crate) use self::index::Listing;
+
 /// How often a change is tried again when others change the same entity.
 const TRIES_MAX: usize = 200;
 
@@ -69,6 +69,10 @@ pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + S
     fn is_deleted(&self) -> bool;
     /// Who may do what to it.
     fn collaborators(&self) -> &Collaborators<Self::Right>;
+    /// Who stays among them until it is somebody else's.
+    fn owner(&self) -> Option<&UserId> {
+        None
+    }
     /// Who may do what to it, to be changed.
     fn collaborators_mut(&mut self) -> &mut Collaborators<Self::Right>;
     /// What somebody with this key may do to it; nothing when it is no key of this entity.
@@ -101,23 +105,13 @@ impl Account {
         Ok(found.filter(|stored| stored.value.is(id)))
     }
 
-    /// The entities of a user in the order of their ids, deleted ones included.
-    pub(crate) async fn entities_of<E: Entity>(&self, user_id: &UserId) -> Result<Vec<E>> {
-        let entries = self.documents.keys(&index_prefix::<E>(user_id)?, ENTITIES_MAX).await?;
-        let ids = entries.iter().filter_map(|key| key.path().rsplit('/').next());
-        let keys = ids.map(E::key).collect::<Result<Vec<_>>>()?;
-        let found: Vec<Option<Stored<E>>> = self.documents.read_all(&keys).await?;
-        let own = found.into_iter().flatten().filter(|stored| stored.value.collaborators().contains_key(user_id));
-        Ok(own.map(|stored| stored.value).collect())
-    }
-
     /// Writes a new entity and lists it for its creator; refuses an id that is or was taken.
     pub(crate) async fn create_entity<E: Entity>(&self, creator: &UserId, id: &E::Id, entity: &E) -> Result<()> {
         self.check_room::<E>(creator).await?;
         if !self.documents.create(&E::key(&id.to_string())?, entity).await? {
             return Err(self.taken::<E>(creator, id).await?);
         }
-        self.add_to_index::<E>(creator, id).await
+        self.list_made::<E>(creator, id).await
     }
 
     /// The answer for an id that is taken. It may be the creator's own second try after a crash.
@@ -139,7 +133,9 @@ impl Account {
     ) -> Result<T> {
         for _ in 0..TRIES_MAX {
             let mut access = self.access::<E>(caller, id, need.state()).await?;
-            access.require(need.right())?;
+            if let Some(right) = need.right() {
+                access.require(right)?;
+            }
             let answer = change(&mut access.entity.value, &access.rights)?;
             if self.documents.replace(&access.entity).await? {
                 return Ok(answer);
@@ -159,33 +155,4 @@ impl Account {
         }
         Err(Error::Contended { what: E::NOUN })
     }
-
-    /// Refuses one more entity to a user who has as many as they may.
-    pub(crate) async fn check_room<E: Entity>(&self, user_id: &UserId) -> Result<()> {
-        let count = self.documents.keys(&index_prefix::<E>(user_id)?, ENTITIES_MAX).await?.len();
-        if count < ENTITIES_MAX { Ok(()) } else { Err(Error::Full { what: E::NOUN, count_max: ENTITIES_MAX }) }
-    }
-
-    /// Lists an entity among those of a user.
-    pub(crate) async fn add_to_index<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
-        self.documents.put(&index_key::<E>(user_id, id)?, &()).await
-    }
-
-    /// Lists it there if it is missing: whoever wrote the entity may have been stopped before the index.
-    pub(crate) async fn repair_index<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
-        self.documents.create(&index_key::<E>(user_id, id)?, &()).await.map(drop)
-    }
-
-    /// What lists an entity among those of a user, if anything does.
-    pub(crate) async fn index_entry<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<Option<Stored<()>>> {
-        self.documents.read(&index_key::<E>(user_id, id)?).await
-    }
-}
-
-fn index_prefix<E: Entity>(user_id: &UserId) -> Result<Key> {
-    Ok(Key::new(&user_tag(user_id)?, &format!("{}/", E::NOUN))?)
-}
-
-fn index_key<E: Entity>(user_id: &UserId, id: &E::Id) -> Result<Key> {
-    Ok(Key::new(&user_tag(user_id)?, &format!("{}/{id}", E::NOUN))?)
 }

@@ -87,6 +87,14 @@ pub enum Error {
     /// Only the owner may do this.
     #[error("only its owner can give gateway `{0}` to somebody else")]
     NotOwner(GatewayId),
+    /// The owner is not removed.
+    #[error("the owner of {what} `{id}` stays its collaborator: give it to somebody else first")]
+    OwnerStays {
+        /// What sort of thing it is.
+        what: &'static str,
+        /// Its id.
+        id: String,
+    },
     /// There is none, or none that the caller may see.
     #[error("{what} `{id}` not found")]
     NotFound {
@@ -219,7 +227,11 @@ impl Kinded for Error {
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
             Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable => Kind::Denied,
             Self::NoConsent(_) | Self::NoRights(_) | Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
-            Self::NotOwner(_) | Self::LastCollaborator(_) | Self::Full { .. } | Self::BlockFull => Kind::Denied,
+            Self::NotOwner(_)
+            | Self::OwnerStays { .. }
+            | Self::LastCollaborator(_)
+            | Self::Full { .. }
+            | Self::BlockFull => Kind::Denied,
             Self::NotFound { .. } | Self::NoPath => Kind::NotFound,
             Self::Taken { .. } | Self::EuiTaken(_) => Kind::AlreadyExists,
             Self::Contended { .. } => Kind::Conflict,

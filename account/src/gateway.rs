@@ -86,6 +86,10 @@ impl Entity for Gateway {
         &self.collaborators
     }
 
+    fn owner(&self) -> Option<&UserId> {
+        Some(&self.owner)
+    }
+
     fn collaborators_mut(&mut self) -> &mut Collaborators<GatewayRight> {
         &mut self.collaborators
     }
@@ -139,7 +143,7 @@ impl Account {
         // Asked first, so that only those who may change the gateway learn which users exist.
         self.access::<Gateway>(caller, gateway_id, State::Active).await?.require(GatewayRight::Settings)?;
         let heir = match &update.owner {
-            Some(owner) => Some(self.user_id_of(owner.id()).await?),
+            Some(owner) => Some(self.known_user(owner.id()).await?.id),
             None => None,
         };
         let change = |gateway: &mut Gateway, own: &Rights| {
@@ -148,7 +152,7 @@ impl Account {
         };
         let given = self.change_as(caller, gateway_id, Need::Right(GatewayRight::Settings), change).await?;
         if let Some(heir) = heir.filter(|_| given) {
-            self.add_to_index::<Gateway>(&heir, gateway_id).await?;
+            self.repair_index::<Gateway>(&heir, gateway_id).await?;
             audit::event("gateway given away", caller, &format_args!("{gateway_id} to {heir}"));
         }
         Ok(())

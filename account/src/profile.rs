@@ -161,12 +161,6 @@ impl Account {
         }
         Ok(())
     }
-
-    /// The user with this name, who must be there.
-    pub(crate) async fn known_user(&self, username: &Username) -> Result<UserRecord> {
-        let user = self.user_named(username).await?;
-        user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })
-    }
 }
 
 fn check_name(name: Option<&FullName>) -> Result<()> {

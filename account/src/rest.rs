@@ -16,6 +16,7 @@ mod description;
 mod euis;
 mod frequency_plans;
 mod gateways;
+pub(crate) mod list;
 pub(crate) mod path;
 pub(crate) mod peer;
 pub(crate) mod reply;

@@ -130,6 +130,12 @@ impl Account {
         Ok(self.user(&name.value.user_id).await?.filter(|user| user.username == *username))
     }
 
+    /// The user with this name, who must be there.
+    pub(crate) async fn known_user(&self, username: &Username) -> Result<UserRecord> {
+        let user = self.user_named(username).await?;
+        user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })
+    }
+
     /// The user with this id.
     pub(crate) async fn user(&self, user_id: &UserId) -> Result<Option<UserRecord>> {
         Ok(self.stored_user(user_id).await?.map(|stored| stored.value))

@@ -7,14 +7,19 @@ use axum::{
     http::StatusCode,
 };
 use serde::Deserialize;
-use types::{ApplicationRight, Scope};
+use types::{AppId, ApplicationRight, Scope};
 
-use super::{body::JsonBody, path::EntityPath, reply::Reply};
+use super::{
+    body::JsonBody,
+    list::{After, Next, next_page},
+    path::EntityPath,
+    reply::Reply,
+};
 use crate::{
     Account, Error,
     access::{Access, Caller},
     application::{Application, Rights},
-    entity::all_rights,
+    entity::{Listing, all_rights},
 };
 
 /// What a list may be asked for.
@@ -33,19 +38,21 @@ pub(super) struct Update {
 pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
+    After { after }: After<AppId>,
     query: Result<Query<ListQuery>, QueryRejection>,
-) -> Result<Json<Vec<Body>>, Reply> {
+) -> Result<(Next, Json<Vec<Body>>), Reply> {
     let user_id = caller.user_with(&Scope::Apps)?;
     let Query(query) = query.map_err(|error| Error::Body(error.body_text()))?;
     let deleted_too = query.deleted.as_deref() == Some("1");
-    let mut all = account.entities_of::<Application>(&user_id).await?;
-    all.retain(|application| deleted_too || application.deleted.is_none());
-    let mut bodies = Vec::with_capacity(all.len());
-    for application in all {
+    let after = after.as_ref().map(AppId::as_str);
+    let Listing { mut entities, next } = account.entities_of::<Application>(&user_id, after).await?;
+    entities.retain(|application| deleted_too || application.deleted.is_none());
+    let mut bodies = Vec::with_capacity(entities.len());
+    for application in entities {
         let rights = application.collaborators.get(&user_id).cloned().unwrap_or_default();
         bodies.push(account.show(&application, &rights).await?);
     }
-    Ok(Json(bodies))
+    Ok((next_page(next, if deleted_too { "deleted=1&" } else { "" }), Json(bodies)))
 }
 
 pub(super) async fn create(

@@ -2,10 +2,11 @@
 
 use api::rest::account::{Component as Body, ComponentToken, NewComponent};
 use axum::{Json, extract::State, http::StatusCode};
-use types::{ComponentRight, Scope};
+use types::{ComponentId, ComponentRight, Scope};
 
 use super::{
     body::JsonBody,
+    list::{After, Next, next_page},
     path::{EntityPath, ServicePath},
     reply::Reply,
     tokens::{Kept, NO_STORE},
@@ -14,18 +15,24 @@ use crate::{
     Account, Error,
     access::{Caller, State as Which},
     component::{Component, Rights, ServiceAndId},
-    entity::{Entity, all_rights},
+    entity::{Entity, Listing, all_rights},
     metrics,
     token::MACHINE_SECONDS,
 };
 
-pub(super) async fn list(State(account): State<Account>, caller: Caller) -> Result<Json<Vec<Body>>, Reply> {
+pub(super) async fn list(
+    State(account): State<Account>,
+    caller: Caller,
+    After { after }: After<ComponentId>,
+) -> Result<(Next, Json<Vec<Body>>), Reply> {
     let user_id = caller.user_with(&Scope::Components)?;
-    let mut bodies = Vec::new();
-    for component in account.entities_of::<Component>(&user_id).await?.iter().filter(|one| !one.is_deleted()) {
+    let after = after.as_ref().map(ComponentId::as_str);
+    let Listing { entities, next } = account.entities_of::<Component>(&user_id, after).await?;
+    let mut bodies = Vec::with_capacity(entities.len());
+    for component in entities.iter().filter(|component| !component.is_deleted()) {
         bodies.push(account.show_component(component, &component.rights_of(&user_id)).await?);
     }
-    Ok(Json(bodies))
+    Ok((next_page(next, ""), Json(bodies)))
 }
 
 pub(super) async fn create(

@@ -15,6 +15,7 @@ use super::{
     address::Address,
     body::JsonBody,
     frequency_plans,
+    list::{After, Next, next_page},
     path::EntityPath,
     reply::Reply,
     tokens::{Kept, NO_STORE},
@@ -22,7 +23,7 @@ use super::{
 use crate::{
     Account, Error,
     access::{Access, Caller},
-    entity::{Entity, all_rights, not_found},
+    entity::{Entity, Listing, all_rights, not_found},
     gateway::{Gateway, Rights},
     metrics,
     token::MACHINE_SECONDS,
@@ -31,14 +32,17 @@ use crate::{
 pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
+    After { after }: After<GatewayId>,
     address: Address,
-) -> Result<Json<Vec<Body>>, Reply> {
+) -> Result<(Next, Json<Vec<Body>>), Reply> {
     let user_id = caller.user_with(&Scope::Gateways)?;
-    let mut bodies = Vec::new();
-    for gateway in account.entities_of::<Gateway>(&user_id).await?.iter().filter(|gateway| !gateway.is_deleted()) {
+    let after = after.as_ref().map(GatewayId::as_str);
+    let Listing { entities, next } = account.entities_of::<Gateway>(&user_id, after).await?;
+    let mut bodies = Vec::with_capacity(entities.len());
+    for gateway in entities.iter().filter(|gateway| !gateway.is_deleted()) {
         bodies.push(account.show_gateway(gateway, &gateway.rights_of(&user_id), &address).await?);
     }
-    Ok(Json(bodies))
+    Ok((next_page(next, ""), Json(bodies)))
 }
 
 pub(super) async fn create(

@@ -22,8 +22,8 @@ use crate::{
     Account, Error,
     access::{Access, State as Which},
     application::{Application, Rights},
-    entity::Entity,
-    rest::{path::EntityPath, reply::Reply},
+    entity::{Entity, Listing},
+    rest::{list::After, path::EntityPath, reply::Reply},
 };
 
 #[derive(Template)]
@@ -33,6 +33,8 @@ pub(super) struct List {
     applications: Vec<Application>,
     /// Those that can be restored.
     deleted: Vec<Application>,
+    /// Behind which id there are more.
+    next: Option<String>,
 }
 
 #[derive(Template)]
@@ -85,13 +87,18 @@ impl Show {
     }
 }
 
-pub(super) async fn list(State(account): State<Account>, visitor: Visitor) -> Result<Page<List>, Reply> {
+pub(super) async fn list(
+    State(account): State<Account>,
+    visitor: Visitor,
+    After { after }: After<AppId>,
+) -> Result<Page<List>, Reply> {
     let user_id = visitor.session.user_id();
-    let all = account.entities_of::<Application>(user_id).await?;
+    let after = after.as_ref().map(AppId::as_str);
+    let Listing { entities, next } = account.entities_of::<Application>(user_id, after).await?;
     let (mut deleted, applications): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|application| application.deleted.is_some());
+        entities.into_iter().partition(|application| application.deleted.is_some());
     deleted.retain(|application| may_restore(application, user_id));
-    Ok(Page::new(List { frame: visitor.frame(), applications, deleted }))
+    Ok(Page::new(List { frame: visitor.frame(), applications, deleted, next }))
 }
 
 pub(super) async fn new(visitor: Visitor) -> Page<New> {

@@ -121,6 +121,11 @@ pub(super) async fn ask_remove<E: Managed>(
     visitor: Visitor,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
 ) -> Page<Question> {
+    if visitor.session.profile().username == username {
+        let title = format!("Leave {} {id}?", E::NOUN);
+        let text = "You can no longer see or change it, until one of its collaborators adds you again.";
+        return Page::new(Question { frame: visitor.frame(), title, text, button: "Leave", back: path::<E>(&id) });
+    }
     let title = format!("Remove {username} from {} {id}?", E::NOUN);
     let text = "They can no longer see or change it. You can add them again at any time.";
     let back = collaborators_path::<E>(&id);

@@ -21,9 +21,9 @@ use super::{
 use crate::{
     Account, Error,
     access::{Access, State as Which},
-    entity::Entity,
+    entity::{Entity, Listing},
     gateway::{Gateway, Rights},
-    rest::{path::EntityPath, reply::Reply},
+    rest::{list::After, path::EntityPath, reply::Reply},
 };
 
 #[derive(Template)]
@@ -31,6 +31,8 @@ use crate::{
 pub(super) struct List {
     frame: Frame,
     gateways: Vec<Gateway>,
+    /// Behind which id there are more.
+    next: Option<String>,
 }
 
 #[derive(Template)]
@@ -66,10 +68,16 @@ impl Show {
     }
 }
 
-pub(super) async fn list(State(account): State<Account>, visitor: Visitor) -> Result<Page<List>, Reply> {
-    let mut gateways = account.entities_of::<Gateway>(visitor.session.user_id()).await?;
+pub(super) async fn list(
+    State(account): State<Account>,
+    visitor: Visitor,
+    After { after }: After<GatewayId>,
+) -> Result<Page<List>, Reply> {
+    let after = after.as_ref().map(GatewayId::as_str);
+    let listing = account.entities_of::<Gateway>(visitor.session.user_id(), after).await?;
+    let Listing { entities: mut gateways, next } = listing;
     gateways.retain(|gateway| !gateway.is_deleted());
-    Ok(Page::new(List { frame: visitor.frame(), gateways }))
+    Ok(Page::new(List { frame: visitor.frame(), gateways, next }))
 }
 
 pub(super) async fn new(State(account): State<Account>, visitor: Visitor) -> Page<New> {

@@ -16,6 +16,7 @@ mod frequency_plans;
 mod gateway_locations;
 mod gateway_views;
 mod gateways;
+mod indexes;
 mod keys;
 mod mail;
 mod matrix;

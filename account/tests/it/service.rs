@@ -43,7 +43,7 @@ pub(crate) struct Service {
     pub(crate) account: Account,
     pub(crate) base: String,
     pub(crate) clock: Arc<HandClock>,
-    store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     http: reqwest::Client,
     _stop: DropGuard,
     _redis: Option<RedisProcess>,

@@ -68,7 +68,9 @@ async fn collaborators_see_and_do_what_their_rights_say() {
     assert!(added.text("main").contains("bob@example.com"));
     let page = bob.get(PAGE).await;
     page.check(PAGE);
-    assert!(!page.has("#keys-heading, #collaborators-heading, #name-heading, #delete-heading, .danger"));
+    assert!(!page.has("#keys-heading, #collaborators-heading, #name-heading, #delete-heading"));
+    let dangers: Vec<_> = page.all(".danger").iter().map(|link| link.attr("href").unwrap()).collect();
+    assert_eq!(dangers, [format!("{people}/bob/remove")], "everybody can leave");
     assert_eq!(bob.get(&people).await.status, 403);
     alice.post(&format!("{people}/bob"), &[("rights", "collaborators"), ("rights", "devices")]).await;
     let page = bob.get(&people).await;
