@@ -27,6 +27,8 @@ pub struct Limits {
     pub registration: Limit,
     /// Mails to one user.
     pub mail: Limit,
+    /// New names of one user.
+    pub username: Limit,
 }
 
 impl Account {
@@ -57,6 +59,11 @@ impl Account {
         self.take("mail", self.settings.limits.mail, user_id.as_str()).await
     }
 
+    /// Counts one change of a user's name.
+    pub(crate) async fn throttle_username(&self, user_id: &UserId) -> Result<()> {
+        self.take("username", self.settings.limits.username, user_id.as_str()).await
+    }
+
     async fn take(&self, policy: &'static str, limit: Limit, id: &str) -> Result<()> {
         let key = Key::new(&Tag::named("l", &format!("{policy}:{id}"))?, "")?;
         match self.documents.take_token(&key, limit.rate()).await? {
@@ -77,6 +84,7 @@ impl Default for Limits {
             address: Limit::new(300, 600),
             registration: Limit::new(20, 20),
             mail: Limit::new(3, 4),
+            username: Limit::new(3, 1),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Users: registering, checking a password, and finding them.
 
+mod name;
+
 use std::{collections::BTreeMap, net::IpAddr};
 
 use api::rest::account::{NewUser, User};
@@ -16,6 +18,8 @@ use crate::{
     operator::Roll,
     password::{self, PasswordRecord},
 };
+
+use self::name::{NameRecord, name_key};
 
 /// How often a change is tried again when others change the same user.
 const TRIES_MAX: usize = 20;
@@ -40,12 +44,9 @@ pub(crate) struct UserRecord {
     /// What the user lets clients do, or once let them do.
     #[serde(default)]
     pub(crate) consents: BTreeMap<ClientId, Consent>,
-}
-
-/// Whom a user name belongs to.
-#[derive(Debug, Serialize, Deserialize)]
-struct NameRecord {
-    user_id: UserId,
+    /// How many names the user took after the first one; all of them stay the user's.
+    #[serde(default)]
+    names_taken: u32,
 }
 
 impl Account {
@@ -80,6 +81,7 @@ impl Account {
             disabled: false,
             not_before_s: 0,
             consents: BTreeMap::new(),
+            names_taken: 0,
         };
         let key = user_key(&user.id)?;
         self.documents.put(&key, &user).await?;
@@ -123,19 +125,6 @@ impl Account {
         Ok(None)
     }
 
-    /// The user with this name.
-    pub(crate) async fn user_named(&self, username: &Username) -> Result<Option<UserRecord>> {
-        let Some(name) = self.documents.read::<NameRecord>(&name_key(username)?).await? else { return Ok(None) };
-        // A name that its user gave up stays taken, but nobody has it.
-        Ok(self.user(&name.value.user_id).await?.filter(|user| user.username == *username))
-    }
-
-    /// The user with this name, who must be there.
-    pub(crate) async fn known_user(&self, username: &Username) -> Result<UserRecord> {
-        let user = self.user_named(username).await?;
-        user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })
-    }
-
     /// The user with this id.
     pub(crate) async fn user(&self, user_id: &UserId) -> Result<Option<UserRecord>> {
         Ok(self.stored_user(user_id).await?.map(|stored| stored.value))
@@ -162,17 +151,6 @@ impl Account {
             }
         }
         Err(Error::Contended { what: "user" })
-    }
-
-    /// Reserves a name for a user; says whether the user has it now.
-    pub(crate) async fn take_name(&self, username: &Username, user_id: &UserId) -> Result<bool> {
-        let key = name_key(username)?;
-        self.enroll(Roll::Users, username.as_str()).await?;
-        if self.documents.create(&key, &NameRecord { user_id: user_id.clone() }).await? {
-            return Ok(true);
-        }
-        let owner = self.documents.read::<NameRecord>(&key).await?;
-        Ok(owner.is_some_and(|name| name.value.user_id == *user_id))
     }
 
     /// The users with these ids, in the same order; those who are gone are left out.
@@ -222,8 +200,4 @@ pub(crate) fn user_tag(user_id: &UserId) -> Result<Tag> {
 
 fn user_key(user_id: &UserId) -> Result<Key> {
     Ok(Key::new(&user_tag(user_id)?, "user")?)
-}
-
-fn name_key(username: &Username) -> Result<Key> {
-    Ok(Key::new(&Tag::named("n", username.as_str())?, "user")?)
 }

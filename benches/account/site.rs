@@ -39,7 +39,8 @@ impl Site {
         let clock = Clock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
         let store = Arc::new(Embedded::open(&folder.path().join("store.redb"), clock).unwrap());
         let limit = Limit { burst: 1_000_000, per_hour: 1_000_000 };
-        let limits = Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit };
+        let limits =
+            Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
         let (settings, keys) = (Settings { limits, ..Settings::default() }, Keys::new(&[7; 32]).unwrap());
         let account = Account::open(settings, keys, store, Arc::new(SystemClock), Arc::new(OsRandom)).await.unwrap();
         let (username, email) = ("alice".parse().unwrap(), "alice@example.com".to_owned());

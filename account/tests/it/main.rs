@@ -22,6 +22,7 @@ mod mail;
 mod matrix;
 mod openapi;
 mod operator;
+mod profile;
 mod programs;
 mod races;
 mod redis;

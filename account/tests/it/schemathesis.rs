@@ -23,7 +23,8 @@ const PARAMETERS: &str = r#"
 /// Its things have the ids that the description gives as examples.
 async fn start() -> (Service, String) {
     let limit = Limit { burst: 1_000_000, per_hour: 1_000_000 };
-    let limits = Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit };
+    let limits =
+        Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
     let service = Service::start_with(Settings { limits, ..Settings::default() }).await;
     let alice = service.user("alice").await;
     service.application(&alice, "my-app").await;

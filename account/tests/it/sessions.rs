@@ -127,28 +127,6 @@ async fn a_page_of_somebody_else_changes_nothing() {
 }
 
 #[tokio::test]
-async fn the_profile_changes_and_the_old_name_stays_taken() {
-    let service = Service::start().await;
-    let token = service.user("alice").await;
-    service.user("bob").await;
-    let patch = async |body: Value| service.call("PATCH", "/api/v2/users/me", &token, body).await;
-    assert_eq!(patch(json!({"username": "bob"})).await.status, 409);
-    assert_eq!(patch(json!({"email": "no address"})).await.status, 400);
-    assert_eq!(patch(json!({"name": {"first": "x".repeat(101)}})).await.status, 400);
-    assert_eq!(patch(json!({"password": "a new password"})).await.status, 400);
-    let change = json!({"username": "alicia", "email": "a@example.org", "name": {"first": "Alicia", "last": "B"}});
-    assert_eq!(patch(change).await.status, 204);
-    let me = service.get("/api/v2/users/me", &token).await.json();
-    assert_eq!((&me["username"], &me["email"]), (&json!("alicia"), &json!("a@example.org")));
-    assert_eq!((&me["name"], &me["valid"]), (&json!({"first": "Alicia", "last": "B"}), &json!(false)));
-    assert_eq!(service.login("alice", PASSWORD, Value::Null).await.status, 400);
-    assert_eq!(service.login("alicia", PASSWORD, Value::Null).await.status, 200);
-    let body = json!({"username": "alice", "email": "x@example.com", "password": PASSWORD});
-    assert_eq!(service.post("/api/v2/users", "", body).await.status, 409);
-    assert_eq!(patch(json!({"username": "alice"})).await.status, 204, "whose it was may have it back");
-}
-
-#[tokio::test]
 async fn a_new_password_ends_everything_but_the_session_that_asked() {
     const NEW: &str = "another horse battery";
     for service in Service::start_everywhere().await {
