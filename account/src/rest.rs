@@ -42,6 +42,7 @@ impl Account {
         let same_site = from_fn_with_state(self.clone(), cookie::same_site);
         let api = Router::new()
             .merge(people().layer(same_site.clone()))
+            .merge(profile().layer(from_fn_with_state(self.clone(), cookie::same_site_or_token)))
             .merge(clients())
             .merge(frequency_plans())
             .merge(description())
@@ -76,12 +77,17 @@ async fn nowhere() -> Reply {
     Error::NoPath.into()
 }
 
-/// What people do, with a session or a token.
+/// Who somebody is.
 fn people() -> Router<Account> {
     Router::new()
         .route("/users", post(users::register))
         .route("/users/login", post(sessions::log_in))
         .route("/users/logout", post(sessions::log_out))
+}
+
+/// What people do for themselves, with a token or a session.
+fn profile() -> Router<Account> {
+    Router::new()
         .route("/users/me", get(users::me).patch(users::update))
         .route("/users/me/emails/validate_email", post(users::ask_confirmation))
         .route("/users/me/authorized-clients", get(users::clients))

@@ -68,15 +68,33 @@ impl FromRequestParts<Account> for Person {
 ///
 /// Without a cookie, programs that say nothing of where they come from pass: they bring their own credentials.
 pub(crate) async fn same_site(State(account): State<Account>, request: Request, next: Next) -> Result<Response, Reply> {
+    check_site(&account, &request)?;
+    Ok(next.run(request).await)
+}
+
+/// The same where a token comes before the cookie: what brings one is not refused for where it comes from.
+///
+/// Nothing else in the header counts: a browser that knows a password for the site sends it wherever it is led from.
+pub(crate) async fn same_site_or_token(
+    State(account): State<Account>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Reply> {
+    if !matches!(credential_of(request.headers()), Ok(Some(_))) {
+        check_site(&account, &request)?;
+    }
+    Ok(next.run(request).await)
+}
+
+fn check_site(account: &Account, request: &Request) -> Result<(), Error> {
     let headers = request.headers();
     let safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
-    let has_cookie = CookieJar::from_headers(headers).get(NAME).is_some();
     let passes = match from(headers, account.public_url.origin()) {
         From::Here => true,
-        From::Elsewhere => safe || headers.contains_key(header::AUTHORIZATION),
-        From::Nowhere => safe || !has_cookie || headers.contains_key(header::AUTHORIZATION),
+        From::Elsewhere => safe,
+        From::Nowhere => safe || CookieJar::from_headers(headers).get(NAME).is_none(),
     };
-    if passes { Ok(next.run(request).await) } else { Err(Error::OtherSite(account.public_url.to_string()).into()) }
+    if passes { Ok(()) } else { Err(Error::OtherSite(account.public_url.to_string())) }
 }
 
 /// The cookie of a new session.

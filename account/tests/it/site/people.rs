@@ -60,6 +60,12 @@ async fn a_form_on_another_site_changes_nothing() {
             assert_eq!((page.status.as_u16(), &victim.cookie), (403, &alice.cookie), "{path} {name}");
             page.check(path);
         }
+        for authorization in ["x", "Basic eDp5", "Bearer x"] {
+            let request = service.request("POST", path, authorization).header("sec-fetch-site", "same-site");
+            let mut victim = Browser { service: &service, cookie: alice.cookie.clone() };
+            let page = victim.send(request.form(&fields)).await;
+            assert_eq!((page.status.as_u16(), &victim.cookie), (403, &alice.cookie), "{path} {authorization}");
+        }
     }
     let mut alice = alice;
     assert_eq!(alice.get("/users/profile").await.value("#username"), "alice");
