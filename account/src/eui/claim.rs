@@ -16,6 +16,7 @@ use crate::{
     application::{Application, Rights},
     audit,
     document::Stored,
+    entity::not_found,
 };
 
 /// How often a claim is tried again when others want the same EUI.
@@ -42,8 +43,10 @@ impl Account {
     /// Adds this EUI to an application, unless another one has it.
     pub(crate) async fn add_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
         let begin = |application: &mut Application, _: &Rights| begin(application, eui);
-        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), begin).await?;
-        self.finish_claim(app_id, eui).await?;
+        // What is listed has its claim, and writing that anew could outlive a removal that has read it.
+        if self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), begin).await? {
+            self.finish_claim(app_id, eui).await?;
+        }
         audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
         Ok(())
     }
@@ -70,7 +73,9 @@ impl Account {
     pub(crate) async fn draw_eui(&self, app_id: &AppId) -> Result<AppEui> {
         for _ in 0..DRAWS_MAX {
             let eui = self.free_eui().await?;
-            self.change(app_id, |application: &mut Application| begin(application, eui)).await?;
+            if !self.change(app_id, |application: &mut Application| begin(application, eui)).await? {
+                continue;
+            }
             match self.finish_claim(app_id, eui).await {
                 Ok(()) => return Ok(eui),
                 Err(Error::EuiTaken(_)) => {}
@@ -100,27 +105,43 @@ impl Account {
     }
 
     /// Writes the claim and lists the EUI; if another application was faster, the application stops claiming.
+    ///
+    /// It is listed only if the application did not change since before the claim was written: otherwise it may have
+    /// been listed and removed in between, and be somebody else's now.
     pub(crate) async fn finish_claim(&self, app_id: &AppId, eui: AppEui) -> Result<()> {
-        let won = self.write_claim(app_id, eui).await?;
-        let finish = |application: &mut Application| {
-            application.claiming.retain(|claiming| *claiming != eui);
-            if won && !application.euis.contains(&eui) {
-                application.euis.push(eui);
+        for _ in 0..TRIES_MAX {
+            let found = self.entity::<Application>(app_id).await?;
+            let mut stored = found.ok_or_else(|| not_found::<Application>(app_id))?;
+            if stored.value.euis.contains(&eui) {
+                return Ok(());
             }
-            Ok(())
-        };
-        self.change(app_id, finish).await?;
-        if won { Ok(()) } else { Err(Error::EuiTaken(eui)) }
+            if !stored.value.claiming.contains(&eui) {
+                self.check_free(eui, app_id).await?;
+                break;
+            }
+            let won = self.write_claim(app_id, eui).await?;
+            stored.value.claiming.retain(|claiming| *claiming != eui);
+            stored.value.euis.extend(won.then_some(eui));
+            if self.documents.replace(&stored).await? {
+                return if won { Ok(()) } else { Err(Error::EuiTaken(eui)) };
+            }
+        }
+        Err(Error::Contended { what: "EUI" })
     }
 
     /// Finishes what somebody began and did not finish; for whoever reads the application.
     pub(crate) async fn settle(&self, application: &mut Application) -> Result<()> {
-        for eui in std::mem::take(&mut application.claiming) {
-            match self.finish_claim(&application.id, eui).await {
-                Ok(()) => application.euis.push(eui),
-                Err(Error::EuiTaken(_)) => {}
+        if application.claiming.is_empty() {
+            return Ok(());
+        }
+        for eui in &application.claiming {
+            match self.finish_claim(&application.id, *eui).await {
+                Ok(()) | Err(Error::EuiTaken(_) | Error::Contended { .. }) => {}
                 Err(error) => return Err(error),
             }
+        }
+        if let Some(settled) = self.entity::<Application>(&application.id).await? {
+            *application = settled.value;
         }
         Ok(())
     }
@@ -161,12 +182,16 @@ impl Account {
     }
 }
 
-fn begin(application: &mut Application, eui: AppEui) -> Result<()> {
-    if !application.euis.contains(&eui) && !application.claiming.contains(&eui) {
+/// Says whether there is something to finish.
+fn begin(application: &mut Application, eui: AppEui) -> Result<bool> {
+    if application.euis.contains(&eui) {
+        return Ok(false);
+    }
+    if !application.claiming.contains(&eui) {
         check_room(application)?;
         application.claiming.push(eui);
     }
-    Ok(())
+    Ok(true)
 }
 
 fn check_room(application: &Application) -> Result<()> {

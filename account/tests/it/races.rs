@@ -103,6 +103,29 @@ async fn one_eui_goes_to_one_application() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_eui_that_comes_and_goes_is_never_listed_twice() {
+    const EUI: &str = "70B3D57ED0000001";
+    for service in Service::start_everywhere().await {
+        let general = service.user("alice").await;
+        let first = service.application(&general, "app-1").await;
+        let second = service.application(&general, "app-2").await;
+        let path = |app_id: &str| format!("/applications/{app_id}/euis/{EUI}");
+        for round in 0..ROUNDS {
+            service.call("PUT", &path("app-1"), &first, Value::Null).await;
+            let call = |number: usize| match number % 4 {
+                0 => ("DELETE", path("app-1"), first.clone(), Value::Null),
+                1 | 2 => ("PUT", path("app-1"), first.clone(), Value::Null),
+                _ => ("PUT", path("app-2"), second.clone(), Value::Null),
+            };
+            at_once(&service, (0..TRIES).map(call)).await;
+            let listed = service.get("/applications", &general).await.text;
+            assert!(listed.matches(EUI).count() <= 1, "round {round}: {listed}");
+            service.call("DELETE", &path("app-2"), &second, Value::Null).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_who_remove_each_other_leave_one() {
     for service in Service::start_everywhere().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
