@@ -3,7 +3,7 @@
 mod change;
 
 use api::rest::account::{ProfileChange, User};
-use types::{FullName, Secret, UserId, Username};
+use types::{Secret, UserId, Username};
 
 use crate::{
     Account, Result, Session, audit, password,

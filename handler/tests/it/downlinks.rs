@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use handler::{
     Settings,
-    application::{Application, Applications, Functions},
+    application::{Application, Applications, Functions, JoinKey},
     bus::Inbox,
     device::Devices,
     downlink::Downlinks,
@@ -63,7 +63,7 @@ impl Rig {
     async fn save(&self, app_id: &str, format: &str, encoder: &str) {
         let functions = Functions { encoder: encoder.to_owned(), ..Functions::default() };
         let application = Application { functions, ..application(app_id, format, "") };
-        self.applications.set(application).await.unwrap();
+        self.applications.set(application, JoinKey::Replaced).await.unwrap();
     }
 
     /// Somebody who hears the events of an application, and publishes.
