@@ -2,9 +2,9 @@
 //!
 //! What a caller may do is decided where it is done, from the [`types::Claims`] that come out of here.
 
+mod answers;
 mod authenticator;
 mod credential;
-mod exchanges;
 mod issuer;
 mod verifier;
 
@@ -49,6 +49,9 @@ pub enum AuthError {
         /// For which application it was shown.
         app_id: AppId,
     },
+    /// The token is over before its time.
+    #[error("token not valid: its user, its client or its access key was shut out: log in again")]
+    Ended,
     /// An access key came where no application is named.
     #[error("an access key opens only calls that name its application: use a token here")]
     KeyWithoutApplication,

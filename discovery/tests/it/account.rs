@@ -18,7 +18,7 @@ use jsonwebtoken::{
 };
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use types::{AccessKey, Credential, Secret};
+use types::{AccessKey, ApplicationRight, Credential, Secret};
 
 /// The id of the account service.
 pub(crate) const ISSUER: &str = "account";
@@ -50,6 +50,7 @@ impl Account {
         let router = Router::new()
             .route("/.well-known/jwks.json", get(keys))
             .route("/api/v2/applications/token", post(exchange))
+            .route("/api/v2/applications/{app_id}/rights", get(rights))
             .with_state(Arc::clone(&shared));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -95,6 +96,11 @@ impl Shared {
 
 async fn keys(State(shared): State<Arc<Shared>>) -> Json<JwkSet> {
     Json(shared.public.clone())
+}
+
+/// Nobody loses a right here.
+async fn rights() -> Json<&'static [ApplicationRight]> {
+    Json(ApplicationRight::ALL)
 }
 
 async fn exchange(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {

@@ -3,17 +3,23 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use client::account::AccountClient;
-use types::{AccessKey, AppId, Claims, Clock, Credential};
+use types::{AccessKey, AppId, ApplicationRight, Claims, Clock, Credential, Secret};
 
-use super::{AuthError, TokenError, exchanges::Exchanges, issuer::Issuer, verifier::Origin};
+use super::{
+    AuthError, TokenError,
+    answers::Answers,
+    issuer::{Issuer, Standing},
+    verifier::Origin,
+};
 
 /// Knows who is calling.
 ///
 /// Tokens are checked here, with keys that are read from their issuer now and then. Access keys are exchanged at their
-/// issuer; the answer counts for 2 seconds.
+/// issuer, and it is asked what is left of the rights in a token; both answers count for 2 seconds.
 pub struct Authenticator {
     issuers: BTreeMap<String, Issuer>,
-    exchanges: Exchanges,
+    exchanges: Answers<(AppId, AccessKey), Option<Claims>>,
+    standings: Answers<(AppId, Secret), Standing>,
     clock: Arc<dyn Clock>,
 }
 
@@ -24,7 +30,7 @@ impl Authenticator {
             let issuer = Issuer::new(&id, client, Arc::clone(&clock));
             (id, issuer)
         });
-        Self { issuers: trusted.collect(), exchanges: Exchanges::default(), clock }
+        Self { issuers: trusted.collect(), exchanges: Answers::default(), standings: Answers::default(), clock }
     }
 
     /// The claims of a caller that shows a token.
@@ -39,10 +45,11 @@ impl Authenticator {
 
     /// The claims of a caller that shows a token, or an access key of this application.
     ///
-    /// Valid claims are not yet a right: ask [`Claims::allows`].
+    /// Valid claims are not yet a right: ask [`Claims::allows`]. Rights of a token that its user lost since are not in
+    /// them, unless the account service is away.
     pub async fn authenticate_for(&self, app_id: &AppId, credential: Option<Credential>) -> Result<Claims, AuthError> {
         match credential.ok_or(AuthError::Missing)? {
-            Credential::Token(token) => self.verify(token.expose()).await,
+            Credential::Token(token) => self.verify_for(app_id, token).await,
             Credential::Key(key) => self.exchange(app_id, &key).await,
         }
     }
@@ -54,9 +61,22 @@ impl Authenticator {
         Ok(verifier.verify(token, self.clock.now())?)
     }
 
+    async fn verify_for(&self, app_id: &AppId, token: Secret) -> Result<Claims, AuthError> {
+        let mut claims = self.verify(token.expose()).await?;
+        let Some(rights) = claims.apps.get_mut(app_id) else { return Ok(claims) };
+        let issuer = self.issuers.get(&claims.iss).ok_or(TokenError::Issuer)?;
+        let answer = self.standings.answer((app_id.clone(), token.clone()), self.clock.now());
+        match answer.get_or_init(|| issuer.standing(app_id, token)).await {
+            Standing::Ended => return Err(AuthError::Ended),
+            Standing::Rights(left) => rights.retain(|right: &ApplicationRight| left.contains(right)),
+            Standing::Unknown => {}
+        }
+        Ok(claims)
+    }
+
     async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Claims, AuthError> {
         let issuer = self.issuers.get(key.issuer()).ok_or(AuthError::KeyIssuer)?;
-        let answer = self.exchanges.answer(app_id, key, self.clock.now());
+        let answer = self.exchanges.answer((app_id.clone(), key.clone()), self.clock.now());
         let claims = answer.get_or_try_init(|| async {
             match issuer.exchange(app_id, key).await? {
                 Some(token) => self.verify(token.expose()).await.map(Some),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use client::account::AccountClient;
-use types::{AccessKey, AppId, Clock, Kind, Kinded, Secret, Timestamp};
+use types::{AccessKey, AppId, ApplicationRight, Clock, Credential, Kind, Kinded, Secret, Timestamp};
 
 use super::{AuthError, TokenError, Verifier};
 
@@ -18,6 +18,8 @@ const READ_PAUSE: Duration = Duration::from_secs(10);
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// How long a token with a known key waits for newer keys.
 const NEWER_WAIT: Duration = Duration::from_secs(1);
+/// How long a token waits to hear what is left of its rights.
+const STANDING_WAIT: Duration = Duration::from_secs(1);
 
 /// An account service that is trusted.
 pub(super) struct Issuer {
@@ -27,6 +29,16 @@ pub(super) struct Issuer {
     keys: Mutex<Keys>,
     /// Held while keys are read, so that everyone who needs them waits for one answer.
     reading: tokio::sync::Mutex<()>,
+}
+
+/// What the account service says of a token that it issued.
+pub(super) enum Standing {
+    /// Its bearer may still do this.
+    Rights(Vec<ApplicationRight>),
+    /// It is over before its time.
+    Ended,
+    /// It did not answer.
+    Unknown,
 }
 
 /// What is known about the keys, and how the last reading went.
@@ -67,6 +79,21 @@ impl Issuer {
                 Kind::Invalid | Kind::Unauthenticated | Kind::Denied | Kind::NotFound => Ok(None),
                 _ => Err(self.away(Arc::new(error))),
             },
+        }
+    }
+
+    /// What is left of a token that was issued, for one application.
+    pub(super) async fn standing(&self, app_id: &AppId, token: Secret) -> Standing {
+        let credential = Credential::Token(token);
+        let asked = tokio::time::timeout(STANDING_WAIT, self.client.rights(&credential, app_id)).await;
+        match asked {
+            Ok(Ok(rights)) => Standing::Rights(rights),
+            Ok(Err(error)) if error.kind() == Kind::Unauthenticated => Standing::Ended,
+            Ok(Err(error)) if matches!(error.kind(), Kind::Denied | Kind::NotFound) => Standing::Rights(Vec::new()),
+            _ => {
+                tracing::warn!(issuer = self.id, "the account service is away: rights in tokens count as they stand");
+                Standing::Unknown
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use client::account::AccountClient;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use server::auth::{AuthError, Authenticator};
-use types::{AppId, Credential, Kind, Kinded, Secret};
+use types::{AppId, ApplicationRight, Credential, Kind, Kinded, Secret};
 
 use crate::{
     signer::{Signer, claims},
@@ -34,6 +34,9 @@ struct Account {
     away: AtomicBool,
     keys_read: AtomicUsize,
     exchanges: AtomicUsize,
+    /// What it says of rights, and how often it was asked.
+    rights: Mutex<(StatusCode, Value)>,
+    rights_asked: AtomicUsize,
 }
 
 impl Account {
@@ -71,6 +74,12 @@ async fn exchange(State(account): State<Arc<Account>>, Json(body): Json<Value>) 
     Json(json!({ "access_token": token, "expires_in": 3600 })).into_response()
 }
 
+async fn rights(State(account): State<Arc<Account>>) -> Response {
+    account.rights_asked.fetch_add(1, Ordering::SeqCst);
+    let (status, body) = account.rights.lock().unwrap().clone();
+    (status, Json(body)).into_response()
+}
+
 struct Scene {
     account: Arc<Account>,
     clock: Arc<HandClock>,
@@ -87,10 +96,13 @@ impl Scene {
             away: AtomicBool::new(false),
             keys_read: AtomicUsize::new(0),
             exchanges: AtomicUsize::new(0),
+            rights: Mutex::new((StatusCode::OK, json!(["settings", "devices"]))),
+            rights_asked: AtomicUsize::new(0),
         });
         let router = Router::new()
             .route("/.well-known/jwks.json", get(keys))
             .route("/api/v2/applications/token", post(exchange))
+            .route("/api/v2/applications/my-app/rights", get(rights))
             .with_state(Arc::clone(&account));
         let stage = Stage::plain(router).await;
         let client = Arc::new(AccountClient::new(&stage.url("")).unwrap());
@@ -188,6 +200,39 @@ async fn an_exchange_counts_for_five_seconds() {
     scene.with_key("account.good").await.unwrap();
     assert!(matches!(scene.with_key("account.bad").await, Err(AuthError::Key { .. })));
     assert_eq!(scene.account.asked(), (1, 4));
+}
+
+#[tokio::test]
+async fn rights_that_were_lost_are_out_of_a_token_within_seconds() {
+    let scene = Scene::new().await;
+    let mut with_devices = claims(scene.clock.secs());
+    with_devices["apps"]["my-app"] = json!(["settings", "messages:up:r"]);
+    let token = scene.account.sign(&with_devices);
+    let may = async |right| {
+        let claims = scene.authenticator.authenticate_for(&app_id(), Some(token.clone())).await;
+        claims.map(|claims| claims.allows(&app_id(), right))
+    };
+    use ApplicationRight::{Devices, MessagesUpRead, Settings};
+    for (right, has) in [(Settings, true), (MessagesUpRead, false), (Devices, false)] {
+        assert_eq!(may(right).await.unwrap(), has, "{right:?}: what both the token and the account service say");
+    }
+    assert_eq!(scene.account.rights_asked.load(Ordering::SeqCst), 1);
+
+    let no = json!({"code": 0, "error": "no"});
+    for (status, expected) in [
+        (StatusCode::FORBIDDEN, Some(false)),
+        (StatusCode::NOT_FOUND, Some(false)),
+        (StatusCode::UNAUTHORIZED, None),
+        // Away: what is signed counts.
+        (StatusCode::BAD_REQUEST, Some(true)),
+    ] {
+        *scene.account.rights.lock().unwrap() = (status, no.clone());
+        scene.clock.advance(Duration::from_secs(2));
+        match may(Settings).await {
+            Ok(has) => assert_eq!(Some(has), expected, "{status}"),
+            Err(error) => assert!(expected.is_none() && matches!(error, AuthError::Ended), "{status}: {error}"),
+        }
+    }
 }
 
 #[tokio::test]
