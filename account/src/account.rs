@@ -6,8 +6,8 @@ use store::Store;
 use types::{Clock, Random};
 
 use crate::{
-    Keys, PublicUrl, Result, Settings, document::Documents, frequency_plan::FrequencyPlans, mail::Outbox, metrics,
-    openapi::Description, password::Passwords, signing::Signer,
+    PublicUrl, Result, Settings, document::Documents, frequency_plan::FrequencyPlans, mail::Outbox, metrics,
+    openapi::Description, password::Passwords, seal::Keys, signing::Signer,
 };
 
 /// Where people reach the service when nobody says.

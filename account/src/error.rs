@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use types::{AppEui, GatewayId, IdError, Kind, Kinded, Scope, ScopeError, UnknownRight, UnknownService};
 
-use crate::oauth::Refusal;
+use crate::{oauth::Refusal, seal};
 
 /// What a call gives.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -168,19 +168,9 @@ pub enum Error {
         /// What it must be.
         must: &'static str,
     },
-    /// The file with the key that opens the store's secrets cannot be used.
-    #[error("cannot use the key file {path}: {must}")]
-    KeyFile {
-        /// Where it is.
-        path: String,
-        /// What it must be.
-        must: &'static str,
-        /// What the system says.
-        source: Option<std::io::Error>,
-    },
-    /// A secret in the store does not open with our key.
-    #[error("cannot open the {0} in the store: the key file is not the one that it was sealed with, restore that one")]
-    Sealed(&'static str),
+    /// A secret in the store cannot be closed or opened.
+    #[error(transparent)]
+    Seal(#[from] seal::Error),
     /// What the store holds is not what this version writes.
     #[error("cannot read `{key}` in the store: it was written by another version, or damaged")]
     Record {
@@ -238,12 +228,8 @@ impl Kinded for Error {
             Self::Busy | Self::Throttled(_) => Kind::Exhausted,
             Self::OAuth { refusal: Refusal::Client, .. } => Kind::Unauthenticated,
             Self::OAuth { .. } => Kind::Invalid,
-            Self::KeyFile { .. }
-            | Self::Sealed(_)
-            | Self::Record { .. }
-            | Self::Crypto(_)
-            | Self::Description(_)
-            | Self::FrequencyPlans(_) => Kind::Internal,
+            Self::Seal(error) => error.kind(),
+            Self::Record { .. } | Self::Crypto(_) | Self::Description(_) | Self::FrequencyPlans(_) => Kind::Internal,
             Self::Store(error) => match error.kind() {
                 store::Kind::Unavailable | store::Kind::Exhausted => Kind::Unavailable,
                 _ => Kind::Internal,

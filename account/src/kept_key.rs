@@ -6,7 +6,7 @@ use types::AccessKey;
 
 use crate::{
     Account, Error, Result,
-    seal::{Mark, Sealed},
+    seal::{self, Mark, Sealed},
 };
 
 /// A key, as kept in what it opens.
@@ -36,7 +36,7 @@ impl Account {
     /// The key itself; `what` names it in the error.
     pub(crate) fn open_key(&self, what: &'static str, place: &str, kept: &KeptKey) -> Result<AccessKey> {
         let opened = self.keys.unseal(what, place, &kept.sealed)?;
-        let text = std::str::from_utf8(&opened).map_err(|_| Error::Sealed(what))?;
-        text.parse().map_err(|_| Error::Sealed(what))
+        let key = std::str::from_utf8(&opened).ok().and_then(|text| text.parse().ok());
+        Ok(key.ok_or(seal::Error::Sealed(what))?)
     }
 }

@@ -27,13 +27,14 @@ mod password;
 mod profile;
 mod public_url;
 mod rest;
-mod seal;
 mod session;
 mod signing;
 mod site;
 mod throttle;
 mod token;
 mod user;
+
+use server::seal;
 
 pub use account::Account;
 pub use config::{ClientSettings, Settings};
@@ -46,7 +47,6 @@ pub use oauth::{Authorization, AuthorizationRequest, AuthorizedClient, Metadata,
 pub use operator::{LISTED_MAX, UserInfo};
 pub use profile::Person;
 pub use public_url::PublicUrl;
-pub use seal::Keys;
 pub use session::{SESSION_LIFETIME, Session};
 pub use signing::{Rotation, SigningKeyInfo};
 pub use throttle::Limits;

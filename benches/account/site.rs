@@ -2,12 +2,13 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use airlock_account::{Account, Keys, Limits, Settings};
+use airlock_account::{Account, Limits, Settings};
 use api::rest::account::NewUser;
 use serde_json::{Value, json};
 use server::{
     limit::Limit,
     reply::Shape,
+    seal::{Keys, Owner},
     serve::{Listeners, Server, Site as Served},
     system::{OsRandom, SystemClock, install_crypto},
 };
@@ -41,7 +42,8 @@ impl Site {
         let limit = Limit { burst: 1_000_000, per_hour: 1_000_000 };
         let limits =
             Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
-        let (settings, keys) = (Settings { limits, ..Settings::default() }, Keys::new(&[7; 32]).unwrap());
+        let (settings, keys) =
+            (Settings { limits, ..Settings::default() }, Keys::new(Owner::Account, &[7; 32]).unwrap());
         let account = Account::open(settings, keys, store, Arc::new(SystemClock), Arc::new(OsRandom)).await.unwrap();
         let (username, email) = ("alice".parse().unwrap(), "alice@example.com".to_owned());
         account.add_user(NewUser { username, email, password: Secret::new(PASSWORD) }).await.unwrap();

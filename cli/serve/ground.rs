@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use account::{Account, Keys};
+use account::Account;
 use anyhow::Context;
 use client::account::AccountClient;
 use discovery::Discovery;
@@ -10,6 +10,7 @@ use server::{
     auth::Authenticator,
     identity::Identity,
     reply::Shape,
+    seal::{Keys, Owner},
     serve::{Listeners, Server, Serving, Site},
     system::{OsRandom, SystemClock},
     telemetry::{self, Health, Metrics},
@@ -58,7 +59,7 @@ impl Ground {
 
     /// Starts the account service; also gives the token with which the handler announces itself.
     pub(super) async fn account(&self) -> anyhow::Result<(Serving, Secret)> {
-        let keys = Keys::open(&self.folder.seal(), self.random.as_ref())?;
+        let keys = Keys::open(Owner::Account, &self.folder.seal(), self.random.as_ref())?;
         let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
         let settings = self.settings.account.clone();
         let account =

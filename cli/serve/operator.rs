@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use account::{Account, Keys};
+use account::Account;
 use anyhow::Context;
-use server::system::{OsRandom, SystemClock};
+use server::{
+    seal::{Keys, Owner},
+    system::{OsRandom, SystemClock},
+};
 use store::{Shared, Store};
 
 use super::{folder::Folder, ground::open_store};
@@ -21,7 +24,7 @@ pub(crate) async fn open_account(settings: Settings) -> anyhow::Result<Account> 
         opened => opened,
     };
     let store = store.context("cannot open the server's own store")?;
-    let keys = Keys::open(&folder.seal(), random.as_ref())?;
+    let keys = Keys::open(Owner::Account, &folder.seal(), random.as_ref())?;
     Ok(Account::open(settings.account, keys, store, clock, random).await?)
 }
 

@@ -7,6 +7,7 @@ pub mod identity;
 pub mod limit;
 mod private_file;
 pub mod reply;
+pub mod seal;
 pub mod settings;
 pub mod shutdown;
 pub mod status;

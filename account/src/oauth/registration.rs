@@ -6,7 +6,7 @@ use store::{Key, Tag};
 use types::{ClientId, Secret, UserId};
 
 use super::client::{Client, GrantType, Standing, client_key, place};
-use crate::{Account, Error, Result, audit, document::Stored, operator::Roll, user::user_tag};
+use crate::{Account, Error, Result, audit, document::Stored, operator::Roll, seal, user::user_tag};
 
 /// The most OAuth clients of one user.
 const CLIENTS_MAX: usize = 100;
@@ -164,7 +164,7 @@ impl Account {
         let mut shown = client.shown();
         if let Some(sealed) = &client.sealed {
             let opened = self.keys.unseal("a client's secret", &place(&client.id), sealed)?;
-            let text = std::str::from_utf8(&opened).map_err(|_| Error::Sealed("a client's secret"))?;
+            let text = std::str::from_utf8(&opened).map_err(|_| seal::Error::Sealed("a client's secret"))?;
             shown.secret = Some(Secret::new(text));
         }
         Ok(shown)

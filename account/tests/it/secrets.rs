@@ -6,9 +6,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use airlock_account::Keys;
 use serde_json::{Value, json};
-use server::system::OsRandom;
+use server::{
+    seal::{Keys, Owner},
+    system::OsRandom,
+};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::{
@@ -106,20 +108,20 @@ async fn neither_log_nor_store_holds_a_secret_but_the_log_says_what_happened() {
 async fn the_key_file_is_made_once_and_is_for_its_owner_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("account.key");
-    Keys::open(&path, &OsRandom).unwrap();
+    Keys::open(Owner::Account, &path, &OsRandom).unwrap();
     let first = std::fs::read(&path).unwrap();
     assert_eq!(first.len(), 32);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    Keys::open(&path, &OsRandom).unwrap();
+    Keys::open(Owner::Account, &path, &OsRandom).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), first);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
 
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let error = Keys::open(&path, &OsRandom).unwrap_err().to_string();
+    let error = Keys::open(Owner::Account, &path, &OsRandom).unwrap_err().to_string();
     assert!(error.contains("set its mode to 600"), "{error}");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     std::fs::write(&path, b"short").unwrap();
-    assert!(Keys::open(&path, &OsRandom).unwrap_err().to_string().contains("32 bytes"));
+    assert!(Keys::open(Owner::Account, &path, &OsRandom).unwrap_err().to_string().contains("32 bytes"));
     let nowhere = folder.path().join("missing").join("account.key");
-    assert!(Keys::open(&nowhere, &OsRandom).unwrap_err().to_string().contains("writable"));
+    assert!(Keys::open(Owner::Account, &nowhere, &OsRandom).unwrap_err().to_string().contains("writable"));
 }

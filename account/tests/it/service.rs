@@ -8,11 +8,12 @@ use std::{
     },
 };
 
-use airlock_account::{Account, Keys, Settings};
+use airlock_account::{Account, Settings};
 use reqwest::{Method, RequestBuilder, StatusCode, redirect::Policy};
 use serde_json::{Value, json};
 use server::{
     reply::Shape,
+    seal::{Keys, Owner},
     serve::{Listeners, Server, Site},
     system::OsRandom,
 };
@@ -79,13 +80,16 @@ impl Service {
     pub(crate) async fn try_open(settings: Settings) -> Result<(), airlock_account::Error> {
         let clock = hand_clock();
         let store = Arc::new(Embedded::in_memory(store_clock(&clock)).unwrap());
-        Account::open(settings, Keys::new(&KEY).unwrap(), store, clock, Arc::new(OsRandom)).await.map(drop)
+        Account::open(settings, Keys::new(Owner::Account, &KEY).unwrap(), store, clock, Arc::new(OsRandom))
+            .await
+            .map(drop)
     }
 
     /// Tries to open the same store with another key-encryption key.
     pub(crate) async fn reopen_with_key(&self, key: [u8; 32]) -> Result<Account, airlock_account::Error> {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        Account::open(Settings::default(), Keys::new(&key).unwrap(), store, clock, Arc::new(OsRandom)).await
+        Account::open(Settings::default(), Keys::new(Owner::Account, &key).unwrap(), store, clock, Arc::new(OsRandom))
+            .await
     }
 
     /// Starts one on a store that can be made to fail.
@@ -121,7 +125,7 @@ impl Service {
 
     async fn on(settings: Settings, store: Arc<dyn Store>, clock: Arc<HandClock>, redis: Option<RedisProcess>) -> Self {
         server::system::install_crypto();
-        let keys = Keys::new(&KEY).unwrap();
+        let keys = Keys::new(Owner::Account, &KEY).unwrap();
         let random = Arc::new(OsRandom);
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listeners.addresses()[0]);

@@ -14,13 +14,58 @@ use aws_lc_rs::{
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
-use types::Random;
+use types::{Kind, Kinded, Random};
 use zeroize::Zeroizing;
-
-use crate::{Error, Result};
 
 /// How many bytes the key-encryption key has.
 const KEY_BYTES: usize = 32;
+
+/// Why a secret cannot be closed or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file with the key that opens the store's secrets cannot be used.
+    #[error("cannot use the key file {path}: {must}")]
+    KeyFile {
+        /// Where it is.
+        path: String,
+        /// What it must be.
+        must: &'static str,
+        /// What the system says.
+        source: Option<std::io::Error>,
+    },
+    /// A secret in the store does not open with our key.
+    #[error("cannot open the {0} in the store: the key file is not the one that it was sealed with, restore that one")]
+    Sealed(&'static str),
+    /// Cryptography failed where it should not.
+    #[error("cannot {0}")]
+    Crypto(&'static str),
+}
+
+type Result<T> = std::result::Result<T, Error>;
+
+impl Kinded for Error {
+    fn kind(&self) -> Kind {
+        Kind::Internal
+    }
+}
+
+/// Whose secrets they are: nobody's keys open what another service has closed, be their file the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The account service.
+    Account,
+    /// A handler.
+    Handler,
+}
+
+impl Owner {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::Handler => "handler",
+        }
+    }
+}
 
 /// The keys that are not in the store: what opens its secrets and what marks them.
 ///
@@ -33,35 +78,35 @@ pub struct Keys {
 /// A secret that only [`Keys`] can read again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Sealed(String);
+pub struct Sealed(String);
 
 /// What stands for a secret where it must be found but not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Mark(String);
+pub struct Mark(String);
 
 impl Keys {
     /// Derives the keys from a key-encryption key of 32 random bytes.
-    pub fn new(secret: &[u8; KEY_BYTES]) -> Result<Self> {
+    pub fn new(owner: Owner, secret: &[u8; KEY_BYTES]) -> Result<Self> {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
-        let sealing = hmac::sign(&secret, b"airlock account seal 1");
-        let marking = hmac::sign(&secret, b"airlock account mark 1");
+        let derive = |use_for: &str| hmac::sign(&secret, format!("airlock {} {use_for} 1", owner.as_str()).as_bytes());
+        let (sealing, marking) = (derive("seal"), derive("mark"));
         let sealing =
             UnboundKey::new(&AES_256_GCM, sealing.as_ref()).map_err(|_| Error::Crypto("derive the sealing key"))?;
         Ok(Self { sealing: LessSafeKey::new(sealing), marking: hmac::Key::new(hmac::HMAC_SHA256, marking.as_ref()) })
     }
 
     /// Reads the key-encryption key from a file that only its owner may read; makes the file when there is none.
-    pub fn open(path: &Path, random: &dyn Random) -> Result<Self> {
+    pub fn open(owner: Owner, path: &Path, random: &dyn Random) -> Result<Self> {
         let secret = match read(path)? {
             Some(secret) => secret,
             None => make(path, random)?,
         };
-        Self::new(&secret)
+        Self::new(owner, &secret)
     }
 
     /// Closes a secret. `place` says where it belongs; it opens nowhere else.
-    pub(crate) fn seal(&self, place: &str, secret: &[u8], random: &dyn Random) -> Result<Sealed> {
+    pub fn seal(&self, place: &str, secret: &[u8], random: &dyn Random) -> Result<Sealed> {
         let mut nonce = [0; NONCE_LEN];
         random.fill(&mut nonce);
         let mut closed = secret.to_vec();
@@ -72,7 +117,7 @@ impl Keys {
     }
 
     /// Opens what was sealed for the same `place`; `what` names it in the error.
-    pub(crate) fn unseal(&self, what: &'static str, place: &str, sealed: &Sealed) -> Result<Zeroizing<Vec<u8>>> {
+    pub fn unseal(&self, what: &'static str, place: &str, sealed: &Sealed) -> Result<Zeroizing<Vec<u8>>> {
         let bytes = URL_SAFE_NO_PAD.decode(&sealed.0).map_err(|_| Error::Sealed(what))?;
         let (nonce, closed) = bytes.split_at_checked(NONCE_LEN).ok_or(Error::Sealed(what))?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| Error::Sealed(what))?;
@@ -87,18 +132,18 @@ impl Keys {
     }
 
     /// Marks a secret, so that it can be recognised later. `place` keeps equal secrets of two places apart.
-    pub(crate) fn mark(&self, place: &str, secret: &[u8]) -> Mark {
+    pub fn mark(&self, place: &str, secret: &[u8]) -> Mark {
         Mark(URL_SAFE_NO_PAD.encode(self.sign(place, secret)))
     }
 
     /// Whether `mark` is the mark of this secret, in a time that does not depend on where they differ.
-    pub(crate) fn recognises(&self, mark: &Mark, place: &str, secret: &[u8]) -> bool {
+    pub fn recognises(&self, mark: &Mark, place: &str, secret: &[u8]) -> bool {
         let Ok(tag) = URL_SAFE_NO_PAD.decode(&mark.0) else { return false };
         aws_lc_rs::constant_time::verify_slices_are_equal(self.sign(place, secret).as_ref(), &tag).is_ok()
     }
 
     /// HMAC-SHA-256 over place and bytes.
-    pub(crate) fn sign(&self, place: &str, bytes: &[u8]) -> hmac::Tag {
+    pub fn sign(&self, place: &str, bytes: &[u8]) -> hmac::Tag {
         let mut signing = hmac::Context::with_key(&self.marking);
         // The length keeps a place from running into the bytes after it.
         signing.update(&(place.len() as u64).to_be_bytes());
@@ -110,19 +155,19 @@ impl Keys {
 
 impl Sealed {
     /// What somebody says was sealed here; opening it shows whether it was.
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// The sealed secret: letters, digits, dashes and underscores.
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Mark {
     /// The mark: letters, digits, dashes and underscores.
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -180,17 +225,17 @@ fn make(path: &Path, random: &dyn Random) -> Result<Zeroizing<[u8; KEY_BYTES]>> 
 
 #[cfg(test)]
 mod tests {
-    use server::system::OsRandom;
-
     use super::*;
+    use crate::system::OsRandom;
 
     #[test]
     fn what_is_sealed_opens_only_where_it_belongs_and_whole() {
-        let keys = Keys::new(&[7; KEY_BYTES]).unwrap();
+        let keys = Keys::new(Owner::Account, &[7; KEY_BYTES]).unwrap();
         let sealed = keys.seal("here", b"secret", &OsRandom).unwrap();
         assert_eq!(keys.unseal("it", "here", &sealed).unwrap().as_slice(), b"secret");
         assert!(keys.unseal("it", "there", &sealed).is_err());
-        assert!(Keys::new(&[8; KEY_BYTES]).unwrap().unseal("it", "here", &sealed).is_err());
+        assert!(Keys::new(Owner::Account, &[8; KEY_BYTES]).unwrap().unseal("it", "here", &sealed).is_err());
+        assert!(Keys::new(Owner::Handler, &[7; KEY_BYTES]).unwrap().unseal("it", "here", &sealed).is_err());
         for broken in ["", "AAAA", &sealed.0[..sealed.0.len() - 4]] {
             assert!(keys.unseal("it", "here", &Sealed(broken.to_owned())).is_err(), "{broken}");
         }
@@ -199,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_mark_recognises_its_secret_in_its_place() {
-        let keys = Keys::new(&[7; KEY_BYTES]).unwrap();
+        let keys = Keys::new(Owner::Account, &[7; KEY_BYTES]).unwrap();
         let mark = keys.mark("here", b"secret");
         assert!(keys.recognises(&mark, "here", b"secret"));
         assert!(!keys.recognises(&mark, "here", b"secreu") && !keys.recognises(&mark, "there", b"secret"));
