@@ -21,8 +21,13 @@ use handler::{
     output::{Message, Output},
     payload::Payloads,
     uplink::Uplinks,
+    vault::Vault,
 };
 use runtime::{Asker, Call, Engine, Entry, Load, Pool, Settings, Sources, Urgency};
+use server::{
+    seal::{Keys, Owner},
+    system::OsRandom,
+};
 use store::{Clock, Embedded};
 use tokio::task::JoinSet;
 use types::{AppId, Timestamp};
@@ -84,7 +89,9 @@ impl Case {
 
     async fn uplinks(&self, pool: Pool) -> Uplinks {
         let store = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
-        let (applications, devices) = (Applications::new(store.clone()), Devices::new(store));
+        let keys = Keys::new(Owner::Handler, &[7; 32]).unwrap();
+        let vault = Vault::open(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
+        let (applications, devices) = (Applications::new(store.clone(), vault.clone()), Devices::new(store, vault));
         let app_id = "bench-app".parse().unwrap();
         applications.register(&app_id).await.unwrap();
         let functions = Functions {

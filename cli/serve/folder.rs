@@ -51,9 +51,14 @@ impl Folder {
         self.path.join("account.key")
     }
 
+    /// The file of the key that seals the handler's secrets: the keys of devices.
+    pub(crate) fn handler_seal(&self) -> PathBuf {
+        self.path.join("handler.key")
+    }
+
     /// The file of the handler's key pair, by which brokers will know it.
     pub(crate) fn identity(&self) -> PathBuf {
-        self.path.join("handler.key")
+        self.path.join("handler.pem")
     }
 
     /// Keeps the certificate where this user's commands look for it.

@@ -6,6 +6,7 @@ use account::Account;
 use anyhow::Context;
 use client::account::AccountClient;
 use discovery::Discovery;
+use handler::vault::Vault;
 use server::{
     auth::Authenticator,
     identity::Identity,
@@ -103,6 +104,12 @@ impl Ground {
         let Some(path) = &self.settings.handler.token_file else { return self.folder.token() };
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Some(Secret::new(text.trim())))
+    }
+
+    /// What keeps the keys of devices closed; an error when the store was written with another key file.
+    pub(super) async fn vault(&self) -> anyhow::Result<Vault> {
+        let keys = Keys::open(Owner::Handler, &self.folder.handler_seal(), self.random.as_ref())?;
+        Ok(Vault::open(keys, self.store.as_ref(), self.random.clone()).await?)
     }
 
     /// The handler's key pair, which is made on its first start.

@@ -116,7 +116,9 @@ async fn operations(
     // Compiling the guest takes seconds on the first start.
     let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
     let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &ground.settings.handler)?);
-    let (applications, devices) = (Applications::new(ground.store.clone()), Devices::new(ground.store.clone()));
+    let vault = ground.vault().await?;
+    let applications = Applications::new(ground.store.clone(), vault.clone());
+    let devices = Devices::new(ground.store.clone(), vault);
     let access = Access::new(authenticator, Throttle::new(ground.store.clone(), ground.settings.handler.calls));
     let joins = Joins {
         access: access.clone(),

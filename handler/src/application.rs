@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Entry, Key, Store, Tag};
 use types::{AccessKey, AppId};
 
-use crate::{Error, outline::Outline};
+use crate::{Error, outline::Outline, vault::Vault};
 
 /// The most bytes of a payload format.
 const FORMAT_BYTES_MAX: usize = 64;
@@ -113,18 +113,19 @@ impl Functions {
 #[derive(Clone)]
 pub struct Applications {
     store: Arc<dyn Store>,
+    vault: Vault,
 }
 
 impl Applications {
-    /// The applications in `store`.
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store }
+    /// The applications in `store`, whose keys `vault` keeps closed.
+    pub fn new(store: Arc<dyn Store>, vault: Vault) -> Self {
+        Self { store, vault }
     }
 
     /// Registers an application; [`Error::AlreadyExists`] when it is registered.
     pub async fn register(&self, app_id: &AppId) -> Result<(), Error> {
         let batch = Batch::new().expect_absent(outline_key(app_id)?);
-        match self.store.commit(put(batch, &Application::new(app_id.clone()))?).await? {
+        match self.store.commit(self.put(batch, &Application::new(app_id.clone()))?).await? {
             Commit::Done => Ok(()),
             Commit::Conflict => Err(Error::already_exists("Application", app_id)),
         }
@@ -137,13 +138,13 @@ impl Applications {
         let mut found = self.store.get(&keys).await?.into_iter().map(|entry| entry.map(|entry| entry.value));
         let outline = found.next().flatten().ok_or_else(|| not_found(app_id))?;
         let functions = found.next().flatten().ok_or_else(|| Error::FunctionsMissing { app_id: app_id.clone() })?;
-        let outline: Outline = serde_json::from_slice(&outline)?;
+        let outline = Outline::read(&self.vault, &outline)?;
         Ok(outline.with(serde_json::from_slice(&functions)?))
     }
 
     /// Looks up an application without its texts; [`Error::NotFound`] when it is not registered.
     pub async fn outline(&self, app_id: &AppId) -> Result<Outline, Error> {
-        Ok(serde_json::from_slice(&self.entry(app_id).await?.value)?)
+        Outline::read(&self.vault, &self.entry(app_id).await?.value)
     }
 
     /// Replaces the settings of a registered application, and the key for registering on join if `join_key` says so.
@@ -157,11 +158,11 @@ impl Applications {
         for _ in 0..TRIES_MAX {
             let entry = self.entry(&application.app_id).await?;
             if join_key == JoinKey::Kept {
-                let current: Outline = serde_json::from_slice(&entry.value)?;
+                let current = Outline::read(&self.vault, &entry.value)?;
                 application.register_on_join_access_key = current.register_on_join_access_key;
             }
             let batch = Batch::new().expect(entry.key, entry.version);
-            if self.store.commit(put(batch, &application)?).await? == Commit::Done {
+            if self.store.commit(self.put(batch, &application)?).await? == Commit::Done {
                 return Ok(());
             }
         }
@@ -199,6 +200,13 @@ impl Applications {
         }
     }
 
+    /// Makes the batch write both records.
+    fn put(&self, batch: Batch, application: &Application) -> Result<Batch, Error> {
+        let outline = application.outline().write(&self.vault)?;
+        let functions = serde_json::to_vec(&application.functions)?;
+        Ok(batch.put(outline_key(&application.app_id)?, outline).put(functions_key(&application.app_id)?, functions))
+    }
+
     async fn entry(&self, app_id: &AppId) -> Result<Entry, Error> {
         entry(self.store.as_ref(), app_id).await
     }
@@ -212,13 +220,6 @@ pub(crate) async fn entry(store: &dyn Store, app_id: &AppId) -> Result<Entry, Er
 
 pub(crate) fn not_found(app_id: &AppId) -> Error {
     Error::not_found("Application", app_id)
-}
-
-/// Makes the batch write both records.
-fn put(batch: Batch, application: &Application) -> Result<Batch, Error> {
-    let outline = serde_json::to_vec(&application.outline())?;
-    let functions = serde_json::to_vec(&application.functions)?;
-    Ok(batch.put(outline_key(&application.app_id)?, outline).put(functions_key(&application.app_id)?, functions))
 }
 
 /// Where everything lies that the handler keeps for an application.

@@ -1,5 +1,6 @@
 //! Devices: the records that uplinks are looked up in.
 
+mod record;
 mod rules;
 mod session;
 
@@ -11,7 +12,7 @@ use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
 use self::session::nonces_key;
 pub(crate) use self::session::{Nonces, Session};
-use crate::{Error, application, downlink::queue_key, outline::Outline};
+use crate::{Error, application, downlink::queue_key, outline::Outline, vault::Vault};
 
 /// How often a change is tried when somebody else changes the same application at the same time.
 const TRIES_MAX: usize = 5;
@@ -90,30 +91,31 @@ enum Known {
 #[derive(Clone)]
 pub struct Devices {
     store: Arc<dyn Store>,
+    vault: Vault,
 }
 
 impl Devices {
-    /// The devices in `store`.
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store }
+    /// The devices in `store`, whose keys `vault` keeps closed.
+    pub fn new(store: Arc<dyn Store>, vault: Vault) -> Self {
+        Self { store, vault }
     }
 
     /// Looks up a device; [`Error::NotFound`] when there is none.
     pub async fn get(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
         match self.entry(app_id, dev_id).await? {
-            Some(entry) => Ok(serde_json::from_slice(&entry.value)?),
+            Some(entry) => record::read(&self.vault, &entry.value),
             None => Err(not_found(app_id, dev_id)),
         }
     }
 
-    /// Looks up a device and the outline of its application with one read; [`Error::NotFound`] when there is one of
-    /// them missing.
+    /// Looks up a device and the outline of its application with one read, both without their keys, which an uplink does
+    /// not need; [`Error::NotFound`] when there is one of them missing.
     pub async fn get_with_outline(&self, app_id: &AppId, dev_id: &DevId) -> Result<(Outline, Device), Error> {
         let keys = [application::outline_key(app_id)?, device_key(app_id, dev_id)?];
         let mut found = self.store.get(&keys).await?.into_iter().map(|entry| entry.map(|entry| entry.value));
         let outline = found.next().flatten().ok_or_else(|| application::not_found(app_id))?;
         let device = found.next().flatten().ok_or_else(|| not_found(app_id, dev_id))?;
-        Ok((serde_json::from_slice(&outline)?, serde_json::from_slice(&device)?))
+        Ok((serde_json::from_slice(&outline)?, record::read_without_keys(&device)?))
     }
 
     /// Lists devices in the order of their ids: at most `limit` of them, without the first `offset`.
@@ -129,7 +131,7 @@ impl Devices {
             for entry in &entries {
                 let Some(rest) = bytes_left.checked_sub(entry.value.len()) else { return Ok(page) };
                 bytes_left = rest;
-                page.devices.push(serde_json::from_slice(&entry.value)?);
+                page.devices.push(record::read(&self.vault, &entry.value)?);
             }
             let wanted = limit.saturating_sub(page.devices.len());
             let Some(last) = entries.pop().filter(|_| wanted > 0) else { return Ok(page) };
@@ -164,7 +166,7 @@ impl Devices {
         if before.is_some() && known == Known::Refused {
             return Err(Error::already_exists("Device", format_args!("{}:{}", device.app_id, device.dev_id)));
         }
-        let old: Option<Device> = before.as_ref().map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
+        let old = before.as_ref().map(|entry| record::read(&self.vault, &entry.value)).transpose()?;
         if let Some(old) = &old {
             device.keep(&old.lorawan);
         }
@@ -184,7 +186,7 @@ impl Devices {
             _ => batch,
         };
         let change = if before.is_some() { Change::Updated } else { Change::Created };
-        Ok(match self.store.commit(batch.put(key, serde_json::to_vec(&device)?)).await? {
+        Ok(match self.store.commit(batch.put(key, record::write(&self.vault, &device)?)).await? {
             Commit::Done => Some(change),
             Commit::Conflict => None,
         })
@@ -194,7 +196,7 @@ impl Devices {
     pub async fn delete(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         let entry = self.entry(app_id, dev_id).await?;
         let Some(Entry { key, value, version }) = entry else { return Err(not_found(app_id, dev_id)) };
-        let device: Device = serde_json::from_slice(&value)?;
+        let device = record::read_without_keys(&value)?;
         let mut batch = Batch::new().expect(key.clone(), version).delete(key);
         batch = batch.delete(nonces_key(app_id, dev_id)?).delete(queue_key(app_id, dev_id)?);
         if let Some(key) = eui_key(&device)? {

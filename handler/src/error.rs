@@ -91,6 +91,9 @@ pub enum Error {
         /// Whose calls were counted.
         name: String,
     },
+    /// A secret in the store cannot be closed or opened.
+    #[error(transparent)]
+    Seal(#[from] server::seal::Error),
     /// The store failed.
     #[error("store: {0}")]
     Store(#[from] store::Error),
@@ -151,9 +154,12 @@ impl Kinded for Error {
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
             Self::Listen { .. } => Kind::Unavailable,
-            Self::Store(_) | Self::FunctionsMissing { .. } | Self::Record(_) | Self::Broker(_) | Self::Crypto(_) => {
-                Kind::Internal
-            }
+            Self::Seal(_)
+            | Self::Store(_)
+            | Self::FunctionsMissing { .. }
+            | Self::Record(_)
+            | Self::Broker(_)
+            | Self::Crypto(_) => Kind::Internal,
         }
     }
 }

@@ -28,6 +28,7 @@ mod share;
 pub mod status;
 pub mod throttle;
 pub mod uplink;
+pub mod vault;
 
 use std::sync::Arc;
 

@@ -2,9 +2,14 @@
 
 use runtime::SourcesHash;
 use serde::{Deserialize, Serialize};
+use server::seal::Sealed;
 use types::{AccessKey, AppId};
 
-use crate::application::{Application, Conversion, Functions};
+use crate::{
+    Error,
+    application::{Application, Conversion, Functions},
+    vault::Vault,
+};
 
 /// An application without the texts of its functions; short, as every uplink reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +22,8 @@ pub struct Outline {
     pub has_uplink_function: bool,
     /// Names the functions: by this they are found when somebody has loaded them.
     pub functions_hash: SourcesHash,
-    /// With what devices are registered when they join; its rights are the account service's business.
+    /// With what devices are registered when they join; none in what an uplink reads. Its rights are the account
+    /// service's business.
     pub register_on_join_access_key: Option<AccessKey>,
 }
 
@@ -35,7 +41,40 @@ impl Application {
     }
 }
 
+/// An outline as it is kept, its key closed.
+#[derive(Serialize)]
+struct Record<'a> {
+    #[serde(flatten)]
+    outline: &'a Outline,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<Sealed>,
+}
+
+/// The part of a record that has to be opened; older records have none, and their key beside the rest.
+#[derive(Deserialize)]
+struct Closed {
+    #[serde(default)]
+    key: Option<Sealed>,
+}
+
 impl Outline {
+    /// Its record.
+    pub(crate) fn write(mut self, vault: &Vault) -> Result<Vec<u8>, Error> {
+        let key = self.register_on_join_access_key.take();
+        let key = key.map(|key| vault.close(&place(&self.app_id), &key)).transpose()?;
+        Ok(serde_json::to_vec(&Record { outline: &self, key })?)
+    }
+
+    /// The outline of a record, whole.
+    pub(crate) fn read(vault: &Vault, record: &[u8]) -> Result<Self, Error> {
+        let mut outline: Self = serde_json::from_slice(record)?;
+        if let Closed { key: Some(key) } = serde_json::from_slice(record)? {
+            let key = vault.show("key for registering on join", &place(&outline.app_id), &key)?;
+            outline.register_on_join_access_key = Some(key);
+        }
+        Ok(outline)
+    }
+
     /// What its payload format asks for.
     pub fn conversion(&self) -> Conversion {
         Conversion::of(&self.payload_format)
@@ -46,4 +85,8 @@ impl Outline {
         let Self { app_id, payload_format, register_on_join_access_key, .. } = self;
         Application { app_id, payload_format, functions, register_on_join_access_key }
     }
+}
+
+fn place(app_id: &AppId) -> String {
+    format!("application {app_id}")
 }

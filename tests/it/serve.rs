@@ -148,7 +148,7 @@ fn secrets_on_disk_are_for_their_owner_alone() {
     let mut process = Process::start(folder.path());
     process.child.kill().unwrap();
     process.child.wait().unwrap();
-    for name in ["account.key", "airlock.redb", "handler.key"] {
+    for name in ["account.key", "airlock.redb", "handler.key", "handler.pem"] {
         let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{name}");
     }

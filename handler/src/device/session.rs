@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Key, Tag};
 use types::{AppId, AppNonce, AppSKey, DevAddr, DevEui, DevId, DevNonce, NwkSKey, Timestamp};
 
-use super::{Device, Devices, TRIES_MAX, device_key, eui_key, not_found};
+use super::{Device, Devices, TRIES_MAX, device_key, eui_key, not_found, record};
 use crate::{Error, application};
 
 /// The nonces with which a device has joined under its key; there are at most 65 536 of either.
@@ -45,7 +45,7 @@ impl Devices {
             let mut found = self.store.get(&keys).await?.into_iter();
             let entry = found.next().flatten().ok_or_else(|| not_found(app_id, dev_id))?;
             let used = found.next().flatten();
-            let mut device: Device = serde_json::from_slice(&entry.value)?;
+            let mut device = record::read(&self.vault, &entry.value)?;
             let mut nonces: Nonces =
                 used.as_ref().map(|used| serde_json::from_slice(&used.value)).transpose()?.unwrap_or_default();
             let session = begin(&device, &nonces)?;
@@ -59,7 +59,7 @@ impl Devices {
                 None => batch.expect_absent(nonces_key.clone()),
             };
             let batch = batch
-                .put(entry.key, serde_json::to_vec(&device)?)
+                .put(entry.key, record::write(&self.vault, &device)?)
                 .put(nonces_key.clone(), serde_json::to_vec(&nonces)?);
             if self.store.commit(batch).await? == Commit::Done {
                 return Ok((device, session));

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::{
     peer::{Login, Peer},
     records::{application, device, id, pool},
-    stage::{APPS, SameBytes, Stage, soon},
+    stage::{APPS, SameBytes, Stage, soon, vault},
 };
 
 const ENCODER: &str = "function Encoder(object, port) { \
@@ -38,7 +38,9 @@ impl Rig {
     async fn new() -> Self {
         let stage = Stage::set().await;
         let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
-        let (applications, devices) = (Applications::new(store.clone()), Devices::new(store.clone()));
+        let vault = vault(store.as_ref()).await;
+        let (applications, devices) =
+            (Applications::new(store.clone(), vault.clone()), Devices::new(store.clone(), vault));
         for app_id in APPS {
             applications.register(&id(app_id)).await.unwrap();
             devices.set(device(app_id)).await.unwrap();

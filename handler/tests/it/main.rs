@@ -15,3 +15,4 @@ mod sessions;
 mod spied;
 mod stage;
 mod strangers;
+mod vault;

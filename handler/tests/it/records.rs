@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Store, Tag};
 use types::{AppId, Kind, Kinded, Timestamp};
 
-use crate::spied::Spied;
+use crate::{spied::Spied, stage::vault};
 
 /// Cayenne LPP for a temperature of 27.2 on channel 3.
 const PAYLOAD: [u8; 4] = [0x03, 0x67, 0x01, 0x10];
@@ -40,7 +40,9 @@ impl Rig {
 
     async fn with(settings: Settings) -> Self {
         let store = Arc::new(Spied::new());
-        let (applications, devices) = (Applications::new(store.clone()), Devices::new(store.clone()));
+        let vault = vault(store.as_ref()).await;
+        let (applications, devices) =
+            (Applications::new(store.clone(), vault.clone()), Devices::new(store.clone(), vault));
         for app_id in ["app-one", "app-two", "app-three"] {
             applications.register(&id(app_id)).await.unwrap();
             devices.set(device(app_id)).await.unwrap();

@@ -14,7 +14,13 @@ use bytes::Bytes;
 use handler::{
     broker::{Broker, Gate, Refusal, Settings},
     output::{Message, Output, Topic, mqtt::MqttOutput},
+    vault::Vault,
 };
+use server::{
+    seal::{Keys as SealKeys, Owner},
+    system::OsRandom,
+};
+use store::Store;
 use types::{AppId, ApplicationRight, Claims, Credential, Random, Scope};
 
 /// Long enough for anything that happens at all; a test that waits so long has failed.
@@ -86,6 +92,12 @@ fn claims(app_id: &AppId, rights: Vec<ApplicationRight>) -> Claims {
         location_public: None,
         status_public: None,
     }
+}
+
+/// What closes the keys of devices in a store.
+pub async fn vault(store: &dyn Store) -> Vault {
+    let keys = SealKeys::new(Owner::Handler, &[7; 32]).unwrap();
+    Vault::open(keys, store, Arc::new(OsRandom)).await.unwrap()
 }
 
 /// The same bytes every time, so that a broker started again has the same secrets.

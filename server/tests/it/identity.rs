@@ -8,7 +8,7 @@ use types::{Kind, Kinded};
 #[test]
 fn a_key_pair_is_made_once_and_only_its_public_half_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("handler.key");
+    let path = folder.path().join("handler.pem");
     let [first, again] = [(); 2].map(|()| Identity::load_or_make(&path).unwrap());
     assert_eq!(first.public_key_pem(), again.public_key_pem());
     assert!(first.public_key_pem().starts_with("-----BEGIN PUBLIC KEY-----\n"), "{}", first.public_key_pem());
@@ -20,7 +20,7 @@ fn a_key_pair_is_made_once_and_only_its_public_half_is_told() {
 #[test]
 fn a_file_that_holds_no_such_key_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("handler.key");
+    let path = folder.path().join("handler.pem");
     for text in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"] {
         fs::write(&path, text).unwrap();
         let error = Identity::load_or_make(&path).unwrap_err();
