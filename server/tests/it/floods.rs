@@ -20,6 +20,9 @@ const CONTINUATION: u8 = 9;
 
 const END_HEADERS: u8 = 4;
 
+/// What a client of HTTP/2 begins with.
+const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 /// `POST / HTTP/2` to the host `x`, out of the table that every peer has.
 const REQUEST: [u8; 6] = [0x83, 0x86, 0x84, 0x41, 1, b'x'];
 
@@ -49,6 +52,13 @@ fn endless_head(number: u32) -> Vec<u8> {
     }
 }
 
+/// The first parts of that head, then its end: such a head is answered.
+fn short_head(number: u32) -> Vec<u8> {
+    let mut part = endless_head(number);
+    part[4] = if number == 3 { END_HEADERS } else { 0 };
+    part
+}
+
 /// Parts of a body that are empty.
 fn empty_data(number: u32) -> Vec<u8> {
     match number {
@@ -70,7 +80,7 @@ fn pings(_: u32) -> Vec<u8> {
 /// Sends a flood; whether the connection was ended before the last frame was taken.
 async fn is_cut(stage: &Stage, flood: Flood) -> bool {
     let mut stream = TcpStream::connect(stage.address()).await.unwrap();
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+    stream.write_all(GREETING).await.unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
     let (mut reading, mut writing) = stream.into_split();
     let drain = tokio::spawn(async move {
@@ -83,6 +93,25 @@ async fn is_cut(stage: &Stage, flood: Flood) -> bool {
         }
     }
     false
+}
+
+/// What makes the endless head a flood is that it has no end.
+#[tokio::test]
+async fn a_head_in_parts_is_answered() {
+    let stage = Stage::plain(Router::new().route("/hello", get(async || "hello"))).await;
+    let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+    let parts: Vec<u8> = (0..4).flat_map(short_head).collect();
+    stream.write_all(&[GREETING, &frame(SETTINGS, 0, 0, &[]), &parts].concat()).await.unwrap();
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await.expect("the connection stays until there is an answer");
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut body = vec![0; length as usize];
+        stream.read_exact(&mut body).await.unwrap();
+        if head[3] == HEADERS {
+            break;
+        }
+    }
 }
 
 #[tokio::test]
