@@ -7,8 +7,8 @@ use api::{
     },
     gateway::RxMetadata,
     handler::{DeviceActivationResponse, handler_client::HandlerClient},
-    lorawan::ActivationMetadata,
-    protocol::{self, activation_metadata::Protocol},
+    lorawan::{ActivationMetadata, Metadata},
+    protocol::{self, activation_metadata::Protocol, rx_metadata},
 };
 use client::account::{AccountClient, ClientCredentials};
 use serde_json::{Value, json};
@@ -105,6 +105,7 @@ pub(crate) fn message(
         ..Default::default()
     };
     let gateway = RxMetadata { gateway_id: "gateway-1".to_owned(), frequency: 868_100_000, ..Default::default() };
+    let received = Metadata { data_rate: "SF7BW125".to_owned(), coding_rate: "4/5".to_owned(), ..Metadata::default() };
     let network = ActivationMetadata { rx_delay: 1, rx2_dr: 3, ..Default::default() };
     DeduplicatedDeviceActivationRequest {
         payload,
@@ -112,6 +113,7 @@ pub(crate) fn message(
         app_eui: bytes(APP_EUI),
         app_id: app_id.to_string(),
         dev_id: dev_id.to_owned(),
+        protocol_metadata: Some(protocol::RxMetadata { protocol: Some(rx_metadata::Protocol::Lorawan(received)) }),
         gateway_metadata: vec![gateway],
         activation_metadata: Some(protocol::ActivationMetadata { protocol: Some(Protocol::Lorawan(network)) }),
         server_time: 1_484_664_429_740_000_000,

@@ -1,0 +1,61 @@
+//! Many joins at once, with one nonce: one of them counts, on every store.
+
+use std::collections::BTreeSet;
+
+use tokio::task::JoinSet;
+use tonic::Status;
+use types::ApplicationRight;
+
+use super::{
+    APP_KEY, network,
+    radio::{BROKER, DEV_EUI, Radio, message},
+    set,
+    templates::{devices, make_key, set_key},
+};
+use crate::{
+    harness::{Network, Owner},
+    redis::RedisProcess,
+};
+
+/// How many try at once.
+const MANY: usize = 50;
+
+/// Many try at once to join with one nonce, as a device that is registered and through a template.
+async fn one_of_many(network: Network) {
+    let owner = network.owner("crowd").await;
+    let radio = Radio::of(&network, "crowd", "brokers", BROKER).await;
+    set(&owner, "dev-1", DEV_EUI, APP_KEY).await;
+    set(&owner, "sensor", "", APP_KEY).await;
+    set_key(&owner, Some(make_key(&network, &owner, "planting", &[ApplicationRight::Devices]).await)).await;
+    for (dev_id, dev_eui) in [("dev-1", DEV_EUI), ("sensor", "0004A30B001C0533")] {
+        let answers = many(&radio, &owner, dev_id, dev_eui).await;
+        let (joined, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        assert_eq!(joined.len(), 1, "{dev_id}: {refused:?}");
+        let texts: BTreeSet<String> =
+            refused.into_iter().filter_map(Result::err).map(|status| status.message().to_owned()).collect();
+        assert_eq!(texts, ["Activation DevNonce not valid: already used".to_owned()].into(), "{dev_id}");
+    }
+    assert_eq!(devices(&owner).await, ["dev-1", "sensor", "sensor-0004a30b001c0533"]);
+    network.stack.stop().await;
+}
+
+async fn many(radio: &Radio, owner: &Owner, dev_id: &str, dev_eui: &str) -> Vec<Result<(), Status>> {
+    let request = radio.challenge(&owner.app_id, dev_id, dev_eui, 7).await.unwrap();
+    let mut tries = JoinSet::new();
+    for _ in 0..MANY {
+        let (radio, message) = (radio.clone(), message(&owner.app_id, dev_id, dev_eui, request.clone()));
+        tries.spawn(async move { radio.activate(message).await.map(drop) });
+    }
+    tries.join_all().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_joins_with_one_nonce_one_succeeds() {
+    one_of_many(network().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_joins_with_one_nonce_one_succeeds_on_redis() {
+    let Some(redis) = RedisProcess::start() else { return };
+    one_of_many(Network::on(&redis, |settings| settings.handler.brokers = vec![BROKER.parse().unwrap()]).await).await;
+}
