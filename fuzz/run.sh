@@ -2,7 +2,7 @@
 # Runs a fuzz target for some seconds with cargo alone: the stable compiler can do what `cargo fuzz` asks of a nightly.
 set -euo pipefail
 cd "$(dirname "$0")"
-target=${1:?which target: function_text, call_input, module or reply}
+target=${1:?which target: function_text, call_input, module, reply or body}
 seconds=${2:-60}
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"

@@ -23,7 +23,7 @@ use types::{Credential, ServiceName};
 use crate::harness::{Network, Owner};
 
 /// How much nonsense of each sort is tried.
-const CASES: u32 = 400;
+const CASES: u32 = 200;
 /// The user whose application is `nonsense-app`.
 const USER: &str = "nonsense";
 
