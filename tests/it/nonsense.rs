@@ -101,5 +101,5 @@ async fn try_many<S: Strategy>(nonsense: S, stage: &Stage, step: impl AsyncFn(S:
         })
     };
     block_in_place(run).unwrap();
-    assert!((5..CASES / 2).contains(&done.get()), "{} of {CASES} were done: it is no nonsense", done.get());
+    assert!((5..CASES - 50).contains(&done.get()), "{} of {CASES} were done: too few, or no nonsense", done.get());
 }

@@ -6,24 +6,24 @@ use serde_json::Value;
 
 use super::{Stage, try_many, words};
 
-const METHODS: &[&str] = &["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"];
+const METHODS: &[&str] = &["GET", "GET", "GET", "PUT", "PUT", "POST", "POST", "DELETE", "PATCH", "OPTIONS"];
 
-/// Paths with places for words.
+/// Paths with places for words, and what is there.
 const PATHS: &[&str] = &[
     "/applications",
-    "/applications/*",
-    "/applications/*/devices",
-    "/applications/*/devices/*",
-    "/applications/*/devices/*/simulate",
-    "/applications/*/dry-uplink",
-    "/applications/*/dry-downlink",
-    "/announcements/*",
-    "/announcements/*/*",
-    "/announcements/*/*/metadata",
-    "/announcements/handler/by-app-id/*",
-    "/announcements/handler/by-app-eui/*",
-    "/announcements/router/by-gateway-id/*",
-    "/*/*/*",
+    "/applications/{nonsense-app}",
+    "/applications/{nonsense-app}/devices",
+    "/applications/{nonsense-app}/devices/{dev-1}",
+    "/applications/{nonsense-app}/devices/{dev-1}/simulate",
+    "/applications/{nonsense-app}/dry-uplink",
+    "/applications/{nonsense-app}/dry-downlink",
+    "/announcements/{handler}",
+    "/announcements/{handler}/{handler}",
+    "/announcements/{handler}/{handler}/metadata",
+    "/announcements/handler/by-app-id/{nonsense-app}",
+    "/announcements/handler/by-app-eui/{0102030405060708}",
+    "/announcements/router/by-gateway-id/{gateway}",
+    "/{nowhere}",
 ];
 
 const QUERY: &[&str] = &["limit", "offset", "app_id", "app_eui", "dev_addr_prefix", "gateway_id", "x"];
@@ -39,34 +39,33 @@ struct Request {
 }
 
 fn request() -> impl Strategy<Value = Request> {
-    let query = option::of(vec((select(QUERY), words::bytes()), 0..3));
-    let path = (select(PATHS), vec(place(), 3), query).prop_map(|(path, words, query)| fill(path, &words, query));
-    let authorization = option::weighted(
-        0.2,
-        words::bytes()
-            .prop_filter_map("no header", |bytes| HeaderValue::from_bytes(&[b"Bearer ", &bytes[..]].concat()).ok()),
-    );
-    (prop::bool::weighted(0.6), select(METHODS), path, authorization, words::body()).prop_map(
-        |(to_handler, method, path, authorization, body)| Request { to_handler, method, path, authorization, body },
+    let words = vec(option::weighted(0.2, words::bytes()), 2);
+    let query = option::weighted(0.3, vec((select(QUERY), words::bytes()), 0..3));
+    let path = (select(PATHS), words, query);
+    let no_header = |bytes: Vec<u8>| HeaderValue::from_bytes(&[b"Bearer ", &bytes[..]].concat()).ok();
+    let authorization = option::weighted(0.1, words::bytes().prop_filter_map("no header", no_header));
+    (prop::bool::weighted(0.05), select(METHODS), path, authorization, words::body()).prop_map(
+        |(is_astray, method, (path, words, query), authorization, body)| Request {
+            to_handler: path.starts_with("/applications") != is_astray,
+            method,
+            path: fill(path, words, query),
+            authorization,
+            body,
+        },
     )
 }
 
-/// What stands in a place of a path: often something that is there.
-fn place() -> impl Strategy<Value = Vec<u8>> {
-    prop_oneof![
-        4 => Just(b"nonsense-app".to_vec()),
-        2 => Just(b"dev-1".to_vec()),
-        1 => Just(b"handler".to_vec()),
-        3 => words::bytes(),
-    ]
-}
-
-fn fill(path: &str, words: &[Vec<u8>], query: Option<Vec<(&str, Vec<u8>)>>) -> String {
-    let mut words = words.iter();
-    let parts = path.split('*').map(str::to_owned);
-    let path = parts.reduce(|path, part| path + &encode(words.next().unwrap()) + &part).unwrap();
+/// The path with nonsense in some of its places.
+fn fill(path: &str, words: Vec<Option<Vec<u8>>>, query: Option<Vec<(&str, Vec<u8>)>>) -> String {
+    let mut words = words.into_iter();
+    let mut filled = String::new();
+    for (number, part) in path.split(['{', '}']).enumerate() {
+        // Every second part is a place.
+        let nonsense = (number % 2 == 1).then(|| words.next().flatten()).flatten();
+        filled += &nonsense.map_or_else(|| part.to_owned(), |bytes| encode(&bytes));
+    }
     let query = query.into_iter().flatten().map(|(name, value)| format!("{name}={}", encode(&value)));
-    path + "?" + &query.collect::<Vec<_>>().join("&")
+    filled + "?" + &query.collect::<Vec<_>>().join("&")
 }
 
 fn encode(bytes: &[u8]) -> String {
