@@ -7,7 +7,13 @@ use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope, Secret};
 
 use crate::{
-    Error, Result, eui::EuiBlock, gateway::RouterSettings, mail::MailSettings, public_url::PublicUrl, throttle::Limits,
+    Error, Result,
+    eui::EuiBlock,
+    gateway::RouterSettings,
+    mail::MailSettings,
+    oauth::{check_own_uri, check_scope},
+    public_url::PublicUrl,
+    throttle::Limits,
 };
 
 /// The settings of the account service.
@@ -62,7 +68,8 @@ pub struct ClientSettings {
     /// The general scopes that it may ask for.
     #[schemars(with = "Vec<String>")]
     pub scope: Vec<Scope>,
-    /// Where it may have users sent with a code, letter for letter; only the port of `http://127.0.0.1/…` is free.
+    /// Where it may have users sent with a code, letter for letter; only the port of `http://127.0.0.1/…`
+    /// and `http://[::1]/…` is free.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
     /// Whether it is as old as v2 and sends neither a challenge nor, with the code, its redirect URI.
@@ -78,14 +85,13 @@ impl Settings {
             let must = "must have 1 to 36 lowercase letters, digits and dashes";
             return Err(Error::Setting { name: "account.issuer", must });
         }
-        if self.clients.values().flat_map(|client| &client.scope).any(|scope| *scope != scope.general()) {
-            let must = "must be general: profile, apps, gateways, components or clients";
+        if self.clients.values().any(|client| check_scope(&client.scope).is_err()) {
+            let must = "must name some of profile, apps, gateways, components and clients";
             return Err(Error::Setting { name: "account.clients.<id>.scope", must });
         }
-        let whole = |uri: &String| (uri.starts_with('/') || uri.contains(':')) && !uri.contains('#');
-        let plain = |uri: &String| uri.bytes().all(|byte| byte.is_ascii_graphic());
-        if !self.clients.values().flat_map(|client| &client.redirect_uris).all(|uri| whole(uri) && plain(uri)) {
-            let must = "must be an address without a fragment, or a path of this site";
+        if self.clients.values().flat_map(|client| &client.redirect_uris).any(|uri| check_own_uri(uri).is_err()) {
+            let must = "must be an address such as https://example.com/callback or app://callback, without a \
+                        fragment and with http only on localhost, or a path of this site";
             return Err(Error::Setting { name: "account.clients.<id>.redirect_uris", must });
         }
         Ok(())

@@ -22,12 +22,15 @@ use crate::{Account, Error, Result, audit, metrics, token::TOKEN_SECONDS};
 
 use self::client::{Client, GrantType};
 
-pub(crate) use self::consent::Consent;
 pub use self::{
     authorize::{Authorization, AuthorizationRequest, Question},
     consent::AuthorizedClient,
     metadata::Metadata,
     own::OwnClient,
+};
+pub(crate) use self::{
+    consent::Consent,
+    registered::{check_own_uri, check_scope},
 };
 
 /// Why a request for a code or token is refused, in the words of RFC 6749.

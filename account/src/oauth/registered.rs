@@ -7,7 +7,7 @@ use api::rest::account::{self as body, ClientUpdate};
 use types::{Scope, UserId};
 
 use super::client::{Client, GrantType, Standing};
-use crate::{Error, Result};
+use crate::{Error, LocalPath, Result};
 
 /// The most characters of a description.
 const DESCRIPTION_CHARACTERS_MAX: usize = 1000;
@@ -69,7 +69,8 @@ fn grant_for_all(text: &str) -> Result<GrantType> {
     grant.ok_or(Error::Invalid { what: "grants", must })
 }
 
-pub(super) fn check_scope(scope: &[Scope]) -> Result<()> {
+/// Refuses what is no list of general scopes.
+pub(crate) fn check_scope(scope: &[Scope]) -> Result<()> {
     if !scope.is_empty() && scope.len() <= 5 && scope.iter().all(|scope| *scope == scope.general()) {
         return Ok(());
     }
@@ -82,6 +83,12 @@ pub(super) fn check_description(text: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::Invalid { what: "description", must: "must have at most 1000 characters and no control characters" })
+}
+
+/// The operator's own clients may also have users sent to a path of this site.
+pub(crate) fn check_own_uri(text: &str) -> Result<()> {
+    let is_local = text.parse::<LocalPath>().is_ok() && !text.contains('#');
+    if is_local { Ok(()) } else { check_uri(text) }
 }
 
 /// Codes go to this address: on the way they must be read by nobody, and nothing may run there.

@@ -94,6 +94,26 @@ pub(crate) fn changed<'a>(request: &Request<'a>, name: &str, value: Option<&'a s
 }
 
 #[tokio::test]
+async fn a_client_of_the_settings_keeps_to_the_rules_of_all_clients() {
+    type Change = fn(&mut ClientSettings);
+    let cases: [(&str, Change); 7] = [
+        ("no scope", |client| client.scope.clear()),
+        ("a scope of one thing", |client| client.scope = vec![Scope::App("my-app".parse().unwrap())]),
+        ("plain text", |client| client.redirect_uris = vec!["http://app.example.com/callback".to_owned()]),
+        ("a script", |client| client.redirect_uris = vec!["javascript://app.example.com/%0aalert(1)".to_owned()]),
+        ("a fragment", |client| client.redirect_uris = vec!["/oauth/callback/app#x".to_owned()]),
+        ("another site", |client| client.redirect_uris = vec!["//evil.example/callback".to_owned()]),
+        ("no address", |client| client.redirect_uris = vec!["callback".to_owned()]),
+    ];
+    for (what, change) in cases {
+        let mut settings = with_app();
+        change(settings.clients.get_mut(&"app".parse::<types::ClientId>().unwrap()).unwrap());
+        let error = Service::try_open(settings).await.unwrap_err().to_string();
+        assert!(error.contains("account.clients.<id>."), "{what}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn a_user_logs_in_consents_once_and_is_sent_back_at_once_from_then_on() {
     for service in Service::start_everywhere_with(with_app()).await {
         service.user("alice").await;
