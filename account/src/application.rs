@@ -94,7 +94,8 @@ impl Account {
             return Err(self.taken::<Application>(creator, &new.id).await?);
         }
         if let Err(error) = self.first_euis(&application, new.euis.is_empty()).await {
-            self.take_back(&key).await?;
+            // Nobody has seen it.
+            self.documents.remove(&key).await?;
             return Err(error);
         }
         self.list_made::<Application>(creator, &new.id).await?;
@@ -177,14 +178,6 @@ impl Account {
             }
         }
         Ok(())
-    }
-
-    /// Removes an application that could not be completed and that nobody has seen.
-    async fn take_back(&self, key: &Key) -> Result<()> {
-        match self.documents.read::<Application>(key).await? {
-            Some(stored) => self.documents.delete(&stored).await.map(drop),
-            None => Ok(()),
-        }
     }
 }
 

@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use store::{Batch, Commit, Entry, Key, Rate, Store, Token, Version};
 use types::Timestamp;
 
@@ -122,6 +125,14 @@ impl Documents {
     /// Deletes what was read; says `false` when somebody else changed it in between.
     pub(crate) async fn delete<T>(&self, stored: &Stored<T>) -> Result<bool> {
         self.commit(stored.unchanged().delete(stored.key.clone())).await
+    }
+
+    /// Deletes what is there, if anything is; what somebody else writes in between stays.
+    pub(crate) async fn remove(&self, key: &Key) -> Result<()> {
+        match self.read::<IgnoredAny>(key).await? {
+            Some(stored) => self.delete(&stored).await.map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Takes a token from a bucket.

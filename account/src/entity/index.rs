@@ -94,9 +94,7 @@ impl Account {
             if own.is_some() && E::RESTORE.is_some() {
                 self.documents.put(&shared_key::<E>(user_id, id_in(key))?, &()).await?;
             }
-            if let Some(entry) = self.documents.read::<()>(key).await? {
-                self.documents.delete(&entry).await?;
-            }
+            self.documents.remove(key).await?;
             made = true;
         }
         Ok(made)

@@ -6,9 +6,9 @@ use types::{ClientId, Scope, Secret};
 
 use super::{
     client::{Client, GrantType, Standing, client_key, place},
-    registered::{check_description, check_scope, check_uri},
+    registered::{check_description, check_own_uri, check_scope},
 };
-use crate::{Account, Error, LocalPath, Result, audit, document::Stored, operator::Roll};
+use crate::{Account, Error, Result, audit, document::Stored, operator::Roll};
 
 /// An OAuth client of the operator's own, which needs no decision.
 #[derive(Clone, Debug)]
@@ -69,7 +69,8 @@ impl Account {
 
     /// Deletes any client; its id stays taken, and what it was given is worth nothing any more.
     pub async fn remove_client(&self, id: &ClientId) -> Result<()> {
-        self.decide_client(id, Standing::Deleted).await?;
+        let client = self.decide_client(id, Standing::Deleted).await?;
+        self.unlist_client(client.owner.as_ref(), id).await?;
         audit::event("OAuth client deleted", &"operator", id);
         Ok(())
     }
@@ -78,6 +79,5 @@ impl Account {
 fn check(new: &OwnClient) -> Result<()> {
     check_description(&new.description)?;
     check_scope(&new.scope)?;
-    let local = |uri: &str| uri.parse::<LocalPath>().is_ok();
-    new.redirect_uris.iter().filter(|uri| !local(uri)).try_for_each(|uri| check_uri(uri))
+    new.redirect_uris.iter().try_for_each(|uri| check_own_uri(uri))
 }

@@ -80,7 +80,7 @@ impl Account {
             Ok(())
         };
         self.change_client(owner, id, delete).await?;
-        self.decided(id).await?;
+        self.unlist_client(Some(owner), id).await?;
         audit::event("OAuth client deleted", owner, id);
         Ok(())
     }
@@ -106,25 +106,27 @@ impl Account {
         Ok(())
     }
 
-    pub(super) async fn decide_client(&self, id: &ClientId, standing: Standing) -> Result<()> {
+    /// Puts what the operator says into a client; gives the client as it is then.
+    pub(super) async fn decide_client(&self, id: &ClientId, standing: Standing) -> Result<Client> {
         for _ in 0..TRIES_MAX {
             let found = self.documents.read::<Client>(&client_key(id)?).await?;
             let found = found.filter(|stored| stored.value.standing != Standing::Deleted);
             let mut stored = found.ok_or_else(|| no_client(id))?;
             stored.value.standing = standing;
             if self.documents.replace(&stored).await? {
-                return self.decided(id).await;
+                self.documents.remove(&undecided_key(id)?).await?;
+                return Ok(stored.value);
             }
         }
         Err(Error::Contended { what: "OAuth client" })
     }
 
-    /// Takes a client off the operator's list.
-    async fn decided(&self, id: &ClientId) -> Result<()> {
-        match self.documents.read::<()>(&undecided_key(id)?).await? {
-            Some(entry) => self.documents.delete(&entry).await.map(drop),
-            None => Ok(()),
+    /// Takes a client that was deleted off the lists of its owner, where it would go on counting, and of the operator.
+    pub(super) async fn unlist_client(&self, owner: Option<&UserId>, id: &ClientId) -> Result<()> {
+        if let Some(owner) = owner {
+            self.documents.remove(&index_key(owner, id)?).await?;
         }
+        self.documents.remove(&undecided_key(id)?).await
     }
 
     async fn change_client(

@@ -138,6 +138,21 @@ async fn a_client_is_its_owners_and_gone_when_they_delete_it() {
 }
 
 #[tokio::test]
+async fn a_user_has_a_hundred_clients_and_those_that_are_deleted_do_not_count() {
+    let service = Service::start().await;
+    let general = service.user("alice").await;
+    let register = async |name: &str| service.post("/api/v2/clients", &general, new(name)).await.status.as_u16();
+    for number in 0..100 {
+        assert_eq!(register(&format!("client-{number}")).await, 201);
+    }
+    assert_eq!(register("one-more").await, 403);
+    assert_eq!(service.call("DELETE", "/api/v2/clients/client-7", &general, Value::Null).await.status, 204);
+    assert_eq!((register("one-more").await, register("two-more").await), (201, 403));
+    service.account.remove_client(&"client-8".parse().unwrap()).await.unwrap();
+    assert_eq!((register("two-more").await, register("three-more").await), (201, 403));
+}
+
+#[tokio::test]
 async fn a_client_that_would_harm_users_is_refused() {
     let service = Service::start().await;
     let general = service.user("alice").await;
