@@ -110,6 +110,14 @@ impl Account {
         self.send_code(&user, asker, asked, request).await
     }
 
+    /// Whether the client is public that has users sent to this path of the site; none if there is no such client.
+    pub(crate) async fn reads_code_at(&self, id: &ClientId, path: &str) -> Result<Option<bool>> {
+        let client = self.client_named(id.as_str()).await?;
+        let client = client.filter(|client| client.check_grant(GrantType::AuthorizationCode).is_ok());
+        let client = client.filter(|client| client.redirect_uris.iter().any(|uri| uri == path));
+        Ok(client.map(|client| client.is_public()))
+    }
+
     /// The client, and one of its own redirect URIs.
     async fn asker(&self, request: &AuthorizationRequest) -> Result<Asker> {
         let invalid = |must| Error::Invalid { what: "authorization request", must };

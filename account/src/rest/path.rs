@@ -24,7 +24,7 @@ pub(crate) struct EntityPath<E: Entity>(pub(crate) E::Id);
 pub(crate) struct EntityPathAnd<E: Entity, T>(pub(crate) E::Id, pub(crate) T);
 
 /// The one id in the path.
-pub(super) struct IdPath<T>(pub(super) T);
+pub(crate) struct IdPath<T>(pub(crate) T);
 
 /// A service in the path, in the plural.
 pub(super) struct ServicePath(pub(super) ServiceName);

@@ -1,16 +1,12 @@
 //! `/users`: registering, one's own profile, and the clients that may act for one.
 
 use api::rest::account::{NewUser, ProfileChange, Registered, User};
-use axum::{
-    Json,
-    extract::{Path, State},
-    http::StatusCode,
-};
+use axum::{Json, extract::State, http::StatusCode};
 use axum_extra::extract::cookie::CookieJar;
 use types::ClientId;
 
-use super::{body::JsonBody, cookie, peer::Peer, reply::Reply};
-use crate::{Account, AuthorizedClient, Error, Person};
+use super::{body::JsonBody, cookie, path::IdPath, peer::Peer, reply::Reply};
+use crate::{Account, AuthorizedClient, Person};
 
 pub(super) async fn register(
     State(account): State<Account>,
@@ -57,9 +53,8 @@ pub(super) async fn clients(
 pub(super) async fn revoke_client(
     State(account): State<Account>,
     person: Person,
-    Path(client): Path<String>,
+    IdPath(client): IdPath<ClientId>,
 ) -> Result<StatusCode, Reply> {
-    let client: ClientId = client.parse().map_err(Error::from)?;
     account.revoke_client(person.user_id(), &client).await?;
     Ok(StatusCode::NO_CONTENT)
 }

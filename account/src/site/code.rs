@@ -1,7 +1,7 @@
 //! Where a program's user reads the code and types it into the program: `/oauth/callback/<client>`.
 
 use askama::Template;
-use axum::extract::{Path, Query, State, rejection::QueryRejection};
+use axum::extract::{Query, State, rejection::QueryRejection};
 use serde::Deserialize;
 use types::{ClientId, Secret};
 
@@ -9,7 +9,10 @@ use super::{
     page::{Frame, Page},
     visitor::Guest,
 };
-use crate::{Account, Error, rest::reply::Reply};
+use crate::{
+    Account, Error,
+    rest::{path::IdPath, reply::Reply},
+};
 
 #[derive(Template)]
 #[template(path = "code.html")]
@@ -32,20 +35,17 @@ pub(super) struct Given {
 pub(super) async fn show(
     State(account): State<Account>,
     guest: Guest,
-    Path(client): Path<String>,
+    IdPath(id): IdPath<ClientId>,
     given: Result<Query<Given>, QueryRejection>,
 ) -> Result<Page<Code>, Reply> {
     // Only for clients whose users are sent here: nobody's page is made to look like one of ours.
-    let id: ClientId = client.parse().map_err(Error::from)?;
     let redirect_uri = format!("/oauth/callback/{id}");
-    let registered = account.settings.clients.get(&id);
-    let registered = registered.filter(|client| client.redirect_uris.contains(&redirect_uri));
-    let client = registered.ok_or(Error::NoPath)?;
+    let is_public = account.reads_code_at(&id, &redirect_uri).await?.ok_or(Error::NoPath)?;
     let Query(Given { code }) = given.map_err(|error| Error::Body(error.body_text()))?;
     // A public client began with a challenge that only it can make anew.
-    let again = match client.secret {
-        Some(_) => format!("/users/authorize?client_id={id}&redirect_uri={redirect_uri}&response_type=code"),
-        None => String::new(),
+    let again = match is_public {
+        true => String::new(),
+        false => format!("/users/authorize?client_id={id}&redirect_uri={redirect_uri}&response_type=code"),
     };
     let command = format!("{id} user login");
     Ok(Page::new(Code { frame: guest.frame(), code, command, again }))

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
@@ -14,7 +14,10 @@ use super::{
     page::{Frame, Page},
     visitor::Guest,
 };
-use crate::{Account, Error, rest::reply::Reply};
+use crate::{
+    Account, Error,
+    rest::{path::IdPath, reply::Reply},
+};
 
 #[derive(Template)]
 #[template(path = "confirmed.html")]
@@ -30,7 +33,7 @@ struct Confirmed {
 pub(super) async fn confirm(
     State(account): State<Account>,
     guest: Guest,
-    Path(token): Path<String>,
+    IdPath(token): IdPath<String>,
     headers: HeaderMap,
 ) -> Result<Response, Reply> {
     let confirmed = account.confirm_email(&token).await;

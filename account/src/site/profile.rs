@@ -3,7 +3,7 @@
 use api::rest::account::{ProfileChange, User};
 use askama::Template;
 use axum::{
-    extract::{Path, State},
+    extract::State,
     response::{IntoResponse, Redirect, Response},
 };
 use types::{ClientId, FullName, Scope, Username};
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Account, AuthorizedClient, Error,
-    rest::{cookie, reply::Reply},
+    rest::{cookie, path::IdPath, reply::Reply},
 };
 
 /// Where the page is.
@@ -110,9 +110,8 @@ pub(super) async fn ask_confirmation(State(account): State<Account>, visitor: Vi
 pub(super) async fn revoke(
     State(account): State<Account>,
     visitor: Visitor,
-    Path(client): Path<String>,
+    IdPath(client): IdPath<ClientId>,
 ) -> Result<Redirect, Reply> {
-    let client: ClientId = client.parse().map_err(Error::from)?;
     account.revoke_client(visitor.session.user_id(), &client).await?;
     Ok(done(PATH, Notice::ClientRevoked))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use airlock_account::OwnClient;
 use reqwest::Url;
 
 use super::{Browser, Page};
@@ -126,6 +127,28 @@ async fn our_command_line_proves_that_the_code_is_for_itself() {
     ];
     let token = send(service.request("POST", "/users/token", "").form(&form)).await;
     assert_eq!(token.status, 200, "{token:?}");
+}
+
+#[tokio::test]
+async fn every_program_of_the_operators_can_have_its_code_shown() {
+    const PAGE: &str = "/oauth/callback/own";
+    let service = Service::start().await;
+    let mut browser = Browser::new(&service);
+    assert_eq!(browser.get(PAGE).await.status, 404);
+    let id: types::ClientId = "own".parse().unwrap();
+    let own = OwnClient {
+        id: id.clone(),
+        description: "A program of the operator's".to_owned(),
+        scope: vec![types::Scope::Apps],
+        redirect_uris: vec![PAGE.to_owned()],
+        first_party: true,
+        public: false,
+        legacy: false,
+    };
+    service.account.register_client(own).await.unwrap();
+    assert_eq!(browser.get(&format!("{PAGE}?code=c")).await.text("pre"), "own user login c");
+    service.account.remove_client(&id).await.unwrap();
+    assert_eq!(browser.get(PAGE).await.status, 404);
 }
 
 #[tokio::test]
