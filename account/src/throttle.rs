@@ -13,13 +13,14 @@ use crate::{Account, Error, Result, metrics};
 /// How often strangers may try; beyond that they are told how long to wait.
 ///
 /// A guesser runs out of tries for one user at once, and holds up that user only at the guesser's own address. What
-/// many addresses may try together is bounded far above what people need.
+/// many addresses may try together is bounded far above what people need, and those from which the user logged in
+/// before are let through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Passwords for one user from one address.
     pub login: Limit,
-    /// Passwords for one user from everywhere.
+    /// Passwords for one user from all addresses from which the user never logged in.
     pub user: Limit,
     /// Passwords from one address for all users.
     pub address: Limit,
@@ -37,11 +38,14 @@ impl Account {
         let (limits, address) = (&self.settings.limits, bucket_of(from));
         self.take("address", limits.address, &address).await?;
         if let Some(username) = username {
-            // The narrow one first: who is stopped by it takes nothing from everybody's.
             self.take("login", limits.login, &format!("{username}@{address}")).await?;
-            self.take("user", limits.user, username.as_str()).await?;
         }
         Ok(())
+    }
+
+    /// Counts one try of a password for a user from an address that may be a guesser's.
+    pub(crate) async fn throttle_stranger(&self, username: &Username) -> Result<()> {
+        self.take("user", self.settings.limits.user, username.as_str()).await
     }
 
     /// Counts one try of a password by somebody who is logged in already.
@@ -90,7 +94,7 @@ impl Default for Limits {
 }
 
 /// What counts as one address: of IPv6 the network of a household, which can take as many addresses as it likes.
-fn bucket_of(address: IpAddr) -> String {
+pub(crate) fn bucket_of(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {

@@ -1,5 +1,6 @@
 //! Users: registering, checking a password, and finding them.
 
+mod address;
 mod name;
 
 use std::{collections::BTreeMap, net::IpAddr};
@@ -54,8 +55,10 @@ impl Account {
     ///
     /// Refused when the name is taken, the password too easy, or too many come from the same address.
     pub async fn register(&self, new: NewUser, from: IpAddr) -> Result<User> {
+        check(&new)?;
         self.throttle_registration(from).await?;
         let user = self.create_user(new).await?;
+        self.remember_address(&user.id, from).await?;
         audit::event("user registered", &user.id, &format_args!("{} from {from}", user.username));
         self.mail_confirmation(&user);
         Ok(user.into())
@@ -63,8 +66,7 @@ impl Account {
 
     /// The record is written first and nobody knows of it until its name is: the name decides.
     pub(crate) async fn create_user(&self, new: NewUser) -> Result<UserRecord> {
-        let email = new.email.parse()?;
-        password::check(&new.password, &new.username)?;
+        let email = check(&new)?;
         let name_key = name_key(&new.username)?;
         let taken = || Error::Taken { what: "user name", id: new.username.to_string() };
         if self.documents.read::<NameRecord>(&name_key).await?.is_some() {
@@ -110,9 +112,19 @@ impl Account {
             Some(username) => self.user_named(username).await?.filter(|user| !user.disabled),
             None => None,
         };
+        let known = match &user {
+            Some(user) => self.knows_address(&user.id, from).await?,
+            None => false,
+        };
+        if let Some(username) = username.as_ref().filter(|_| !known) {
+            self.throttle_stranger(username).await?;
+        }
         let record = user.as_ref().map(|user| user.password.clone());
         let fits = self.passwords.fits(password, record).await?;
         let (Some(user), true) = (user, fits) else { return self.no_login(username.as_ref(), from) };
+        if !known {
+            self.remember_address(&user.id, from).await?;
+        }
         let found = self.stored_user(&user.id).await?;
         Ok(found.filter(|now| now.value.password == user.password && !now.value.disabled))
     }
@@ -179,6 +191,12 @@ impl UserRecord {
 /// The first second after everything that was issued until now, and after `last`.
 pub(crate) fn next_second(last: u64, now: Timestamp) -> u64 {
     last.max(now.as_secs()).saturating_add(1)
+}
+
+/// Refuses what can be nobody; gives the address.
+fn check(new: &NewUser) -> Result<Email> {
+    password::check(&new.password, &new.username)?;
+    new.email.parse()
 }
 
 /// There is no such user, or not any more.

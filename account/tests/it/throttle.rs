@@ -1,7 +1,8 @@
 //! Limits: guessing is slowed, and only for who guesses.
 
-use airlock_account::Settings;
+use airlock_account::{Limits, Settings};
 use serde_json::{Value, json};
+use server::limit::Limit;
 
 use crate::service::{PASSWORD, Service, send};
 
@@ -74,4 +75,46 @@ async fn registrations_from_one_address_are_bounded() {
     assert_eq!(stopped.headers["ratelimit-policy"], "\"registration\";q=20;w=3600");
     service.pass(180);
     assert_eq!(service.post("/api/v2/users", "", body).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_registration_that_is_not_valid_takes_nothing_from_others() {
+    let service = Service::start().await;
+    for _ in 0..30 {
+        let body = json!({"username": "alice", "email": "no address", "password": PASSWORD});
+        assert_eq!(service.post("/api/v2/users", "", body).await.status, 400);
+    }
+    service.user("alice").await;
+}
+
+#[tokio::test]
+async fn many_guessers_do_not_hold_up_a_user_where_the_user_was_before() {
+    let limits = Limits { user: Limit::new(3, 1), ..Limits::default() };
+    for service in Service::start_everywhere_with(Settings { proxies: 1, limits, ..Settings::default() }).await {
+        let call = async |path: &str, from: &str, password: &str| {
+            let body = json!({"username": "alice", "email": "alice@example.com", "password": password});
+            let request = service.request("POST", path, "").header("x-forwarded-for", from);
+            send(request.json(&body)).await.status.as_u16()
+        };
+        let login = async |from: &str, password: &str| call("/api/v2/users/login", from, password).await;
+        assert_eq!(call("/api/v2/users", "192.0.2.1", PASSWORD).await, 201);
+        assert_eq!(login("192.0.2.2", PASSWORD).await, 200);
+        let mut statuses = Vec::new();
+        for number in 0..3 {
+            statuses.push(login(&format!("198.51.100.{number}"), "wrong password").await);
+        }
+        assert_eq!(statuses, [401, 401, 429]);
+        assert_eq!(login("192.0.2.3", PASSWORD).await, 429, "an address like any other");
+        for _ in 0..3 {
+            assert_eq!(login("192.0.2.1", PASSWORD).await, 200, "where the user registered");
+            assert_eq!(login("192.0.2.2", PASSWORD).await, 200, "where the user logged in");
+        }
+        service.pass(3600);
+        assert_eq!(login("192.0.2.3", PASSWORD).await, 200);
+        service.pass(90 * 24 * 3600);
+        for number in 0..3 {
+            assert_eq!(login(&format!("198.51.100.{number}"), "wrong password").await, 401);
+        }
+        assert_eq!(login("192.0.2.2", PASSWORD).await, 429, "it was forgotten");
+    }
 }
