@@ -7,14 +7,18 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::{
+    sync::mpsc::{self, error::TrySendError},
+    time::Instant,
+};
 use types::{Secret, UserId};
 
 use crate::{Result, metrics};
 
 use self::smtp::Smtp;
 
-/// How many mails wait at most; what comes on top is dropped, and its user can ask again.
+/// How many mails wait at most to be sent, and as many to be sent again; what comes on top is dropped, and its user can
+/// ask again.
 const WAITING_MAX: usize = 256;
 /// How long to wait before each further try.
 const PAUSES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(15), Duration::from_secs(60)];
@@ -53,7 +57,7 @@ pub(crate) enum MailError {
     Refused(#[source] lettre::transport::smtp::Error),
     /// The mail server is away, or wants to be asked again.
     #[error("the mail server did not take it")]
-    Away(#[source] lettre::transport::smtp::Error),
+    Away(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// What sends mails.
@@ -67,6 +71,15 @@ trait Mailer: Send + Sync {
 #[derive(Clone)]
 pub(crate) struct Outbox {
     queue: mpsc::Sender<Mail>,
+}
+
+/// A mail that is to be sent, or sent again.
+struct Attempt {
+    mail: Mail,
+    /// When.
+    due: Instant,
+    /// How long to wait before each try after that.
+    pauses: std::array::IntoIter<Duration, 3>,
 }
 
 /// Writes mails to the log, for who has no mail server.
@@ -96,27 +109,54 @@ impl Outbox {
     }
 }
 
-async fn deliver(mailer: Arc<dyn Mailer>, mut waiting: mpsc::Receiver<Mail>) {
-    while let Some(mail) = waiting.recv().await {
-        let sent = send(mailer.as_ref(), &mail).await;
-        metrics::mail(if sent { "sent" } else { "failed" });
+impl Attempt {
+    /// The first one, at once.
+    fn first(mail: Mail) -> Self {
+        Self { mail, due: Instant::now(), pauses: PAUSES.into_iter() }
     }
 }
 
-/// Sends one mail, with some tries; says whether it left.
-async fn send(mailer: &dyn Mailer, mail: &Mail) -> bool {
-    let mut pauses = PAUSES.into_iter();
+/// Sends what is posted, and again what the mail server did not take: others pass it while it waits.
+async fn deliver(mailer: Arc<dyn Mailer>, mut posted: mpsc::Receiver<Mail>) {
+    let mut again: Vec<Attempt> = Vec::new();
     loop {
-        let Err(error) = mailer.send(mail).await else { return true };
-        let pause = if matches!(error, MailError::Away(_)) { pauses.next() } else { None };
-        let (user, error) = (&mail.user_id, server::status::Causes(&error).to_string());
-        let Some(pause) = pause else {
-            tracing::error!(%user, error, "a mail was not sent");
-            return false;
+        let next = again.iter().enumerate().min_by_key(|(_, attempt)| attempt.due);
+        let next = next.map(|(place, attempt)| (place, attempt.due));
+        let attempt = tokio::select! {
+            () = until(next.map(|(_, due)| due)) => again.swap_remove(next.map_or(0, |(place, _)| place)),
+            mail = posted.recv(), if again.len() < WAITING_MAX => match mail {
+                Some(mail) => Attempt::first(mail),
+                None => return,
+            },
         };
-        tracing::warn!(%user, error, again_s = pause.as_secs(), "a mail was not sent yet");
-        tokio::time::sleep(pause).await;
+        again.extend(send(mailer.as_ref(), attempt).await);
     }
+}
+
+/// Waits for this moment; without one, for ever.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Tries to send one mail; gives what is left to try.
+async fn send(mailer: &dyn Mailer, mut attempt: Attempt) -> Option<Attempt> {
+    let Err(error) = mailer.send(&attempt.mail).await else {
+        metrics::mail("sent");
+        return None;
+    };
+    let pause = if matches!(error, MailError::Away(_)) { attempt.pauses.next() } else { None };
+    let (user, error) = (&attempt.mail.user_id, server::status::Causes(&error).to_string());
+    let Some(pause) = pause else {
+        tracing::error!(%user, error, "a mail was not sent");
+        metrics::mail("failed");
+        return None;
+    };
+    tracing::warn!(%user, error, again_s = pause.as_secs(), "a mail was not sent yet");
+    attempt.due = Instant::now() + pause;
+    Some(attempt)
 }
 
 #[async_trait]
@@ -125,5 +165,46 @@ impl Mailer for ToLog {
         let (subject, text) = (mail.subject, mail.text.expose());
         tracing::warn!(user = %mail.user_id, subject, text, "no mail server is set (account.mail): this is the mail");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mail server that is away for one address.
+    struct Choosy(mpsc::UnboundedSender<(String, Duration)>, Instant);
+
+    #[async_trait]
+    impl Mailer for Choosy {
+        async fn send(&self, mail: &Mail) -> std::result::Result<(), MailError> {
+            self.0.send((mail.to.clone(), self.1.elapsed())).unwrap();
+            if mail.to == "away" { Err(MailError::Away("later".into())) } else { Ok(()) }
+        }
+    }
+
+    fn mail(to: &str) -> Mail {
+        let (user_id, text) = (UserId::from_bytes([1; 12]), Secret::new("text"));
+        Mail { user_id, to: to.to_owned(), subject: "subject", text }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_mail_that_waits_lets_others_pass() {
+        let (seen, mut tries) = mpsc::unbounded_channel();
+        let (post, posted) = mpsc::channel(WAITING_MAX);
+        tokio::spawn(deliver(Arc::new(Choosy(seen, Instant::now())), posted));
+        let mut expected = vec![("away", 0), ("first", 0), ("away", 2), ("second", 2), ("away", 17), ("away", 77)];
+        for to in ["away", "first"] {
+            post.send(mail(to)).await.unwrap();
+        }
+        expected.reverse();
+        while let Some((to, after_s)) = expected.pop() {
+            assert_eq!(tries.recv().await.unwrap(), (to.to_owned(), Duration::from_secs(after_s)));
+            if (to, after_s) == ("away", 2) {
+                post.send(mail("second")).await.unwrap();
+            }
+        }
+        drop(post);
+        assert!(tries.recv().await.is_none(), "four tries are all, and then it ends");
     }
 }

@@ -50,7 +50,7 @@ impl Mailer for Smtp {
         match self.transport.send(message).await {
             Ok(_) => Ok(()),
             Err(error) if error.is_permanent() => Err(MailError::Refused(error)),
-            Err(error) => Err(MailError::Away(error)),
+            Err(error) => Err(MailError::Away(error.into())),
         }
     }
 }
