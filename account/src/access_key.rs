@@ -93,9 +93,8 @@ impl Account {
 
     /// The record of a key that somebody sent, if the application has it.
     pub(crate) fn find_key<'a>(&self, application: &'a Application, key: &AccessKey) -> Option<&'a AccessKeyRecord> {
-        let place = place(&application.id);
-        let fits = |record: &&AccessKeyRecord| self.is_key(&place, &record.kept, key);
-        application.access_keys.iter().find(fits)
+        let mark = self.mark_of_key(&place(&application.id), key);
+        application.access_keys.iter().find(|record| record.kept.has(&mark))
     }
 
     /// Puts a new key into an application, for somebody with these rights.

@@ -18,6 +18,13 @@ pub(crate) struct KeptKey {
     sealed: Sealed,
 }
 
+impl KeptKey {
+    /// Whether it is the key with this mark.
+    pub(crate) fn has(&self, mark: &Mark) -> bool {
+        self.mark.is_that_of(mark)
+    }
+}
+
 impl Account {
     /// Makes a key of 256 random bits. `place` says what it opens; it is worth nothing elsewhere.
     pub(crate) fn make_key(&self, place: &str) -> Result<KeptKey> {
@@ -28,9 +35,9 @@ impl Account {
         Ok(KeptKey { mark: self.keys.mark(place, text), sealed })
     }
 
-    /// Whether somebody sent the key of this place.
-    pub(crate) fn is_key(&self, place: &str, kept: &KeptKey, sent: &AccessKey) -> bool {
-        self.keys.recognises(&kept.mark, place, sent.expose().as_bytes())
+    /// The mark that a key has which somebody sent, if it is one of this place.
+    pub(crate) fn mark_of_key(&self, place: &str, sent: &AccessKey) -> Mark {
+        self.keys.mark(place, sent.expose().as_bytes())
     }
 
     /// The key itself; `what` names it in the error.

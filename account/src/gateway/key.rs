@@ -13,7 +13,7 @@ impl Account {
 
     /// Whether somebody sent the gateway's key.
     pub(super) fn is_gateway_key(&self, gateway: &Gateway, sent: &AccessKey) -> bool {
-        self.is_key(&place(&gateway.id), &gateway.key, sent)
+        gateway.key.has(&self.mark_of_key(&place(&gateway.id), sent))
     }
 
     /// The gateway's key itself.
