@@ -11,25 +11,22 @@ use crate::{Error, Result};
 /// finding a code so.
 pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// `https://account.example.com`, possibly with a port or a path; never with a slash at the end.
+/// `https://account.example.com`, possibly with a port; without a path, because the site lies at the root.
 ///
 /// It comes from the settings alone: what a request says of its host may be anybody's words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct PublicUrl {
-    text: String,
-    origin_end: usize,
-}
+pub struct PublicUrl(String);
 
 impl PublicUrl {
-    /// Scheme, host and port, as browsers send it in `Origin`.
-    pub fn origin(&self) -> &str {
-        &self.text[..self.origin_end]
+    /// The address as browsers send it in `Origin`.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 
     /// Whether people come over TLS.
     pub fn is_https(&self) -> bool {
-        self.text.starts_with("https://")
+        self.0.starts_with("https://")
     }
 }
 
@@ -37,20 +34,15 @@ impl FromStr for PublicUrl {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let must = "must look like https://account.example.com, in small letters and without anything after the path";
+        let must = "must look like https://account.example.com, in small letters and without a path: the site lies at \
+                    the root of its address";
         let refused = || Error::Setting { name: "account.public_url", must };
-        let text = text.trim_end_matches('/');
-        let (scheme, rest) = text.split_once("://").ok_or_else(refused)?;
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let text = text.strip_suffix('/').unwrap_or(text);
+        let (scheme, authority) = text.split_once("://").ok_or_else(refused)?;
         // Browsers write the host in small letters, and it is compared with what they write.
         let host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:[]".contains(&byte);
-        let plain = |byte: u8| byte.is_ascii_graphic() && !b"?#\\\"<>".contains(&byte);
-        let whole = !authority.is_empty() && authority.bytes().all(host) && path.bytes().all(plain);
-        if !whole || !["http", "https"].contains(&scheme) {
-            return Err(refused());
-        }
-        let origin_end = text.len() - path.len();
-        Ok(Self { text: text.to_owned(), origin_end })
+        let whole = !authority.is_empty() && authority.bytes().all(host);
+        if whole && ["http", "https"].contains(&scheme) { Ok(Self(text.to_owned())) } else { Err(refused()) }
     }
 }
 
@@ -64,13 +56,13 @@ impl TryFrom<String> for PublicUrl {
 
 impl From<PublicUrl> for String {
     fn from(url: PublicUrl) -> Self {
-        url.text
+        url.0
     }
 }
 
 impl fmt::Display for PublicUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.text)
+        out.write_str(&self.0)
     }
 }
 
@@ -79,17 +71,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_for_people_is_whole_and_has_an_origin() {
+    fn an_address_for_people_is_the_origin_of_the_site() {
         let cases = [
             ("https://account.example.com", "https://account.example.com"),
-            ("https://example.com:8443/account/", "https://example.com:8443"),
+            ("https://example.com:8443/", "https://example.com:8443"),
             ("http://[::1]:1885", "http://[::1]:1885"),
         ];
         for (text, origin) in cases {
-            assert_eq!(text.parse::<PublicUrl>().unwrap().origin(), origin);
+            assert_eq!(text.parse::<PublicUrl>().unwrap().as_str(), origin);
         }
-        for text in ["", "example.com", "ftp://a.b", "https://", "https://u@a.b", "https://a.b/?x", "https://A.b"] {
-            assert!(text.parse::<PublicUrl>().is_err(), "{text}");
+        let other = ["", "example.com", "ftp://a.b", "https://", "https://u@a.b", "https://a.b/?x", "https://A.b"];
+        for text in other.into_iter().chain(["https://a.b/account", "https://a.b//"]) {
+            let error = text.parse::<PublicUrl>().unwrap_err().to_string();
+            assert!(error.contains("account.public_url") && error.contains("without a path"), "{text}: {error}");
         }
     }
 }

@@ -89,7 +89,7 @@ pub(crate) async fn same_site_or_token(
 fn check_site(account: &Account, request: &Request) -> Result<(), Error> {
     let headers = request.headers();
     let safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
-    let passes = match from(headers, account.public_url.origin()) {
+    let passes = match from(headers, account.public_url.as_str()) {
         From::Here => true,
         From::Elsewhere => safe,
         From::Nowhere => safe || CookieJar::from_headers(headers).get(NAME).is_none(),
