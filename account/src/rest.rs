@@ -27,6 +27,7 @@ mod users;
 use axum::{
     Router,
     extract::{Request, State},
+    http::{HeaderValue, header},
     middleware::{Next, from_fn_with_state},
     response::Response,
     routing::{any, delete, get, post, put},
@@ -66,6 +67,7 @@ impl Account {
             .route("/.well-known/jwks.json", get(tokens::jwks))
             .route("/.well-known/oauth-authorization-server", get(tokens::metadata))
             .layer(from_fn_with_state(self.clone(), renew_keys))
+            .layer(from_fn_with_state(self.clone(), stay_on_tls))
             .layer(from_fn_with_state(self.clone(), site::in_html))
             .layer(from_fn_with_state(self.clone(), peer::note_refusals))
             .with_state(self.clone())
@@ -98,6 +100,16 @@ fn profile() -> Router<Account> {
 async fn renew_keys(State(account): State<Account>, request: Request, next: Next) -> Response {
     account.signer.renew(&account.documents, &account.keys).await;
     next.run(request).await
+}
+
+/// Where people come over TLS, their browsers never come without it again.
+async fn stay_on_tls(State(account): State<Account>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    if account.public_url.is_https() {
+        let year = HeaderValue::from_static("max-age=31536000");
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, year);
+    }
+    response
 }
 
 fn applications() -> Router<Account> {

@@ -64,7 +64,7 @@ fn people() -> Router<Account> {
 fn applications() -> Router<Account> {
     Router::new()
         .route("/my/applications", get(applications::list).post(applications::create))
-        .route("/my/applications/new", get(applications::new))
+        .route("/my/new-application", get(applications::new))
         .route("/my/applications/{app_id}", get(applications::show).post(applications::rename))
         .route("/my/applications/{app_id}/delete", get(applications::ask_delete).post(applications::delete))
         .route("/my/applications/{app_id}/restore", post(applications::restore))
@@ -78,7 +78,7 @@ fn applications() -> Router<Account> {
 fn gateways() -> Router<Account> {
     Router::new()
         .route("/my/gateways", get(gateways::list).post(gateways::create))
-        .route("/my/gateways/new", get(gateways::new))
+        .route("/my/new-gateway", get(gateways::new))
         .route("/my/gateways/{gateway_id}", get(gateways::show).post(gateways::change))
         .route("/my/gateways/{gateway_id}/delete", get(gateways::ask_delete).post(gateways::delete))
 }

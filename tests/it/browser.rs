@@ -127,7 +127,7 @@ async fn walk(name: &'static str, look: Look) {
 
 /// An application and a gateway, and pictures of their pages.
 async fn make_things(browser: &Browser) {
-    browser.open("/my/applications/new").await;
+    browser.open("/my/new-application").await;
     browser.look("application-new").await;
     let fields = [("id", "garden-sensors"), ("name", "Soil moisture and temperature in the garden")];
     browser.submit("main form", &fields, "main form button", "garden-sensors").await;
@@ -146,7 +146,7 @@ async fn make_things(browser: &Browser) {
     browser.look("delete").await;
     browser.open("/my/applications").await;
     browser.look("applications").await;
-    browser.open("/my/gateways/new").await;
+    browser.open("/my/new-gateway").await;
     browser.look("gateway-new").await;
     let fields = [("id", "roof"), ("description", "On the roof"), ("latitude", "52.52"), ("longitude", "13.405")];
     browser.click("#frequency_plan option[value=EU_863_870]").await;

@@ -12,6 +12,7 @@ const STYLE: &str = include_str!("../../../web/account/site.css");
 const ICON: &str = include_str!("../../../web/account/icon.svg");
 /// What pages ask for changes with the text, so that browsers may keep what they have for ever.
 const STYLE_MARK: u64 = mark(STYLE.as_bytes());
+const ICON_MARK: u64 = mark(ICON.as_bytes());
 const KEPT: (HeaderName, &str) = (header::CACHE_CONTROL, "public, max-age=31536000, immutable");
 const NO_SNIFFING: (HeaderName, &str) = (header::X_CONTENT_TYPE_OPTIONS, "nosniff");
 
@@ -27,6 +28,11 @@ pub(crate) fn assets() -> Router<Account> {
 /// Where pages find the style sheet.
 pub(super) fn style_path() -> String {
     format!("/assets/site.css?{STYLE_MARK:016x}")
+}
+
+/// Where pages find the picture.
+pub(super) fn icon_path() -> String {
+    format!("/assets/icon.svg?{ICON_MARK:016x}")
 }
 
 /// FNV-1a: it tells texts apart that nobody chose to look alike.

@@ -7,6 +7,7 @@ use axum::{
 };
 
 use super::{asset, notice::Notice};
+
 /// What a page may load and send: our own style and pictures, and forms to ourselves. Scripts there are none.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -37,6 +38,11 @@ impl Frame {
     /// Where the style sheet is.
     pub(super) fn style_path(&self) -> String {
         asset::style_path()
+    }
+
+    /// Where the picture is.
+    pub(super) fn icon_path(&self) -> String {
+        asset::icon_path()
     }
 }
 

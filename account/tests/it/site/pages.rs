@@ -1,5 +1,6 @@
 //! Every page: who may see it, and whether everybody can use it.
 
+use airlock_account::Settings;
 use serde_json::json;
 
 use super::Browser;
@@ -14,7 +15,7 @@ const OPEN: [&str; 5] = ["/", "/register", "/users/login", "/oauth/callback/ttnc
 const PRIVATE: [&str; 17] = [
     "/users/profile",
     "/my/applications",
-    "/my/applications/new",
+    "/my/new-application",
     "/my/applications/my-app",
     "/my/applications/my-app/delete",
     "/my/applications/my-app/euis/0200000000000001/remove",
@@ -22,7 +23,7 @@ const PRIVATE: [&str; 17] = [
     "/my/applications/my-app/collaborators/alice",
     "/my/applications/my-app/collaborators/alice/remove",
     "/my/gateways",
-    "/my/gateways/new",
+    "/my/new-gateway",
     "/my/gateways/my-gw",
     "/my/gateways/my-gw/delete",
     "/my/gateways/my-gw/collaborators",
@@ -91,6 +92,28 @@ async fn what_is_somebody_elses_looks_as_if_it_were_not_there() {
 }
 
 #[tokio::test]
+async fn what_is_called_new_has_a_page_like_everything_else() {
+    let service = Service::start().await;
+    let mut alice = Browser::of_user(&service, "alice").await;
+    let page = alice.submit("/my/applications", &[("id", "new"), ("name", "The newest")]).await;
+    assert!(page.text("main dl").contains("The newest"));
+    let page = alice.submit("/my/gateways", &[("id", "new"), ("frequency_plan", "EU_863_870")]).await;
+    assert!(page.has("#settings-heading"));
+}
+
+#[tokio::test]
+async fn over_tls_browsers_are_told_to_stay_there() {
+    let public_url = Some("https://account.example.com".parse().unwrap());
+    let secure = Service::start_with(Settings { public_url, ..Settings::default() }).await;
+    let plain = Service::start().await;
+    for path in ["/", "/nowhere", "/users/login", "/api/v2/users/me", "/assets/icon.svg"] {
+        let answer = secure.get(path, "").await;
+        assert_eq!(answer.headers["strict-transport-security"], "max-age=31536000", "{path}");
+        assert!(!plain.get(path, "").await.headers.contains_key("strict-transport-security"), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn failures_are_pages_for_browsers_and_json_for_programs() {
     let service = Service::start().await;
     let mut browser = Browser::new(&service);
@@ -119,8 +142,11 @@ async fn style_and_picture_may_be_kept_and_change_their_address_with_their_text(
     let service = Service::start().await;
     let page = Browser::new(&service).get("/").await;
     let style = page.all("link[rel=stylesheet]")[0].attr("href").unwrap().to_owned();
-    assert!(style.starts_with("/assets/site.css?"), "{style}");
-    for (path, sort) in [(style.as_str(), "text/css; charset=utf-8"), ("/assets/icon.svg", "image/svg+xml")] {
+    let icon = page.all("link[rel=icon]")[0].attr("href").unwrap().to_owned();
+    for (path, start, sort) in
+        [(&style, "/assets/site.css?", "text/css; charset=utf-8"), (&icon, "/assets/icon.svg?", "image/svg+xml")]
+    {
+        assert!(path.starts_with(start), "{path}");
         let answer = service.get(path, "").await;
         assert_eq!((answer.status.as_u16(), answer.headers["content-type"].to_str().unwrap()), (200, sort));
         assert!(answer.headers["cache-control"].to_str().unwrap().contains("immutable"));

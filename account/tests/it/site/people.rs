@@ -13,7 +13,7 @@ async fn a_login_leads_to_paths_of_this_site_only() {
     let service = Service::start().await;
     Browser::of_user(&service, "alice").await;
     for (next, place) in [
-        ("/my/gateways/new?x=1", "/my/gateways/new?x=1"),
+        ("/my/new-gateway?x=1", "/my/new-gateway?x=1"),
         ("", "/my/applications"),
         ("//evil.example", "/my/applications"),
         ("/\\evil.example", "/my/applications"),
