@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use api::handler::DeviceIdentifier;
-use handler::device::Devices;
 use server::telemetry::Metrics;
 
 use crate::{
@@ -57,7 +56,7 @@ async fn cost(
 ) -> Cost {
     shelf.fill(applications, devices).await;
     filled(&shelf);
-    let store = Devices::new(shelf.open().await);
+    let (_, store) = shelf.devices(shelf.open().await).await;
     let look_up = median_us(async |number| {
         let (app_id, dev_id) = (shelf::app_id(number % applications), shelf::dev_id(number / applications % devices));
         store.get_with_outline(&app_id, &dev_id).await.unwrap();

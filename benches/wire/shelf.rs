@@ -9,8 +9,12 @@ use airlock::settings::{Settings, StoreSettings};
 use handler::{
     application::Applications,
     device::{Device, Devices, Lorawan},
+    vault::Vault,
 };
-use server::system::SystemClock;
+use server::{
+    seal::{Keys, Owner},
+    system::{OsRandom, SystemClock},
+};
 use store::{Clock, Embedded, Redis, RedisSettings, Store};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -69,6 +73,13 @@ impl Shelf {
         }
     }
 
+    /// The devices in the store, with the key file that the handler will find there.
+    pub(crate) async fn devices(&self, store: Arc<dyn Store>) -> (Applications, Devices) {
+        let keys = Keys::open(Owner::Handler, &self.folder.path().join("handler.key"), &OsRandom).unwrap();
+        let vault = Vault::open(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
+        (Applications::new(store.clone(), vault.clone()), Devices::new(store, vault))
+    }
+
     /// The size of the embedded store on disk, in MiB.
     pub(crate) fn file_mib(&self) -> f64 {
         std::fs::metadata(self.file_path()).unwrap().len() as f64 / (1 << 20) as f64
@@ -76,13 +87,13 @@ impl Shelf {
 
     /// Registers applications with so many devices each.
     pub(crate) async fn fill(&self, applications: usize, devices: usize) {
-        let store = self.open().await;
+        let kept = self.devices(self.open().await).await;
         let mut writers = JoinSet::new();
         for writer in 0..WRITERS {
-            let store = store.clone();
+            let kept = kept.clone();
             writers.spawn(async move {
                 for number in (writer..applications * devices).step_by(WRITERS) {
-                    put(&store, number / devices, number % devices).await;
+                    put(&kept, number / devices, number % devices).await;
                 }
             });
         }
@@ -95,12 +106,12 @@ impl Shelf {
 }
 
 /// Puts a device; whoever comes first to an application registers it.
-async fn put(store: &Arc<dyn Store>, application: usize, number: usize) {
-    let (app_id, devices) = (app_id(application), Devices::new(store.clone()));
+async fn put((applications, devices): &(Applications, Devices), application: usize, number: usize) {
+    let app_id = app_id(application);
     let device = device(app_id.clone(), number);
     if devices.set(device.clone()).await.is_err() {
         // Another one may be faster, which is as well.
-        let _ = Applications::new(store.clone()).register(&app_id).await;
+        let _ = applications.register(&app_id).await;
         devices.set(device).await.unwrap();
     }
 }

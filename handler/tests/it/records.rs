@@ -248,7 +248,7 @@ async fn trials_push_out_nothing_that_messages_meet() {
 #[tokio::test]
 async fn a_device_that_is_set_during_a_deletion_goes_with_the_application() {
     let rig = Rig::new().await;
-    let devices = Devices::new(rig.store.clone());
+    let devices = rig.uplinks.devices.clone();
     devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
     let late = devices.clone();
     rig.store

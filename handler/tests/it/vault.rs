@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handler::{
-    application::{Application, Applications},
+    application::{Application, Applications, JoinKey},
     device::{Device, Devices, Lorawan},
     vault::Vault,
 };
@@ -54,7 +54,7 @@ async fn the_store_holds_no_key_and_gives_each_back() {
     let applications = Applications::new(store.clone(), vault.clone());
     let devices = Devices::new(store.clone(), vault);
     applications.register(&id("app-one")).await.unwrap();
-    applications.set(with_key()).await.unwrap();
+    applications.set(with_key(), JoinKey::Replaced).await.unwrap();
     devices.set(with_keys()).await.unwrap();
     let entries = store.list(&key(""), None, 10).await.unwrap();
     assert_eq!(entries.len(), 4);
@@ -92,7 +92,7 @@ async fn records_from_before_keys_were_closed_are_read_and_then_closed() {
     assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
 
     devices.set(device("app-one")).await.unwrap();
-    applications.set(with_key()).await.unwrap();
+    applications.set(with_key(), JoinKey::Replaced).await.unwrap();
     for entry in store.list(&key(""), None, 10).await.unwrap() {
         let text = String::from_utf8_lossy(&entry.value);
         assert!(SECRETS.iter().all(|secret| !text.contains(secret)), "{text}");
