@@ -101,6 +101,8 @@ fn reversed<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     // Made with lora-packet 0.9.3, whose documentation has the last accept as its example.
@@ -159,5 +161,18 @@ mod tests {
             assert!(JoinAccept::parse(&template[..length]).is_err(), "{length} bytes");
         }
         assert!(JoinAccept::parse(&request).is_err());
+    }
+
+    proptest! {
+        /// Whatever a broker brings: it is read or refused.
+        #[test]
+        fn no_bytes_make_it_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..40),
+            head in prop::sample::select(&[super::REQUEST, ACCEPT][..]),
+        ) {
+            let frame = [&[head][..], &bytes].concat();
+            prop_assert_eq!(JoinRequest::parse(&frame).is_ok(), head == super::REQUEST && frame.len() == REQUEST_BYTES);
+            prop_assert_eq!(JoinAccept::parse(&frame).is_ok(), head == ACCEPT && [17, 33].contains(&frame.len()));
+        }
     }
 }
