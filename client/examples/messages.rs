@@ -9,10 +9,10 @@ use std::{env, error::Error, fs};
 use airlock_client::{
     Payload, Trust,
     api::{discovery::Announcement, handler::SimulatedUplinkMessage},
-    data::{Content, DataClient, Downlink},
+    data::DataClient,
     discovery::DiscoveryClient,
     handler::HandlerClient,
-    types::{AppId, Credential, DevId, Uplink},
+    types::{AppId, Credential, DevId, Downlink, Uplink},
 };
 
 #[tokio::main]
@@ -41,7 +41,7 @@ pub async fn run(
     HandlerClient::connect(handler, key)?.simulate_uplink(uplink).await?;
     let uplink = serde_json::from_slice(&data.next().await?.payload)?;
 
-    let downlink = Downlink { port: 1, confirmed: false, schedule: None, content: Content::Raw(vec![1]) };
+    let downlink = Downlink { port: 1, payload_raw: Some(vec![1]), ..Downlink::default() };
     data.send(dev_id, &downlink).await?;
     Ok(uplink)
 }

@@ -2,16 +2,14 @@
 
 mod address;
 mod connection;
-mod downlink;
 
 use std::{collections::VecDeque, time::Duration};
 
 use rumqttc::{AsyncClient, ConnectReturnCode, ConnectionError, MqttOptions, QoS, SubscribeFilter, valid_filter};
 use tokio::{sync::mpsc, time::timeout};
-use types::{AppId, Credential, DevId, Kind};
+use types::{AppId, Credential, DevId, Downlink, Kind};
 
 use self::connection::{Happening, is_final, is_verdict, keep};
-pub use self::downlink::{Content, Downlink, Schedule};
 use crate::{Error, Result, Trust};
 
 /// The largest message that is taken.
