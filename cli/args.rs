@@ -113,7 +113,7 @@ pub enum Command {
         #[command(subcommand)]
         command: functions::Functions,
     },
-    /// Show uplinks of an application as they arrive
+    /// Show uplinks and joins of an application as they arrive
     Subscribe(Subscribe),
     /// Manage users, OAuth clients, components and keys in the store of this server, without a network
     ///

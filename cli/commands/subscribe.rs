@@ -1,7 +1,7 @@
-//! `airlock subscribe`: uplinks of an application as they arrive.
+//! `airlock subscribe`: uplinks and joins of an application as they arrive.
 
 use client::data::DataClient;
-use types::{AppId, ApplicationRight, Clock, Credential, ErrorEvent, Uplink};
+use types::{Activation, AppId, ApplicationRight, Clock, Credential, ErrorEvent, Uplink};
 
 use crate::{
     args::Subscribe,
@@ -24,11 +24,13 @@ pub(crate) async fn run(command: Subscribe, network: &Network, clock: &dyn Clock
     Ok(())
 }
 
-/// Listens to uplinks of an application, and to what goes wrong with them.
+/// Listens to uplinks and joins of an application, and to what goes wrong with them.
 pub(crate) async fn listen(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<DataClient> {
     let mut listener = DataClient::connect(address, app_id, &credential).await?;
     listener.subscribe(&format!("{app_id}/devices/+/up")).await?;
-    listener.subscribe(&format!("{app_id}/devices/+/events/up/errors")).await?;
+    for event in ["up/errors", "activations", "activations/errors"] {
+        listener.subscribe(&format!("{app_id}/devices/+/events/{event}")).await?;
+    }
     Ok(listener)
 }
 
@@ -37,6 +39,9 @@ pub(crate) fn line(topic: &str, payload: &[u8]) -> String {
     let dev_id = topic.split('/').nth(2).unwrap_or_default();
     if let Ok(uplink) = serde_json::from_slice::<Uplink>(payload) {
         return uplink_line(&uplink);
+    }
+    if let Ok(Activation { error: None, app_eui, dev_eui, dev_addr, .. }) = serde_json::from_slice(payload) {
+        return format!("{:<16} joined as {dev_addr}, AppEUI {app_eui}, DevEUI {dev_eui}", inert(dev_id));
     }
     match serde_json::from_slice::<ErrorEvent>(payload) {
         Ok(event) => format!("{:<16} error: {}", inert(dev_id), inert(&event.error)),
@@ -62,6 +67,12 @@ mod tests {
             "payload_fields":{"t":1},"metadata":{"time":"2017-01-17T14:47:09.74Z"}}"#;
         assert_eq!(line("a1/devices/d1/up", uplink), "14:47:09  d1           port 1   0102              {\"t\":1}");
         assert!(line("a1/devices/d1/events/up/errors", br#"{"error":"no"}"#).ends_with("error: no"));
+        let joined =
+            br#"{"app_eui":"70B3D57ED0000001","dev_eui":"0102030405060708","dev_addr":"26000001","metadata":{}}"#;
+        let expected = "d1               joined as 26000001, AppEUI 70B3D57ED0000001, DevEUI 0102030405060708";
+        assert_eq!(line("a1/devices/d1/events/activations", joined), expected);
+        let refused = br#"{"error":"no","app_eui":"","dev_eui":"","dev_addr":"","metadata":{}}"#;
+        assert!(line("a1/devices/d1/events/activations/errors", refused).ends_with("error: no"));
         assert_eq!(line("a1/x", b"\x1b[2J"), "a1/x \u{fffd}[2J");
     }
 }
