@@ -87,6 +87,30 @@ async fn functions_are_not_erased_by_an_empty_input() {
     desk.network.stack.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_are_tried_at_a_terminal_before_they_are_saved() {
+    let desk = Desk::set().await;
+    let decoder = "function Decoder(b, p) { console.log(p); if (b[0]) throw new Error('no'); return { p: p }; }";
+    std::fs::write(desk.network.folder.path().join("decoder.js"), decoder).unwrap();
+    let set = ["applications", "pf", "set", "decoder", "decoder.js"];
+    let failed = desk.network.type_at_terminal(&set, "y\n01\n\n");
+    let said = String::from_utf8_lossy(&failed.stdout);
+    assert!(!failed.status.success() && said.contains("nothing was changed") && said.contains("Error: no"), "{said}");
+    assert!(desk.typed(&["applications", "pf"]).contains("// no decoder"));
+    let said = printed(&desk.network.type_at_terminal(&set, "\n00\n7\n"));
+    for expected in ["decoder: 7", r#"Fields: {"p":7}"#, "The message is valid", "Updated application my-app"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    std::fs::write(desk.network.folder.path().join("decoder.js"), "function Encoder(f) { return [f.led]; }").unwrap();
+    let set = ["applications", "pf", "set", "encoder", "decoder.js"];
+    let said = printed(&desk.network.type_at_terminal(&set, "yes\n{\"led\": 17}\n1\n"));
+    assert!(said.contains("Payload: 11"), "{said}");
+    let said = printed(&desk.network.type_at_terminal(&set, "n\n"));
+    assert!(said.contains("Updated") && !said.contains("Fields"), "{said}");
+    assert!(!printed(&desk.network.type_at_terminal(&[&set[..], &["--skip-test"]].concat(), "")).contains("test"));
+    desk.network.stack.stop().await;
+}
+
 #[test]
 fn what_needs_no_network_is_said_without_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -114,10 +114,25 @@ impl Network {
 
     /// Types a command at this network.
     pub(crate) fn type_command(&self, arguments: &[&str], input: &str) -> Output {
+        run(&mut self.command(arguments), input)
+    }
+
+    /// The same where somebody sits at a terminal, on which what they type is seen too.
+    pub(crate) fn type_at_terminal(&self, arguments: &[&str], input: &str) -> Output {
+        let command = self.command(arguments);
+        let words = [command.get_program()].into_iter().chain(command.get_args());
+        let line = words.map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ");
+        let mut terminal = Command::new("script");
+        terminal.args(["-qec", &line, "/dev/null"]).current_dir(self.folder.path()).env("HOME", self.folder.path());
+        run(&mut terminal, input)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let client = &self.stack.settings().client;
         let mut command = airlock(self.folder.path());
         command.args(["--auth-server", &client.auth_server, "--discovery-address", &client.discovery_address]);
-        run(command.args(arguments), input)
+        command.args(arguments);
+        command
     }
 }
 
