@@ -6,6 +6,7 @@ mod session;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Entry, Key, Store, Tag};
 use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
@@ -102,20 +103,24 @@ impl Devices {
 
     /// Looks up a device; [`Error::NotFound`] when there is none.
     pub async fn get(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
-        match self.entry(app_id, dev_id).await? {
-            Some(entry) => record::read(&self.vault, &entry.value),
-            None => Err(not_found(app_id, dev_id)),
-        }
+        let (_, device) = self.records(app_id, dev_id).await?;
+        record::read(&self.vault, &device)
     }
 
     /// Looks up a device and the outline of its application with one read, both without their keys, which an uplink does
     /// not need; [`Error::NotFound`] when there is one of them missing.
     pub async fn get_with_outline(&self, app_id: &AppId, dev_id: &DevId) -> Result<(Outline, Device), Error> {
+        let (outline, device) = self.records(app_id, dev_id).await?;
+        Ok((serde_json::from_slice(&outline)?, record::read_without_keys(&device)?))
+    }
+
+    /// The records of an application and one of its devices, as they were at one moment.
+    async fn records(&self, app_id: &AppId, dev_id: &DevId) -> Result<(Bytes, Bytes), Error> {
         let keys = [application::outline_key(app_id)?, device_key(app_id, dev_id)?];
         let mut found = self.store.get(&keys).await?.into_iter().map(|entry| entry.map(|entry| entry.value));
         let outline = found.next().flatten().ok_or_else(|| application::not_found(app_id))?;
         let device = found.next().flatten().ok_or_else(|| not_found(app_id, dev_id))?;
-        Ok((serde_json::from_slice(&outline)?, record::read_without_keys(&device)?))
+        Ok((outline, device))
     }
 
     /// Lists devices in the order of their ids: at most `limit` of them, without the first `offset`.

@@ -101,7 +101,6 @@ impl Operations {
     /// Gives a device.
     pub async fn get_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
-        self.applications.outline(app_id).await?;
         self.devices.get(app_id, dev_id).await
     }
 
