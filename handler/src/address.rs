@@ -8,6 +8,9 @@ use types::{DevAddr, DevAddrPrefix, Random};
 
 use crate::Error;
 
+/// How much of a word that is none is told back.
+const WORD_CHARS_MAX: usize = 32;
+
 /// A prefix of device addresses that the network has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -58,12 +61,14 @@ impl Usage {
         Self::ALL.into_iter().find(|usage| usage.as_str() == word)
     }
 
-    /// The usages of these words, each once; [`Error::Invalid`] when one is none.
+    /// The usages of these words, each once; [`Error::NotFound`] when one is none: no prefix is for that, as v2 says it.
     pub(crate) fn from_words(words: &[String]) -> Result<Vec<Self>, Error> {
         let mut usages = Vec::new();
         for word in words {
-            let unknown = || Error::invalid("Usage", "must be some of otaa, abp, world, local, private and testing");
-            let usage = Self::from_word(word).ok_or_else(unknown)?;
+            let usage = Self::from_word(word).ok_or_else(|| {
+                let start: String = word.chars().take(WORD_CHARS_MAX).collect();
+                no_prefix(&[&start])
+            })?;
             if !usages.contains(&usage) {
                 usages.push(usage);
             }
@@ -99,12 +104,13 @@ impl Addresses {
         let choice = u32::from_be_bytes(choice) as usize;
         match suitable.get(choice % suitable.len().max(1)) {
             Some(prefix) => Ok(prefix.prefix.address([a, b, c, d])),
-            None => {
-                let words: Vec<&str> = usage.iter().map(|usage| usage.as_str()).collect();
-                Err(Error::not_found("DevAddr prefix with constraints", format_args!("[{}]", words.join(" "))))
-            }
+            None => Err(no_prefix(&usage.iter().map(|usage| usage.as_str()).collect::<Vec<_>>())),
         }
     }
+}
+
+fn no_prefix(words: &[&str]) -> Error {
+    Error::not_found("DevAddr prefix with constraints", format_args!("[{}]", words.join(" ")))
 }
 
 #[cfg(test)]
@@ -138,10 +144,11 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_no_usage_is_refused() {
-        for word in ["", "ABP", "otaa,abp", "world "] {
+    fn no_prefix_is_for_a_word_that_is_no_usage() {
+        let long = "x".repeat(100_000);
+        for word in ["", "ABP", "otaa,abp", "world ", &long] {
             let error = Usage::from_words(&["abp".to_owned(), word.to_owned()]).unwrap_err();
-            assert_eq!(error.kind(), types::Kind::Invalid, "{word}");
+            assert!(error.kind() == types::Kind::NotFound && error.to_string().len() < 100, "{error}");
         }
     }
 
