@@ -116,8 +116,9 @@ pub enum PayloadFunctions {
         /// A function (decoder, converter, validator, encoder), or the payload format: whose functions count where a text
         /// follows several styles (custom: the first of ts013, v2, chirpstack3), or none (cayennelpp)
         what: PayloadFormat,
-        /// File with the function; `-` is standard input, which must not be empty [default: -]
-        file: Option<PathBuf>,
+        /// File with the function; `-` is standard input, which must not be empty
+        #[arg(default_value = "-")]
+        file: PathBuf,
         /// Do not offer to try the functions first, as is done at a terminal
         #[arg(long)]
         skip_test: bool,

@@ -40,7 +40,7 @@ pub(crate) async fn run(command: Applications, network: &Network, clock: &dyn Cl
         Applications::Collaborators { command } => collaborators::run(command, network, clock).await,
         Applications::Pf { command: None } => functions::show(network, clock).await,
         Applications::Pf { command: Some(PayloadFunctions::Set { what, file, skip_test }) } => {
-            functions::set(network, clock, what, file, skip_test).await
+            functions::set(network, clock, what, &file, skip_test).await
         }
     }
 }

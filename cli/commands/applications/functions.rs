@@ -1,6 +1,9 @@
 //! `airlock applications pf …`: the payload functions of the selected application.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+};
 
 use anyhow::ensure;
 use api::handler::Application;
@@ -12,7 +15,7 @@ use crate::{
     commands::trial,
     network::Network,
     script,
-    terminal::{can_ask, inert, say},
+    terminal::{can_ask, inert, lines, say},
 };
 
 /// Prints the functions, as a script that could be given back.
@@ -29,9 +32,11 @@ pub(super) async fn show(network: &Network, clock: &dyn Clock) -> anyhow::Result
         ("validator", &application.validator),
         ("encoder", &application.encoder),
     ] {
-        match text.is_empty() {
-            true => say(format_args!("// no {name}"))?,
-            false => say(format_args!("// {name}\n{text}\n"))?,
+        match (text.is_empty(), io::stdout().is_terminal()) {
+            (true, _) => say(format_args!("// no {name}"))?,
+            (false, false) => say(format_args!("// {name}\n{text}\n"))?,
+            // Others may have written it, and could steer the terminal.
+            (false, true) => say(format_args!("// {name}\n{}\n", lines(text)))?,
         }
     }
     Ok(())
@@ -42,7 +47,7 @@ pub(super) async fn set(
     network: &Network,
     clock: &dyn Clock,
     what: PayloadFormat,
-    file: Option<PathBuf>,
+    file: &Path,
     skip_test: bool,
 ) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
@@ -86,14 +91,9 @@ fn set_text(application: &mut Application, what: PayloadFormat, text: String) {
 }
 
 /// An empty file takes a function away; an empty standard input is more likely a command before ours that failed.
-fn read_function(file: Option<PathBuf>) -> anyhow::Result<String> {
-    match file.filter(|path| !script::is_input(path)) {
-        Some(path) => script::read(&path),
-        None => {
-            let text = script::read(Path::new("-"))?;
-            let hint = "standard input is empty, so nothing was changed: to take a function away, give an empty file";
-            ensure!(!text.trim().is_empty(), "{hint}");
-            Ok(text)
-        }
-    }
+fn read_function(file: &Path) -> anyhow::Result<String> {
+    let text = script::read(file)?;
+    let hint = "standard input is empty, so nothing was changed: to take a function away, give an empty file";
+    ensure!(!script::is_input(file) || !text.trim().is_empty(), "{hint}");
+    Ok(text)
 }
