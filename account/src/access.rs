@@ -27,7 +27,7 @@ pub(crate) enum Caller {
 
 /// Which entities a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum Which {
     /// Those that are not deleted.
     Active,
     /// All of them.
@@ -107,10 +107,10 @@ impl<R: Copy> Need<R> {
     }
 
     /// The entities that it is about.
-    pub(crate) fn state(self) -> State {
+    pub(crate) fn which(self) -> Which {
         match self {
-            Self::Right(_) | Self::Anything => State::Active,
-            Self::EvenDeleted(_) => State::Any,
+            Self::Right(_) | Self::Anything => Which::Active,
+            Self::EvenDeleted(_) => Which::Any,
         }
     }
 }
@@ -127,15 +127,15 @@ impl<E: Entity> Access<E> {
 
 impl Account {
     /// What a user may do to an entity now; an unknown and a foreign one answer alike.
-    pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, state: State) -> Result<Access<E>> {
+    pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, which: Which) -> Result<Access<E>> {
         let (user_id, claims) = caller.user_and_claims()?;
-        user_access(claims, &user_id, id, self.entity_in(id, state).await?)
+        user_access(claims, &user_id, id, self.entity_in(id, which).await?)
     }
 
     /// The same for calls that may be made with a key of the entity, too.
     pub(crate) async fn access_with_key<E: Entity>(&self, caller: &Caller, id: &E::Id) -> Result<Access<E>> {
-        let Caller::Key(key) = caller else { return self.access(caller, id, State::Active).await };
-        let entity = self.entity_in::<E>(id, State::Active).await?.ok_or(Error::Key(E::NOUN))?;
+        let Caller::Key(key) = caller else { return self.access(caller, id, Which::Active).await };
+        let entity = self.entity_in::<E>(id, Which::Active).await?.ok_or(Error::Key(E::NOUN))?;
         let rights = entity.value.rights_of_key(self, key).ok_or(Error::Key(E::NOUN))?;
         Ok(Access { entity, rights, id: id.clone() })
     }
@@ -145,7 +145,7 @@ impl Account {
         if let Caller::Bearer(claims) = caller
             && let Holder::Application { app_id: own, key_id } = token::holder(claims)?
         {
-            let found = self.entity_in::<Application>(app_id, State::Active).await?;
+            let found = self.entity_in::<Application>(app_id, Which::Active).await?;
             let entity = found.filter(|_| own == *app_id).ok_or(Error::Key(Application::NOUN))?;
             let mut keys = entity.value.access_keys.iter();
             let current = keys.find(|key| key.id == key_id).ok_or(Error::Key(Application::NOUN))?.rights.clone();
@@ -155,9 +155,9 @@ impl Account {
         self.access_with_key(caller, app_id).await
     }
 
-    async fn entity_in<E: Entity>(&self, id: &E::Id, state: State) -> Result<Option<Stored<E>>> {
+    async fn entity_in<E: Entity>(&self, id: &E::Id, which: Which) -> Result<Option<Stored<E>>> {
         let found = self.entity::<E>(id).await?;
-        Ok(found.filter(|stored| state == State::Any || !stored.value.is_deleted()))
+        Ok(found.filter(|stored| which == Which::Any || !stored.value.is_deleted()))
     }
 }
 

@@ -5,7 +5,7 @@ use types::Username;
 
 use crate::{
     Account, Error, Result,
-    access::{Caller, Need, State},
+    access::{Caller, Need, Which},
     access_key::check_rights,
     audit,
     entity::{Entity, Rights},
@@ -46,7 +46,7 @@ impl Account {
     ) -> Result<()> {
         check_rights(rights)?;
         // Asked first, so that only those who may add collaborators learn which users exist.
-        self.access::<E>(caller, id, State::Active).await?.require(E::COLLABORATORS)?;
+        self.access::<E>(caller, id, Which::Active).await?.require(E::COLLABORATORS)?;
         let user_id = self.known_user(username).await?.id;
         let wanted: Rights<E::Right> = rights.iter().copied().collect();
         let set = |entity: &mut E, own: &Rights<E::Right>| {

@@ -132,7 +132,7 @@ impl Account {
         change: impl Fn(&mut E, &Rights<E::Right>) -> Result<T>,
     ) -> Result<T> {
         for _ in 0..TRIES_MAX {
-            let mut access = self.access::<E>(caller, id, need.state()).await?;
+            let mut access = self.access::<E>(caller, id, need.which()).await?;
             if let Some(right) = need.right() {
                 access.require(right)?;
             }

@@ -14,7 +14,7 @@ use types::{AccessKey, Claims, ComponentId, GatewayId, GatewayRight, Scope, Time
 
 use crate::{
     Account, Error, Result,
-    access::{Caller, Need, State},
+    access::{Caller, Need, Which},
     audit, collaborator,
     entity::{self, Collaborators, Entity, all_rights},
     kept_key::KeptKey,
@@ -141,7 +141,7 @@ impl Account {
     ) -> Result<()> {
         let actor = caller.user()?;
         // Asked first, so that only those who may change the gateway learn which users exist.
-        self.access::<Gateway>(caller, gateway_id, State::Active).await?.require(GatewayRight::Settings)?;
+        self.access::<Gateway>(caller, gateway_id, Which::Active).await?.require(GatewayRight::Settings)?;
         let heir = match &update.owner {
             Some(owner) => Some(self.known_user(owner.id()).await?.id),
             None => None,

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Account,
-    access::{Caller, State as Which},
+    access::{Caller, Which},
     application::Application,
 };
 

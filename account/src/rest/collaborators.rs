@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Account,
-    access::{Caller, State as Which},
+    access::{Caller, Which},
     entity::Rights,
 };
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Account, Error,
-    access::{Caller, State as Which},
+    access::{Caller, Which},
     component::{Component, Rights, ServiceAndId},
     entity::{Entity, Listing, all_rights},
     metrics,

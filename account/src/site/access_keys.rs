@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Account, Error,
-    access::State as Which,
+    access::Which,
     application::Application,
     rest::{
         path::{EntityPath, EntityPathAnd},

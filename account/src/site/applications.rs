@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Account, Error,
-    access::{Access, State as Which},
+    access::{Access, Which},
     application::{Application, Rights},
     entity::{Entity, Listing},
     rest::{list::After, path::EntityPath, reply::Reply},

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Account, Error,
-    access::{Access, State as Which},
+    access::{Access, Which},
     rest::{
         path::{EntityPath, EntityPathAnd},
         reply::Reply,

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Account, Error,
-    access::{Access, State as Which},
+    access::{Access, Which},
     entity::{Entity, Listing},
     gateway::{Gateway, Rights},
     rest::{list::After, path::EntityPath, reply::Reply},
