@@ -78,16 +78,6 @@ impl Account {
         Self { public_url: Arc::new(public_url), ..self }
     }
 
-    /// Where people reach the service.
-    pub fn public_url(&self) -> &PublicUrl {
-        &self.public_url
-    }
-
-    /// Whether the service can do its work, for readiness.
-    pub async fn check(&self) -> Result<()> {
-        self.documents.check().await
-    }
-
     pub(crate) fn random_bytes<const COUNT: usize>(&self) -> [u8; COUNT] {
         let mut bytes = [0; COUNT];
         self.random.fill(&mut bytes);

@@ -140,11 +140,6 @@ impl Documents {
         Ok(self.store.take_token(bucket, rate).await?)
     }
 
-    /// Whether the store answers.
-    pub(crate) async fn check(&self) -> Result<()> {
-        Ok(self.store.check().await?)
-    }
-
     async fn commit(&self, batch: Batch) -> Result<bool> {
         Ok(matches!(self.store.commit(batch).await?, Commit::Done))
     }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use types::{AppEui, GatewayId, IdError, Kind, Kinded, Scope, ScopeError, UnknownRight, UnknownService};
+use types::{AppEui, GatewayId, IdError, Kind, Kinded, Scope, ScopeError};
 
 use crate::{oauth::Refusal, seal};
 
@@ -23,15 +23,9 @@ pub enum Error {
     /// An id is none.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// A right is none.
-    #[error(transparent)]
-    Right(#[from] UnknownRight),
     /// A scope is none.
     #[error(transparent)]
     Scope(#[from] ScopeError),
-    /// A sort of component is none.
-    #[error(transparent)]
-    Service(#[from] UnknownService),
     /// The body cannot be read.
     #[error("body not valid: {0}")]
     Body(String),
@@ -209,7 +203,7 @@ impl From<Infallible> for Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Invalid { .. } | Self::Id(_) | Self::Right(_) | Self::Scope(_) | Self::Service(_) => Kind::Invalid,
+            Self::Invalid { .. } | Self::Id(_) | Self::Scope(_) => Kind::Invalid,
             Self::Body(_) | Self::ContentType(_) | Self::Setting { .. } => Kind::Invalid,
             Self::BodySize { .. } => Kind::TooLarge,
             Self::Credential(error) => error.kind(),

@@ -129,7 +129,7 @@ fn field_of(error: &Error) -> &'static str {
         Error::Id(IdError::Empty { what } | IdError::Format { what }) => what,
         Error::EuiTaken(_) => "EUI",
         Error::WrongPassword => "old password",
-        Error::Escalation(_) | Error::LastCollaborator(_) | Error::Right(_) => "rights",
+        Error::Escalation(_) | Error::LastCollaborator(_) => "rights",
         _ => "",
     };
     match what {

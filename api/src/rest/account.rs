@@ -165,15 +165,6 @@ pub struct ErrorBody {
     pub error: String,
 }
 
-/// A failure of the OAuth endpoints.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OAuthErrorBody {
-    /// A word of RFC 6749, such as `invalid_grant`.
-    pub error: String,
-    /// What went wrong.
-    pub error_description: String,
-}
-
 /// Reads `["a", "b"]` and `"a b"`.
 fn list_or_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     #[derive(Deserialize)]
