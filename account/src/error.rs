@@ -105,6 +105,9 @@ pub enum Error {
         /// Its id or name.
         id: String,
     },
+    /// The path has other methods.
+    #[error("this path does not have that method")]
+    Method,
     /// Nothing is at this path.
     #[error("there is no such path here")]
     NoPath,
@@ -206,6 +209,7 @@ impl Kinded for Error {
             Self::Invalid { .. } | Self::Id(_) | Self::Scope(_) => Kind::Invalid,
             Self::Body(_) | Self::ContentType(_) | Self::Setting { .. } => Kind::Invalid,
             Self::BodySize { .. } => Kind::TooLarge,
+            Self::Method => Kind::Unsupported,
             Self::Credential(error) => error.kind(),
             Self::Key(_) | Self::Ended | Self::Login => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,

@@ -66,6 +66,7 @@ impl Account {
             .route("/key", get(tokens::key))
             .route("/.well-known/jwks.json", get(tokens::jwks))
             .route("/.well-known/oauth-authorization-server", get(tokens::metadata))
+            .method_not_allowed_fallback(wrong_method)
             .layer(from_fn_with_state(self.clone(), renew_keys))
             .layer(from_fn_with_state(self.clone(), stay_on_tls))
             .layer(from_fn_with_state(self.clone(), site::in_html))
@@ -77,6 +78,11 @@ impl Account {
 /// A path that is none, answered here so that people get a page of it.
 async fn nowhere() -> Reply {
     Error::NoPath.into()
+}
+
+/// A path that has other methods, answered here for the same reason.
+async fn wrong_method() -> Reply {
+    Error::Method.into()
 }
 
 /// Who somebody is.

@@ -51,11 +51,8 @@ impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         match &self.0 {
             Error::OAuth { refusal, reason } => oauth(*refusal, reason),
-            Error::ContentType(_) => {
-                // The one status here that no kind of error stands for.
-                let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-                (code, Json(ErrorBody { code: code.as_u16(), error: self.0.to_string() })).into_response()
-            }
+            Error::ContentType(_) => with_status(&self.0, StatusCode::UNSUPPORTED_MEDIA_TYPE),
+            Error::Method => with_status(&self.0, StatusCode::METHOD_NOT_ALLOWED),
             Error::Throttled(exceeded) => (exceeded.headers(), ErrorReply::account(&self.0)).into_response(),
             Error::Busy => ([(header::RETRY_AFTER, "1")], ErrorReply::account(&self.0)).into_response(),
             error => ErrorReply::account(error).into_response(),
@@ -74,6 +71,11 @@ impl IntoResponse for ExchangeReply {
         let body = ExchangeBody { code: code.as_u16(), error: description.clone(), description };
         (code, Json(body)).into_response()
     }
+}
+
+/// For a status that no kind of error stands for.
+fn with_status(error: &Error, status: StatusCode) -> Response {
+    (status, Json(ErrorBody { code: status.as_u16(), error: error.to_string() })).into_response()
 }
 
 fn oauth(refusal: Refusal, reason: &str) -> Response {

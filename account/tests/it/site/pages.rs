@@ -125,6 +125,8 @@ async fn failures_are_pages_for_browsers_and_json_for_programs() {
         ("/users/authorize?client_id=a&client_id=b", 400),
         ("/users/emails/validate_email/AAAA", 400),
         ("/applications", 401),
+        ("/logout", 405),
+        ("/users/token", 405),
     ] {
         let page = browser.get(path).await;
         assert_eq!(page.status, status, "{path}");
