@@ -1,5 +1,7 @@
 //! What keeps the secrets in the store closed: sealing what must be read again, and marks of what must only be found.
 
+mod coded;
+
 use std::{
     fmt,
     fs::{self, OpenOptions},
@@ -16,6 +18,8 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use types::{Kind, Kinded, Random};
 use zeroize::Zeroizing;
+
+pub use self::coded::plain_of;
 
 /// How many bytes the key-encryption key has.
 const KEY_BYTES: usize = 32;
