@@ -80,6 +80,11 @@ impl Account {
         application.access_keys.iter().map(|key| self.show_key(&application.id, key, rights)).collect()
     }
 
+    /// The same as part of a whole; none when somebody with these rights may not see any.
+    pub(crate) fn keys_for(&self, application: &Application, rights: &Rights) -> Result<Option<Vec<body::AccessKey>>> {
+        rights.contains(&ApplicationRight::Settings).then(|| self.show_keys(application, rights)).transpose()
+    }
+
     /// The access key of this name as somebody with these rights may see it.
     pub(crate) fn show_key_named(
         &self,

@@ -24,6 +24,18 @@ impl Account {
         Ok(all)
     }
 
+    /// The same for somebody with these rights; none when they may not see them.
+    pub(crate) async fn collaborators_for<E: Entity>(
+        &self,
+        entity: &E,
+        rights: &Rights<E::Right>,
+    ) -> Result<Option<Vec<Collaborator<E::Right>>>> {
+        match rights.contains(&E::COLLABORATORS) {
+            true => self.collaborators(entity).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// One collaborator of an entity.
     pub(crate) async fn collaborator<E: Entity>(
         &self,

@@ -1,8 +1,8 @@
 //! The key with which a gateway proves itself, and the token that it gets for it.
 
-use types::{AccessKey, GatewayId, Secret};
+use types::{AccessKey, GatewayId, GatewayRight, Secret};
 
-use super::Gateway;
+use super::{Gateway, Rights};
 use crate::{Account, Result, access::Caller, entity::Entity, kept_key::KeptKey};
 
 impl Account {
@@ -19,6 +19,12 @@ impl Account {
     /// The gateway's key itself.
     pub(crate) fn gateway_key(&self, gateway: &Gateway) -> Result<AccessKey> {
         self.open_key("a gateway's key", &place(&gateway.id), &gateway.key)
+    }
+
+    /// The same for somebody with these rights, who must be able to do all that the key lets one do.
+    pub(crate) fn gateway_key_for(&self, gateway: &Gateway, rights: &Rights) -> Result<Option<AccessKey>> {
+        let all = [GatewayRight::Settings, GatewayRight::Location].iter().all(|right| rights.contains(right));
+        all.then(|| self.gateway_key(gateway)).transpose()
     }
 
     /// A token for the gateway, which is activated when it asks for the first time itself.

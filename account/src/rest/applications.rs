@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
 };
 use serde::Deserialize;
-use types::{AppId, ApplicationRight, Scope};
+use types::{AppId, Scope};
 
 use super::{
     body::JsonBody,
@@ -120,22 +120,14 @@ pub(super) async fn rights(
 impl Account {
     /// An application as somebody with these rights may see it.
     async fn show(&self, application: &Application, rights: &Rights) -> Result<Body, Error> {
-        let collaborators = match rights.contains(&ApplicationRight::Collaborators) {
-            true => Some(self.collaborators(application).await?),
-            false => None,
-        };
-        let access_keys = match rights.contains(&ApplicationRight::Settings) {
-            true => Some(self.show_keys(application, rights)?),
-            false => None,
-        };
         Ok(Body {
             id: application.id.clone(),
             name: application.name.clone(),
             euis: application.euis.clone(),
             created: application.created,
             rights: rights.iter().copied().collect(),
-            collaborators,
-            access_keys,
+            collaborators: self.collaborators_for(application, rights).await?,
+            access_keys: self.keys_for(application, rights)?,
             deleted: application.deleted,
         })
     }

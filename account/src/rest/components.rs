@@ -82,10 +82,7 @@ impl Account {
     /// A component as somebody with these rights may see it.
     async fn show_component(&self, component: &Component, rights: &Rights) -> Result<Body, Error> {
         let Component { service, id, created, .. } = component.clone();
-        let collaborators = match rights.contains(&ComponentRight::Collaborators) {
-            true => Some(self.collaborators(component).await?),
-            false => None,
-        };
+        let collaborators = self.collaborators_for(component, rights).await?;
         Ok(Body { service, id, created, collaborators })
     }
 }

@@ -137,12 +137,6 @@ impl Account {
     async fn show_gateway(&self, gateway: &Gateway, rights: &Rights, address: &Address) -> Result<Body, Error> {
         let may = |right: GatewayRight| rights.contains(&right);
         let exact = gateway.location_public || may(GatewayRight::Location);
-        // Who has the key may know where the gateway is.
-        let shows_key = may(GatewayRight::Settings) && may(GatewayRight::Location);
-        let collaborators = match may(GatewayRight::Collaborators) {
-            true => Some(self.collaborators(gateway).await?),
-            false => None,
-        };
         let owner = match gateway.owner_public || may(GatewayRight::Owner) {
             true => self.user(&gateway.owner).await?.map(|user| Owner { id: user.id, username: user.username }),
             false => None,
@@ -162,8 +156,8 @@ impl Account {
             router: self.router_of(gateway),
             fallback_routers: self.fallback_routers_of(gateway),
             owner,
-            collaborators,
-            key: shows_key.then(|| self.gateway_key(gateway)).transpose()?,
+            collaborators: self.collaborators_for(gateway, rights).await?,
+            key: self.gateway_key_for(gateway, rights)?,
             token: None,
         })
     }

@@ -195,15 +195,8 @@ async fn page(account: &Account, visitor: &Visitor, app_id: &AppId, forms: Forms
     let Access { mut entity, rights, .. } = account.access::<Application>(&caller, app_id, Which::Active).await?;
     account.settle(&mut entity.value).await?;
     let application = entity.value;
-    let may = |right| rights.contains(&right);
-    let access_keys = match may(ApplicationRight::Settings) {
-        true => account.show_keys(&application, &rights)?,
-        false => Vec::new(),
-    };
-    let collaborators = match may(ApplicationRight::Collaborators) {
-        true => account.collaborators(&application).await?,
-        false => Vec::new(),
-    };
+    let access_keys = account.keys_for(&application, &rights)?.unwrap_or_default();
+    let collaborators = account.collaborators_for(&application, &rights).await?.unwrap_or_default();
     Ok(Page::new(Show {
         frame: visitor.frame(),
         id: application.id.to_string(),

@@ -165,21 +165,17 @@ async fn page(
     let caller = visitor.caller::<Gateway>(account, gateway_id);
     let Access { entity, rights, .. } = account.access::<Gateway>(&caller, gateway_id, Which::Active).await?;
     let gateway = entity.value;
-    let may = |right| rights.contains(&right);
-    let shows_key = may(GatewayRight::Settings) && may(GatewayRight::Location);
-    let collaborators = match may(GatewayRight::Collaborators) {
-        true => account.collaborators(&gateway).await?,
-        false => Vec::new(),
-    };
+    let collaborators = account.collaborators_for(&gateway, &rights).await?.unwrap_or_default();
     let router = account.router_of(&gateway);
     let router_id = router.as_ref().map(|router| router.id.to_string()).unwrap_or_default();
-    let form = form.unwrap_or_else(|| gateway_form::filled(&gateway, &router_id, may(GatewayRight::Location)));
+    let form =
+        form.unwrap_or_else(|| gateway_form::filled(&gateway, &router_id, rights.contains(&GatewayRight::Location)));
     Ok(Page::new(Show {
         frame: visitor.frame(),
         id: gateway.id.to_string(),
         created: day(gateway.created),
         activated: gateway.activated,
-        key: shows_key.then(|| account.gateway_key(&gateway)).transpose()?,
+        key: account.gateway_key_for(&gateway, &rights)?,
         plan: account.frequency_plans.get(&gateway.frequency_plan)?.name.clone(),
         router,
         collaborators,
