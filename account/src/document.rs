@@ -16,6 +16,8 @@ use crate::{Error, Result};
 
 /// How many documents are asked for at once.
 const READ_MAX: usize = 100;
+/// How often a change is tried again when others are faster.
+const TRIES_MAX: usize = 200;
 
 /// The documents of this service.
 #[derive(Clone)]
@@ -143,6 +145,21 @@ impl Documents {
     async fn commit(&self, batch: Batch) -> Result<bool> {
         Ok(matches!(self.store.commit(batch).await?, Commit::Done))
     }
+}
+
+/// Tries a change until it is made; an attempt gives nothing when somebody else was faster.
+///
+/// Whoever is overtaken all the time is told so; `what` names the thing.
+pub(crate) async fn retried<T, Attempt>(what: &'static str, attempt: impl Fn() -> Attempt) -> Result<T>
+where
+    Attempt: Future<Output = Result<Option<T>>>,
+{
+    for _ in 0..TRIES_MAX {
+        if let Some(done) = attempt().await? {
+            return Ok(done);
+        }
+    }
+    Err(Error::Contended { what })
 }
 
 impl<T> Stored<T> {

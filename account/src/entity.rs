@@ -17,13 +17,10 @@ use types::{AccessKey, Claims, Scope, UserId};
 use crate::{
     Account, Error, Result,
     access::{Caller, Need},
-    document::Stored,
+    document::{Stored, retried},
 };
 
 pub(crate) use self::index::Listing;
-
-/// How often a change is tried again when others change the same entity.
-const TRIES_MAX: usize = 200;
 
 /// What somebody may do to an entity.
 pub(crate) type Rights<R> = BTreeSet<R>;
@@ -131,28 +128,24 @@ impl Account {
         need: Need<E::Right>,
         change: impl Fn(&mut E, &Rights<E::Right>) -> Result<T>,
     ) -> Result<T> {
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let mut access = self.access::<E>(caller, id, need.which()).await?;
             if let Some(right) = need.right() {
                 access.require(right)?;
             }
             let answer = change(&mut access.entity.value, &access.rights)?;
-            if self.documents.replace(&access.entity).await? {
-                return Ok(answer);
-            }
-        }
-        Err(Error::Contended { what: E::NOUN })
+            Ok(self.documents.replace(&access.entity).await?.then_some(answer))
+        };
+        retried(E::NOUN, attempt).await
     }
 
     /// Changes an entity on behalf of nobody in particular: to finish what was begun.
     pub(crate) async fn change<E: Entity, T>(&self, id: &E::Id, change: impl Fn(&mut E) -> Result<T>) -> Result<T> {
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let mut stored = self.entity::<E>(id).await?.ok_or_else(|| not_found::<E>(id))?;
             let answer = change(&mut stored.value)?;
-            if self.documents.replace(&stored).await? {
-                return Ok(answer);
-            }
-        }
-        Err(Error::Contended { what: E::NOUN })
+            Ok(self.documents.replace(&stored).await?.then_some(answer))
+        };
+        retried(E::NOUN, attempt).await
     }
 }

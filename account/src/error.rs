@@ -125,6 +125,15 @@ pub enum Error {
     /// Every EUI that was drawn is taken.
     #[error("EUI not added: the block of this network is full, ask its operator for a larger one")]
     BlockFull,
+    /// The signing key that is to come next has not begun to sign.
+    #[error("a signing key waits for its hour already: rotate again when it signs, or at once")]
+    KeyWaits,
+    /// There are as many signing keys as there may be.
+    #[error("signing key not added: the tokens of {count_max} others may still be valid, wait or rotate at once")]
+    KeysVerify {
+        /// The limit.
+        count_max: usize,
+    },
     /// Others changed the same thing all the time.
     #[error("{what} is being changed by others: try again")]
     Contended {
@@ -219,9 +228,10 @@ impl Kinded for Error {
             | Self::OwnerStays { .. }
             | Self::LastCollaborator(_)
             | Self::Full { .. }
-            | Self::BlockFull => Kind::Denied,
+            | Self::BlockFull
+            | Self::KeysVerify { .. } => Kind::Denied,
             Self::NotFound { .. } | Self::NoPath => Kind::NotFound,
-            Self::Taken { .. } | Self::EuiTaken(_) => Kind::AlreadyExists,
+            Self::Taken { .. } | Self::EuiTaken(_) | Self::KeyWaits => Kind::AlreadyExists,
             Self::Contended { .. } => Kind::Conflict,
             Self::Busy | Self::Throttled(_) => Kind::Exhausted,
             Self::OAuth { refusal: Refusal::Client, .. } => Kind::Unauthenticated,

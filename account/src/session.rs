@@ -10,7 +10,7 @@ use types::{Secret, Timestamp, UserId};
 
 use crate::{
     Account, Result, audit,
-    document::Stored,
+    document::{Stored, retried},
     seal::Sealed,
     user::{UserRecord, user_tag},
 };
@@ -19,8 +19,6 @@ use crate::{
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
 /// The most sessions of one user; the oldest makes room for a new one.
 const SESSIONS_MAX: usize = 20;
-/// How often a login is tried again when others change the same user.
-const TRIES_MAX: usize = 20;
 /// What seals and marks belong to.
 const PLACE: &str = "session";
 
@@ -94,16 +92,15 @@ impl Account {
         let now = self.clock.now();
         let record = SessionRecord { created: now, not_before_s: user.value.not_before_s };
         self.make_room(user_id).await?;
-        for _ in 0..TRIES_MAX {
-            let Some(current) = self.stored_user(user_id).await? else { return Ok(None) };
+        let attempt = || async {
+            let Some(current) = self.stored_user(user_id).await? else { return Ok(Some(None)) };
             if current.value.not_before_s != record.not_before_s || current.value.disabled {
-                return Ok(None);
+                return Ok(Some(None));
             }
-            if self.documents.create_beside(&current, &key, &record, now.plus(SESSION_LIFETIME)).await? {
-                return self.seal_cookie(user_id, &id).map(Some);
-            }
-        }
-        Err(crate::Error::Contended { what: "user" })
+            let begun = self.documents.create_beside(&current, &key, &record, now.plus(SESSION_LIFETIME)).await?;
+            if begun { self.seal_cookie(user_id, &id).map(|cookie| Some(Some(cookie))) } else { Ok(None) }
+        };
+        retried("user", attempt).await
     }
 
     /// Ends the oldest sessions of a user who has as many as there may be.

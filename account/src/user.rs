@@ -12,7 +12,7 @@ use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 
 use crate::{
     Account, Error, Result, audit,
-    document::Stored,
+    document::{Stored, retried},
     email::Email,
     metrics,
     oauth::Consent,
@@ -21,9 +21,6 @@ use crate::{
 };
 
 use self::name::{NameRecord, name_key};
-
-/// How often a change is tried again when others change the same user.
-const TRIES_MAX: usize = 20;
 
 /// A user, as kept under the immutable id.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -155,14 +152,12 @@ impl Account {
         user_id: &UserId,
         change: impl Fn(&mut UserRecord) -> Result<()>,
     ) -> Result<UserRecord> {
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let mut stored = self.stored_user(user_id).await?.ok_or_else(|| no_user(user_id))?;
             change(&mut stored.value)?;
-            if self.documents.replace(&stored).await? {
-                return Ok(stored.value);
-            }
-        }
-        Err(Error::Contended { what: "user" })
+            Ok(self.documents.replace(&stored).await?.then_some(stored.value))
+        };
+        retried("user", attempt).await
     }
 
     /// The users with these ids, in the same order; those who are gone are left out.

@@ -113,7 +113,7 @@ fn components_get_tokens_and_keys_change() {
     assert_eq!(keys(), 1);
     server.typed(&["keys", "rotate"]);
     assert_eq!(keys(), 2);
-    assert!(complaint(&server.try_type(&["keys", "rotate"], "")).contains("taken"));
+    assert!(complaint(&server.try_type(&["keys", "rotate"], "")).contains("waits for its hour"));
     server.typed(&["keys", "rotate", "--at-once"]);
     assert_eq!(keys(), 1);
     let audit = std::fs::read_to_string(server.audit()).unwrap();

@@ -15,12 +15,10 @@ use crate::{
     access::{Caller, Need},
     application::{Application, Rights},
     audit,
-    document::Stored,
+    document::{Stored, retried},
     entity::not_found,
 };
 
-/// How often a claim is tried again when others want the same EUI.
-const TRIES_MAX: usize = 200;
 /// How many EUIs are drawn from the block before it counts as full.
 const DRAWS_MAX: usize = 20;
 
@@ -109,24 +107,22 @@ impl Account {
     /// It is listed only if the application did not change since before the claim was written: otherwise it may have
     /// been listed and removed in between, and be somebody else's now.
     pub(crate) async fn finish_claim(&self, app_id: &AppId, eui: AppEui) -> Result<()> {
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let found = self.entity::<Application>(app_id).await?;
             let mut stored = found.ok_or_else(|| not_found::<Application>(app_id))?;
             if stored.value.euis.contains(&eui) {
-                return Ok(());
+                return Ok(Some(true));
             }
             if !stored.value.claiming.contains(&eui) {
                 self.check_free(eui, app_id).await?;
-                break;
+                return Err(Error::Contended { what: "EUI" });
             }
             let won = self.write_claim(app_id, eui).await?;
             stored.value.claiming.retain(|claiming| *claiming != eui);
             stored.value.euis.extend(won.then_some(eui));
-            if self.documents.replace(&stored).await? {
-                return if won { Ok(()) } else { Err(Error::EuiTaken(eui)) };
-            }
-        }
-        Err(Error::Contended { what: "EUI" })
+            Ok(self.documents.replace(&stored).await?.then_some(won))
+        };
+        if retried("EUI", attempt).await? { Ok(()) } else { Err(Error::EuiTaken(eui)) }
     }
 
     /// Finishes what somebody began and did not finish; for whoever reads the application.
@@ -149,20 +145,20 @@ impl Account {
     /// Whether the EUI is this application's, after trying to make it so.
     async fn write_claim(&self, app_id: &AppId, eui: AppEui) -> Result<bool> {
         let claim = Claim { app_id: app_id.clone() };
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let written = match self.claim(eui).await? {
                 None => self.documents.create(&claim_key(eui)?, &claim).await?,
-                Some(other) if other.value.app_id != *app_id && self.is_live(&other, eui).await? => return Ok(false),
+                Some(other) if other.value.app_id != *app_id && self.is_live(&other, eui).await? => {
+                    return Ok(Some(false));
+                }
                 Some(mut stored) => {
                     stored.value.app_id = app_id.clone();
                     self.documents.replace(&stored).await?
                 }
             };
-            if written {
-                return Ok(true);
-            }
-        }
-        Err(Error::Contended { what: "EUI" })
+            Ok(written.then_some(true))
+        };
+        retried("EUI", attempt).await
     }
 
     async fn claim(&self, eui: AppEui) -> Result<Option<Stored<Claim>>> {

@@ -8,22 +8,22 @@
 use std::time::Duration;
 
 use api::rest::account::{TokenAnswer, TokenRequest};
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, Timestamp, UserId};
 
 use super::{Client, Refusal, answer, consent::Anchor, parse_scope};
-use crate::{Account, Error, Result, audit, document::Stored, metrics, user::UserRecord};
+use crate::{
+    Account, Error, Result, audit,
+    document::{Stored, retried},
+    metrics,
+    user::UserRecord,
+};
 
 /// How long a grant lives after its last use.
 pub(super) const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 /// How long a used token may come again as a client's retry.
 const RETRY: Duration = Duration::from_secs(10);
-/// How often a use is tried again when others use the same grant.
-const TRIES_MAX: usize = 20;
-/// How many bytes of the code go into a token.
-const CODE_BYTES: usize = 16;
 /// What the codes belong to.
 const PLACE: &str = "refresh token";
 
@@ -90,7 +90,7 @@ impl Account {
     pub(super) async fn refresh_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenAnswer> {
         let missing = || Error::oauth(Refusal::Request, "refresh_token is missing");
         let sent = self.read_token(&request.refresh_token.ok_or_else(missing)?).ok_or_else(refused)?;
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let mut grant = self.grant_of(client, sent).await?;
             // Signed before the token is used up: what is refused must not cost the grant.
             let access_token = self.sign_for(client, &grant.value, request.scope.as_deref()).await?;
@@ -99,13 +99,14 @@ impl Account {
                 grant.value.number = sent.number.checked_add(1).ok_or_else(refused)?;
                 grant.value.rotated = now;
                 if !self.documents.replace_until(&grant, now.plus(LIFETIME)).await? {
-                    continue;
+                    return Ok(None);
                 }
             }
-            metrics::issued("refresh_token");
-            return Ok(answer(access_token, self.write_token(Numbered { number: grant.value.number, ..sent })));
-        }
-        Err(Error::Contended { what: "refresh token" })
+            Ok(Some(answer(access_token, self.write_token(Numbered { number: grant.value.number, ..sent }))))
+        };
+        let answer = retried("refresh token", attempt).await?;
+        metrics::issued("refresh_token");
+        Ok(answer)
     }
 
     /// The grant that a token is of; the token is the one that is good now, or the one before it as a retry.
@@ -133,20 +134,18 @@ impl Account {
         }
     }
 
-    /// Ends a grant of which somebody has a copy, and the access tokens that came of it; `event` says how it showed.
+    /// Ends a grant of which somebody has a copy, and the access tokens of its client; `event` says how it showed.
     pub(super) async fn end_stolen(&self, client: &Client, id: GrantId, event: &'static str) -> Result<()> {
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let grant = self.documents.read::<Grant>(&id.key()?).await?;
             // Somebody else was faster, or it never came to a grant.
-            let Some(grant) = grant.filter(|grant| grant.value.client == client.id) else { return Ok(()) };
-            if self.end_grant(&grant, event).await? {
-                return match self.end_tokens(&grant.value.user_id, &client.id).await {
-                    Err(Error::NotFound { .. }) => Ok(()),
-                    ended => ended,
-                };
-            }
+            let Some(grant) = grant.filter(|grant| grant.value.client == client.id) else { return Ok(Some(None)) };
+            Ok(self.end_grant(&grant, event).await?.then_some(Some(grant.value.user_id)))
+        };
+        match retried("grant", attempt).await? {
+            Some(user_id) => self.end_tokens(&user_id, &client.id).await,
+            None => Ok(()),
         }
-        Err(Error::Contended { what: "grant" })
     }
 
     /// Says `false` when somebody else changed it in between.
@@ -159,6 +158,9 @@ impl Account {
     }
 
     /// Ends the grant of a refresh token (RFC 7009); what is no token of this client is none of its business.
+    ///
+    /// Access tokens do not say which grant they came of, so those of this one live on to their end: ending all of the
+    /// client would cut off whoever logged in elsewhere.
     pub(super) async fn revoke_token(&self, client: &Client, token: &Secret) -> Result<()> {
         let Some(sent) = self.read_token(token) else { return Ok(()) };
         let grant = self.documents.read::<Grant>(&sent.grant.key()?).await?;
@@ -170,15 +172,11 @@ impl Account {
 
     fn write_token(&self, token: Numbered) -> Secret {
         let plain = [&token.grant.0[..], &token.number.to_be_bytes()].concat();
-        let code = self.keys.sign(PLACE, &plain);
-        Secret::new(URL_SAFE_NO_PAD.encode([&plain, &code.as_ref()[..CODE_BYTES]].concat()))
+        Secret::new(self.keys.write_coded(PLACE, &plain))
     }
 
     fn read_token(&self, text: &Secret) -> Option<Numbered> {
-        let bytes = URL_SAFE_NO_PAD.decode(text.expose()).ok()?;
-        let (plain, code) = bytes.split_at_checked(16)?;
-        let expected = self.keys.sign(PLACE, plain);
-        aws_lc_rs::constant_time::verify_slices_are_equal(&expected.as_ref()[..CODE_BYTES], code).ok()?;
+        let plain: [u8; 16] = self.keys.read_coded(PLACE, text.expose())?;
         let (grant, number) = plain.split_at(12);
         Some(Numbered { grant: GrantId(grant.try_into().ok()?), number: u32::from_be_bytes(number.try_into().ok()?) })
     }

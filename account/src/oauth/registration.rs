@@ -6,14 +6,18 @@ use store::{Key, Tag};
 use types::{ClientId, Secret, UserId};
 
 use super::client::{Client, GrantType, Standing, client_key, place};
-use crate::{Account, Error, Result, audit, document::Stored, operator::Roll, seal, user::user_tag};
+use crate::{
+    Account, Error, Result, audit,
+    document::{Stored, retried},
+    operator::Roll,
+    seal,
+    user::user_tag,
+};
 
 /// The most OAuth clients of one user.
 const CLIENTS_MAX: usize = 100;
 /// The most that wait for the operator and are listed at once.
 const UNDECIDED_MAX: usize = 1000;
-/// How often a change is tried again when others change the same client.
-const TRIES_MAX: usize = 20;
 
 impl Account {
     /// Registers a client that waits for the operator; shows its secret.
@@ -92,11 +96,13 @@ impl Account {
         Ok(undecided.map(Client::shown).collect())
     }
 
-    /// The operator lets a client in. Not part of any interface.
-    pub async fn accept_client(&self, id: &ClientId) -> Result<()> {
-        self.decide_client(id, Standing::Accepted).await?;
+    /// The operator lets a client in; gives what was accepted, which its owner may have changed just before.
+    ///
+    /// Not part of any interface.
+    pub async fn accept_client(&self, id: &ClientId) -> Result<body::Client> {
+        let client = self.decide_client(id, Standing::Accepted).await?;
         audit::event("OAuth client accepted", &"operator", id);
-        Ok(())
+        Ok(client.shown())
     }
 
     /// The operator keeps a client out, at once. Not part of any interface.
@@ -108,17 +114,16 @@ impl Account {
 
     /// Puts what the operator says into a client; gives the client as it is then.
     pub(super) async fn decide_client(&self, id: &ClientId, standing: Standing) -> Result<Client> {
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let found = self.documents.read::<Client>(&client_key(id)?).await?;
             let found = found.filter(|stored| stored.value.standing != Standing::Deleted);
             let mut stored = found.ok_or_else(|| no_client(id))?;
             stored.value.standing = standing;
-            if self.documents.replace(&stored).await? {
-                self.documents.remove(&undecided_key(id)?).await?;
-                return Ok(stored.value);
-            }
-        }
-        Err(Error::Contended { what: "OAuth client" })
+            Ok(self.documents.replace(&stored).await?.then_some(stored.value))
+        };
+        let client = retried("OAuth client", attempt).await?;
+        self.documents.remove(&undecided_key(id)?).await?;
+        Ok(client)
     }
 
     /// Takes a client that was deleted off the lists of its owner, where it would go on counting, and of the operator.
@@ -135,17 +140,15 @@ impl Account {
         id: &ClientId,
         change: impl Fn(&mut Client) -> Result<()>,
     ) -> Result<()> {
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let mut stored = self.own_client(owner, id).await?;
             change(&mut stored.value)?;
             if stored.value.standing == Standing::Undecided {
                 self.documents.put(&undecided_key(id)?, &()).await?;
             }
-            if self.documents.replace(&stored).await? {
-                return Ok(());
-            }
-        }
-        Err(Error::Contended { what: "OAuth client" })
+            Ok(self.documents.replace(&stored).await?.then_some(()))
+        };
+        retried("OAuth client", attempt).await
     }
 
     async fn own_client(&self, owner: &UserId, id: &ClientId) -> Result<Stored<Client>> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use types::{Random, Timestamp};
 
 use super::{Signer, entry, pair::SigningKey};
-use crate::{Account, Error, Result, audit, seal::Keys, token::MACHINE_SECONDS};
+use crate::{Account, Error, Result, audit, document::retried, seal::Keys, token::MACHINE_SECONDS};
 
 /// How long the next key is published before it signs: longer than anybody keeps what they read of the keys.
 const PUBLISHED_BEFORE: Duration = Duration::from_secs(3600);
@@ -14,8 +14,6 @@ const PUBLISHED_BEFORE: Duration = Duration::from_secs(3600);
 const LEEWAY: Duration = Duration::from_secs(3600);
 /// The most keys at once; each of them is in the key set that everybody reads.
 const KEYS_MAX: usize = 16;
-/// How often a change is tried again when others change the keys.
-const TRIES_MAX: usize = 20;
 
 /// How the key changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +56,16 @@ impl SigningKeys {
         let ends = ends.chain([None]);
         self.keys.iter().zip(ends).filter(move |(_, end)| end.is_none_or(|end| now < end)).map(|(key, _)| key)
     }
+
+    /// Puts the next key behind those that may still be needed, or in the place of all.
+    fn rotate(&mut self, rotation: Rotation, next: SigningKey, now: Timestamp) -> Result<()> {
+        self.keys = match rotation {
+            Rotation::Planned if self.keys.iter().any(|key| key.signs_from > now) => return Err(Error::KeyWaits),
+            Rotation::Planned => self.alive(now).cloned().chain([next]).collect(),
+            Rotation::AtOnce => vec![next],
+        };
+        if self.keys.len() <= KEYS_MAX { Ok(()) } else { Err(Error::KeysVerify { count_max: KEYS_MAX }) }
+    }
 }
 
 impl Account {
@@ -65,7 +73,7 @@ impl Account {
     ///
     /// An operator's call, not part of any interface. Refused while the last planned key has not begun to sign.
     pub async fn rotate_signing_key(&self, rotation: Rotation) -> Result<Vec<SigningKeyInfo>> {
-        for _ in 0..TRIES_MAX {
+        let attempt = || async {
             let now = self.clock.now();
             let mut stored = self.documents.read::<SigningKeys>(&entry()?).await?.ok_or(Error::Crypto("find a key"))?;
             let signs_from = match rotation {
@@ -73,23 +81,15 @@ impl Account {
                 Rotation::AtOnce => now,
             };
             let next = SigningKey::make(&self.keys, self.random.as_ref(), now, signs_from)?;
-            stored.value.keys = match rotation {
-                Rotation::Planned if stored.value.keys.iter().any(|key| key.signs_from > now) => {
-                    return Err(Error::Taken { what: "signing key", id: "the next one".to_owned() });
-                }
-                Rotation::Planned => stored.value.alive(now).cloned().chain([next]).collect(),
-                Rotation::AtOnce => vec![next],
-            };
-            if stored.value.keys.len() > KEYS_MAX {
-                return Err(Error::Full { what: "signing key", count_max: KEYS_MAX });
+            stored.value.rotate(rotation, next, now)?;
+            if !self.documents.replace(&stored).await? {
+                return Ok(None);
             }
-            if self.documents.replace(&stored).await? {
-                self.signer.take(&stored.value, &self.keys, now)?;
-                audit::event("signing key rotated", &"operator", &format_args!("{rotation:?}"));
-                return self.signing_keys();
-            }
-        }
-        Err(Error::Contended { what: "signing key" })
+            self.signer.take(&stored.value, &self.keys, now)?;
+            audit::event("signing key rotated", &"operator", &format_args!("{rotation:?}"));
+            self.signing_keys().map(Some)
+        };
+        retried("signing key", attempt).await
     }
 
     /// All keys that verify, in the order in which they begin to sign.

@@ -17,8 +17,9 @@ pub(super) async fn run(command: Clients, account: &Account) -> anyhow::Result<(
         Clients::List { undecided: true, .. } => show(account.clients_undecided().await?),
         Clients::List { after, .. } => list(account, after).await,
         Clients::Approve { client_id } => {
-            account.accept_client(&client_id).await?;
-            say(format_args!("Let client {client_id} in"))
+            let accepted = account.accept_client(&client_id).await?;
+            say(format_args!("Let client {client_id} in, as it is now:"))?;
+            show(vec![accepted])
         }
         Clients::Reject { client_id } => {
             account.reject_client(&client_id).await?;
