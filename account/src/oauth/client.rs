@@ -211,8 +211,11 @@ fn readings(secret: Secret) -> Vec<Secret> {
 
 fn refused(id: &str) -> Error {
     metrics::refused("client");
-    // An id that was not parsed could forge lines of the log.
-    audit::event("client refused", &id.escape_debug(), &"token endpoint");
+    match id.parse::<ClientId>() {
+        Ok(id) => audit::event("client refused", &id, &"token endpoint"),
+        // A text that is no id is not repeated: it can be long, and forge lines of the log.
+        Err(_) => audit::event("client refused", &"something that is no client id", &"token endpoint"),
+    }
     Error::oauth(Refusal::Client, "Invalid client id or secret")
 }
 
