@@ -81,3 +81,15 @@ async fn bodies_that_are_none_are_refused() {
     assert_eq!(service.get("/users/token", "").await.error().0, 405);
     assert_eq!(service.get("/api/v2/nothing", &general).await.error().0, 404);
 }
+
+#[tokio::test]
+async fn a_request_is_never_sent_back_as_it_came() {
+    let service = Service::start().await;
+    for path in ["/", "/users/login", "/api/v2/users/me", "/api/v2/applications", "/key", "/nowhere"] {
+        for method in ["TRACE", "TRACK", "CONNECT"] {
+            let answer = send(service.request(method, path, "Bearer echo")).await;
+            assert!([404, 405].contains(&answer.status.as_u16()), "{method} {path}: {answer:?}");
+            assert!(!answer.text.contains("echo"), "{method} {path}: {answer:?}");
+        }
+    }
+}

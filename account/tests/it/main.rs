@@ -17,6 +17,7 @@ mod gateway_locations;
 mod gateway_views;
 mod gateways;
 mod indexes;
+mod instances;
 mod keys;
 mod mail;
 mod matrix;

@@ -12,8 +12,10 @@ use crate::{
 const TRIES: usize = 50;
 /// How many users race: each takes a login, which is slow on purpose.
 const TRIES_OF_USERS: usize = 5;
-/// How often codes are raced for: each round meets the store in another moment.
+/// How often one thing is raced for: each round meets the store in another moment.
 const ROUNDS: usize = 20;
+/// How often codes are raced for.
+const ROUNDS_OF_CODES: usize = 200;
 
 /// Makes the calls at once; counts the statuses.
 async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, String, String, Value)>) -> Statuses {
@@ -182,7 +184,7 @@ async fn one_code_makes_one_grant() {
     for service in Service::start_everywhere_with(with_app()).await {
         service.user("alice").await;
         let cookie = session(&service, "alice").await;
-        for _ in 0..ROUNDS {
+        for _ in 0..ROUNDS_OF_CODES {
             let code = code(&service, &cookie, &of_app()).await;
             let body = json!({
                 "grant_type": "authorization_code", "code": code, "redirect_uri": "https://app.example.com/callback",

@@ -47,7 +47,7 @@ pub(crate) struct Service {
     pub(crate) store: Arc<dyn Store>,
     http: reqwest::Client,
     _stop: DropGuard,
-    _redis: Option<RedisProcess>,
+    redis: Option<RedisProcess>,
 }
 
 /// What came back.
@@ -74,6 +74,17 @@ impl Service {
     /// Starts another one on the same store.
     pub(crate) async fn reopen(&self) -> Self {
         Self::on(Settings::default(), Arc::clone(&self.store), Arc::clone(&self.clock), None).await
+    }
+
+    /// Starts one on a Redis that is there.
+    pub(crate) async fn start_on(url: String) -> Self {
+        let clock = hand_clock();
+        Self::on(Settings::default(), connect(url, &clock).await, clock, None).await
+    }
+
+    /// Where the Redis is that it uses, if it uses one.
+    pub(crate) fn redis_url(&self) -> Option<String> {
+        self.redis.as_ref().map(RedisProcess::url)
     }
 
     /// Tries to open one in memory with these settings.
@@ -116,9 +127,8 @@ impl Service {
         let mut all = vec![Self::start_with(chosen.clone()).await];
         if let Some(redis) = RedisProcess::start() {
             let clock = hand_clock();
-            let settings = RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() };
-            let store = Redis::connect(&settings, store_clock(&clock)).await.unwrap();
-            all.push(Self::on(chosen, Arc::new(store), clock, Some(redis)).await);
+            let store = connect(redis.url(), &clock).await;
+            all.push(Self::on(chosen, store, clock, Some(redis)).await);
         }
         all
     }
@@ -137,7 +147,7 @@ impl Service {
         let site = Site { name: "account", router: account.router(), shape: Shape::Account };
         drop(server.start(site, listeners));
         let http = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
-        Self { account, base, clock, store, http, _stop: stop.drop_guard(), _redis: redis }
+        Self { account, base, clock, store, http, _stop: stop.drop_guard(), redis }
     }
 
     /// Lets time pass.
@@ -255,6 +265,11 @@ pub(crate) fn bearer(token: &Value) -> String {
 
 fn hand_clock() -> Arc<HandClock> {
     Arc::new(HandClock(AtomicI64::new(START_SECONDS * 1000)))
+}
+
+async fn connect(url: String, clock: &Arc<HandClock>) -> Arc<dyn Store> {
+    let settings = RedisSettings { urls: vec![url], ..RedisSettings::default() };
+    Arc::new(Redis::connect(&settings, store_clock(clock)).await.unwrap())
 }
 
 fn store_clock(clock: &Arc<HandClock>) -> store::Clock {
