@@ -3,14 +3,10 @@
 use std::collections::BTreeMap;
 
 use api::rest::account::FrequencyPlan;
-use axum::{
-    Json,
-    extract::{Path, State},
-    http::HeaderMap,
-};
+use axum::{Json, extract::State, http::HeaderMap};
 use serde_json::Value;
 
-use super::{address::Address, gateways::firmware, reply::Reply};
+use super::{address::Address, gateways::firmware, path::IdPath, reply::Reply};
 use crate::Account;
 
 pub(super) async fn list(State(account): State<Account>, address: Address) -> Json<BTreeMap<String, FrequencyPlan>> {
@@ -30,7 +26,7 @@ pub(super) async fn list(State(account): State<Account>, address: Address) -> Js
 /// Gives the configuration; the firmware of The Things Gateway has gains of its own.
 pub(super) async fn get(
     State(account): State<Account>,
-    Path(id): Path<String>,
+    IdPath(id): IdPath<String>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Reply> {
     Ok(Json(account.frequency_plans.get(&id)?.forwarder(!firmware::asks(&headers))))
