@@ -55,7 +55,7 @@ impl Account {
         check(&new)?;
         self.throttle_registration(from).await?;
         let user = self.create_user(new).await?;
-        self.remember_address(&user.id, from).await?;
+        self.remember_address(&user.id, from).await;
         audit::event("user registered", &user.id, &format_args!("{} from {from}", user.username));
         self.mail_confirmation(&user);
         Ok(user.into())
@@ -120,7 +120,7 @@ impl Account {
         let fits = self.passwords.fits(password, record).await?;
         let (Some(user), true) = (user, fits) else { return self.no_login(username.as_ref(), from) };
         if !known {
-            self.remember_address(&user.id, from).await?;
+            self.remember_address(&user.id, from).await;
         }
         let found = self.stored_user(&user.id).await?;
         Ok(found.filter(|now| now.value.password == user.password && !now.value.disabled))

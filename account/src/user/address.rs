@@ -21,8 +21,14 @@ impl Account {
         Ok(self.documents.read::<()>(&self.address_key(user_id, from)?).await?.is_some())
     }
 
-    /// Remembers that a user logged in from there.
-    pub(super) async fn remember_address(&self, user_id: &UserId, from: IpAddr) -> Result<()> {
+    /// Remembers that a user logged in from there. It is a help for the next time: what was done now stands without it.
+    pub(super) async fn remember_address(&self, user_id: &UserId, from: IpAddr) {
+        if let Err(error) = self.try_to_remember(user_id, from).await {
+            tracing::warn!(%error, "failed to remember where a user logged in from");
+        }
+    }
+
+    async fn try_to_remember(&self, user_id: &UserId, from: IpAddr) -> Result<()> {
         let prefix = Key::new(&user_tag(user_id)?, "address/")?;
         if self.documents.keys(&prefix, ADDRESSES_MAX).await?.len() < ADDRESSES_MAX {
             let expires = self.clock.now().plus(LIFETIME);
