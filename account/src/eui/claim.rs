@@ -19,8 +19,10 @@ use crate::{
     entity::not_found,
 };
 
-/// How many EUIs are drawn from the block before it counts as full.
-const DRAWS_MAX: usize = 20;
+/// How many EUIs are drawn from the block before it counts as full: one in thirty still free is all but surely found.
+const DRAWS_MAX: usize = 200;
+/// How often another application may be faster with a free one.
+const CLAIMS_MAX: usize = 20;
 
 /// Which application an EUI belongs to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,7 +71,7 @@ impl Account {
 
     /// Finds a free EUI in the block and adds it.
     pub(crate) async fn draw_eui(&self, app_id: &AppId) -> Result<AppEui> {
-        for _ in 0..DRAWS_MAX {
+        for _ in 0..CLAIMS_MAX {
             let eui = self.free_eui().await?;
             if !self.change(app_id, |application: &mut Application| begin(application, eui)).await? {
                 continue;
