@@ -5,6 +5,7 @@ mod folder;
 mod ground;
 mod handling;
 mod operator;
+mod sharing;
 mod stack;
 
 use std::time::Duration;

@@ -17,12 +17,11 @@ use server::{
     telemetry::{self, Health, Metrics},
     tls::{HTTP_PROTOCOLS, Tls},
 };
-use store::{Embedded, Redis, Store, shared};
-use tokio::net::UnixListener;
+use store::{Embedded, Redis, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Random, Secret, ServiceName};
 
-use super::{certificate::certificate, folder::Folder, stack::address};
+use super::{certificate::certificate, folder::Folder, sharing::Sharing, stack::address};
 use crate::settings::Settings;
 
 /// What every service of a process is built from.
@@ -52,10 +51,13 @@ impl Ground {
         });
         let server =
             Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
-        if settings.store.redis.is_none() {
-            share(&folder, &store, &server.stop);
-        }
         Ok(Self { settings, store, clock, random, tls, health, server, folder })
+    }
+
+    /// Lets an operator's commands ask for the store, where only this process can open it.
+    pub(super) fn share(&self) -> Option<Sharing> {
+        let is_embedded = self.settings.store.redis.is_none();
+        is_embedded.then(|| Sharing::start(&self.folder, &self.store)).flatten()
     }
 
     /// Starts the account service; also gives the token with which the handler announces itself.
@@ -141,23 +143,6 @@ fn here(listeners: &Listeners) -> anyhow::Result<String> {
 }
 
 /// The store that the settings name, else the embedded one in the data folder.
-/// Lets an operator's commands ask for the embedded store, which only this process can open.
-fn share(folder: &Folder, store: &Arc<dyn Store>, stop: &CancellationToken) {
-    let path = folder.socket();
-    // A process that crashed left it; none that lives listens there, because the store is ours.
-    let _ = std::fs::remove_file(&path);
-    match UnixListener::bind(&path) {
-        Ok(listener) => {
-            let serve = shared::serve(listener, Arc::clone(store));
-            tokio::spawn(stop.clone().run_until_cancelled_owned(serve));
-        }
-        Err(error) => {
-            let path = path.display();
-            tracing::warn!(%path, %error, "failed to share the store: `airlock account` works only while this is stopped");
-        }
-    }
-}
-
 pub(super) async fn open_store(
     settings: &Settings,
     folder: &Folder,

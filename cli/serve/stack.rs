@@ -9,7 +9,7 @@ use server::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{ground::Ground, handling::Handling};
+use super::{ground::Ground, handling::Handling, sharing::Sharing};
 use crate::{args::Service, settings::Settings};
 
 /// Services that run in this process.
@@ -23,6 +23,7 @@ pub struct Stack {
     serving: Vec<Serving>,
     discovery_http: Option<SocketAddr>,
     handling: Option<Handling>,
+    sharing: Option<Sharing>,
 }
 
 impl Stack {
@@ -59,8 +60,9 @@ impl Stack {
         let telemetry = ground.telemetry(metrics).await?;
         places.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
+        let sharing = ground.share();
         let Ground { settings, health, server, .. } = ground;
-        Ok(Self { settings, health, places, stop: server.stop, serving, discovery_http, handling })
+        Ok(Self { settings, health, places, stop: server.stop, serving, discovery_http, handling, sharing })
     }
 
     /// What commands need to talk to these services.
@@ -103,6 +105,9 @@ impl Stack {
         self.stop.cancel();
         for serving in self.serving {
             serving.finished().await;
+        }
+        if let Some(sharing) = self.sharing {
+            sharing.stop().await;
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The side that holds the store: answers whoever comes to the socket.
 
-use std::{io, sync::Arc};
+use std::{future::Future, io, sync::Arc};
 
 use serde::Serialize;
 use tokio::{
     io::AsyncReadExt,
     net::{UnixListener, UnixStream},
-    sync::Semaphore,
+    task::JoinSet,
 };
 
 use super::wire::{Failure, Question, read, write};
@@ -15,29 +15,35 @@ use crate::{Error, Hint, Store};
 /// How many may be answered at once; more wait.
 const CONNECTIONS_MAX: usize = 16;
 
-/// Answers at `listener` for `store`, until this is dropped or nobody can be let in any more.
+/// Answers at `listener` for `store` until `stop`, and has let go of the store when it returns.
 ///
 /// Whoever can open the socket can do everything: it belongs into a folder of its user alone.
-pub async fn serve(listener: UnixListener, store: Arc<dyn Store>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        let connection = match listener.accept().await {
-            Ok((connection, _)) => connection,
-            Err(error) => {
-                tracing::warn!(%error, "failed to share the store: commands will not work until the next start");
-                return;
-            }
-        };
-        let store = Arc::clone(&store);
-        tokio::spawn(async move {
-            // Whoever goes away in the middle has no use for an answer.
-            let _ = answer(connection, store.as_ref()).await;
-            drop(place);
-        });
+pub async fn serve(listener: UnixListener, store: Arc<dyn Store>, stop: impl Future<Output = ()>) {
+    let mut answering = JoinSet::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let has_room = answering.len() < CONNECTIONS_MAX;
+        tokio::select! {
+            () = &mut stop => break,
+            Some(_) = answering.join_next() => {}
+            accepted = listener.accept(), if has_room => match accepted {
+                Ok((connection, _)) => _ = answering.spawn(answer(connection, Arc::clone(&store))),
+                Err(error) => {
+                    tracing::warn!(%error, "failed to share the store: commands will not work until the next start");
+                    break;
+                }
+            },
+        }
     }
+    answering.shutdown().await;
 }
 
-async fn answer(mut connection: UnixStream, store: &dyn Store) -> io::Result<()> {
+/// Answers one who came, until they go; whoever goes away in the middle has no use for an answer.
+async fn answer(connection: UnixStream, store: Arc<dyn Store>) {
+    let _ = answer_all(connection, store.as_ref()).await;
+}
+
+async fn answer_all(mut connection: UnixStream, store: &dyn Store) -> io::Result<()> {
     loop {
         let to = &mut connection;
         match read(to).await? {

@@ -77,7 +77,11 @@ impl BackEnd {
     pub(crate) async fn shared() -> Self {
         let mut file = Self::file();
         let path = file._folder.as_ref().unwrap().path().join("socket");
-        tokio::spawn(shared::serve(UnixListener::bind(&path).unwrap(), Arc::clone(&file.store)));
+        tokio::spawn(shared::serve(
+            UnixListener::bind(&path).unwrap(),
+            Arc::clone(&file.store),
+            std::future::pending(),
+        ));
         file.store = Arc::new(Shared::connect(&path).await.unwrap());
         file
     }
