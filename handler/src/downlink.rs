@@ -4,6 +4,7 @@
 //! In v2 the encoder runs when a downlink is sent. Here it runs when one is scheduled, so that its author learns at once
 //! what is wrong.
 
+mod order;
 mod queue;
 
 use std::sync::Arc;
@@ -15,7 +16,10 @@ use tokio_util::task::TaskTracker;
 use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
 
 pub(crate) use self::queue::queue_key;
-use self::queue::{Queue, Schedule};
+use self::{
+    order::Order,
+    queue::{Queue, Schedule},
+};
 use crate::{
     Error,
     application::{Application, Applications, Conversion},
@@ -57,11 +61,13 @@ pub struct Downlinks {
 impl Downlinks {
     /// Takes what arrives until nothing will any more, and returns when all of it was handled.
     pub async fn serve(self: Arc<Self>, mut arrivals: mpsc::Receiver<Arrival>) {
-        let (shares, tasks) = (Arc::<Shares>::default(), TaskTracker::new());
+        let (shares, tasks, mut order) = (Arc::<Shares>::default(), TaskTracker::new(), Order::default());
         while let Some(arrival) = arrivals.recv().await {
             let room = PLACES.saturating_sub(tasks.len());
             let share = shares.take(arrival.app_id.as_str(), room);
-            tasks.spawn(Arc::clone(&self).take(arrival, share));
+            let turn = order.turn(&arrival);
+            let this = Arc::clone(&self);
+            tasks.spawn(turn.then(this.take(arrival, share)));
         }
         tasks.close();
         tasks.wait().await;

@@ -95,6 +95,23 @@ async fn event(peer: &mut Peer, app_id: &str, dev_id: &str, body: &str) -> (Stri
 }
 
 #[tokio::test]
+async fn a_burst_for_one_device_keeps_its_order() {
+    let rig = Rig::new().await;
+    let mut peer = rig.peer("app-one").await;
+    // More would be more than one application may have under way.
+    for number in 1..=16 {
+        let body = format!(r#"{{"port":{number},"payload_raw":"AQ==","schedule":"last"}}"#);
+        peer.publish("app-one/devices/dev/down", &body).await;
+    }
+    for number in 1..=16 {
+        let event: Value = serde_json::from_str(&peer.next().await.1).unwrap();
+        assert_eq!(event["message"]["port"], number, "{event}");
+    }
+    let ports: Vec<u8> = rig.waiting("app-one").await.into_iter().map(|(port, ..)| port).collect();
+    assert_eq!(ports, (1..=16).collect::<Vec<_>>());
+}
+
+#[tokio::test]
 async fn downlinks_wait_in_the_order_that_was_asked_for() {
     let rig = Rig::new().await;
     let mut peer = rig.peer("app-one").await;
