@@ -51,8 +51,11 @@ fn pause(call: Call, error: &Error, tries: u32) -> Option<Duration> {
         return None;
     }
     match error {
-        // Who asks to be called later has not done anything yet.
-        Error::Refused { retry_after: Some(wait), kind: Kind::Exhausted | Kind::Unavailable, .. } => {
+        // Who was called too often has not done anything yet; who is away may have.
+        Error::Refused { retry_after: Some(wait), kind: Kind::Exhausted, .. } => {
+            (*wait <= RETRY_AFTER_MAX).then_some(*wait)
+        }
+        Error::Refused { retry_after: Some(wait), kind: Kind::Unavailable, .. } if call == Call::Repeatable => {
             (*wait <= RETRY_AFTER_MAX).then_some(*wait)
         }
         _ if call == Call::Repeatable && error.kind() == Kind::Unavailable => Some(PAUSE * 2_u32.pow(tries - 1)),
@@ -94,8 +97,10 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_tried_again_only_when_asked_to() {
+    fn a_change_is_tried_again_only_when_surely_nothing_was_done() {
         assert_eq!(pause(Call::Once, &refused(Kind::Unavailable, None), 1), None);
+        assert_eq!(pause(Call::Once, &refused(Kind::Unavailable, Some(1)), 1), None);
+        assert_eq!(pause(Call::Repeatable, &refused(Kind::Unavailable, Some(1)), 1), Some(Duration::from_secs(1)));
         assert_eq!(pause(Call::Once, &refused(Kind::Exhausted, Some(2)), 1), Some(Duration::from_secs(2)));
     }
 
