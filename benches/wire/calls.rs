@@ -63,7 +63,7 @@ async fn calls(mut stub: Stub, token: String, operation: Operation, device: usiz
 }
 
 async fn http(site: &Site, operation: Operation) -> Taken {
-    let load = |device| Load::new(site.http, &operation.request(&site.token, device), 1);
+    let load = |device| Load::new(site.http, &operation.request(site, device), 1);
     let alone = load(0).run_for(seconds()).await;
     alone.all(200);
     let mut many = JoinSet::new();
@@ -87,14 +87,12 @@ impl Operation {
     }
 
     /// The same as bytes of HTTP/1.1.
-    fn request(self, token: &str, device: usize) -> Vec<u8> {
+    fn request(self, site: &Site, device: usize) -> Vec<u8> {
         let (method, body) = match self {
             Self::Get => ("GET", String::new()),
             Self::Set => ("PUT", serde_json::to_string(&message(device)).unwrap()),
         };
-        let path = format!("/applications/{}/devices/{}", shelf::app_id(0), shelf::dev_id(device));
-        let head = format!("{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n");
-        format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+        site.request(method, &format!("/applications/{}/devices/{}", shelf::app_id(0), shelf::dev_id(device)), &body)
     }
 }
 

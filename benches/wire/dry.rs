@@ -3,11 +3,14 @@
 use std::{sync::Arc, time::Instant};
 
 use api::handler::{Application, DryUplinkMessage};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use runtime::{Call, Engine, Entry, Sources};
+use serde_json::json;
 use server::telemetry::Metrics;
 
 use crate::{
     figures::{Figures, median, microseconds},
+    load::{Load, Taken},
     seconds,
     shelf::{self, Shelf},
     site::Site,
@@ -37,7 +40,20 @@ pub(crate) async fn measure(figures: &mut Figures, metrics: &Metrics) {
     let (trial, bare) = (median(&mut trials), sandbox_us());
     let measured = format!("{:.0} µs ({trial:.0} µs − {bare:.0} µs)", trial - bare);
     figures.add("DryUplink over gRPC − the same call of a bare sandbox, medians", measured, "≤ 150 µs");
+    let trial = http(&site).await.quantile_ms(0.5) * 1000.0;
+    let measured = format!("{:.0} µs ({trial:.0} µs − {bare:.0} µs)", trial - bare);
+    figures.add("DryUplink over HTTP − the same, medians", measured, "≤ 150 µs");
     site.stop().await;
+}
+
+/// The same trials over HTTP, one after the other.
+async fn http(site: &Site) -> Taken {
+    let app = json!({"decoder": DECODER, "converter": CONVERTER, "validator": VALIDATOR});
+    let body = json!({"payload": STANDARD.encode(PAYLOAD), "port": 1, "app": app}).to_string();
+    let request = site.request("POST", &format!("/applications/{}/dry-uplink", shelf::app_id(0)), &body);
+    let taken = Load::new(site.http, &request, 1).run_for(seconds()).await;
+    taken.all(200);
+    taken
 }
 
 fn message() -> DryUplinkMessage {

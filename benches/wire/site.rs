@@ -46,6 +46,12 @@ impl Site {
         sign(message, &self.token)
     }
 
+    /// A call by the owner of the applications, as bytes of HTTP/1.1.
+    pub(crate) fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n", self.token);
+        format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    }
+
     pub(crate) async fn stop(self) -> Shelf {
         self.stack.stop().await;
         self.shelf

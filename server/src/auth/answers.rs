@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     hash::Hash,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -40,27 +40,41 @@ impl<K, V> Default for Answers<K, V> {
 
 impl<K: Clone + Eq + Hash, V> Answers<K, V> {
     /// The place of the answer to this question, perhaps still empty.
-    pub(super) fn answer(&self, name: K, now: Timestamp) -> Answer<V> {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = entries.get(&name).filter(|entry| entry.is_fresh(now)) {
+    pub(super) fn answer(&self, name: &K, now: Timestamp) -> Answer<V> {
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get(name).filter(|entry| entry.is_fresh(now)) {
             return Arc::clone(&entry.answer);
         }
         make_room(&mut entries, now);
         let answer = Answer::default();
-        entries.insert(name, Entry { since: now, answer: Arc::clone(&answer) });
+        entries.insert(name.clone(), Entry { since: now, answer: Arc::clone(&answer) });
         answer
+    }
+
+    /// Forgets a question that could not be asked.
+    pub(super) fn forget(&self, name: &K, answer: &Answer<V>) {
+        let mut entries = self.lock();
+        if entries.get(name).is_some_and(|entry| Arc::ptr_eq(&entry.answer, answer) && !answer.initialized()) {
+            entries.remove(name);
+        }
     }
 
     /// How many answers are remembered.
     #[cfg(test)]
     fn len(&self) -> usize {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Entry<V>>> {
+        // A panic elsewhere leaves a memory as good as before.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<V> Entry<V> {
     fn is_fresh(&self, now: Timestamp) -> bool {
-        now.since(self.since) < AGE_MAX
+        // What seems to come from the future was asked before the clock was set back.
+        self.since <= now && now.since(self.since) < AGE_MAX
     }
 }
 
@@ -86,20 +100,26 @@ mod tests {
     fn an_answer_is_shared_until_it_is_too_old() {
         let answers: Answers<usize, ()> = Answers::default();
         let start = Timestamp::from_millis(1_000_000);
-        let first = answers.answer(1, start);
-        assert!(Arc::ptr_eq(&first, &answers.answer(1, start.plus(Duration::from_millis(1_999)))));
-        assert!(!Arc::ptr_eq(&first, &answers.answer(2, start)));
-        assert!(!Arc::ptr_eq(&first, &answers.answer(1, start.plus(AGE_MAX))));
+        let first = answers.answer(&1, start);
+        assert!(Arc::ptr_eq(&first, &answers.answer(&1, start.plus(Duration::from_millis(1_999)))));
+        assert!(!Arc::ptr_eq(&first, &answers.answer(&2, start)));
+        assert!(!Arc::ptr_eq(&first, &answers.answer(&1, start.plus(AGE_MAX))));
+        let later = answers.answer(&3, start.plus(Duration::from_secs(3600)));
+        assert!(!Arc::ptr_eq(&later, &answers.answer(&3, start)), "the clock was set back");
     }
 
     #[test]
     fn never_remembers_more_than_it_may() {
         let answers: Answers<usize, ()> = Answers::default();
         for number in 0..ENTRIES_MAX + 10 {
-            answers.answer(number, Timestamp::from_millis(number as i64 / 10));
+            answers.answer(&number, Timestamp::from_millis(number as i64 / 10));
         }
         assert_eq!(answers.len(), ENTRIES_MAX);
-        answers.answer(0, Timestamp::from_millis(60_000));
+        let answer = answers.answer(&0, Timestamp::from_millis(60_000));
         assert_eq!(answers.len(), 1);
+        answers.forget(&0, &Answer::default());
+        assert_eq!(answers.len(), 1, "it is not that one");
+        answers.forget(&0, &answer);
+        assert_eq!(answers.len(), 0);
     }
 }

@@ -15,11 +15,11 @@ use super::{
 /// Knows who is calling.
 ///
 /// Tokens are checked here, with keys that are read from their issuer now and then. Access keys are exchanged at their
-/// issuer, and it is asked what is left of the rights in a token; both answers count for 2 seconds.
+/// issuer, and it is asked what is left of the rights in a token. What came of a credential for an application counts
+/// for 2 seconds, so that not every call checks a signature.
 pub struct Authenticator {
     issuers: BTreeMap<String, Issuer>,
-    exchanges: Answers<(AppId, AccessKey), Option<Claims>>,
-    standings: Answers<(AppId, Secret), Standing>,
+    answers: Answers<(AppId, Credential), Option<Claims>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -30,7 +30,7 @@ impl Authenticator {
             let issuer = Issuer::new(&id, client, Arc::clone(&clock));
             (id, issuer)
         });
-        Self { issuers: trusted.collect(), exchanges: Answers::default(), standings: Answers::default(), clock }
+        Self { issuers: trusted.collect(), answers: Answers::default(), clock }
     }
 
     /// The claims of a caller that shows a token.
@@ -48,9 +48,27 @@ impl Authenticator {
     /// Valid claims are not yet a right: ask [`Claims::allows`]. Rights of a token that its user lost since are not in
     /// them, unless the account service is away.
     pub async fn authenticate_for(&self, app_id: &AppId, credential: Option<Credential>) -> Result<Claims, AuthError> {
-        match credential.ok_or(AuthError::Missing)? {
+        let credential = credential.ok_or(AuthError::Missing)?;
+        let name = (app_id.clone(), credential.clone());
+        let answer = self.answers.answer(&name, self.clock.now());
+        let known = match answer.get_or_try_init(|| self.ask(app_id, &credential)).await {
+            Ok(known) => known.clone(),
+            Err(error) => {
+                self.answers.forget(&name, &answer);
+                return Err(error);
+            }
+        };
+        known.ok_or_else(|| match credential {
+            Credential::Token(_) => AuthError::Ended,
+            Credential::Key(_) => AuthError::Key { app_id: app_id.clone() },
+        })
+    }
+
+    /// The claims behind a credential as they stand now; none when the account service refuses it.
+    async fn ask(&self, app_id: &AppId, credential: &Credential) -> Result<Option<Claims>, AuthError> {
+        match credential {
             Credential::Token(token) => self.verify_for(app_id, token).await,
-            Credential::Key(key) => self.exchange(app_id, &key).await,
+            Credential::Key(key) => self.exchange(app_id, key).await,
         }
     }
 
@@ -61,29 +79,24 @@ impl Authenticator {
         Ok(verifier.verify(token, self.clock.now())?)
     }
 
-    async fn verify_for(&self, app_id: &AppId, token: Secret) -> Result<Claims, AuthError> {
+    async fn verify_for(&self, app_id: &AppId, token: &Secret) -> Result<Option<Claims>, AuthError> {
         let mut claims = self.verify(token.expose()).await?;
-        let Some(rights) = claims.apps.get_mut(app_id) else { return Ok(claims) };
+        let Some(rights) = claims.apps.get_mut(app_id) else { return Ok(Some(claims)) };
         let issuer = self.issuers.get(&claims.iss).ok_or(TokenError::Issuer)?;
-        let answer = self.standings.answer((app_id.clone(), token.clone()), self.clock.now());
-        match answer.get_or_init(|| issuer.standing(app_id, token)).await {
-            Standing::Ended => return Err(AuthError::Ended),
+        match issuer.standing(app_id, token.clone()).await {
+            Standing::Ended => return Ok(None),
             Standing::Rights(left) => rights.retain(|right: &ApplicationRight| left.contains(right)),
             Standing::Unknown => {}
         }
-        Ok(claims)
+        Ok(Some(claims))
     }
 
-    async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Claims, AuthError> {
+    async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Option<Claims>, AuthError> {
         let issuer = self.issuers.get(key.issuer()).ok_or(AuthError::KeyIssuer)?;
-        let answer = self.exchanges.answer((app_id.clone(), key.clone()), self.clock.now());
-        let claims = answer.get_or_try_init(|| async {
-            match issuer.exchange(app_id, key).await? {
-                Some(token) => self.verify(token.expose()).await.map(Some),
-                None => Ok(None),
-            }
-        });
-        claims.await?.clone().ok_or_else(|| AuthError::Key { app_id: app_id.clone() })
+        match issuer.exchange(app_id, key).await? {
+            Some(token) => self.verify(token.expose()).await.map(Some),
+            None => Ok(None),
+        }
     }
 }
 

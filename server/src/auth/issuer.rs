@@ -161,6 +161,6 @@ impl Keys {
             (true, true) | (false, false) => READ_PAUSE,
             (false, true) => FAILED_PAUSE,
         };
-        self.tried.is_none_or(|tried| now.since(tried) >= pause)
+        self.tried.is_none_or(|tried| tried > now || now.since(tried) >= pause)
     }
 }
