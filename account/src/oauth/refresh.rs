@@ -163,11 +163,13 @@ impl Account {
     /// client would cut off whoever logged in elsewhere.
     pub(super) async fn revoke_token(&self, client: &Client, token: &Secret) -> Result<()> {
         let Some(sent) = self.read_token(token) else { return Ok(()) };
-        let grant = self.documents.read::<Grant>(&sent.grant.key()?).await?;
-        match grant.filter(|grant| grant.value.client == client.id) {
-            Some(grant) => self.end_grant(&grant, "grant revoked by its client").await.map(drop),
-            None => Ok(()),
-        }
+        let key = sent.grant.key()?;
+        let attempt = || async {
+            let grant = self.documents.read::<Grant>(&key).await?.filter(|grant| grant.value.client == client.id);
+            let Some(grant) = grant else { return Ok(Some(())) };
+            Ok(self.end_grant(&grant, "grant revoked by its client").await?.then_some(()))
+        };
+        retried("grant", attempt).await
     }
 
     fn write_token(&self, token: Numbered) -> Secret {
