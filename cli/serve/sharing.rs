@@ -1,6 +1,11 @@
 //! The embedded store of this process, shared with an operator's commands through a socket in the data folder.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use store::{Store, shared};
 use tokio::{net::UnixListener, task::JoinHandle};
@@ -21,7 +26,7 @@ impl Sharing {
         let path = folder.socket();
         // A process that crashed left it; none that lives listens there, because the store is ours.
         let _ = fs::remove_file(&path);
-        let listener = UnixListener::bind(&path).inspect_err(|error| {
+        let listener = private_listener(&path).inspect_err(|error| {
             let path = path.display();
             tracing::warn!(%path, %error, "failed to share the store: `airlock account` works only while this is stopped");
         });
@@ -38,4 +43,11 @@ impl Sharing {
         // It cannot fail but by a mistake of ours, which is logged where it happens.
         let _ = self.task.await;
     }
+}
+
+/// A socket for this user alone, whatever the folder lets others do.
+fn private_listener(path: &Path) -> io::Result<UnixListener> {
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
 }

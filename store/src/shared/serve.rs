@@ -1,6 +1,6 @@
 //! The side that holds the store: answers whoever comes to the socket.
 
-use std::{future::Future, io, sync::Arc};
+use std::{future::Future, io, sync::Arc, time::Duration};
 
 use serde::Serialize;
 use tokio::{
@@ -14,6 +14,8 @@ use crate::{Error, Hint, Store};
 
 /// How many may be answered at once; more wait.
 const CONNECTIONS_MAX: usize = 16;
+/// How long nobody is let in after that failed.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Answers at `listener` for `store` until `stop`, and has let go of the store when it returns.
 ///
@@ -28,9 +30,10 @@ pub async fn serve(listener: UnixListener, store: Arc<dyn Store>, stop: impl Fut
             Some(_) = answering.join_next() => {}
             accepted = listener.accept(), if has_room => match accepted {
                 Ok((connection, _)) => _ = answering.spawn(answer(connection, Arc::clone(&store))),
+                // Too many open files, mostly: that passes.
                 Err(error) => {
-                    tracing::warn!(%error, "failed to share the store: commands will not work until the next start");
-                    break;
+                    tracing::warn!(%error, "failed to let a command ask the store");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             },
         }
