@@ -182,7 +182,7 @@ fn announcer(
     let announcement = api::discovery::Announcement {
         id: id.to_string(),
         service_name: ServiceName::Handler.to_string(),
-        service_version: env!("CARGO_PKG_VERSION").to_owned(),
+        service_version: service_version(),
         description: settings.handler.description.clone(),
         net_address: format!("{host}:{}", port(0)?),
         api_address: format!("http://{host}:{}", port(1)?),
@@ -192,4 +192,11 @@ fn announcer(
         ..Default::default()
     };
     Ok(Some(Announcer::new(discovery, id.clone(), token, announcement)))
+}
+
+/// What discovery shows, in the form of v2: version, commit and date, as far as whoever built this said them.
+fn service_version() -> String {
+    let commit = option_env!("AIRLOCK_COMMIT").unwrap_or("unknown");
+    let built = option_env!("AIRLOCK_BUILD_DATE").unwrap_or("unknown");
+    format!("{}-{commit} ({built})", env!("CARGO_PKG_VERSION"))
 }

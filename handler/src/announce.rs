@@ -88,7 +88,10 @@ impl Announcer {
                 () = self.news.arrived(), if !self.is_away() => self.pass_on().await,
                 () = sleep_until(next) => {
                     next = Instant::now() + REPEAT;
-                    self.announce().await.and(self.pass_on().await)
+                    match self.announce().await {
+                        Ok(()) => self.pass_on().await,
+                        away => away,
+                    }
                 }
             };
             self.away.store(said.as_ref().is_err_and(may_pass), Ordering::Relaxed);
