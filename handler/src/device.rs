@@ -1,5 +1,6 @@
 //! Devices: the records that uplinks are looked up in.
 
+mod event;
 mod record;
 mod rules;
 mod session;
@@ -73,12 +74,12 @@ pub struct Lorawan {
 }
 
 /// Whether a device was new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// It was.
     Created,
-    /// It was known.
-    Updated,
+    /// It was known, and was this before.
+    Updated(Box<Device>),
 }
 
 /// What becomes of a device that is known already.
@@ -190,7 +191,7 @@ impl Devices {
             }
             _ => batch,
         };
-        let change = if before.is_some() { Change::Updated } else { Change::Created };
+        let change = old.map_or(Change::Created, |old| Change::Updated(Box::new(old)));
         Ok(match self.store.commit(batch.put(key, record::write(&self.vault, &device)?)).await? {
             Commit::Done => Some(change),
             Commit::Conflict => None,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use api::handler::Status;
 use runtime::Urgency;
+use serde::Serialize;
 use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
 
 use crate::{
@@ -17,6 +18,7 @@ use crate::{
     device::{Device, Devices, LIST_MAX, Page},
     frame::{Frame, Payload},
     join::{Join, JoinRequest, Joined, Joins},
+    output::{Message, Topic},
     payload::{Cost, Decoded, Encoded, Payloads},
     status::Component,
     uplink::Uplinks,
@@ -107,14 +109,24 @@ impl Operations {
     /// Creates or replaces a device of a registered application.
     pub async fn set_device(&self, caller: Caller, device: Device) -> Result<(), Error> {
         self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices]).await?;
-        self.devices.set(device).await.map(drop)
+        let change = self.devices.set(device.clone()).await?;
+        let event = change.event(&device, self.clock.now());
+        self.tell(device.app_id, device.dev_id, change.topic(), &event)
     }
 
     /// Removes a device.
     pub async fn delete_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
         self.applications.outline(app_id).await?;
-        self.devices.delete(app_id, dev_id).await
+        self.devices.delete(app_id, dev_id).await?;
+        self.tell(app_id.clone(), dev_id.clone(), Topic::Delete, &())
+    }
+
+    /// Tells whoever listens to the application what became of a device.
+    fn tell(&self, app_id: AppId, dev_id: DevId, topic: Topic, body: &impl Serialize) -> Result<(), Error> {
+        let body = serde_json::to_vec(body)?.into();
+        self.uplinks.output.publish(Message { app_id, dev_id, topic, body });
+        Ok(())
     }
 
     /// Lists devices by id; `limit` zero asks for as many as an answer may hold.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Network, Owner},
+    harness::{Network, Owner, next_of_all},
     redis::RedisProcess,
 };
 
@@ -131,6 +131,30 @@ async fn story(network: Network) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_store_keeps_devices_as_v2_does() {
     story(Network::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_listens_hears_of_devices_that_are_set_and_deleted() {
+    let network = Network::start().await;
+    let owner = network.owner("curious").await;
+    let mut listener = owner.listen(&network).await;
+    let desk = Desk { network: &network, owner: &owner };
+    for (place, topic, told) in [
+        (json!({"latitude": 52.5, "altitude": 3}), "dev-1/events/create", json!({"latitude": 52.5, "altitude": 3})),
+        (json!({"latitude": 52.5, "longitude": 4.25}), "dev-1/events/update", json!({"longitude": 4.25})),
+        (json!({"latitude": 52.5, "longitude": 4.25}), "dev-1/events/update", json!({})),
+    ] {
+        assert_eq!(desk.put("dev-1", json!({}), place).await.0, 200);
+        let (heard, mut event) = next_of_all(&mut listener).await;
+        let time = event.as_object_mut().unwrap().remove("update_at").unwrap();
+        assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
+        assert_eq!((heard.as_str(), event), (topic, told));
+    }
+    assert_eq!(desk.put("dev-1", json!({"dev_eui": "no"}), json!({})).await.0, 400);
+    assert_eq!(desk.ask("DELETE", "/dev-1", json!({})).await.0, 200);
+    let expected = ("dev-1/events/delete".to_owned(), Value::Null);
+    assert_eq!(next_of_all(&mut listener).await, expected, "and nothing of what was refused");
+    network.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

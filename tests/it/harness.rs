@@ -189,8 +189,19 @@ pub(crate) fn device(app_id: &AppId, dev_id: &str) -> Device {
     Device { app_id: app_id.to_string(), dev_id: dev_id.to_owned(), lorawan_device: Some(lorawan), ..Device::default() }
 }
 
-/// The next message and its topic below the application, as JSON.
+/// The next message and its topic below the application, as JSON; not that a device was set, which may still be on its
+/// way from before somebody listened.
 pub(crate) async fn next(listener: &mut DataClient) -> (String, serde_json::Value) {
+    loop {
+        let (topic, message) = next_of_all(listener).await;
+        if message.get("update_at").is_none() {
+            return (topic, message);
+        }
+    }
+}
+
+/// The next message, whatever it is.
+pub(crate) async fn next_of_all(listener: &mut DataClient) -> (String, serde_json::Value) {
     let message = tokio::time::timeout(PATIENCE, listener.next()).await.expect("a message arrives").unwrap();
     let (_, topic) = message.topic.split_once("/devices/").unwrap();
     (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())

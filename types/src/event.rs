@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata};
+use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, Timestamp};
 
 /// What `…/events/up/errors` carries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,22 @@ pub struct Activation {
     pub dev_addr: DevAddr,
     /// When and how the join request was received.
     pub metadata: Metadata,
+}
+
+/// What `…/events/create` and `…/events/update` carry: where the device is now, as far as that changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceEvent {
+    /// Degrees north; none when it did not change, or is zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latitude: Option<f32>,
+    /// Degrees east.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longitude: Option<f32>,
+    /// Metres above the sea.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub altitude: Option<i32>,
+    /// When the device was set; v2 spells it so.
+    pub update_at: Timestamp,
 }
 
 /// What `…/events/down/scheduled` and `…/events/down/errors` carry.

@@ -17,7 +17,7 @@ mod time;
 pub use bytes::{AppEui, AppKey, AppNonce, AppSKey, BytesError, DevAddr, DevEui, DevNonce, NetId, NwkSKey};
 pub use claims::{Claims, FullName};
 pub use credential::{AccessKey, Credential, CredentialError, Secret};
-pub use event::{Activation, DownlinkEvent, ErrorEvent};
+pub use event::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent};
 pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username};
 pub use kind::{Kind, Kinded};
 pub use message::{Downlink, GatewayMetadata, Metadata, Uplink};
