@@ -104,7 +104,7 @@ impl HandlerClient {
         self.call(Call::Once, message, |mut stub, request| async move { stub.delete_device(request).await }).await
     }
 
-    /// Devices of an application, without their counters.
+    /// Devices of an application, as the handler shows them.
     pub async fn list_devices(&self, app_id: &AppId, page: Page) -> Result<Vec<Device>> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
         let request = || {
