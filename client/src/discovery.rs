@@ -1,5 +1,9 @@
 //! Discovery: which component serves what, and where.
 
+mod known;
+
+use std::sync::Arc;
+
 use api::discovery::{
     Announcement, GetByAppEuiRequest, GetByAppIdRequest, GetByGatewayIdRequest, GetRequest, GetServiceRequest,
     Metadata, MetadataRequest, discovery_client::DiscoveryClient as Stub, metadata::Metadata as Served,
@@ -13,13 +17,17 @@ use crate::{
     retry::Call,
 };
 
+use self::known::Known;
+
 /// A client of a discovery service.
 ///
 /// Calls are tried three times while the service is away. A connection may take 2 s, an answer 10 s and 4 MiB, a call
-/// with all its tries 30 s.
+/// with all its tries 30 s. A component or a list that was read counts for a minute, unless this client or a clone of it
+/// says something meanwhile; who serves an application, gateway or EUI is asked each time.
 #[derive(Clone, Debug)]
 pub struct DiscoveryClient {
     peer: Peer,
+    known: Arc<Known>,
 }
 
 impl DiscoveryClient {
@@ -27,19 +35,30 @@ impl DiscoveryClient {
     ///
     /// Must be called inside a tokio runtime.
     pub fn connect(address: &str, trust: &Trust) -> Result<Self> {
-        Ok(Self { peer: Peer::new("discovery service", address, trust)? })
+        Ok(Self { peer: Peer::new("discovery service", address, trust)?, known: Arc::default() })
     }
 
     /// One component.
     pub async fn get(&self, service: ServiceName, id: &ComponentId) -> Result<Announcement> {
+        let question = (service, Some(id.clone()));
+        if let Some(known) = self.known.find(&question).and_then(|known| known.into_iter().next()) {
+            return Ok(known);
+        }
         let message = GetRequest { id: id.to_string(), service_name: service.to_string() };
-        self.call(message, None, |mut stub, request| async move { stub.get(request).await }).await
+        let answer = self.call(message, None, |mut stub, request| async move { stub.get(request).await }).await?;
+        self.known.keep(question, std::slice::from_ref(&answer));
+        Ok(answer)
     }
 
     /// Every component of a service.
     pub async fn get_all(&self, service: ServiceName) -> Result<Vec<Announcement>> {
+        let question = (service, None);
+        if let Some(known) = self.known.find(&question) {
+            return Ok(known);
+        }
         let message = GetServiceRequest { service_name: service.to_string() };
         let answer = self.call(message, None, |mut stub, request| async move { stub.get_all(request).await }).await?;
+        self.known.keep(question, &answer.services);
         Ok(answer.services)
     }
 
@@ -117,6 +136,10 @@ impl DiscoveryClient {
         M: Clone,
         F: Future<Output = std::result::Result<Response<T>, Status>>,
     {
+        if credential.is_some() {
+            // Whoever shows who they are is about to change something.
+            self.known.forget();
+        }
         let request = || match credential {
             Some(credential) => authorized(message.clone(), credential),
             None => Ok(Request::new(message.clone())),

@@ -31,7 +31,6 @@ const USER: &str = "nonsense";
 struct Stage {
     network: Network,
     owner: Owner,
-    discovery: DiscoveryClient,
     discovery_http: String,
 }
 
@@ -53,16 +52,18 @@ impl Stage {
         let owner = network.owner(USER).await;
         owner.add_device("dev-1").await;
         let address = network.stack.discovery_http_address().unwrap().to_string();
-        let discovery = DiscoveryClient::connect(&address, &Trust::Plaintext).unwrap();
-        Self { network, owner, discovery, discovery_http: format!("http://{address}") }
+        Self { network, owner, discovery_http: format!("http://{address}") }
     }
 
     async fn kept(&self) -> Kept {
         let (handler, app_id) = (&self.owner.handler, &self.owner.app_id);
+        // A new client each time, which remembers nothing.
+        let address = self.network.stack.discovery_http_address().unwrap().to_string();
+        let discovery = DiscoveryClient::connect(&address, &Trust::Plaintext).unwrap();
         Kept {
             application: handler.get_application(app_id).await.unwrap(),
             devices: handler.list_devices(app_id, Default::default()).await.unwrap(),
-            handlers: self.discovery.get_all(ServiceName::Handler).await.unwrap(),
+            handlers: discovery.get_all(ServiceName::Handler).await.unwrap(),
         }
     }
 
