@@ -1,7 +1,7 @@
 //! `airlock account …`: what an operator does on the server's own store, without a network.
 //!
-//! What was done goes to the audit file as it does when the services run. A log of the process itself would only be in
-//! the way of the answer, so nothing below a warning is shown.
+//! What was done goes to the audit file as it does when the services run, and to standard error, as to their log. The rest
+//! of a log would only be in the way of the answer, so nothing else below a warning is shown.
 
 mod clients;
 mod components;
@@ -14,7 +14,7 @@ use crate::{args::account::Account as Command, serve::open_account, settings::Se
 
 /// Runs one of the commands.
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<()> {
-    telemetry::start_logs(&telemetry::Settings { level: "warn".to_owned(), ..settings.telemetry.clone() })?;
+    telemetry::start_logs(&telemetry::Settings { level: "warn,audit=info".to_owned(), ..settings.telemetry.clone() })?;
     let account = open_account(settings).await?;
     match command {
         Command::Users { command } => users::run(command, &account).await,
