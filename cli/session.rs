@@ -1,9 +1,8 @@
 //! What a person's commands remember between calls: the login and the selected application.
 
 use std::{
-    fs,
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs, io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,6 +10,7 @@ use std::{
 use anyhow::Context;
 use api::rest::account::TokenAnswer;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use server::private_file::write_private;
 use types::{AppEui, AppId, Clock, Secret, Timestamp, Username};
 
 /// The files of a person, readable by nobody else.
@@ -137,14 +137,11 @@ impl Files {
         }
     }
 
-    /// Writes beside the file and renames, so that a reader sees all of it or nothing.
     fn write(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
-        let (path, new) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
+        let path = self.folder.join(name);
         let write = || -> io::Result<()> {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-            file.write_all(&serde_json::to_vec_pretty(value)?)?;
-            fs::rename(&new, &path)
+            write_private(&path, &serde_json::to_vec_pretty(value)?)
         };
         write().with_context(|| format!("cannot write {}", path.display()))
     }

@@ -1,13 +1,13 @@
 //! The folder where the services keep everything, and what lies in it.
 
 use std::{
-    fs,
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs, io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context;
+use server::private_file::write_private;
 use types::Secret;
 
 /// The file of the handler's component token.
@@ -81,15 +81,9 @@ impl Folder {
         }
     }
 
-    /// Writes beside the file and renames, so that a crash leaves the old file or the new one.
     fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
-        let (path, new) = (self.path.join(name), self.path.join(format!("{name}.new")));
-        let write = || -> io::Result<()> {
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&new, &path)
-        };
-        write().with_context(|| format!("cannot write {}: make the folder writable, or set --data", path.display()))
+        let path = self.path.join(name);
+        write_private(&path, bytes)
+            .with_context(|| format!("cannot write {}: make the folder writable, or set --data", path.display()))
     }
 }

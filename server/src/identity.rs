@@ -23,7 +23,7 @@ impl Identity {
             Ok(text) => KeyPair::from_pem_and_sign_algo(&text, &PKCS_ECDSA_P256_SHA256).map_err(refused)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(refused)?;
-                write_private(path, &pair.serialize_pem().replace("\r\n", "\n")).map_err(failed("write"))?;
+                write_private(path, pair.serialize_pem().replace("\r\n", "\n").as_bytes()).map_err(failed("write"))?;
                 pair
             }
             Err(error) => return Err(failed("read")(error)),

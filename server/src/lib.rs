@@ -5,7 +5,7 @@ mod error;
 pub mod grpc;
 pub mod identity;
 pub mod limit;
-mod private_file;
+pub mod private_file;
 pub mod reply;
 pub mod seal;
 pub mod settings;

@@ -41,7 +41,7 @@ pub(super) fn load_or_make(folder: &Path, names: &[String], clock: &dyn Clock) -
     }
     let text =
         make(&names, clock.now()).map_err(|source| Error::MakeCertificate { names: names.join(", "), source })?;
-    match write_private(&path, &text) {
+    match write_private(&path, text.as_bytes()) {
         Ok(()) => Ok((path, text)),
         Err(source) => Err(Error::File { action: "write", path, source }),
     }
