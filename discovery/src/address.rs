@@ -1,22 +1,22 @@
-//! Addresses in announcements: their forms, checked before anybody is told to go there.
+//! Addresses in announcements, validated before any client is sent to them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, error::Result};
 
-/// The most addresses of one gRPC API.
+/// Maximum number of addresses of one gRPC API.
 const ADDRESSES_MAX: usize = 8;
-/// The most characters of a host's name.
+/// Maximum length of a host name, in characters.
 const HOST_LENGTH_MAX: usize = 253;
-/// The most characters of one part of a host's name.
+/// Maximum length of one label of a host name, in characters.
 const LABEL_LENGTH_MAX: usize = 63;
 
-/// An address of the form that its place asks for; empty when none was announced.
+/// A valid address; empty if none was announced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Address(String);
 
-/// What addresses of one place look like.
+/// The format of one kind of address.
 struct Form {
     what: &'static str,
     schemes: &'static [&'static str],
@@ -55,7 +55,7 @@ const AMQP: Form = Form {
 };
 
 impl Address {
-    /// The addresses of a gRPC API: `host:port[,host:port]`.
+    /// Parses addresses of a gRPC API: `host:port[,host:port]`.
     pub(crate) fn net(text: &str) -> Result<Self> {
         match text.split(',').count() {
             0..=ADDRESSES_MAX => {
@@ -66,17 +66,17 @@ impl Address {
         }
     }
 
-    /// The address of an HTTP API: `http(s)://host(:port)`; a slash at its end is dropped.
+    /// Parses the address of an HTTP API: `http(s)://host(:port)`. A trailing slash is dropped.
     pub(crate) fn api(text: &str) -> Result<Self> {
         API.optional(text.strip_suffix('/').unwrap_or(text))
     }
 
-    /// The address of an MQTT broker: `(mqtt(s)://)host(:port)`.
+    /// Parses the address of an MQTT broker: `(mqtt(s)://)host(:port)`.
     pub(crate) fn mqtt(text: &str) -> Result<Self> {
         MQTT.optional(text)
     }
 
-    /// The address of an AMQP broker: `(amqp(s)://)host(:port)`.
+    /// Parses the address of an AMQP broker: `(amqp(s)://)host(:port)`.
     pub(crate) fn amqp(text: &str) -> Result<Self> {
         AMQP.optional(text)
     }
@@ -93,7 +93,7 @@ impl Form {
         if text.is_empty() { Ok(Address::default()) } else { self.parse(text).map(Address) }
     }
 
-    /// The address as it is kept: in small letters.
+    /// Returns the address in lowercase, as it is stored.
     fn parse(&self, text: &str) -> Result<String> {
         let address = text.to_ascii_lowercase();
         let rest = match address.split_once("://") {
@@ -108,7 +108,7 @@ impl Form {
     }
 }
 
-/// Whether a text is `host(:port)`, the host a name, an IPv4 address or an IPv6 address in brackets.
+/// Whether a text is `host(:port)`, where the host is a name, an IPv4 address, or an IPv6 address in brackets.
 fn is_host(text: &str, port_required: bool) -> bool {
     let end = if text.starts_with('[') { text.find(']').map(|at| at + 1) } else { text.find(':') };
     let (host, port) = text.split_at(end.unwrap_or(text.len()));
@@ -123,7 +123,7 @@ fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// A name of letters, digits, dashes and underscores between dots; IPv4 addresses are such names too.
+/// Whether a text consists of labels of letters, digits, dashes and underscores; IPv4 addresses qualify too.
 fn is_name(text: &str) -> bool {
     let label = |label: &str| {
         let plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_each_form_is_kept() {
+    fn accepts_every_form_of_address() {
         kept(Address::net, "handler.example.com:1904", "handler.example.com:1904");
         kept(Address::net, "127.0.0.1:1904, [::1]:1904", "127.0.0.1:1904,[::1]:1904");
         kept(Address::api, "https://Handler.example.com:8084/", "https://handler.example.com:8084");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_elsewhere_than_to_a_host() {
+    fn rejects_whatever_is_not_just_a_host() {
         let hostile = ["javascript:alert(1)", "file:///etc/passwd", "http://a b", "http://a\r\nx: y", "http://u:p@a"];
         refused(Address::api, &hostile);
         refused(Address::api, &["localhost:8084", "http://a/b", "http://a?b", "http://a#b", "http://", "http://-a"]);

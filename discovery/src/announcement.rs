@@ -1,4 +1,4 @@
-//! Announcements: who a component is and how to reach it, parsed once and then believed.
+//! Announcements: who a component is and how to reach it, validated on arrival.
 
 use api::discovery as message;
 use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer, pem::PemObject};
@@ -7,16 +7,16 @@ use types::{ComponentId, ServiceName, Timestamp};
 
 use crate::{Error, address::Address, error::Result, metadata::Metadata};
 
-/// The most characters of a line that people read.
+/// Maximum length of a description, in characters.
 const TEXT_LENGTH_MAX: usize = 1000;
-/// The most characters of the address of a documentation.
+/// Maximum length of a documentation URL, in characters.
 const URL_LENGTH_MAX: usize = 2048;
-/// The most bytes of a public key as PEM.
+/// Maximum size of a public key in PEM, in bytes.
 const KEY_BYTES_MAX: usize = 4 << 10;
-/// The most bytes of a certificate, with those that signed it, as PEM.
+/// Maximum size of a certificate chain in PEM, in bytes.
 const CERTIFICATE_BYTES_MAX: usize = 64 << 10;
 
-/// A component, without what it serves.
+/// What a component announces about itself, without the list of what it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Announcement {
     pub(crate) id: ComponentId,
@@ -33,20 +33,20 @@ pub(crate) struct Announcement {
     amqp_address: Address,
 }
 
-/// An announcement as it is kept.
+/// An announcement as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) announcement: Announcement,
-    /// When the component announced itself for the first time.
+    /// When the component first announced itself.
     pub(crate) created_at: Timestamp,
-    /// When it did so last.
+    /// When it last did.
     pub(crate) updated_at: Timestamp,
 }
 
 impl TryFrom<message::Announcement> for Announcement {
     type Error = Error;
 
-    /// Reads everything but the metadata, which has calls of its own.
+    /// Validates everything but the metadata, which has calls of its own.
     fn try_from(given: message::Announcement) -> Result<Self> {
         Ok(Self {
             id: given.id.parse()?,
@@ -66,7 +66,7 @@ impl TryFrom<message::Announcement> for Announcement {
 }
 
 impl Announcement {
-    /// The message, with what the component serves.
+    /// Builds the message, including what the component serves.
     pub(crate) fn into_message(self, served: Vec<Metadata>) -> message::Announcement {
         message::Announcement {
             id: self.id.into(),
@@ -86,7 +86,7 @@ impl Announcement {
     }
 }
 
-/// Takes a line that people read.
+/// Validates a line of text.
 fn line(what: &'static str, text: String) -> Result<String> {
     if text.chars().count() > TEXT_LENGTH_MAX || text.chars().any(char::is_control) {
         return Err(Error::invalid(what, format!("must be one line of at most {TEXT_LENGTH_MAX} characters")));
@@ -94,7 +94,7 @@ fn line(what: &'static str, text: String) -> Result<String> {
     Ok(text)
 }
 
-/// Takes the address of a documentation, which leads to a web page and nowhere else.
+/// Validates a documentation URL, which must be http or https.
 fn url(text: String) -> Result<String> {
     let web = ["http://", "https://"].iter().any(|scheme| text.len() > scheme.len() && text.starts_with(scheme));
     let plain = text.len() <= URL_LENGTH_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn a_message_survives_parsing_but_for_its_metadata() {
+    fn parsing_keeps_everything_but_the_metadata() {
         let served = message::Metadata { metadata: Some(message::metadata::Metadata::AppId("my-app".into())) };
         let given = message::Announcement { metadata: vec![served], ..message() };
         assert_eq!(Announcement::try_from(given).unwrap().into_message(Vec::new()), message());
     }
 
     #[test]
-    fn every_field_is_checked() {
+    fn validates_every_field() {
         type Break = fn(&mut message::Announcement);
         let broken: [(&str, Break); 10] = [
             ("ComponentID", |it| it.id = "Handler".into()),

@@ -1,8 +1,8 @@
-//! The audit log: one line for each event that matters to security, under the log target `audit`.
+//! The audit log: one line per security-relevant event, under the log target `audit`.
 
 use std::fmt::Display;
 
-/// Says what happened, who did it and to what. Only parsed values go in here, so nobody can forge a line.
+/// Logs what happened, who did it, and to what. It takes parsed values only, so that nobody can forge a line.
 pub(crate) fn event(event: &'static str, actor: &dyn Display, object: &dyn Display) {
     tracing::info!(target: "audit", event, %actor, %object);
 }

@@ -1,70 +1,70 @@
-//! What can go wrong in discovery, as far as callers would treat it differently.
+//! Errors of the discovery service, by what a caller would do about them.
 //!
-//! Clients of v2 look into the texts, so these keep its templates: `… not found`, `… not valid: …`,
-//! `permission denied: …`.
+//! Clients of v2 match on the texts, so these keep its templates: `… not found`, `… not valid: …`, `permission denied:
+//! …`.
 
 use std::fmt;
 
 use server::auth::AuthError;
 use types::{Kind, Kinded};
 
-/// What an operation gives.
+/// The result of an operation.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-/// Why discovery could not do what it was asked to.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value breaks a rule.
     #[error("{what} not valid: {reason}")]
     Invalid {
-        /// Which value.
+        /// The field.
         what: &'static str,
         /// The rule, or what is allowed.
         reason: String,
     },
-    /// An id has a form that ids do not have.
+    /// An id is malformed.
     #[error(transparent)]
     Id(#[from] types::IdError),
-    /// A value is no prefix of device addresses.
+    /// A prefix of device addresses is malformed.
     #[error(transparent)]
     Prefix(#[from] types::PrefixError),
-    /// No service has that name.
+    /// There is no such service.
     #[error(transparent)]
     Service(#[from] types::UnknownService),
-    /// There is no such thing.
+    /// There is no such component.
     #[error("discovery:{entity} not found")]
     NotFound {
-        /// What was looked for, such as `app_id:my-app`.
+        /// What was requested, such as `app_id:my-app`.
         entity: String,
     },
-    /// The caller may not do that.
+    /// The caller lacks the right.
     #[error("permission denied: {reason}")]
     Denied {
-        /// What it takes.
+        /// What the operation requires.
         reason: String,
     },
-    /// Another component serves it, and it is not for the caller to move.
+    /// Another component serves it, and the caller may not move it.
     #[error("{what} overlaps one that is served by {holder}: announce another one")]
     Taken {
-        /// What was to be served.
+        /// What the caller wanted to serve.
         what: String,
-        /// Who serves it.
+        /// The component that serves it.
         holder: String,
     },
     /// The credential is missing, invalid, or cannot be checked now.
     #[error(transparent)]
     Auth(#[from] AuthError),
-    /// Others changed the same thing at the same time, again and again.
-    #[error("{what} was changed by others at the same time: try again")]
+    /// Concurrent changes kept interfering.
+    #[error("{what} is being changed by others: try again")]
     Conflict {
-        /// What was to be changed.
+        /// What the caller wanted to change.
         what: String,
     },
     /// The store failed.
     #[error("store: {0}")]
     Store(#[from] store::Error),
-    /// What lies in the store is not what discovery puts there.
-    #[error("a record of discovery in the store cannot be read")]
+    /// A record in the store is corrupt.
+    #[error("cannot read a record in the store")]
     Record(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -74,12 +74,12 @@ impl Error {
         Self::Invalid { what, reason: reason.to_string() }
     }
 
-    /// Something that the caller may not do.
+    /// An operation that the caller may not perform.
     pub(crate) fn denied(reason: impl Into<String>) -> Self {
         Self::Denied { reason: reason.into() }
     }
 
-    /// A record that does not read.
+    /// A corrupt record.
     pub(crate) fn record(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Record(source.into())
     }

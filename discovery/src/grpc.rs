@@ -13,7 +13,7 @@ use types::{AppEui, Credential};
 
 use crate::{Error, error::Result as OurResult, operations::Operations, operations::Service as Served, registry::Page};
 
-/// The gRPC side of discovery.
+/// The gRPC service.
 pub(crate) struct Service {
     operations: Arc<Operations>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Service {
 type Answer<T> = Result<Response<T>, Status>;
 
 impl Service {
-    /// Offers `operations` over gRPC.
+    /// Serves `operations` over gRPC.
     pub(crate) fn server(operations: Arc<Operations>) -> DiscoveryServer<Self> {
         DiscoveryServer::new(Self { operations })
     }
@@ -37,7 +37,7 @@ impl Discovery for Service {
 
     async fn get_all(&self, request: Request<GetServiceRequest>) -> Answer<AnnouncementsResponse> {
         let page = page(request.metadata()).map_err(refuse)?;
-        // A service that nobody knows has no components.
+        // An unknown service has no components.
         let Ok(service) = request.get_ref().service_name.parse() else { return Ok(Response::new(Default::default())) };
         let services = self.operations.get_all(service, page).await;
         answer(services.map(|services| AnnouncementsResponse { services }))
@@ -75,7 +75,7 @@ impl Discovery for Service {
     }
 }
 
-/// The caller's credential, and the message.
+/// Splits a request into the caller's credential and the message.
 fn open<T>(request: Request<T>) -> Result<(Option<Credential>, T), Status> {
     let caller = credential_of(request.metadata().as_ref()).map_err(|error| to_status(&error))?;
     Ok((caller, request.into_inner()))
@@ -87,7 +87,7 @@ fn served(message: MetadataRequest) -> OurResult<Served> {
     Ok(Served { name: message.service_name.parse()?, id: message.id.parse()?, metadata: metadata.try_into()? })
 }
 
-/// Which part of a list is asked for, as the metadata `limit` and `offset`.
+/// Reads the requested page from the metadata `limit` and `offset`.
 fn page(metadata: &MetadataMap) -> OurResult<Page> {
     let number = |name: &'static str| match metadata.get(name) {
         None => Ok(0),
@@ -99,7 +99,7 @@ fn page(metadata: &MetadataMap) -> OurResult<Page> {
     Ok(Page { limit: number("limit")?, offset: number("offset")? })
 }
 
-/// Reads a join EUI; an empty one is all zeroes.
+/// Parses a join EUI; an empty one is all zeros.
 fn app_eui(bytes: &[u8]) -> OurResult<AppEui> {
     if bytes.is_empty() {
         return Ok(AppEui::default());

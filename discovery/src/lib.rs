@@ -28,7 +28,7 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Keeps announcements in `store`, and believes what `authenticator` says about callers.
+    /// Opens the service on `store`; `authenticator` verifies callers.
     pub fn open(
         settings: &Settings,
         store: Arc<dyn Store>,
@@ -41,7 +41,7 @@ impl Discovery {
         Self { operations: Arc::new(Operations::new(registry, authenticator, clock, issuers)) }
     }
 
-    /// Its interfaces: gRPC, with health and reflection, and REST.
+    /// Its APIs: gRPC, with health and reflection, and REST.
     pub fn router(&self, health: &Health) -> Result<Router, server::Error> {
         let mut grpc = server::grpc::routes(health)?;
         grpc.add_service(grpc::Service::server(Arc::clone(&self.operations)));

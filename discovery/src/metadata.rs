@@ -16,12 +16,12 @@ pub(crate) enum Metadata {
     GatewayId(GatewayId),
     /// A join EUI, served by a handler.
     AppEui(AppEui),
-    /// A prefix of device addresses, served by a broker.
+    /// A prefix of device addresses, served by a network broker.
     DevAddrPrefix(DevAddrPrefix),
 }
 
 impl Metadata {
-    /// The service whose components serve such things.
+    /// The service whose components serve this.
     pub(crate) fn service(&self) -> ServiceName {
         match self {
             Self::AppId(_) | Self::AppEui(_) => ServiceName::Handler,
@@ -31,7 +31,7 @@ impl Metadata {
     }
 }
 
-/// As in store keys and not-found texts: `app_id:my-app`.
+/// The form used in store keys and error messages: `app_id:my-app`.
 impl fmt::Display for Metadata {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn every_kind_survives_a_round_trip() {
         let texts = ["app_id:my-app", "gateway_id:gw-1", "app_eui:70B3D57ED0000001", "dev_addr_prefix:26000000/20"];
         for text in texts {
             let metadata: Metadata = text.parse().unwrap();

@@ -1,4 +1,4 @@
-//! What discovery counts; no label ever names a component or what it serves.
+//! Metrics of the discovery service. No label names a component or what it serves.
 
 use metrics::{counter, describe_counter};
 use types::ServiceName;
@@ -7,24 +7,24 @@ const ANNOUNCEMENTS: &str = "airlock_discovery_announcements_total";
 const METADATA: &str = "airlock_discovery_metadata_changes_total";
 const CUT: &str = "airlock_discovery_cut_answers_total";
 
-/// Says what each figure means.
+/// Registers the description of each metric.
 pub(crate) fn describe() {
-    describe_counter!(ANNOUNCEMENTS, "Accepted announcements by service");
-    describe_counter!(METADATA, "Accepted changes of what components serve, by service and whether added or deleted");
-    describe_counter!(CUT, "Answers that left out metadata because there was too much");
+    describe_counter!(ANNOUNCEMENTS, "Accepted announcements, by service");
+    describe_counter!(METADATA, "Accepted changes of what components serve, by service and change");
+    describe_counter!(CUT, "Responses truncated because they had too much metadata");
 }
 
-/// A component announced itself.
+/// Counts an announcement.
 pub(crate) fn announced(service: ServiceName) {
     counter!(ANNOUNCEMENTS, "service" => service.as_str()).increment(1);
 }
 
-/// A component serves something new, or no longer.
+/// Counts a change of what a component serves.
 pub(crate) fn metadata_changed(service: ServiceName, change: &'static str) {
     counter!(METADATA, "service" => service.as_str(), "change" => change).increment(1);
 }
 
-/// An answer was cut.
+/// Counts a truncated response.
 pub(crate) fn answer_cut() {
     counter!(CUT).increment(1);
 }

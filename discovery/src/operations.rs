@@ -1,4 +1,4 @@
-//! What discovery does, and who may have it done; gRPC and REST only translate.
+//! The operations of the discovery service and who may use them. gRPC and REST only translate.
 
 use std::sync::Arc;
 
@@ -19,22 +19,22 @@ use crate::{
     registry::{Page, Registry},
 };
 
-/// The most metadata of one answer; as ids of applications, it stays below the 4 MiB that gRPC clients read.
+/// Maximum metadata in one response. Application ids at this count stay below the 4 MiB that gRPC clients accept.
 const METADATA_MAX: usize = 50_000;
 
-/// A component, and something that it is said to serve.
+/// A component, and something that it serves.
 pub(crate) struct Service {
     pub(crate) name: ServiceName,
     pub(crate) id: ComponentId,
     pub(crate) metadata: Metadata,
 }
 
-/// Everything that callers may ask for.
+/// All operations of the service.
 pub(crate) struct Operations {
     registry: Registry,
     authenticator: Arc<Authenticator>,
     clock: Arc<dyn Clock>,
-    /// Whose components may announce themselves; everybody's when empty.
+    /// The account services whose components may announce themselves; if empty, all.
     issuers: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl Operations {
         Self { registry, authenticator, clock, issuers }
     }
 
-    /// Keeps what a component says about itself; only that component may.
+    /// Stores a component's announcement; only the component itself may.
     pub(crate) async fn announce(&self, caller: Option<Credential>, announcement: &Announcement) -> Result<()> {
         let claims = self.authenticator.authenticate(caller).await?;
         self.is_component(&claims, announcement.service, &announcement.id)?;
@@ -58,10 +58,10 @@ impl Operations {
         Ok(())
     }
 
-    /// Has a component serve something, which is taken from whoever served it before.
+    /// Assigns something to a component, taking it from the one that served it before.
     pub(crate) async fn add_metadata(&self, caller: Option<Credential>, service: &Service) -> Result<()> {
         let claims = self.may_change(caller, service).await?;
-        // A component that is not there would make what it is said to serve unreachable.
+        // Serving something from a component that does not exist would make it unreachable.
         self.registry.announcement(service.name, &service.id).await?;
         self.registry.add(&service.id, &service.metadata).await?;
         metrics::metadata_changed(service.name, "added");
@@ -73,7 +73,7 @@ impl Operations {
         Ok(())
     }
 
-    /// Has a component no longer serve something.
+    /// Removes something from what a component serves.
     pub(crate) async fn delete_metadata(&self, caller: Option<Credential>, service: &Service) -> Result<()> {
         let claims = self.may_change(caller, service).await?;
         self.registry.delete(&service.id, &service.metadata).await?;
@@ -83,7 +83,7 @@ impl Operations {
         Ok(())
     }
 
-    /// A component with everything that it serves.
+    /// Returns a component with everything that it serves.
     pub(crate) async fn get(&self, service: ServiceName, id: &ComponentId) -> Result<message::Announcement> {
         let announcement = self.registry.announcement(service, id).await?;
         let served = self.registry.served(service, id, METADATA_MAX).await?;
@@ -91,7 +91,7 @@ impl Operations {
         Ok(announcement.into_message(served))
     }
 
-    /// The components of a service with everything that they serve.
+    /// Returns the components of a service with everything that they serve.
     pub(crate) async fn get_all(&self, service: ServiceName, page: Page) -> Result<Vec<message::Announcement>> {
         let mut left = METADATA_MAX;
         let mut services = Vec::new();
@@ -104,17 +104,17 @@ impl Operations {
         Ok(services)
     }
 
-    /// The handler that serves an application.
+    /// Returns the handler of an application.
     pub(crate) async fn get_by_app_id(&self, app_id: AppId) -> Result<message::Announcement> {
         self.serving(Metadata::AppId(app_id)).await
     }
 
-    /// The router that serves a gateway.
+    /// Returns the router of a gateway.
     pub(crate) async fn get_by_gateway_id(&self, gateway_id: GatewayId) -> Result<message::Announcement> {
         self.serving(Metadata::GatewayId(gateway_id)).await
     }
 
-    /// The handler that serves a join EUI.
+    /// Returns the handler of a join EUI.
     pub(crate) async fn get_by_app_eui(&self, app_eui: AppEui) -> Result<message::Announcement> {
         if app_eui.is_zero() {
             return Err(Error::invalid("AppEUI", "can not be empty"));
@@ -122,17 +122,17 @@ impl Operations {
         self.serving(Metadata::AppEui(app_eui)).await
     }
 
-    /// Who serves something, without the rest that they serve.
+    /// Returns the component that serves something, without the rest of what it serves.
     async fn serving(&self, metadata: Metadata) -> Result<message::Announcement> {
         let id = self.registry.holder(&metadata).await?;
         Ok(self.registry.announcement(metadata.service(), &id).await?.into_message(Vec::new()))
     }
 
-    /// Lets those pass who may say who serves this.
+    /// Checks that the caller may change who serves this.
     ///
-    /// For an application that takes `settings` or `delete`: with `settings` one may register it at a handler, with
-    /// `delete` remove it there, and the handler passes that credential on. (In v2 it took `delete` for both, so that
-    /// registering with a lesser key left the application nowhere to be found.)
+    /// An application needs `settings` or `delete`: `settings` lets a user register it at a handler, `delete` remove it
+    /// there, and the handler passes that credential on. (v2 required `delete` for both, so registering with a lesser
+    /// key left the application unreachable.)
     async fn may_change(&self, caller: Option<Credential>, service: &Service) -> Result<Claims> {
         let claims = match &service.metadata {
             Metadata::AppId(app_id) => self.authenticator.authenticate_for(app_id, caller).await?,
@@ -178,7 +178,7 @@ fn may_move_application(claims: &Claims, app_id: &AppId) -> Result<()> {
     Err(Error::denied(format!(r#"No "settings" or "delete" rights to Application "{app_id}""#)))
 }
 
-/// A gateway may say itself which router it uses.
+/// A gateway may choose its own router.
 fn may_move_gateway(claims: &Claims, gateway_id: &GatewayId) -> Result<()> {
     let is_gateway = claims.kind == "gateway" && claims.sub == gateway_id.as_str();
     let reaches = claims.scope.contains(&Scope::Gateway(gateway_id.clone()));
@@ -189,10 +189,10 @@ fn may_move_gateway(claims: &Claims, gateway_id: &GatewayId) -> Result<()> {
     Err(Error::denied(format!(r#"No "gateway:delete" rights to Gateway "{gateway_id}""#)))
 }
 
-/// Says so when an answer has as much metadata as it may, since more may have been left out.
+/// Logs that a response has as much metadata as allowed, so that some may be missing.
 fn note_cut(served: usize) {
     if served >= METADATA_MAX {
         metrics::answer_cut();
-        tracing::warn!(served, "an answer of discovery left out what else components serve");
+        tracing::warn!(served, "response truncated: too much metadata");
     }
 }

@@ -1,11 +1,11 @@
-//! What is kept, and where: one tag per service, so that moving something is one commit.
+//! What is stored, and where. There is one tag per service, so that moving something is one commit.
 //!
 //! | key under `{d:<service>}` | value |
 //! |---|---|
 //! | `announcement/<id>` | the announcement, as JSON |
 //! | `holder/<metadata>` | the id of the component that serves it |
-//! | `served/<id>/<metadata>` | nothing: it lists what a component serves |
-//! | `guard/dev_addr_prefix` | nothing: its version changes whenever a prefix is added |
+//! | `served/<id>/<metadata>` | empty: the key lists what a component serves |
+//! | `guard/dev_addr_prefix` | empty: its version changes whenever a prefix is added |
 
 use std::sync::Arc;
 
@@ -19,32 +19,32 @@ use crate::{
     metadata::Metadata,
 };
 
-/// How often a commit is tried when others change the same thing.
+/// How often a commit is tried when others change the same records.
 const TRIES_MAX: usize = 5;
-/// The most announcements of one answer, which are one read.
+/// Maximum number of announcements in one response, which is one read of the store.
 pub(crate) const PAGE_MAX: usize = LIST_MAX;
 
-/// Which part of a list is asked for.
+/// A page of a list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Page {
-    /// At most so many; zero leaves it to us.
+    /// Maximum number of items; zero for the default.
     pub(crate) limit: usize,
-    /// Skip so many.
+    /// Number of items to skip.
     pub(crate) offset: usize,
 }
 
-/// The announcements and what their components serve.
+/// Stores announcements and what components serve.
 pub(crate) struct Registry {
     store: Arc<dyn Store>,
 }
 
 impl Registry {
-    /// Keeps everything in `store`.
+    /// Uses `store`.
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         Self { store }
     }
 
-    /// Keeps an announcement, in place of an earlier one of the same component.
+    /// Stores an announcement, replacing an earlier one of the same component.
     pub(crate) async fn announce(&self, announcement: &Announcement, now: Timestamp) -> Result<()> {
         let key = announcement_key(announcement.service, &announcement.id)?;
         self.commit(&announcement.id, || async {
@@ -57,14 +57,14 @@ impl Registry {
         .await
     }
 
-    /// The announcement of a component.
+    /// Returns the announcement of a component.
     pub(crate) async fn announcement(&self, service: ServiceName, id: &ComponentId) -> Result<Announcement> {
         let entry = self.entry(&announcement_key(service, id)?).await?;
         let entry = entry.ok_or_else(|| Error::NotFound { entity: format!("announcement:{service}:{id}") })?;
         Ok(record(&entry)?.announcement)
     }
 
-    /// The announcements of a service, ordered by id.
+    /// Returns the announcements of a service, ordered by id.
     pub(crate) async fn announcements(&self, service: ServiceName, page: Page) -> Result<Vec<Announcement>> {
         let limit = if page.limit == 0 { PAGE_MAX } else { page.limit.min(PAGE_MAX) };
         let prefix = key(service, "announcement/")?;
@@ -72,20 +72,20 @@ impl Registry {
         entries.iter().map(|entry| Ok(record(entry)?.announcement)).collect()
     }
 
-    /// What a component serves, at most `limit` of it.
+    /// Returns what a component serves, at most `limit` entries.
     pub(crate) async fn served(&self, service: ServiceName, id: &ComponentId, limit: usize) -> Result<Vec<Metadata>> {
         let prefix = key(service, &format!("served/{id}/"))?;
         let entries = self.list(&prefix, limit).await?;
         entries.iter().map(|entry| metadata(entry, &prefix)).collect()
     }
 
-    /// The component that serves something.
+    /// Returns the component that serves something.
     pub(crate) async fn holder(&self, metadata: &Metadata) -> Result<ComponentId> {
         let entry = self.entry(&holder_key(metadata)?).await?;
         component(&entry.ok_or_else(|| Error::NotFound { entity: metadata.to_string() })?)
     }
 
-    /// Has a component serve something, which is taken from whoever served it before.
+    /// Assigns something to a component, taking it from the one that served it before.
     pub(crate) async fn add(&self, id: &ComponentId, metadata: &Metadata) -> Result<()> {
         let holder = holder_key(metadata)?;
         self.commit(metadata, || async {
@@ -104,7 +104,7 @@ impl Registry {
         .await
     }
 
-    /// Has a component no longer serve something; what another one serves stays there.
+    /// Removes something from what a component serves, unless another one serves it by now.
     pub(crate) async fn delete(&self, id: &ComponentId, metadata: &Metadata) -> Result<()> {
         let holder = holder_key(metadata)?;
         self.commit(metadata, || async {
@@ -120,7 +120,7 @@ impl Registry {
         .await
     }
 
-    /// Begins a batch that adds a prefix of a broker; refuses one that overlaps those of other brokers.
+    /// Starts a batch that adds a prefix to a network broker; fails if it overlaps one of another broker.
     async fn guard(&self, id: &ComponentId, prefix: &DevAddrPrefix) -> Result<Batch> {
         let guard = key(ServiceName::Broker, "guard/dev_addr_prefix")?;
         let earlier = self.entry(&guard).await?;
@@ -138,7 +138,7 @@ impl Registry {
         Ok(self.store.get(std::slice::from_ref(key)).await?.pop().flatten())
     }
 
-    /// Lists what lies under a prefix, page by page.
+    /// Lists the records under a prefix, page by page.
     async fn list(&self, prefix: &Key, limit: usize) -> Result<Vec<Entry>> {
         let mut entries: Vec<Entry> = Vec::new();
         while entries.len() < limit {
@@ -153,7 +153,7 @@ impl Registry {
         Ok(entries)
     }
 
-    /// Commits what `batch` makes, again with a new one when others were faster.
+    /// Commits what `batch` builds, and builds it again on a conflict.
     async fn commit<F>(&self, what: &impl ToString, batch: impl Fn() -> F) -> Result<()>
     where
         F: Future<Output = Result<Batch>>,
@@ -195,13 +195,13 @@ fn record(entry: &Entry) -> Result<Record> {
     serde_json::from_slice(&entry.value).map_err(Error::record)
 }
 
-/// The component that an entry under `holder/` names.
+/// Parses the component that an entry under `holder/` names.
 fn component(entry: &Entry) -> Result<ComponentId> {
     let id = std::str::from_utf8(&entry.value).map_err(Error::record)?;
     id.parse().map_err(|error: IdError| Error::record(error))
 }
 
-/// What an entry under `prefix` is about.
+/// Parses the metadata in an entry's key.
 fn metadata(entry: &Entry, prefix: &Key) -> Result<Metadata> {
     let text = entry.key.path().strip_prefix(prefix.path()).unwrap_or_default();
     text.parse().map_err(|error: Error| Error::record(error))

@@ -1,6 +1,6 @@
-//! Discovery's operations over HTTP, with the paths and JSON of v2; reading takes no credential.
+//! Discovery's operations over HTTP, with the paths and JSON of v2. Reading needs no credentials.
 //!
-//! In v2 only the two reads of [`reading`] were there; what else gRPC has, has paths of ours.
+//! v2 only had the two reads of [`reading`]; the other paths are ours.
 
 mod changing;
 mod reading;

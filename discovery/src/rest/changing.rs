@@ -1,4 +1,4 @@
-//! What components say about themselves, and who says what they serve.
+//! Announcing a component, and changing what it serves.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ use crate::{Error, error::Result, operations::Service};
 
 type Empty = Map<String, Value>;
 
-/// A component announces itself; what it serves has calls of its own and is not read here.
+/// Announces a component. What it serves has calls of its own and is ignored here.
 pub(super) async fn announce(
     State(operations): Shared,
     Path((service_name, id)): Path<(String, String)>,
@@ -39,7 +39,7 @@ pub(super) async fn announce(
     announced.await.map(|()| Json(Empty::new())).map_err(refuse)
 }
 
-/// Has a component serve what the body names.
+/// Assigns what the body names to a component.
 pub(super) async fn add_metadata(
     State(operations): Shared,
     Path(component): Path<(String, String)>,
@@ -53,7 +53,8 @@ pub(super) async fn add_metadata(
     added.await.map(|()| Json(Empty::new())).map_err(refuse)
 }
 
-/// Has a component no longer serve what the query names, in the words of the body of [`add_metadata`].
+/// Removes what the query names from what a component serves; parameters are named like in the body of
+/// [`add_metadata`].
 pub(super) async fn delete_metadata(
     State(operations): Shared,
     Path(component): Path<(String, String)>,
@@ -78,15 +79,15 @@ fn caller(headers: &HeaderMap) -> Result<Option<Credential>> {
     Ok(credential_of(headers)?)
 }
 
-/// Reads a JSON object whatever its content type says; an array would be read member by member.
+/// Parses a JSON object, whatever its content type. An array is rejected: serde would read it field by field.
 fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Error::invalid("Body", "it must be a JSON object"));
+        return Err(Error::invalid("Body", "must be a JSON object"));
     }
     serde_json::from_slice(bytes).map_err(|error| Error::invalid("Body", error))
 }
 
-/// Fills what a body left out with what the path says; both may say it, but not differently.
+/// Fills in what the body omits from the path; if both are given, they must agree.
 fn agree(what: &'static str, body: &mut String, path: String) -> Result<()> {
     if body.is_empty() || *body == path {
         *body = path;

@@ -1,4 +1,4 @@
-//! Finding components: by id, by service, and by what they serve.
+//! Finding components by id, by service, and by what they serve.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(super) async fn get_all(
     Query(query): Query<HashMap<String, String>>,
 ) -> Answer<AnnouncementsResponse> {
     let page = page(&query).map_err(refuse)?;
-    // A service that nobody knows has no components.
+    // An unknown service has no components.
     let Ok(service) = service_name.parse() else { return Ok(Json::default()) };
     let services = operations.get_all(service, page).await.map_err(refuse)?;
     Ok(Json(AnnouncementsResponse { services: services.into_iter().map(Into::into).collect() }))
@@ -46,7 +46,7 @@ pub(super) async fn get_by_gateway_id(
     Ok(Json(operations.get_by_gateway_id(gateway_id).await.map_err(refuse)?.into()))
 }
 
-/// In a path a join EUI is 16 hexadecimal digits.
+/// In a path, a join EUI is 16 hexadecimal digits.
 pub(super) async fn get_by_app_eui(State(operations): Shared, Path(app_eui): Path<String>) -> Answer<Announcement> {
     let app_eui: AppEui = app_eui
         .parse()
@@ -54,7 +54,7 @@ pub(super) async fn get_by_app_eui(State(operations): Shared, Path(app_eui): Pat
     Ok(Json(operations.get_by_app_eui(app_eui).await.map_err(refuse)?.into()))
 }
 
-/// Which part of a list is asked for.
+/// Reads the requested page.
 fn page(query: &HashMap<String, String>) -> Result<Page> {
     let number = |name: &'static str| match query.get(name) {
         None => Ok(0),

@@ -1,4 +1,4 @@
-//! An account service that publishes one key and exchanges access keys for what the test laid down.
+//! A fake account service that publishes one key and exchanges the access keys that a test created.
 
 use std::{
     collections::HashMap,
@@ -22,10 +22,10 @@ use types::{AccessKey, ApplicationRight, Credential, Secret};
 
 /// The id of the account service.
 pub(crate) const ISSUER: &str = "account";
-/// When all tests happen, in seconds since 1970.
+/// The time of all tests, in seconds since 1970.
 pub(crate) const NOW_S: u64 = 1_790_000_000;
 
-/// As much of an account service as discovery sees.
+/// The part of an account service that discovery uses.
 pub(crate) struct Account {
     pub(crate) url: String,
     shared: Arc<Shared>,
@@ -34,7 +34,7 @@ pub(crate) struct Account {
 struct Shared {
     key: EncodingKey,
     public: JwkSet,
-    /// The claims behind each access key.
+    /// The claims for each access key.
     exchanges: Mutex<HashMap<String, Value>>,
 }
 
@@ -58,22 +58,22 @@ impl Account {
         Self { url, shared }
     }
 
-    /// The token of a component.
+    /// Returns the token of a component.
     pub(crate) fn component(&self, service: &str, id: &str) -> Credential {
         self.token(json!({"type": service, "sub": id}))
     }
 
-    /// The token of a user with these rights to an application.
+    /// Returns a user's token with these rights to an application.
     pub(crate) fn user(&self, app_id: &str, rights: &[&str]) -> Credential {
         self.token(json!({"scope": [format!("apps:{app_id}")], "apps": {app_id: rights}}))
     }
 
-    /// A token with these claims, and the usual ones where they say nothing.
+    /// Returns a token with these claims, and defaults for the rest.
     pub(crate) fn token(&self, claims: Value) -> Credential {
         Credential::Token(Secret::new(self.shared.sign(&claims)))
     }
 
-    /// An access key of an application, with these rights.
+    /// Creates an access key of an application with these rights.
     pub(crate) fn access_key(&self, app_id: &str, rights: &[&str]) -> Credential {
         let claims = json!({"scope": [format!("apps:{app_id}")], "apps": {app_id: rights}, "sub": app_id});
         let mut exchanges = self.shared.exchanges.lock().unwrap();
@@ -98,7 +98,7 @@ async fn keys(State(shared): State<Arc<Shared>>) -> Json<JwkSet> {
     Json(shared.public.clone())
 }
 
-/// Nobody loses a right here.
+/// Rights are never revoked here.
 async fn rights() -> Json<&'static [ApplicationRight]> {
     Json(ApplicationRight::ALL)
 }

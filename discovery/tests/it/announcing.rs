@@ -8,7 +8,7 @@ use types::{Credential, Secret};
 
 use crate::stage::{Stage, announcement, request};
 
-/// Announces, and gives the code and the text of the answer.
+/// Announces, and returns the code and message of the response.
 async fn announce(stage: &Stage, message: Announcement, caller: Option<&Credential>) -> (Code, String) {
     match stage.stub().await.announce(request(message, caller)).await {
         Ok(_) => (Code::Ok, String::new()),
@@ -17,7 +17,7 @@ async fn announce(stage: &Stage, message: Announcement, caller: Option<&Credenti
 }
 
 #[tokio::test]
-async fn a_component_announces_itself_and_is_found() {
+async fn finds_a_component_that_announced_itself() {
     let stage = Stage::with_components(&[("handler", "handler-1")]).await;
     let found = stage.client().get("handler".parse().unwrap(), &"handler-1".parse().unwrap()).await.unwrap();
     assert_eq!(found, announcement("handler", "handler-1"));
@@ -42,7 +42,7 @@ async fn only_the_component_itself_may_announce() {
         (Some(account.component("handler", "handler-1")), Code::Ok, ""),
     ];
     for (caller, code, text) in callers {
-        // Neither is an announcement without a public key a free pass.
+        // An announcement without a public key is no exception.
         let answer = announce(&stage, announcement("handler", "handler-1"), caller.as_ref()).await;
         assert_eq!(answer.0, code, "{caller:?}: {answer:?}");
         assert!(answer.1.contains(text), "{caller:?}: {answer:?}");
@@ -61,7 +61,7 @@ async fn only_components_of_the_named_issuers_may_announce() {
 }
 
 #[tokio::test]
-async fn what_breaks_a_rule_is_refused_and_nothing_is_kept() {
+async fn rejects_an_invalid_announcement_and_stores_nothing() {
     let stage = Stage::start().await;
     let caller = stage.account.component("handler", "handler-1");
     let good = announcement("handler", "handler-1");

@@ -1,7 +1,7 @@
-//! Discovery over real sockets: gRPC and REST, its own client, and an account service that signs what the test says.
+//! Discovery over real sockets: gRPC and REST, its own client, and a fake account service.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside the functions that are exempt")]
-#![allow(clippy::needless_pass_by_value, reason = "`json!` reads better without a reference before it")]
+#![allow(clippy::unwrap_used, reason = "test helpers are outside the exempt functions")]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` reads better without a reference")]
 
 mod account;
 mod announcing;

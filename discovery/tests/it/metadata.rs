@@ -1,4 +1,4 @@
-//! Who may say what a component serves, and what becomes of it.
+//! Who may change what a component serves.
 
 use api::discovery::{MetadataRequest, metadata::Metadata as Served};
 use serde_json::json;
@@ -8,7 +8,7 @@ use types::{Credential, Kind, Kinded, ServiceName};
 
 use crate::stage::{Stage, request, serves};
 
-/// Adds metadata, and gives the code and the text of the answer.
+/// Adds metadata, and returns the code and message of the response.
 async fn add(stage: &Stage, message: MetadataRequest, caller: Option<&Credential>) -> (Code, String) {
     match stage.stub().await.add_metadata(request(message, caller)).await {
         Ok(_) => (Code::Ok, String::new()),
@@ -20,14 +20,14 @@ fn app(id: &str) -> Served {
     Served::AppId(id.into())
 }
 
-/// What a component serves, in the answer to `Get`.
+/// What a component serves, as returned by `Get`.
 async fn served(stage: &Stage, service: ServiceName, id: &str) -> Vec<Served> {
     let found = stage.client().get(service, &id.parse().unwrap()).await.unwrap();
     found.metadata.into_iter().filter_map(|metadata| metadata.metadata).collect()
 }
 
 #[tokio::test]
-async fn an_application_is_added_by_those_with_settings_or_delete() {
+async fn adding_an_application_needs_settings_or_delete() {
     let stage = Stage::with_components(&[("handler", "handler-1")]).await;
     let account = &stage.account;
     let callers = [
@@ -62,7 +62,7 @@ async fn an_application_moves_from_one_handler_to_another() {
     assert!(served(&stage, ServiceName::Handler, "handler-1").await.is_empty());
     assert_eq!(served(&stage, ServiceName::Handler, "handler-2").await, [app("my-app")]);
 
-    // Whoever no longer has it cannot take it away.
+    // The previous handler cannot remove it.
     client.delete_application(&owner, &"handler-1".parse().unwrap(), &app_id).await.unwrap();
     assert_eq!(client.get_by_app_id(&app_id).await.unwrap().id, "handler-2");
     client.delete_application(&owner, &"handler-2".parse().unwrap(), &app_id).await.unwrap();
@@ -72,7 +72,7 @@ async fn an_application_moves_from_one_handler_to_another() {
 }
 
 #[tokio::test]
-async fn an_application_that_is_moved_by_many_at_once_is_in_one_place() {
+async fn concurrent_moves_leave_an_application_at_one_handler() {
     let handlers = ["handler-1", "handler-2", "handler-3"];
     let stage = Stage::with_components(&handlers.map(|id| ("handler", id))).await;
     let (client, owner) = (stage.client(), stage.account.user("my-app", &["settings"]));
@@ -81,7 +81,7 @@ async fn an_application_that_is_moved_by_many_at_once_is_in_one_place() {
         let (client, owner) = (client.clone(), owner.clone());
         moves.spawn(async move {
             let moved = client.add_application(&owner, &id.parse().unwrap(), &"my-app".parse().unwrap()).await;
-            // Whoever was overtaken too often is told to try again.
+            // A move that lost too often fails with a conflict.
             assert!(moved.is_ok() || moved.is_err_and(|error| error.kind() == Kind::Conflict));
         });
     }
@@ -95,7 +95,7 @@ async fn an_application_that_is_moved_by_many_at_once_is_in_one_place() {
 }
 
 #[tokio::test]
-async fn an_application_without_the_right_cannot_be_deleted() {
+async fn deleting_an_application_needs_the_right() {
     let stage = Stage::with_components(&[("handler", "handler-1")]).await;
     let (client, id, app_id) = (stage.client(), "handler-1".parse().unwrap(), "my-app".parse().unwrap());
     client.add_application(&stage.account.user("my-app", &["settings"]), &id, &app_id).await.unwrap();
@@ -106,7 +106,7 @@ async fn an_application_without_the_right_cannot_be_deleted() {
 }
 
 #[tokio::test]
-async fn a_handler_that_is_not_there_serves_nothing() {
+async fn a_handler_must_announce_itself_before_it_serves() {
     let stage = Stage::start().await;
     let owner = stage.account.user("my-app", &["settings"]);
     let answer = add(&stage, serves("handler", "handler-1", app("my-app")), Some(&owner)).await;
@@ -114,7 +114,7 @@ async fn a_handler_that_is_not_there_serves_nothing() {
 }
 
 #[tokio::test]
-async fn each_service_serves_its_own_sort_of_thing() {
+async fn each_service_serves_its_own_kind_of_metadata() {
     let stage = Stage::with_components(&[("handler", "c1"), ("router", "c1"), ("broker", "c1")]).await;
     let caller = stage.account.token(json!({
         "type": "broker", "sub": "c1", "scope": ["apps:my-app", "gateways:gw-1"],
@@ -138,7 +138,7 @@ async fn each_service_serves_its_own_sort_of_thing() {
 }
 
 #[tokio::test]
-async fn a_gateway_says_itself_which_router_it_uses() {
+async fn a_gateway_chooses_its_own_router() {
     let stage = Stage::with_components(&[("router", "router-1")]).await;
     let message = || serves("router", "router-1", Served::GatewayId("gw-1".into()));
     let account = &stage.account;
@@ -154,7 +154,7 @@ async fn a_gateway_says_itself_which_router_it_uses() {
 }
 
 #[tokio::test]
-async fn prefixes_of_two_brokers_do_not_overlap() {
+async fn prefixes_of_two_brokers_cannot_overlap() {
     let stage = Stage::with_components(&[("broker", "broker-1"), ("broker", "broker-2")]).await;
     let prefix = |bits: u8, second: u8| Served::DevAddrPrefix(vec![bits, 0x26, second, 0, 0]);
     let tries = [

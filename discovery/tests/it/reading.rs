@@ -1,4 +1,4 @@
-//! Reading: by id, by what is served, in parts, over gRPC and REST.
+//! Reading by id and by what is served, in pages, over gRPC and REST.
 
 use airlock_discovery::Settings;
 use api::discovery::GetServiceRequest;
@@ -13,13 +13,13 @@ use types::{Kind, Kinded};
 
 use crate::stage::{Noon, Stage, request};
 
-/// The status and the body of a `GET`.
+/// Returns the status and body of a `GET`.
 async fn get(stage: &Stage, path: &str) -> (u16, Value) {
     let answer = reqwest::get(stage.url(path)).await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-/// The ids of a part of a list.
+/// Returns the ids on a page.
 async fn ids(stage: &Stage, service: &str, part: &[(&'static str, &str)]) -> Result<Vec<String>, Code> {
     let mut list = request(GetServiceRequest { service_name: service.into() }, None);
     for (name, number) in part {
@@ -30,7 +30,7 @@ async fn ids(stage: &Stage, service: &str, part: &[(&'static str, &str)]) -> Res
 }
 
 #[tokio::test]
-async fn a_list_is_ordered_and_comes_in_parts() {
+async fn a_list_is_ordered_and_paginated() {
     let components = [("handler", "h3"), ("handler", "h1"), ("router", "r1"), ("handler", "h2")];
     let stage = Stage::with_components(&components).await;
     assert_eq!(ids(&stage, "handler", &[]).await.unwrap(), ["h1", "h2", "h3"]);
@@ -43,7 +43,7 @@ async fn a_list_is_ordered_and_comes_in_parts() {
 }
 
 #[tokio::test]
-async fn rest_answers_in_the_json_of_v2() {
+async fn rest_uses_the_json_of_v2() {
     let stage = Stage::with_components(&[("handler", "handler-1")]).await;
     let owner = stage.account.user("my-app", &["settings"]);
     stage.client().add_application(&owner, &"handler-1".parse().unwrap(), &"my-app".parse().unwrap()).await.unwrap();
@@ -60,7 +60,7 @@ async fn rest_answers_in_the_json_of_v2() {
 }
 
 #[tokio::test]
-async fn rest_says_what_is_wrong_with_the_code_of_grpc() {
+async fn rest_errors_have_the_code_of_grpc() {
     let stage = Stage::start().await;
     let missing = "discovery:announcement:handler:handler-1 not found";
     let body = json!({"error": missing, "code": 5, "message": missing});

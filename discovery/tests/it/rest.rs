@@ -1,4 +1,4 @@
-//! Announcing, and saying who serves what, over HTTP: each path does what its call over gRPC does.
+//! Announcing and changing metadata over HTTP: each path does what its gRPC call does.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ async fn a_component_announces_itself() {
 }
 
 #[tokio::test]
-async fn what_a_component_serves_is_added_found_and_deleted() {
+async fn metadata_is_added_found_and_deleted() {
     let stage =
         Stage::with_components(&[("handler", "handler-1"), ("router", "router-1"), ("broker", "broker-1")]).await;
     let account = &stage.account;
@@ -108,7 +108,7 @@ async fn what_a_component_serves_is_added_found_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_serve_is_refused() {
+async fn rejects_metadata_that_no_component_can_serve() {
     let stage = Stage::with_components(&[("handler", "handler-1")]).await;
     let owner = stage.account.user("my-app", &["settings"]);
     for (body, status) in [

@@ -1,4 +1,4 @@
-//! A running discovery service, and the clients to call it with.
+//! A running discovery service, and clients for it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -21,7 +21,7 @@ use types::{Clock, Credential, Timestamp};
 
 use crate::account::{Account, ISSUER, NOW_S};
 
-/// A discovery service that runs until this is dropped.
+/// A discovery service that stops when dropped.
 pub(crate) struct Stage {
     pub(crate) account: Account,
     pub(crate) address: String,
@@ -60,7 +60,7 @@ impl Stage {
         Self { account, address: serving.addresses()[0].to_string(), _stop: stop.drop_guard() }
     }
 
-    /// With components that have announced themselves.
+    /// Starts it with components that have announced themselves.
     pub(crate) async fn with_components(components: &[(&str, &str)]) -> Self {
         let stage = Self::start().await;
         for (service, id) in components {
@@ -75,7 +75,7 @@ impl Stage {
         DiscoveryClient::connect(&self.address, &Trust::Plaintext).unwrap()
     }
 
-    /// The bare generated client, for what the other one would never send.
+    /// The generated client, for requests that the real one never sends.
     pub(crate) async fn stub(&self) -> Stub<Channel> {
         Stub::connect(format!("http://{}", self.address)).await.unwrap()
     }
@@ -97,7 +97,7 @@ pub(crate) fn announcement(service: &str, id: &str) -> Announcement {
     }
 }
 
-/// A request with a credential as v2 clients send it.
+/// A request with a credential, as v2 clients send it.
 pub(crate) fn request<T>(message: T, credential: Option<&Credential>) -> Request<T> {
     let mut request = Request::new(message);
     match credential {

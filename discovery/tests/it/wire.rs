@@ -1,4 +1,4 @@
-//! Messages that no careful client sends.
+//! Requests that a well-behaved client never sends.
 
 use api::discovery::{GetByAppEuiRequest, GetByAppIdRequest, GetByGatewayIdRequest};
 use tonic::{Code, Status};
@@ -10,7 +10,7 @@ async fn by_app_eui(stage: &Stage, app_eui: &[u8]) -> Status {
 }
 
 #[tokio::test]
-async fn an_eui_of_another_length_is_not_valid() {
+async fn rejects_an_eui_of_the_wrong_length() {
     let stage = Stage::start().await;
     for length in [1, 7, 9, 100] {
         let status = by_app_eui(&stage, &vec![1; length]).await;
@@ -19,7 +19,7 @@ async fn an_eui_of_another_length_is_not_valid() {
 }
 
 #[tokio::test]
-async fn an_empty_eui_is_not_valid_and_an_unknown_one_not_found() {
+async fn an_empty_eui_is_invalid_and_an_unknown_one_not_found() {
     let stage = Stage::start().await;
     for empty in [&[][..], &[0; 8]] {
         let status = by_app_eui(&stage, empty).await;
@@ -31,7 +31,7 @@ async fn an_empty_eui_is_not_valid_and_an_unknown_one_not_found() {
 }
 
 #[tokio::test]
-async fn ids_are_checked_before_anything_is_looked_up() {
+async fn validates_ids_before_any_lookup() {
     let stage = Stage::start().await;
     let mut stub = stage.stub().await;
     for id in ["", "NO", "a*", "a:b", "a/b", "{a}"] {
