@@ -2,7 +2,7 @@
 //!
 //! `ACCOUNT=http://localhost:8000 USERNAME=alice PASSWORD=… APP_ID=my-app cargo run -p airlock-client --example account`
 
-#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "this is a program of its own")]
+#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "this is a standalone program")]
 
 use std::{env, error::Error};
 
@@ -21,14 +21,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Gives the key of the script.
+/// Returns the new access key.
 pub async fn run(
     account: &AccountClient,
     username: &Username,
     password: &Secret,
     app_id: AppId,
 ) -> Result<AccessKey, Box<dyn Error>> {
-    // The command line of Airlock, which is public; a program of yours is registered with the operator.
+    // The public client of Airlock's command line; register your own program with the operator.
     let client = ClientCredentials { id: "airlock".parse()?, secret: Secret::default() };
     let token = account.password_token(&client, username, password, &[]).await?.access_token;
 
@@ -36,7 +36,7 @@ pub async fn run(
     let application = account.create_application(&Credential::Token(token.clone()), &new).await?;
     println!("{} is reachable at {:?}", application.id, application.euis);
 
-    // What is done to one application needs a token for that application.
+    // Operations on one application need a token for that application.
     let token = Credential::Token(account.restrict_token(&token, &[Scope::App(app_id.clone())]).await?);
     use ApplicationRight::{Devices, MessagesDownWrite, MessagesUpRead, Settings};
     let rights = vec![Settings, Devices, MessagesUpRead, MessagesDownWrite];

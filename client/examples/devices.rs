@@ -1,4 +1,4 @@
-//! Finds the handler, gives an application a decoder, tries it, and registers a device with a key of its own.
+//! Finds the handler, sets an application's decoder, tests it, and registers a device with a random key.
 //!
 //! `DISCOVERY=localhost:1900 CA_FILE=ca.cert HANDLER=handler APP_ID=my-app ACCESS_KEY=… cargo run -p airlock-client --example devices`
 
@@ -6,7 +6,7 @@
     clippy::disallowed_methods,
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "this is a program of its own"
+    reason = "this is a standalone program"
 )]
 
 use std::{env, error::Error, fs};
@@ -23,12 +23,12 @@ use airlock_client::{
     types::{AppId, AppKey, Credential, Random, ServiceName},
 };
 
-/// The randomness of this machine.
+/// The system's randomness.
 struct System;
 
 impl Random for System {
     fn fill(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("this machine has randomness");
+        getrandom::fill(bytes).expect("the system has randomness");
     }
 }
 
@@ -38,14 +38,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let discovery = DiscoveryClient::connect(&env::var("DISCOVERY")?, &trust)?;
     let announcement = discovery.get(ServiceName::Handler, &env::var("HANDLER")?.parse()?).await?;
     let key = Credential::Key(env::var("ACCESS_KEY")?.parse()?);
-    // It is trusted for exactly the certificate that it announced.
+    // The client trusts exactly the announced certificate.
     let handler = HandlerClient::connect(&announcement, key)?;
     let fields = run(&handler, &env::var("APP_ID")?.parse()?, &System).await?;
     println!("{fields}");
     Ok(())
 }
 
-/// Gives what the decoder made of a payload.
+/// Returns the decoded fields of a payload.
 pub async fn run(handler: &HandlerClient, app_id: &AppId, random: &dyn Random) -> Result<String, Box<dyn Error>> {
     let decoder = "function Decoder(bytes, port) { return { temperature: (bytes[0] << 8 | bytes[1]) / 100 }; }";
     let app = Application { app_id: app_id.to_string(), decoder: decoder.into(), ..Application::default() };
@@ -64,7 +64,7 @@ pub async fn run(handler: &HandlerClient, app_id: &AppId, random: &dyn Random) -
     let device = Device { app_id: app_id_text, dev_id, lorawan_device: Some(lorawan), ..Device::default() };
     handler.set_device(device.into()).await?;
 
-    // Long lists come in parts.
+    // Long lists are paginated.
     for device in handler.list_devices(app_id, Page { limit: 10, offset: 0 }).await? {
         println!("{}", device.dev_id);
     }

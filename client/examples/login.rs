@@ -1,4 +1,4 @@
-//! Logs a user in with a browser: prints where to let this program act, takes the code, and says who it was.
+//! Logs a user in with a browser: prints the authorization URL, takes the code, and prints the user's name.
 //!
 //! `ACCOUNT=http://localhost:8000 cargo run -p airlock-client --example login`
 
@@ -6,7 +6,7 @@
     clippy::disallowed_methods,
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "this is a program of its own"
+    reason = "this is a standalone program"
 )]
 
 use std::{env, error::Error, io};
@@ -16,15 +16,15 @@ use airlock_client::{
     types::{Credential, Random, Secret, Username},
 };
 
-/// Where the account service shows the code; a site of your own reads it from the query.
+/// Where the account service displays the code; a web site would read it from the query instead.
 const REDIRECT_URI: &str = "/oauth/callback/airlock";
 
-/// The randomness of this machine.
+/// The system's randomness.
 struct System;
 
 impl Random for System {
     fn fill(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("this machine has randomness");
+        getrandom::fill(bytes).expect("the system has randomness");
     }
 }
 
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Gives the name of who logged in; `ask` is told an address and gives the code.
+/// Returns the name of the user; `ask` takes a URL and returns the code.
 pub async fn run(
     account: &AccountClient,
     random: &dyn Random,
@@ -54,7 +54,7 @@ pub async fn run(
     let code = AuthorizationCode { code, redirect_uri: REDIRECT_URI.to_owned(), verifier };
     let first = account.code_token(&client, code).await?;
 
-    // Within the hour the token ends; then this gives the next one.
+    // The token expires within an hour; this returns the next one.
     let refresh_token = first.refresh_token.ok_or("a login can be continued")?;
     let next = account.refresh_token(&client, &refresh_token).await?;
     Ok(account.me(&Credential::Token(next.access_token)).await?.username)

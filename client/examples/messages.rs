@@ -1,8 +1,8 @@
-//! Listens to an application, has an uplink simulated, and sends its device a message.
+//! Subscribes to an application, simulates an uplink, and sends its device a downlink.
 //!
 //! `DISCOVERY=localhost:1900 CA_FILE=ca.cert APP_ID=my-app ACCESS_KEY=… cargo run -p airlock-client --example messages`
 
-#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "this is a program of its own")]
+#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "this is a standalone program")]
 
 use std::{env, error::Error, fs};
 
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Gives the uplink that arrived.
+/// Returns the uplink that arrived.
 pub async fn run(
     handler: &Announcement,
     app_id: &AppId,

@@ -1,4 +1,4 @@
-//! The account service: users, applications, gateways, and the tokens that open them.
+//! A client of the account service: users, applications, gateways, and tokens.
 
 mod access_keys;
 mod applications;
@@ -15,19 +15,19 @@ use types::{ClientId, Credential, Secret};
 pub use self::{collaborators::Shared, pkce::Verifier, tokens::AuthorizationCode};
 use crate::{Error, Result, Trust, http::Http};
 
-/// What the address of an account service must look like.
+/// The format of an account service's address.
 const ADDRESS_FORM: &str = "http(s)://host(:port)";
 
-/// An OAuth client's proof of who it is.
+/// The credentials of an OAuth client.
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
     /// Its id.
     pub id: ClientId,
-    /// Its secret; public clients have one that everybody knows.
+    /// Its secret; public clients have a well-known one.
     pub secret: Secret,
 }
 
-/// Who exchanges access keys for tokens.
+/// The identity under which access keys are exchanged.
 #[derive(Clone, Debug)]
 enum Exchanger {
     Nobody,
@@ -37,9 +37,9 @@ enum Exchanger {
 
 /// A client of an account service.
 ///
-/// Calls that change nothing are tried three times while the service is away; those that change something are tried
-/// again only when it says `Retry-After`, up to 5 s. A connection may take 2 s, an answer 10 s and 4 MiB, a call with
-/// all its tries 30 s.
+/// Reads are tried up to three times while the service is unavailable; writes are only retried if it sends
+/// `Retry-After`, up to 5 s. Time limits are 2 s for a connection, 10 s for a response, and 30 s for a call with all
+/// its attempts. A response may have 4 MiB.
 #[derive(Clone, Debug)]
 pub struct AccountClient {
     http: Http,
@@ -47,18 +47,18 @@ pub struct AccountClient {
 }
 
 impl AccountClient {
-    /// Prepares calls to an account service, such as `http://localhost:8000`.
+    /// Creates a client for an address such as `http://localhost:8000`.
     ///
-    /// With https, it trusts whom this machine trusts. An id and secret in the address, as in
-    /// `http://id:secret@localhost:8000`, are what access keys are exchanged with.
+    /// Over https it trusts the system's certificate authorities. Credentials in the address, as in
+    /// `http://id:secret@localhost:8000`, are used to exchange access keys.
     pub fn new(base_url: &str) -> Result<Self> {
         let plaintext = base_url.trim_start().starts_with("http:");
         Self::with_trust(base_url, &if plaintext { Trust::Plaintext } else { Trust::System })
     }
 
-    /// Prepares calls to an account service that proves itself otherwise.
+    /// Creates a client that trusts other certificates.
     pub fn with_trust(base_url: &str, trust: &Trust) -> Result<Self> {
-        // What stands before the @ is not for showing.
+        // Do not show credentials before the @.
         let shown = base_url.rsplit('@').next().unwrap_or_default();
         let invalid = || Error::Address { address: shown.to_owned(), expected: ADDRESS_FORM };
         let mut base: Url = base_url.trim().parse().map_err(|_| invalid())?;
@@ -69,28 +69,28 @@ impl AccountClient {
         Ok(Self { http: Http::new("account service", base, trust)?, exchanger })
     }
 
-    /// Exchanges access keys as this OAuth client from now on.
+    /// Exchanges access keys as this OAuth client.
     #[must_use]
     pub fn exchanging_as_client(mut self, client: &ClientCredentials) -> Self {
         self.exchanger = Exchanger::Basic { id: client.id.to_string(), secret: client.secret.clone() };
         self
     }
 
-    /// Exchanges access keys with this component's own token from now on.
+    /// Exchanges access keys with this component's token.
     #[must_use]
     pub fn exchanging_as_component(mut self, token: Secret) -> Self {
         self.exchanger = Exchanger::Component(token);
         self
     }
 
-    /// Begins a call below `/api/v2` with a credential.
+    /// Starts a request to a path below `/api/v2` with a credential.
     fn authorized(&self, method: Method, path: &[&str], credential: &Credential) -> RequestBuilder {
         authorize(self.http.request(method, &[&["api", "v2"], path].concat()), credential)
     }
 }
 
 impl Exchanger {
-    /// Adds the proof of who exchanges.
+    /// Adds the credentials for an exchange.
     fn sign(&self, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::Nobody => request,
@@ -100,7 +100,7 @@ impl Exchanger {
     }
 }
 
-/// Adds a credential to a call.
+/// Adds a credential to a request.
 fn authorize(request: RequestBuilder, credential: &Credential) -> RequestBuilder {
     match credential {
         Credential::Token(token) => request.bearer_auth(token.expose()),
@@ -108,7 +108,7 @@ fn authorize(request: RequestBuilder, credential: &Credential) -> RequestBuilder
     }
 }
 
-/// Takes `id:secret@` out of an address, so that it shows up nowhere.
+/// Removes `id:secret@` from an address, so that it cannot leak.
 fn take_credentials(base: &mut Url) -> Option<Exchanger> {
     if base.username().is_empty() {
         return Some(Exchanger::Nobody);
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_is_no_address() {
+    fn rejects_malformed_addresses() {
         for address in ["", "localhost:8000", "ftp://localhost", "http://", "/users", "http://a b"] {
             let error = AccountClient::new(address).unwrap_err();
             assert!(error.to_string().contains("http(s)://host(:port)"), "{error}");

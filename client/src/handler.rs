@@ -1,4 +1,4 @@
-//! A handler's application manager: applications with their payload functions, devices, and their addresses.
+//! A client of a handler: applications with their payload functions, devices, and device addresses.
 
 mod addresses;
 
@@ -19,28 +19,29 @@ use crate::{
     retry::Call,
 };
 
-/// Which part of a list is asked for.
+/// A page of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// At most so many; zero leaves it to the handler.
+    /// Maximum number of items; zero for the handler's default.
     pub limit: u32,
-    /// Skip so many.
+    /// Number of items to skip.
     pub offset: u32,
 }
 
-/// What a message cost in the sandbox, as far as the handler says; handlers of v2 say nothing.
+/// The cost of a message in the sandbox. Handlers of v2 do not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Units of fuel: the same for the same message on every machine.
     pub fuel: u64,
-    /// Time in the sandbox.
+    /// Time in the sandbox, in microseconds.
     pub microseconds: u64,
 }
 
 /// A client of a handler, with the credential of a user or an application.
 ///
-/// Calls that change nothing are tried three times while the handler is away; those that change something are tried
-/// again only when it asks for it. A connection may take 2 s, an answer 10 s and 4 MiB, a call with all its tries 30 s.
+/// Reads are tried up to three times while the handler is unavailable; writes are only retried if it asks for it. Time
+/// limits are 2 s for a connection, 10 s for a response, and 30 s for a call with all its attempts. A response may have
+/// 4 MiB.
 #[derive(Clone, Debug)]
 pub struct HandlerClient {
     peer: Peer,
@@ -48,16 +49,16 @@ pub struct HandlerClient {
 }
 
 impl HandlerClient {
-    /// Prepares calls to an announced handler, trusting the certificate that it announced.
+    /// Creates a client for an announced handler, trusting the announced certificate.
     ///
-    /// Must be called inside a tokio runtime.
+    /// Must be called in a tokio runtime.
     pub fn connect(announcement: &Announcement, credential: Credential) -> Result<Self> {
         Self::connect_to(&announcement.net_address, &Trust::announced(&announcement.certificate), credential)
     }
 
-    /// Prepares calls to an address like `localhost:1904`.
+    /// Creates a client for an address such as `localhost:1904`.
     ///
-    /// Must be called inside a tokio runtime.
+    /// Must be called in a tokio runtime.
     pub fn connect_to(net_address: &str, trust: &Trust, credential: Credential) -> Result<Self> {
         Ok(Self { peer: Peer::new("handler", net_address, trust)?, credential })
     }
@@ -69,7 +70,7 @@ impl HandlerClient {
             .await
     }
 
-    /// An application with its payload functions.
+    /// Returns an application with its payload functions.
     pub async fn get_application(&self, app_id: &AppId) -> Result<Application> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
         self.call(Call::Repeatable, message, |mut stub, request| async move { stub.get_application(request).await })
@@ -87,7 +88,7 @@ impl HandlerClient {
         self.call(Call::Once, message, |mut stub, request| async move { stub.delete_application(request).await }).await
     }
 
-    /// A device, with its counters.
+    /// Returns a device, with its counters.
     pub async fn get_device(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device> {
         let message = device(app_id, dev_id);
         self.call(Call::Repeatable, message, |mut stub, request| async move { stub.get_device(request).await }).await
@@ -104,7 +105,7 @@ impl HandlerClient {
         self.call(Call::Once, message, |mut stub, request| async move { stub.delete_device(request).await }).await
     }
 
-    /// Devices of an application, as the handler shows them.
+    /// Lists devices of an application.
     pub async fn list_devices(&self, app_id: &AppId, page: Page) -> Result<Vec<Device>> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
         let request = || {
@@ -125,17 +126,17 @@ impl HandlerClient {
         Ok(list.devices)
     }
 
-    /// Says what an uplink would be decoded to; nothing is published.
+    /// Decodes an uplink without publishing anything.
     pub async fn dry_uplink(&self, uplink: DryUplinkMessage) -> Result<DryUplinkResult> {
         self.call(Call::Repeatable, uplink, |mut stub, request| async move { stub.dry_uplink(request).await }).await
     }
 
-    /// Says what a downlink would be encoded to; nothing is sent.
+    /// Encodes a downlink without sending anything.
     pub async fn dry_downlink(&self, downlink: DryDownlinkMessage) -> Result<DryDownlinkResult> {
         self.call(Call::Repeatable, downlink, |mut stub, request| async move { stub.dry_downlink(request).await }).await
     }
 
-    /// Has an uplink treated as if a device had sent it, and says what that cost.
+    /// Processes an uplink as if a device had sent it, and returns its cost.
     pub async fn simulate_uplink(&self, uplink: SimulatedUplinkMessage) -> Result<Cost> {
         self.call(Call::Once, uplink, |mut stub, request| async move {
             let answer = stub.simulate_uplink(request).await?;

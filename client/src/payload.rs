@@ -1,21 +1,21 @@
-//! Bytes as people write them: pairs of hexadecimal digits, with spaces between them or not.
+//! Bytes as people write them: hexadecimal, with or without spaces.
 
 use std::str::FromStr;
 
 use hex::FromHexError;
 
-/// Bytes that were given in hexadecimal.
+/// Bytes parsed from hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload(pub Vec<u8>);
 
-/// Why a text is no payload.
+/// Why a text is not a payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPayload {
-    /// A character is no digit.
-    #[error("`{0}` is no hexadecimal digit; write bytes as in 01af")]
+    /// A character is not a hexadecimal digit.
+    #[error("`{0}` is not a hexadecimal digit; write bytes like 01af")]
     Digit(char),
-    /// A byte has one digit.
-    #[error("every byte has two hexadecimal digits, as in 01af; one digit is missing")]
+    /// The last byte has only one digit.
+    #[error("odd number of hexadecimal digits; write two per byte, like 01af")]
     Odd,
 }
 
@@ -36,14 +36,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_may_have_spaces_between_them() {
+    fn ignores_spaces_between_bytes() {
         for (text, bytes) in [("", &[][..]), ("01af", &[1, 0xaf]), ("01 AF", &[1, 0xaf]), (" 0 1\taf\n", &[1, 0xaf])] {
             assert_eq!(text.parse(), Ok(Payload(bytes.to_vec())), "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_payload_is_told_in_words() {
+    fn rejects_malformed_payloads_with_a_reason() {
         for (text, error) in [
             ("012", BadPayload::Odd),
             ("0x01", BadPayload::Digit('x')),

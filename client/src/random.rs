@@ -1,23 +1,23 @@
-//! Keys and EUIs that are made up.
+//! Random keys and EUIs.
 
 use types::{DevEui, Random};
 
-/// How many bytes a key has unless somebody wants another number.
+/// Default length of a key, in bytes.
 pub const KEY_BYTES: usize = 16;
 
-/// Draws a key such as `AppKey::new` takes.
+/// Generates a key, for example for `AppKey::new`.
 pub fn random_key(random: &dyn Random) -> [u8; KEY_BYTES] {
     random_bytes(random)
 }
 
-/// Draws as many bytes as are wanted.
+/// Generates random bytes.
 pub fn random_bytes<const COUNT: usize>(random: &dyn Random) -> [u8; COUNT] {
     let mut bytes = [0; COUNT];
     random.fill(&mut bytes);
     bytes
 }
 
-/// Draws an EUI that belongs to nobody: its first byte is zero.
+/// Generates an EUI outside all assigned blocks: its first byte is zero.
 pub fn random_eui(random: &dyn Random) -> DevEui {
     let mut bytes = random_bytes::<{ DevEui::LENGTH }>(random);
     bytes[0] = 0;
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_drawn_but_the_first_of_an_eui() {
+    fn every_byte_is_random_except_the_first_of_an_eui() {
         assert_eq!(random_key(&Ones), [1; 16]);
         assert_eq!(random_bytes::<3>(&Ones), [1; 3]);
         assert_eq!(random_eui(&Ones).to_hex(), "0001010101010101");

@@ -1,4 +1,4 @@
-//! Whom a connection trusts to be the other side.
+//! Which certificates a connection trusts.
 
 use std::sync::Arc;
 
@@ -14,24 +14,24 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
 
 use crate::{Error, Result};
 
-/// Whom a connection trusts to be the other side.
+/// Which certificates a connection trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Anybody: the connection is not encrypted.
+    /// None: the connection is not encrypted.
     Plaintext,
-    /// Whoever has this certificate, or one that it signed; PEM, as components announce it.
+    /// This certificate, or one that it signed, in PEM, as components announce it.
     Certificate(String),
-    /// Whomever this machine trusts.
+    /// The system's certificate authorities.
     System,
 }
 
 impl Trust {
-    /// Trust in what a component announces: an empty certificate says that it speaks plaintext.
+    /// Trusts what a component announced; an empty certificate means plain text.
     pub fn announced(certificate: &str) -> Self {
         if certificate.trim().is_empty() { Self::Plaintext } else { Self::Certificate(certificate.to_owned()) }
     }
 
-    /// What checks the other side's certificate; nothing where there is none.
+    /// The certificate verifier; `None` for plain text.
     pub(crate) fn verifier(&self) -> Result<Option<Arc<dyn ServerCertVerifier>>> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         Ok(match self {
@@ -41,9 +41,9 @@ impl Trust {
         })
     }
 
-    /// The TLS settings that check with [`Self::verifier`]; for plaintext, ones that trust nobody.
+    /// The TLS configuration with [`Self::verifier`]; for plain text, one that trusts nothing.
     pub(crate) fn tls(&self) -> Result<ClientConfig> {
-        // The provider is named, not taken from the process, so that a program needs no set-up before its first call.
+        // Name the provider explicitly, so that programs need no setup before the first call.
         let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(invalid)?;
@@ -56,9 +56,9 @@ impl Trust {
 
 /// Trusts exactly the announced certificate, or what it signed.
 ///
-/// Ours announce an authority of their own. Those of TTN v2 announce a self-signed certificate with the CA flag, and
-/// serve with that very certificate. The usual verifier refuses a CA as the end of a chain, so equality is checked
-/// first: whoever holds the key of the announced certificate is the component, whatever the host is called.
+/// Our components announce their own authority. Those of TTN v2 announce a self-signed certificate with the CA flag,
+/// and serve with it. The standard verifier rejects a CA at the end of a chain, so this checks equality first: whoever
+/// has the key of the announced certificate is the component, whatever its host name.
 #[derive(Debug)]
 struct Announced {
     certificates: Vec<CertificateDer<'static>>,
@@ -125,13 +125,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_certificate_means_plaintext() {
+    fn no_certificate_means_plain_text() {
         assert_eq!(Trust::announced(" \n"), Trust::Plaintext);
         assert!(Trust::Plaintext.verifier().unwrap().is_none());
     }
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
+    fn rejects_malformed_certificates() {
         let nonsense = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         for pem in ["hello", "-----BEGIN CERTIFICATE-----\n", nonsense] {
             assert!(matches!(Trust::announced(pem).verifier(), Err(Error::Certificate { .. })), "{pem}");

@@ -1,6 +1,6 @@
-//! Who is calling: credentials out of headers, tokens checked, access keys exchanged.
+//! Authentication: reads credentials from headers, verifies tokens, and exchanges access keys.
 //!
-//! What a caller may do is decided where it is done, from the [`types::Claims`] that come out of here.
+//! Authorisation is up to each operation, based on the [`types::Claims`] that this module returns.
 
 mod answers;
 mod authenticator;
@@ -16,49 +16,49 @@ pub use authenticator::Authenticator;
 pub use credential::credential_of;
 pub use verifier::{TokenError, Verifier};
 
-/// Why a call has no valid credential, or why that cannot be known now.
+/// Why a request has no valid credential, or why that cannot be determined now.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AuthError {
-    /// The call brings no credential.
+    /// The request has no credential.
     #[error(
         "no credential: send `Authorization: Bearer <token>` or `Authorization: Key <access key>`, or over gRPC the \
          metadata `token` or `key`"
     )]
     Missing,
-    /// A header that may come once came twice, so that two readers could see two callers.
+    /// A header occurs twice, so that two readers could see two different callers.
     #[error("header `{header}` was sent more than once: send one credential")]
     Repeated {
         /// The header.
         header: &'static str,
     },
-    /// A header is no text.
+    /// A header is not text.
     #[error("header `{header}` not valid: must be ASCII text")]
     Text {
         /// The header.
         header: &'static str,
     },
-    /// A header holds neither a token nor an access key.
+    /// A header contains neither a token nor an access key.
     #[error(transparent)]
     Malformed(#[from] CredentialError),
     /// The token is not valid.
     #[error("token not valid: {0}")]
     Token(#[from] TokenError),
-    /// The account service refuses the access key.
+    /// The account service rejected the access key.
     #[error("access key not valid for application `{app_id}`: it may be mistyped, deleted, or of another application")]
     Key {
-        /// For which application it was shown.
+        /// The application that the key was used for.
         app_id: AppId,
     },
-    /// The token is over before its time.
-    #[error("token not valid: its user, its client or its access key was shut out: log in again")]
+    /// The token was revoked before it expired.
+    #[error("token not valid: its user, client or access key was disabled: log in again")]
     Ended,
-    /// An access key came where no application is named.
-    #[error("an access key opens only calls that name its application: use a token here")]
+    /// An access key was sent in a request that names no application.
+    #[error("access keys are only accepted in requests that name their application: use a token")]
     KeyWithoutApplication,
-    /// The access key comes from an account service that this component does not know.
+    /// An account service that this component does not trust issued the access key.
     #[error("access key not valid: its issuer is not trusted here")]
     KeyIssuer,
-    /// The account service cannot be asked.
+    /// The account service cannot be reached.
     #[error("account service `{issuer}` cannot be reached: retry later")]
     Away {
         /// The account service.

@@ -1,72 +1,72 @@
-//! What can go wrong before a service runs, each with the one line that its operator reads.
+//! Startup errors, as operators read them.
 
 use std::{io, path::PathBuf};
 
 use types::{Kind, Kinded};
 
-/// Why something that every service needs cannot be had.
+/// Why a service cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A setting is unknown or its value is not valid.
+    /// A setting is unknown, or its value is invalid.
     #[error("{0}")]
     Setting(String),
-    /// The settings cannot be shown as TOML.
+    /// The settings cannot be written as TOML.
     #[error("cannot write the settings as TOML")]
     Print(#[from] toml::ser::Error),
-    /// Nobody can be listened to at this address.
+    /// The address cannot be bound.
     #[error("cannot listen on `{address}`: {hint}")]
     Listen {
-        /// The address, as it was set.
+        /// The address, as configured.
         address: String,
-        /// What to do next.
+        /// What to do about it.
         hint: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file of the certificate cannot be read or written.
-    #[error("cannot {action} `{}`: check that the folder exists and who may use it", path.display())]
+    /// A certificate or key file cannot be read or written.
+    #[error("cannot {action} `{}`: check that the directory exists and its permissions", path.display())]
     File {
-        /// Read or write.
+        /// "read" or "write".
         action: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Certificate and key cannot be used.
-    #[error("certificate `{}` not valid: must be PEM, with the key that belongs to it", path.display())]
+    /// The certificate or its key is invalid.
+    #[error("certificate `{}` not valid: must be PEM, together with its key", path.display())]
     Certificate {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A certificate cannot be made for these names.
-    #[error("cannot make a certificate for {names}")]
+    /// Creating a certificate failed.
+    #[error("cannot create a certificate for {names}")]
     MakeCertificate {
-        /// The hosts.
+        /// The host names.
         names: String,
-        /// What is wrong.
+        /// The library's error.
         source: rcgen::Error,
     },
-    /// The key pair of a component cannot be used or made.
+    /// The component's key pair is invalid or cannot be created.
     #[error("key `{}` not valid: must be an ECDSA key over P-256 as PEM; move it away to get a new one", path.display())]
     Identity {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         source: rcgen::Error,
     },
-    /// Logs or metrics were set up before in this process.
-    #[error("cannot start {what}: this process has started it before")]
+    /// Logs or metrics are already set up in this process.
+    #[error("cannot start {what}: already started in this process")]
     Telemetry {
         /// Logs or metrics.
         what: &'static str,
     },
-    /// The process cannot hear signals.
-    #[error("cannot wait for the signals that end this process")]
+    /// Signal handlers cannot be installed.
+    #[error("cannot install signal handlers")]
     Signals(#[source] io::Error),
-    /// The descriptors for gRPC reflection do not read.
+    /// The descriptors for gRPC reflection are invalid.
     #[error("cannot describe the gRPC services")]
     Reflection(#[from] tonic_reflection::server::Error),
 }

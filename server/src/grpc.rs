@@ -1,4 +1,4 @@
-//! What every gRPC listener answers beside its own services: health and reflection.
+//! Health and reflection, which every gRPC listener serves.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tonic_reflection::server::Builder;
 
 use crate::{Error, telemetry::Health};
 
-/// How long the answer of the checks counts.
+/// How long the result of the health checks is cached.
 const CHECKS_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// Routes with health and reflection (v1 and v1alpha); add the services, then call `routes().into_axum_router()`.
@@ -31,9 +31,9 @@ fn reflection() -> Builder<'static> {
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }
 
-/// The checks behind `/readyz`, asked over gRPC. They are of the process: every service of it has the same answer.
+/// The checks behind `/readyz`, over gRPC. All services of a process share the result.
 ///
-/// Strangers may ask, so what the checks said counts for a while, and they run once at a time.
+/// Anybody may ask, so the result is cached and the checks run only once at a time.
 struct Checks {
     health: Health,
     last: Mutex<Option<(Instant, bool)>>,

@@ -1,4 +1,4 @@
-//! The key pair of a component, by which others know it: made on the first start, and kept beside the certificate.
+//! A component's key pair, by which other components recognise it. Created on the first start.
 
 use std::{fs, io, path::Path};
 
@@ -6,16 +6,16 @@ use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 
 use crate::{Error, private_file::write_private};
 
-/// The public half of a component's key pair, ECDSA over P-256.
+/// The public key of a component, ECDSA over P-256.
 ///
-/// Nothing is signed with the other half yet; what a component sends to brokers will be.
+/// Nothing is signed with the private key yet; messages to network brokers will be.
 #[derive(Clone, Debug)]
 pub struct Identity {
     public_key_pem: String,
 }
 
 impl Identity {
-    /// Reads the key pair from a file; makes both when there is none.
+    /// Reads the key pair from a file, or creates both.
     pub fn load_or_make(path: &Path) -> Result<Self, Error> {
         let failed = |action| move |source| Error::File { action, path: path.into(), source };
         let refused = |source| Error::Identity { path: path.into(), source };
@@ -31,7 +31,7 @@ impl Identity {
         Ok(Self { public_key_pem: pair.public_key_pem().replace("\r\n", "\n") })
     }
 
-    /// What others check signatures with, as PEM: for the announcement.
+    /// The public key as PEM, for the announcement.
     pub fn public_key_pem(&self) -> &str {
         &self.public_key_pem
     }

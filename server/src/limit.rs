@@ -1,4 +1,4 @@
-//! How often somebody may do something, as operators set it, and what is told to who does it more often.
+//! Rate limits, and the headers that tell a client when to retry.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Rate;
 
-/// A limit: so many at once, and then so many in an hour.
+/// A rate limit: a burst, and a number per hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// How many may come at once, at least 1.
+    /// The size of a burst, at least 1.
     pub burst: u32,
-    /// How many more an hour brings, at least 1.
+    /// How many are added per hour, at least 1.
     pub per_hour: u32,
 }
 
-/// A limit that was reached.
+/// A rate limit that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exceeded {
     /// What it limits, in one word.
     pub policy: &'static str,
-    /// How many may come at once.
+    /// The size of a burst.
     pub burst: u32,
-    /// The time in which an empty allowance fills, in seconds.
+    /// The time after which an exhausted limit is full again, in seconds.
     pub window_s: u64,
-    /// When to try again, in seconds from now; at least one.
+    /// When to retry, in seconds from now, at least 1.
     pub wait_s: u64,
 }
 
 impl Limit {
-    /// So many at once, and so many in an hour.
+    /// Allows `burst` at once, and `per_hour` after that.
     pub const fn new(burst: u32, per_hour: u32) -> Self {
         Self { burst, per_hour }
     }
@@ -40,7 +40,7 @@ impl Limit {
         Rate { per: Duration::from_secs(3600) / self.per_hour.max(1), burst: self.burst.max(1) }
     }
 
-    /// The limit was reached, and leaves room for one more in `wait`.
+    /// The limit was exceeded; `wait` until one more is allowed.
     pub fn exceeded(self, policy: &'static str, wait: Duration) -> Exceeded {
         let Rate { per, burst } = self.rate();
         let seconds = |time: Duration| time.as_secs() + u64::from(time.subsec_nanos() > 0);
@@ -49,7 +49,7 @@ impl Limit {
 }
 
 impl Exceeded {
-    /// When to come back, in the words of HTTP and of the draft for rate limits.
+    /// The headers of HTTP and of the IETF draft that say when to retry.
     pub fn headers(&self) -> [(&'static str, String); 3] {
         let Self { policy, burst, window_s, wait_s } = self;
         [
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_says_when_to_come_back() {
+    fn a_limit_says_when_to_retry() {
         let exceeded = Limit::new(20, 60).exceeded("login", Duration::from_millis(1500));
         assert_eq!(exceeded, Exceeded { policy: "login", burst: 20, window_s: 1200, wait_s: 2 });
         let headers = exceeded.headers().map(|(name, value)| format!("{name}: {value}"));

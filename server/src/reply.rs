@@ -1,4 +1,4 @@
-//! Errors as REST clients read them, in the shape of the account service or of the gateway before gRPC.
+//! Errors as REST clients read them: in the format of the account service, or of v2's gRPC gateway.
 
 use api::rest::{account::ErrorBody, handler::GatewayError};
 use axum::{
@@ -11,16 +11,16 @@ use types::{Kind, Kinded};
 
 use crate::status;
 
-/// Which body an error gets.
+/// The format of an error body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// `{"code": 404, "error": "…"}`: the code is the HTTP status.
+    /// `{"code": 404, "error": "…"}`, where the code is the HTTP status.
     Account,
-    /// `{"error": "…", "code": 5, "message": "…"}`: the code is the gRPC code.
+    /// `{"error": "…", "code": 5, "message": "…"}`, where the code is the gRPC code.
     Gateway,
 }
 
-/// An error on its way to a REST client.
+/// An error response to a REST client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorReply {
     shape: Shape,
@@ -30,22 +30,22 @@ pub struct ErrorReply {
 }
 
 impl ErrorReply {
-    /// The reply of the account service; what is our own mistake is logged here and not told.
+    /// In the format of the account service. Internal errors are logged here, and not shown.
     pub fn account(error: &impl Kinded) -> Self {
         Self::of(Shape::Account, error)
     }
 
-    /// The reply of handler and discovery; what is our own mistake is logged here and not told.
+    /// In the format of handler and discovery. Internal errors are logged here, and not shown.
     pub fn gateway(error: &impl Kinded) -> Self {
         Self::of(Shape::Gateway, error)
     }
 
-    /// A reply that has no error type of its own, such as a body that axum refused.
+    /// For errors without a type of their own, such as a body that axum rejected.
     pub fn new(shape: Shape, kind: Kind, message: impl Into<String>) -> Self {
         Self { shape, status: status::http(kind), code: status::grpc(kind), message: message.into() }
     }
 
-    /// The same with another HTTP status: for 405 and the like, which no kind stands for.
+    /// Replaces the HTTP status, for 405 and others that no kind stands for.
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }

@@ -1,4 +1,4 @@
-//! Settings in layers: defaults, then a file, then environment variables, then flags.
+//! Settings in layers: defaults, a file, environment variables, flags.
 
 mod print;
 
@@ -16,34 +16,34 @@ use crate::Error;
 
 pub use self::print::print;
 
-/// What environment variables of ours begin with.
+/// The prefix of our environment variables.
 pub const ENVIRONMENT_PREFIX: &str = "AIRLOCK_";
-/// What stands between a table and its key in a variable, since one underscore is part of names.
+/// Separates a table from its key in a variable, because single underscores occur in names.
 const SEPARATOR: &str = "__";
 
-/// The layers that settings come from; a later one wins, value by value.
+/// The sources of settings. Later ones override earlier ones, value by value.
 ///
-/// Defaults are the `Default` of the settings themselves: give their structs `#[serde(default, deny_unknown_fields)]`.
+/// Defaults come from the `Default` of the settings: give their structs `#[serde(default, deny_unknown_fields)]`.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
     figment: Figment,
 }
 
 impl Layers {
-    /// Nothing but defaults.
+    /// Defaults only.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a TOML file; that it cannot be read is an error when the settings are loaded.
+    /// Adds a TOML file. If it cannot be read, loading fails.
     pub fn file(self, path: &Path) -> Self {
         Self { figment: self.figment.merge(Toml::file_exact(path)) }
     }
 
-    /// Adds variables such as `AIRLOCK_HANDLER__ID` for `handler.id`; ignores those of others.
+    /// Adds variables such as `AIRLOCK_HANDLER__ID` for `handler.id`, and ignores others.
     ///
-    /// An empty one counts as absent, since not every caller can unset one. Numbers, booleans and `[arrays]` are
-    /// recognised; a text that looks like one of them needs quotes of its own.
+    /// Empty variables are ignored, because not every caller can unset one. Numbers, booleans and `[arrays]` are
+    /// recognised; a string that looks like one of them needs quotes.
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         for (name, text) in variables {
             if let (Some(key), false) = (name.strip_prefix(ENVIRONMENT_PREFIX), text.is_empty()) {
@@ -55,12 +55,12 @@ impl Layers {
         self
     }
 
-    /// Adds one value, such as `handler.id`, that was given with a flag of this name.
+    /// Adds one value, such as `handler.id`, given by a flag of this name.
     pub fn flag(self, flag: &str, key: &str, value: impl Serialize) -> Self {
         self.one(format!("flag `{flag}`"), key, value)
     }
 
-    /// The settings; an error names the key, what is wrong with it, and where it was set.
+    /// Loads the settings. An error names the key, the problem, and the source.
     pub fn load<T: DeserializeOwned>(&self) -> Result<T, Error> {
         self.figment.extract().map_err(|error| {
             let lines: Vec<_> = error.into_iter().map(|error| self.explain(&error)).collect();
@@ -75,7 +75,7 @@ impl Layers {
     fn explain(&self, error: &figment::Error) -> String {
         let mut path = error.path.clone();
         if let Kind::UnknownField(name, _) = &error.kind {
-            // The path ends at the table of an unknown key, or at the key, depending on how serde met it.
+            // The path ends at the table of an unknown key, or at the key itself, depending on the deserialiser.
             if path.last() != Some(name) {
                 path.push(name.clone());
             }
@@ -87,9 +87,9 @@ impl Layers {
             Kind::UnknownField(_, known) => {
                 format!("setting `{key}`{place} is unknown; known here are {}", known.join(", "))
             }
-            // Without a key it is the file as a whole: missing, unreadable, or no TOML.
+            // Without a key it is about the whole file: missing, unreadable, or not TOML.
             kind if key.is_empty() => format!("settings{place} cannot be read: {kind}"),
-            // What was given is not repeated: it may be a secret.
+            // Do not repeat the value: it may be a secret.
             Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) => {
                 format!("setting `{key}`{place} not valid: must be {}", in_words(expected))
             }
@@ -115,7 +115,7 @@ fn in_words(expected: &str) -> &str {
     }
 }
 
-/// A provider under the name that its user knows it by.
+/// Gives a provider the name that users know it by.
 struct Named<T> {
     name: String,
     value: Serialized<T>,

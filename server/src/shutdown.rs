@@ -1,4 +1,4 @@
-//! The end of a process: on the first signal it drains, on the second it stops at once.
+//! Shutdown: the first signal drains, the second stops at once.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 
-/// What the signals of the operator ask for.
+/// What the operator's signals request.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
-    /// Cancelled by the first signal: take nothing new, finish what was accepted.
+    /// Cancelled by the first signal: accept nothing new, and finish what was accepted.
     pub requested: CancellationToken,
-    /// Cancelled by the second signal: stop now.
+    /// Cancelled by the second signal: stop at once.
     pub forced: CancellationToken,
 }
 
@@ -20,21 +20,21 @@ pub struct Shutdown {
 pub enum Drained {
     /// Everything that was accepted is finished.
     Finished,
-    /// The time was up.
+    /// The deadline passed.
     TimedOut,
-    /// The operator did not want to wait.
+    /// A second signal arrived.
     Forced,
 }
 
 impl Shutdown {
-    /// Listens for `SIGTERM` and `SIGINT` from now on; must be called within a tokio runtime.
+    /// Handles `SIGTERM` and `SIGINT` from now on. Must be called in a tokio runtime.
     pub fn on_signals() -> Result<Self, Error> {
         let mut signals = Signals::new()?;
         let shutdown = Self::default();
         let Self { requested, forced } = shutdown.clone();
         tokio::spawn(async move {
             signals.next().await;
-            tracing::info!("finishing what was accepted; a second signal stops at once");
+            tracing::info!("shutting down; a second signal stops at once");
             requested.cancel();
             signals.next().await;
             forced.cancel();
@@ -42,7 +42,7 @@ impl Shutdown {
         Ok(shutdown)
     }
 
-    /// Waits for `work` to finish what was accepted, for `deadline` at most.
+    /// Waits for `work` to finish what was accepted, at most until `deadline`.
     pub async fn drain(&self, work: impl Future<Output = ()>, deadline: Duration) -> Drained {
         tokio::select! {
             biased;
@@ -86,7 +86,7 @@ impl Signals {
     }
 
     async fn next(&mut self) {
-        // Without a way to hear it, Ctrl-C ends the process by itself.
+        // If the handler cannot be installed, Ctrl-C ends the process by itself.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

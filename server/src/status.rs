@@ -1,4 +1,4 @@
-//! The one table that turns the kind of an error into HTTP and gRPC.
+//! Maps error kinds to HTTP and gRPC status codes.
 
 use std::{error::Error, fmt};
 
@@ -6,27 +6,27 @@ use axum::http::StatusCode;
 use tonic::{Code, Status};
 use types::{Kind, Kinded};
 
-/// What strangers read when the mistake is ours.
+/// What clients read instead of the details of an internal error.
 pub(crate) const INTERNAL: &str = "internal error";
 
-/// The HTTP status for this kind of error.
+/// The HTTP status for an error kind.
 pub fn http(kind: Kind) -> StatusCode {
     table(kind).0
 }
 
-/// The gRPC code for this kind of error.
+/// The gRPC code for an error kind.
 pub fn grpc(kind: Kind) -> Code {
     table(kind).1
 }
 
-/// The gRPC answer for this error.
+/// The gRPC status for an error.
 ///
-/// Its message is the error's own text, except that the insides of an internal error go to the log only.
+/// Its message is the error's text. Details of internal errors go to the log only.
 pub fn to_status(error: &impl Kinded) -> Status {
     Status::new(grpc(error.kind()), public_text(error))
 }
 
-/// An error with everything that led to it, for logs: `cannot open the store: permission denied`.
+/// Formats an error with its causes, for logs: `cannot open the store: permission denied`.
 pub struct Causes<'a>(pub &'a dyn Error);
 
 impl fmt::Display for Causes<'_> {
@@ -41,15 +41,15 @@ impl fmt::Display for Causes<'_> {
     }
 }
 
-/// What the caller may read about this error; logs it when it is not the caller's own mistake.
+/// The text that the caller may read. Logs errors that are not the caller's.
 pub(crate) fn public_text(error: &impl Kinded) -> String {
     match error.kind() {
         Kind::Internal => {
-            tracing::error!(error = %Causes(error), "a request failed through a mistake of ours");
+            tracing::error!(error = %Causes(error), "request failed: internal error");
             INTERNAL.to_owned()
         }
         Kind::Unavailable | Kind::Timeout => {
-            tracing::warn!(error = %Causes(error), "a request failed because something it needs is away");
+            tracing::warn!(error = %Causes(error), "request failed: dependency unavailable");
             error.to_string()
         }
         _ => error.to_string(),

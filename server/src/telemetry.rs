@@ -1,4 +1,4 @@
-//! How a process shows what it does: logs, metrics, and whether it is ready.
+//! Logs, metrics and health.
 
 mod health;
 mod logs;
@@ -14,19 +14,19 @@ pub use self::health::{Health, Report};
 pub use self::logs::{LogFormat, start_logs};
 pub use self::metrics::Metrics;
 
-/// Logs, metrics and health.
+/// Settings of logs, metrics and health.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// What is logged: error, warn, info, debug or trace, for all or per part, such as `info,airlock_handler=debug`.
+    /// Log level: error, warn, info, debug or trace, globally or per crate, such as `info,airlock_handler=debug`.
     pub level: String,
-    /// How logs are written: auto (text on a terminal, JSON otherwise), text or json.
+    /// Log format: auto (text on a terminal, JSON otherwise), text or json.
     pub format: LogFormat,
-    /// A file to which security events are added, one JSON object per line, besides the log; none unless set.
+    /// A file to which security events are appended in addition to the log, one JSON object per line; unset by default.
     ///
-    /// Only its owner may read it. Rotate it by renaming it and starting anew.
+    /// Only its owner can read it. To rotate it, rename it and restart.
     pub audit_file: Option<PathBuf>,
-    /// Where metrics and health are served, over plain HTTP and without credentials: keep it private.
+    /// Address for metrics and health, over plain HTTP and without credentials: keep it private.
     pub listen: String,
 }
 
@@ -41,9 +41,9 @@ impl Default for Settings {
     }
 }
 
-/// `/metrics`, `/livez`, `/healthz` and `/readyz`.
+/// Serves `/metrics`, `/livez`, `/healthz` and `/readyz`.
 ///
-/// The first three depend on nothing but the process; `/readyz` asks every check and answers 503 when one fails.
+/// The first three depend only on the process. `/readyz` runs every check and answers 503 if one fails.
 pub fn router(metrics: Metrics, health: Health) -> Router {
     Router::new()
         .route("/livez", get(async || "ok\n"))

@@ -1,4 +1,4 @@
-//! The certificate of this process: from files, or made on the first start and kept.
+//! The TLS certificate: loaded from files, or created on the first start.
 
 mod made;
 
@@ -10,10 +10,10 @@ use types::Clock;
 
 use crate::Error;
 
-/// What HTTP listeners offer: gRPC needs `h2`.
+/// ALPN protocols of HTTP listeners; gRPC needs `h2`.
 pub const HTTP_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// A certificate with its key, ready to serve.
+/// A certificate with its key.
 #[derive(Clone)]
 pub struct Tls {
     config: ServerConfig,
@@ -21,7 +21,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Takes a PEM file with the certificate chain, own certificate first, and one with its key; may be one file.
+    /// Loads a PEM file with the certificate chain, leaf first, and one with its key; they may be the same file.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, Error> {
         let chain = read(certificate)?;
         let key_text = if key == certificate { chain.clone() } else { read(key)? };
@@ -29,25 +29,25 @@ impl Tls {
         Ok(Self { config: config(certificate, &chain, &key_text)?, announced })
     }
 
-    /// Takes the certificate that is kept in `folder`, or makes one there that only this machine vouches for.
+    /// Loads the certificate in `folder`, or creates a self-signed one.
     ///
-    /// It is good for localhost and `names`, for ten years; other names, or its end, give a new one. The file holds
-    /// the key, and nobody but its owner may read it.
+    /// It is valid for localhost and `names`, for ten years, and is replaced when the names change or it expires. The
+    /// file contains the key, and only its owner can read it.
     pub fn self_signed(folder: &Path, names: &[String], clock: &dyn Clock) -> Result<Self, Error> {
         let (path, text) = made::load_or_make(folder, names, clock)?;
-        // Clients trust the authority, which stands last; they do not accept one as a server's own certificate.
+        // Announce the authority, which comes last: clients do not accept an authority as a server's own certificate.
         let announced = certificates(&text).last().unwrap_or_default().to_owned();
         Ok(Self { config: config(&path, &text, &text)?, announced })
     }
 
-    /// What a listener needs that speaks these protocols: [`HTTP_PROTOCOLS`], or none for MQTT.
+    /// The TLS configuration of a listener with these ALPN protocols: [`HTTP_PROTOCOLS`], or none for MQTT.
     pub fn server_config(&self, protocols: &[&[u8]]) -> Arc<ServerConfig> {
         let mut config = self.config.clone();
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         Arc::new(config)
     }
 
-    /// What clients must trust, as PEM: for the announcement.
+    /// The certificate that clients must trust, as PEM, for the announcement.
     pub fn certificate_pem(&self) -> &str {
         &self.announced
     }
@@ -71,7 +71,7 @@ fn config(path: &Path, chain: &str, key: &str) -> Result<ServerConfig, Error> {
         .map_err(|error| refused(error.into()))
 }
 
-/// The certificates in a PEM text, one text each, without keys and whatever else is in it.
+/// Splits a PEM file into its certificates, dropping keys and everything else.
 fn certificates(pem: &str) -> impl Iterator<Item = &str> {
     const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
     const END: &str = "-----END CERTIFICATE-----\n";

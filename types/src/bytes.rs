@@ -1,42 +1,43 @@
-//! Addresses, identifiers and keys of a fixed number of bytes, written in hexadecimal.
+//! EUIs, addresses, nonces and keys of a fixed length, written in hexadecimal.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Why a text or bytes are no such value.
+/// A text or byte slice that does not have the right length or digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} not valid: must be {length} bytes, which are {} hexadecimal digits", length * 2)]
 pub struct BytesError {
-    /// What was meant.
+    /// The kind of value.
     pub what: &'static str,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: usize,
 }
 
 macro_rules! fixed_bytes {
     ($name:ident, $length:literal) => {
         impl $name {
-            /// How many bytes a value has.
+            /// The length in bytes.
             pub const LENGTH: usize = $length;
 
-            /// Takes bytes, most significant first.
+            /// Wraps bytes, most significant first.
             pub fn new(bytes: [u8; $length]) -> Self {
                 Self(bytes)
             }
 
-            /// The bytes, most significant first.
+            /// Returns the bytes, most significant first.
             pub fn as_bytes(&self) -> &[u8; $length] {
                 &self.0
             }
 
-            /// Whether every byte is zero, which stands for "none".
+            /// Whether all bytes are zero, which stands for "none".
             pub fn is_zero(&self) -> bool {
                 self.0.iter().all(|byte| *byte == 0)
             }
 
-            /// Upper-case hexadecimal digits; empty when every byte is zero, as v2 clients expect.
+            /// Formats as upper-case hexadecimal digits, or as an empty string if all bytes are zero, as v2 clients
+            /// expect.
             pub fn to_hex(&self) -> String {
                 if self.is_zero() { String::new() } else { hex::encode_upper(self.0) }
             }
@@ -132,12 +133,12 @@ address!(
     4
 );
 address!(
-    /// What a device makes up to join; it counts once.
+    /// A random number that a device sends to join; each counts once.
     DevNonce,
     2
 );
 address!(
-    /// What a device that joins is told, so that its session has keys of its own.
+    /// A random number that a device receives when it joins, from which session keys are derived.
     AppNonce,
     3
 );
@@ -147,7 +148,7 @@ address!(
     3
 );
 key!(
-    /// The static key with which a device joins.
+    /// The root key with which a device joins.
     AppKey,
     16
 );
@@ -167,19 +168,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_either_case_and_writes_upper() {
+    fn reads_both_cases_and_writes_upper_case() {
         assert_eq!("70b3d57ed0000001".parse::<AppEui>().unwrap().to_hex(), "70B3D57ED0000001");
         assert_eq!("26012345".parse::<DevAddr>().unwrap().as_bytes(), &[0x26, 0x01, 0x23, 0x45]);
     }
 
     #[test]
-    fn empty_text_means_all_zero_and_back() {
+    fn an_empty_text_is_all_zeros() {
         assert!("".parse::<DevEui>().unwrap().is_zero());
         assert_eq!(DevEui::default().to_hex(), "");
     }
 
     #[test]
-    fn refuses_other_lengths_and_digits() {
+    fn rejects_wrong_lengths_and_digits() {
         for text in ["70B3D57ED000000", "70B3D57ED00000001", "70B3D57ED000000G"] {
             assert!(text.parse::<AppEui>().is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! What a token says about its bearer, in the shape that v2 clients and components read.
+//! The contents of a token, in the format that v2 clients and components read.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use crate::{
     AppId, ApplicationRight, ClientId, ComponentId, ComponentRight, GatewayId, GatewayRight, Scope, ServiceName,
 };
 
-/// The claims of an access token.
+/// The claims of an access token. Times are seconds since 1970.
 ///
-/// Times are seconds since 1970. A right counts only when both the scope names the thing and its map holds the right.
+/// A right counts only if the scope names the entity and the map of that entity's rights contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     /// Who issued the token: the id of the account service.
     pub iss: String,
-    /// Whom it is about: a user's id, or the id of an application, gateway or component.
+    /// The subject: the id of a user, application, gateway or component.
     pub sub: String,
-    /// What `sub` is: `user`, `gateway`, `handler`, `router` or `broker`.
+    /// The type of the subject: `user`, `gateway`, `handler`, `router` or `broker`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// When it was issued, backdated so that slow clocks accept it.
+    /// When it was issued, backdated to tolerate slow clocks.
     pub iat: u64,
-    /// When it ends.
+    /// When it expires.
     pub exp: u64,
     /// The id of this token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,25 +30,25 @@ pub struct Claims {
     /// The OAuth client it was issued to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientId>,
-    /// What it may be used for.
+    /// What the token may be used for.
     #[serde(default)]
     pub scope: Vec<Scope>,
-    /// Whether it may be exchanged for one with other entities.
+    /// Whether it can be exchanged for a token for other entities.
     #[serde(default)]
     pub interchangeable: bool,
-    /// Rights to single applications.
+    /// Rights to applications.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub apps: BTreeMap<AppId, Vec<ApplicationRight>>,
-    /// Rights to single gateways.
+    /// Rights to gateways.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gateways: BTreeMap<GatewayId, Vec<GatewayRight>>,
-    /// Rights to single components.
+    /// Rights to components.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub components: BTreeMap<ComponentId, Vec<ComponentRight>>,
-    /// The name with which the user logs in; with the scope `profile`.
+    /// The username; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
-    /// The user's address; with the scope `profile`.
+    /// The user's e-mail address; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// When the user registered; with the scope `profile`.
@@ -57,13 +57,13 @@ pub struct Claims {
     /// The user's full name; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<FullName>,
-    /// Whether the address is confirmed; with the scope `profile`.
+    /// Whether the e-mail address is confirmed; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
-    /// Whether everybody may know where it is; in a gateway's own token.
+    /// Whether the gateway's location is public; in a gateway's own token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location_public: Option<bool>,
-    /// Whether everybody may know how it is doing; in a gateway's own token.
+    /// Whether the gateway's status is public; in a gateway's own token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_public: Option<bool>,
 }
@@ -80,17 +80,17 @@ pub struct FullName {
 }
 
 impl Claims {
-    /// Whether the bearer may do `right` to this application.
+    /// Whether the bearer has `right` to this application.
     pub fn allows(&self, app_id: &AppId, right: ApplicationRight) -> bool {
         self.reaches(app_id) && self.apps.get(app_id).is_some_and(|rights| rights.contains(&right))
     }
 
-    /// Whether the bearer has any business with this application.
+    /// Whether the bearer has any right to this application.
     pub fn reaches(&self, app_id: &AppId) -> bool {
         self.scope.iter().any(|scope| matches!(scope, Scope::App(id) if id == app_id))
     }
 
-    /// Whether the bearer is that component of that service.
+    /// Whether the bearer is this component of this service.
     pub fn is_component(&self, service: ServiceName, id: &ComponentId) -> bool {
         self.kind == service.as_str() && self.sub == id.as_str()
     }

@@ -1,22 +1,22 @@
-//! What somebody shows to prove who they are; none of it prints itself.
+//! Credentials. None of them can be printed by accident.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A text that must not appear in logs, errors or debug output.
+/// A string that must not appear in logs, errors or debug output.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Zeroize, ZeroizeOnDrop, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a text that is secret from now on.
+    /// Wraps a secret string.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself: for sending and comparing, never for showing.
+    /// Returns the string, for sending and comparing. Never display it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -37,17 +37,17 @@ pub struct AccessKey {
 }
 
 impl AccessKey {
-    /// Joins the issuer's id and the secret part.
+    /// Joins an issuer's id and the secret part.
     pub fn new(issuer: &str, secret: &str) -> Result<Self, CredentialError> {
         format!("{issuer}.{secret}").parse()
     }
 
-    /// The account service that issued it.
+    /// The account service that issued the key.
     pub fn issuer(&self) -> &str {
         &self.text.expose()[..self.dot]
     }
 
-    /// The whole key: for sending and looking up, never for logs.
+    /// Returns the whole key, for sending and looking up. Never log it.
     pub fn expose(&self) -> &str {
         self.text.expose()
     }
@@ -96,19 +96,19 @@ pub enum Credential {
     Key(AccessKey),
 }
 
-/// Why a text is no credential.
+/// Why a text is not a credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
-    /// It is no access key.
+    /// Not an access key.
     #[error("access key not valid: must look like <issuer>.<secret>, with one dot")]
     AccessKey,
-    /// The header names no scheme that we know.
+    /// The header has an unknown scheme.
     #[error("authorization not valid: must be `Bearer <token>` or `Key <access key>`")]
     Scheme,
 }
 
 impl Credential {
-    /// Reads the value of an `Authorization` header; the scheme's case does not matter.
+    /// Parses the value of an `Authorization` header; the scheme is case-insensitive.
     pub fn from_header(value: &str) -> Result<Self, CredentialError> {
         let (scheme, rest) = value.trim().split_once(' ').ok_or(CredentialError::Scheme)?;
         match rest.trim() {
@@ -119,7 +119,7 @@ impl Credential {
         }
     }
 
-    /// The value of an `Authorization` header.
+    /// Formats the value of an `Authorization` header.
     pub fn to_header(&self) -> String {
         match self {
             Self::Token(token) => format!("Bearer {}", token.expose()),
@@ -133,21 +133,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_reads_in_either_case() {
+    fn the_scheme_of_a_header_is_case_insensitive() {
         assert_eq!(Credential::from_header("bearer abc"), Ok(Credential::Token(Secret::new("abc"))));
         let key = Credential::from_header("KEY ttn-account-v2.abc").unwrap();
         assert_eq!(key.to_header(), "Key ttn-account-v2.abc");
     }
 
     #[test]
-    fn refuses_other_schemes_and_keys() {
+    fn rejects_other_schemes_and_malformed_keys() {
         for header in ["", "Bearer", "Bearer ", "Basic YTpi", "Key nodot", "Key a.b.c", "Key .b", "Key a."] {
             assert!(Credential::from_header(header).is_err(), "{header}");
         }
     }
 
     #[test]
-    fn nothing_secret_prints() {
+    fn secrets_do_not_print() {
         let key: AccessKey = "issuer.hush".parse().unwrap();
         let shown = format!("{:?} {:?}", Credential::Key(key), Credential::Token(Secret::new("hush")));
         assert!(!shown.contains("hush"), "{shown}");

@@ -1,36 +1,36 @@
-//! What applications are told about their devices, in the exact shape of The Things Network v2.
+//! Events about devices that applications receive, in the exact format of The Things Network v2.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, Timestamp};
 
-/// What `…/events/up/errors` carries.
+/// The payload of `…/events/up/errors`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorEvent {
     /// What went wrong, for people.
     pub error: String,
 }
 
-/// What `…/events/activations` and `…/events/activations/errors` carry.
+/// The payload of `…/events/activations` and `…/events/activations/errors`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Activation {
-    /// Why the device did not join, for people; none when it did.
+    /// Why the device could not join, for people; `None` if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The application's EUI in the join request.
+    /// The application EUI in the join request.
     pub app_eui: AppEui,
-    /// The device's EUI in the join request.
+    /// The device EUI in the join request.
     pub dev_eui: DevEui,
-    /// The address that the device got; zero, which JSON shows as an empty text, when it got none.
+    /// The address assigned to the device; zero, which JSON shows as an empty string, if it could not join.
     pub dev_addr: DevAddr,
     /// When and how the join request was received.
     pub metadata: Metadata,
 }
 
-/// What `…/events/create` and `…/events/update` carry: where the device is now, as far as that changed.
+/// The payload of `…/events/create` and `…/events/update`: the device's location, as far as it changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceEvent {
-    /// Degrees north; none when it did not change, or is zero.
+    /// Degrees north; `None` if unchanged or zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latitude: Option<f32>,
     /// Degrees east.
@@ -39,17 +39,17 @@ pub struct DeviceEvent {
     /// Metres above the sea.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub altitude: Option<i32>,
-    /// When the device was set; v2 spells it so.
+    /// When the device was set. v2 spells the key this way.
     pub update_at: Timestamp,
 }
 
-/// What `…/events/down/scheduled` and `…/events/down/errors` carry.
+/// The payload of `…/events/down/scheduled` and `…/events/down/errors`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DownlinkEvent {
-    /// What went wrong, for people; none when nothing did.
+    /// What went wrong, for people; `None` if nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The downlink as it was published, without its schedule; none when it was no downlink.
+    /// The downlink as published, without its schedule; `None` if the message was not a downlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Downlink>,
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_have_the_keys_of_v2_in_their_order() {
+    fn events_have_the_keys_of_v2_in_order() {
         let joined = Activation { dev_addr: "26012345".parse().unwrap(), ..Activation::default() };
         let refused = Activation { error: Some("no".to_owned()), ..Activation::default() };
         for (activation, expected) in [
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_downlink_reads_with_and_without_its_members() {
+    fn every_member_of_a_downlink_is_optional() {
         for (given, shown) in [
             (r#"{"payload_raw":"AQI="}"#, r#"{"port":0,"payload_raw":"AQI="}"#),
             (r#"{"port":5,"schedule":null,"confirmed":false,"payload_raw":null}"#, r#"{"port":5}"#),

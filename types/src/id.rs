@@ -1,33 +1,33 @@
-//! Names of things: what an id may look like, checked once at the edge.
+//! Ids, validated when they are parsed.
 
 use std::{borrow::Borrow, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// The most characters that an id may have.
+/// Maximum length of an id, in characters.
 const LENGTH_MAX: usize = 36;
 
-/// Why a text is no id.
+/// Why a text is not a valid id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Nothing was given.
+    /// The text is empty.
     #[error("{what} not valid: can not be empty")]
     Empty {
-        /// Which id was meant.
+        /// The kind of id.
         what: &'static str,
     },
-    /// It has other characters than an id may have, or more.
+    /// The text is too long or has characters that ids cannot have.
     #[error(
         "{what} not valid: has wrong format. IDs can contain lowercase letters, numbers, dashes and underscores \
          (single ones, between letters or numbers) and should have 2 to {LENGTH_MAX} characters"
     )]
     Format {
-        /// Which id was meant.
+        /// The kind of id.
         what: &'static str,
     },
 }
 
-/// Checks `^[0-9a-z](?:[_-]?[0-9a-z]){1,35}$` with at most [`LENGTH_MAX`] characters.
+/// Checks `^[0-9a-z](?:[_-]?[0-9a-z]){1,35}$` and at most [`LENGTH_MAX`] characters.
 fn check(what: &'static str, text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         return Err(IdError::Empty { what });
@@ -47,7 +47,7 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// The id as it is written.
+            /// Returns the id as a string.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -105,7 +105,7 @@ id!(
     "GatewayID"
 );
 id!(
-    /// The id of a network component such as a handler.
+    /// The id of a network component, such as a handler.
     ComponentId,
     "ComponentID"
 );
@@ -126,12 +126,12 @@ id!(
 pub struct UserId(String);
 
 impl UserId {
-    /// Makes an id of 12 random bytes.
+    /// Builds an id from 12 random bytes.
     pub fn from_bytes(bytes: [u8; 12]) -> Self {
         Self(hex::encode(bytes))
     }
 
-    /// The id as it is written.
+    /// Returns the id as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_everything_else() {
+    fn rejects_everything_else() {
         for id in ["a", "-ab", "ab-", "a--b", "a-_b", "Ab", "a b", "ä1", "a/b", "a.b", "a+", "#", &"a".repeat(37)] {
             assert_eq!(id.parse::<AppId>(), Err(IdError::Format { what: "AppID" }), "{id}");
         }

@@ -1,39 +1,39 @@
-//! What sort of failure an error is: the word that one table turns into HTTP and gRPC.
+//! Error kinds, which `server::status` maps to HTTP and gRPC status codes.
 
 use std::fmt;
 
-/// The sort of a failure, as far as a caller would treat it differently.
+/// The kind of an error, by what a caller would do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The request is malformed or breaks a rule: change it.
     Invalid,
-    /// There is no valid credential: log in.
+    /// The credential is missing or invalid: log in.
     Unauthenticated,
     /// The credential lacks the right.
     Denied,
-    /// There is no such thing, or none that the caller may see.
+    /// It does not exist, or the caller may not see it.
     NotFound,
     /// The name is taken.
     AlreadyExists,
-    /// Something else changed it at the same time: read again and retry.
+    /// A concurrent change interfered: read again and retry.
     Conflict,
-    /// A limit was reached: come back later.
+    /// A limit was reached: retry later.
     Exhausted,
-    /// The request is larger than is accepted.
+    /// The request is too large.
     TooLarge,
-    /// Something this needs is away: retry.
+    /// A service or store that this needs is unavailable: retry.
     Unavailable,
-    /// It took longer than it may.
+    /// The deadline passed.
     Timeout,
-    /// This version cannot do that.
+    /// This version does not support the request.
     Unsupported,
-    /// Our mistake; the log says more.
+    /// A bug or corrupt data on our side; the log has details.
     Internal,
 }
 
-/// An error that knows its sort.
+/// An error that has a kind.
 pub trait Kinded: std::error::Error {
-    /// The sort of this failure.
+    /// The kind of this error.
     fn kind(&self) -> Kind;
 }
 

@@ -1,4 +1,4 @@
-//! The messages that applications read, in the exact shape of The Things Network v2.
+//! Messages that applications send and receive, in the exact format of The Things Network v2.
 
 use std::collections::BTreeMap;
 
@@ -7,39 +7,38 @@ use serde_json::value::RawValue;
 
 use crate::{AppId, DevEui, DevId};
 
-/// An uplink as it is published on `<app_id>/devices/<dev_id>/up`.
+/// An uplink, as published on `<app_id>/devices/<dev_id>/up`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Uplink {
-    /// The application it belongs to.
+    /// The application.
     pub app_id: AppId,
-    /// The device that sent it.
+    /// The device.
     pub dev_id: DevId,
-    /// The device's EUI, upper-case hexadecimal.
+    /// The device EUI, upper-case hexadecimal.
     #[serde(default, skip_serializing_if = "DevEui::is_zero")]
     pub hardware_serial: DevEui,
     /// The LoRaWAN port.
     pub port: u8,
     /// The frame counter.
     pub counter: u32,
-    /// Whether the device asked for an acknowledgement.
+    /// Whether the device requested an acknowledgement.
     #[serde(default, skip_serializing_if = "is_false")]
     pub confirmed: bool,
     /// Whether the device sent this counter before.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_retry: bool,
-    /// The payload; base64 in JSON, null when there is none.
+    /// The payload; base64 in JSON, or null.
     #[serde(with = "base64_or_null")]
     pub payload_raw: Option<Vec<u8>>,
-    /// What the payload functions made of it: a JSON object, its keys in their order.
+    /// The output of the payload functions: a JSON object, its keys in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_fields: Option<Box<RawValue>>,
-    /// The same in the words that all devices share, if the decoder's text has a `normalizeUplink`: an object, or an array
-    /// of them.
+    /// The output of `normalizeUplink`, if the decoder's source defines it: an object or an array of objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalized_payload: Option<Box<RawValue>>,
     /// When and how it was received.
     pub metadata: Metadata,
-    /// The device's attributes; only when the payload functions ran.
+    /// The device's attributes; only if the payload functions ran.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
 }
@@ -47,7 +46,7 @@ pub struct Uplink {
 /// When and how a message was received.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// RFC 3339, UTC; empty when unknown.
+    /// RFC 3339, UTC; empty if unknown.
     #[serde(default)]
     pub time: String,
     /// In MHz.
@@ -71,16 +70,16 @@ pub struct Metadata {
     /// The gateways that received it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<GatewayMetadata>,
-    /// Where the device is, in degrees.
+    /// The device's latitude in degrees.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub latitude: f32,
-    /// Where the device is, in degrees.
+    /// The device's longitude in degrees.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub longitude: f32,
-    /// Where the device is, in metres.
+    /// The device's altitude in metres.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub altitude: i32,
-    /// How it is known where the device is, such as `registry`.
+    /// The source of the location, such as `registry`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub location_source: String,
 }
@@ -91,13 +90,13 @@ pub struct GatewayMetadata {
     /// The gateway's id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub gtw_id: String,
-    /// Whether the gateway proved who it is.
+    /// Whether the gateway is authenticated.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gtw_trusted: bool,
-    /// The concentrator's counter in microseconds, which rolls over.
+    /// The concentrator's counter in microseconds, which wraps around.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub timestamp: u32,
-    /// RFC 3339, UTC; empty when unknown.
+    /// RFC 3339, UTC; empty if unknown.
     #[serde(default)]
     pub time: String,
     /// The concentrator's channel.
@@ -119,22 +118,22 @@ pub struct GatewayMetadata {
     pub altitude: i32,
 }
 
-/// A downlink as it is published on `<app_id>/devices/<dev_id>/down`, with either bytes or fields.
+/// A downlink, as published on `<app_id>/devices/<dev_id>/down`, with either bytes or fields.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Downlink {
-    /// The LoRaWAN port; zero leaves it to the encoder, or to the handler, which takes 1.
+    /// The LoRaWAN port; zero leaves it to the encoder, and otherwise means 1.
     #[serde(default)]
     pub port: u8,
-    /// Whether the device is to acknowledge it.
+    /// Whether the device has to acknowledge it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub confirmed: bool,
-    /// Where it goes among those that wait: `replace` unless given, `first` or `last`.
+    /// Its position in the queue: `replace` (default), `first` or `last`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
     /// The payload; base64 in JSON.
     #[serde(default, with = "base64_or_null", skip_serializing_if = "Option::is_none")]
     pub payload_raw: Option<Vec<u8>>,
-    /// What the encoder makes the payload of: a JSON object.
+    /// The encoder's input: a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_fields: Option<Box<RawValue>>,
 }
@@ -148,7 +147,7 @@ fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 mod base64_or_null {
-    //! Bytes as base64 text, none as null.
+    //! Serialises bytes as base64, and `None` as null.
 
     use base64::{Engine, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serializer};
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_uplink_has_the_keys_of_v2_in_their_order() {
+    fn an_uplink_has_the_keys_of_v2_in_order() {
         let uplink = Uplink {
             app_id: "my-app".parse().unwrap(),
             dev_id: "dev-1".parse().unwrap(),

@@ -6,24 +6,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::DevAddr;
 
-/// The device addresses whose first bits are the same.
+/// A range of device addresses with a common prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DevAddrPrefix {
     address: DevAddr,
-    /// How many bits are fixed: 0 to 32.
+    /// The number of fixed bits, 0 to 32.
     bits: u8,
 }
 
-/// A value that is no prefix of device addresses.
+/// A value that is not a prefix of device addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("DevAddrPrefix not valid: {0}")]
 pub struct PrefixError(&'static str);
 
 impl DevAddrPrefix {
-    /// How many bytes a prefix has on the wire: its length in bits, then an address.
+    /// The length in bytes on the wire: one byte for the number of bits, then an address.
     pub const LENGTH: usize = 1 + DevAddr::LENGTH;
 
-    /// A prefix whose address is zero behind the fixed bits, so that each prefix is written in one way.
+    /// Creates a prefix. Bits after the prefix must be zero, so that each prefix has one spelling.
     pub fn new(bits: u8, address: DevAddr) -> Result<Self, PrefixError> {
         if bits > 32 || number(address) & !mask(bits) != 0 {
             let rule = "must be a length of at most 32 bits, and an address that is zero behind them";
@@ -38,13 +38,13 @@ impl DevAddrPrefix {
         number(self.address) & mask(shorter) == number(other.address) & mask(shorter)
     }
 
-    /// The address with this prefix whose other bits are those of `rest`.
+    /// Returns the address with this prefix and the remaining bits of `rest`.
     pub fn address(&self, rest: [u8; DevAddr::LENGTH]) -> DevAddr {
         let address = number(self.address) | (u32::from_be_bytes(rest) & !mask(self.bits));
         DevAddr::new(address.to_be_bytes())
     }
 
-    /// One byte of length, four of address.
+    /// Encodes as one byte of length and four of address.
     pub fn to_bytes(self) -> Vec<u8> {
         [&[self.bits], &self.address.as_bytes()[..]].concat()
     }
@@ -63,7 +63,7 @@ impl TryFrom<&[u8]> for DevAddrPrefix {
     }
 }
 
-/// As The Things Network writes it.
+/// The notation of The Things Network.
 impl fmt::Display for DevAddrPrefix {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}/{}", self.address, self.bits)
@@ -96,7 +96,7 @@ fn number(address: DevAddr) -> u32 {
     u32::from_be_bytes(*address.as_bytes())
 }
 
-/// The first `bits` of 32.
+/// A mask of the first `bits` of 32.
 fn mask(bits: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)
 }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_a_length_and_an_address_with_zeroes_behind_it() {
+    fn a_prefix_is_a_length_and_a_zero_padded_address() {
         for (bytes, text) in
             [([7, 0x26, 0, 0, 0], "26000000/7"), ([0; 5], "00000000/0"), ([32, 1, 2, 3, 4], "01020304/32")]
         {
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_overlap_when_one_is_inside_the_other() {
+    fn prefixes_overlap_if_one_contains_the_other() {
         assert!(prefix("26000000/7").overlaps(&prefix("26010000/16")));
         assert!(prefix("26010000/16").overlaps(&prefix("00000000/0")));
         assert!(!prefix("26010000/16").overlaps(&prefix("26020000/16")));
     }
 
     #[test]
-    fn an_address_keeps_the_fixed_bits_and_takes_the_others() {
+    fn an_address_combines_the_prefix_with_the_other_bits() {
         for (text, expected) in [
             ("26000000/20", "26000FFF"),
             ("26000000/7", "27FFFFFF"),

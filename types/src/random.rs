@@ -1,7 +1,7 @@
-//! Randomness, given to whoever needs it so that tests can choose it.
+//! Randomness, passed in so that tests can control it.
 
 /// A source of random bytes.
 pub trait Random: Send + Sync {
-    /// Fills `bytes`; unpredictable to others unless in a test.
+    /// Fills `bytes` with unpredictable values, except in tests.
     fn fill(&self, bytes: &mut [u8]);
 }

@@ -1,10 +1,10 @@
-//! What a collaborator, an access key or a token may do to an application, gateway or component.
+//! Rights to applications, gateways and components.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// A text that names no right.
+/// A text that is not a right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("right `{given}` is unknown; allowed are {allowed}")]
 pub struct UnknownRight {
@@ -20,10 +20,10 @@ macro_rules! rights {
         pub enum $name { $($(#[doc = $variant_doc])+ $variant,)+ }
 
         impl $name {
-            /// Every right of this sort.
+            /// All rights of this kind.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The right as the interfaces spell it.
+            /// Returns the right as written in APIs.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }
@@ -63,7 +63,7 @@ macro_rules! rights {
 }
 
 rights! {
-    /// What one may do to an application.
+    /// A right to an application.
     ApplicationRight {
         /// View and edit settings, EUIs and access keys.
         Settings = "settings",
@@ -71,9 +71,9 @@ rights! {
         Delete = "delete",
         /// Add and remove collaborators.
         Collaborators = "collaborators",
-        /// Read messages from devices.
+        /// Read uplinks and events.
         MessagesUpRead = "messages:up:r",
-        /// Send messages to the application as if from a device.
+        /// Send uplinks as if from a device.
         MessagesUpWrite = "messages:up:w",
         /// Send downlinks.
         MessagesDownWrite = "messages:down:w",
@@ -83,7 +83,7 @@ rights! {
 }
 
 rights! {
-    /// What one may do to a gateway.
+    /// A right to a gateway.
     GatewayRight {
         /// View and edit settings.
         Settings = "gateway:settings",
@@ -93,7 +93,7 @@ rights! {
         Collaborators = "gateway:collaborators",
         /// View its status.
         Status = "gateway:status",
-        /// View its accurate location.
+        /// View its exact location.
         Location = "gateway:location",
         /// View its owner.
         Owner = "gateway:owner",
@@ -103,7 +103,7 @@ rights! {
 }
 
 rights! {
-    /// What one may do to a network component.
+    /// A right to a network component.
     ComponentRight {
         /// Read and write settings and the access key.
         Settings = "component:settings",
@@ -119,14 +119,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_right_reads_back() {
+    fn every_right_survives_a_round_trip() {
         for right in ApplicationRight::ALL {
             assert_eq!(right.as_str().parse(), Ok(*right));
         }
     }
 
     #[test]
-    fn an_unknown_right_says_what_is_allowed() {
+    fn an_unknown_right_is_rejected_with_the_allowed_ones() {
         let error = "gateway:settings".parse::<ApplicationRight>().unwrap_err();
         assert!(error.to_string().contains("messages:down:w"), "{error}");
     }

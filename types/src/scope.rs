@@ -1,4 +1,4 @@
-//! What a token may be used for: sorts of things, and single ones.
+//! OAuth scopes: what a token may be used for.
 
 use std::{fmt, str::FromStr};
 
@@ -14,22 +14,22 @@ pub enum Scope {
     Profile,
     /// List and create applications.
     Apps,
-    /// Everything that needs this application's id.
+    /// Everything that needs the id of this application.
     App(AppId),
     /// List and create gateways.
     Gateways,
-    /// Everything that needs this gateway's id.
+    /// Everything that needs the id of this gateway.
     Gateway(GatewayId),
     /// List and create components.
     Components,
-    /// Everything that needs this component's id.
+    /// Everything that needs the id of this component.
     Component(ComponentId),
     /// Manage OAuth clients.
     Clients,
 }
 
 impl Scope {
-    /// The general scope that covers asking for this one.
+    /// Returns the general scope that allows requesting this one.
     pub fn general(&self) -> Self {
         match self {
             Self::App(_) => Self::Apps,
@@ -40,16 +40,16 @@ impl Scope {
     }
 }
 
-/// Why a text is no scope.
+/// Why a text is not a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
-    /// No scope has that name.
+    /// There is no such scope.
     #[error(
         "scope `{0}` is unknown; allowed are profile, apps, gateways, components, clients, apps:<id>, gateways:<id> \
          and components:<id>"
     )]
     Unknown(String),
-    /// The id after the colon is none.
+    /// The part after the colon is not an id.
     #[error(transparent)]
     Id(#[from] IdError),
 }
@@ -109,14 +109,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_reads_back() {
+    fn every_form_survives_a_round_trip() {
         for text in ["profile", "apps", "apps:my-app", "gateways", "gateways:gw-1", "components:handler", "clients"] {
             assert_eq!(text.parse::<Scope>().unwrap().to_string(), text);
         }
     }
 
     #[test]
-    fn refuses_what_is_no_scope() {
+    fn rejects_malformed_scopes() {
         for text in ["", "app", "apps:", "apps:NO", "clients:x1", "apps:a1:b1"] {
             assert!(text.parse::<Scope>().is_err(), "{text}");
         }

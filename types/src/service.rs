@@ -1,28 +1,28 @@
-//! The sorts of network components that announce themselves.
+//! The kinds of network components that announce themselves.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// A sort of network component.
+/// A kind of network component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServiceName {
-    /// Takes frames from gateways.
+    /// Receives frames from gateways.
     Router,
-    /// Brings frames to the handler they belong to.
+    /// Forwards frames to the right handler.
     Broker,
-    /// Turns frames into messages.
+    /// Decodes frames and publishes messages.
     Handler,
 }
 
-/// A text that names no service.
+/// A text that is not the name of a service.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("service name `{0}` is unknown; allowed are router, broker and handler")]
 pub struct UnknownService(String);
 
 impl ServiceName {
-    /// The service as the interfaces spell it.
+    /// Returns the name as written in APIs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Router => "router",

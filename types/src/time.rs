@@ -1,21 +1,21 @@
-//! Points in time, and the clock that is given to whoever needs one.
+//! Points in time, and a clock, passed in so that tests can control it.
 
 use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
 
-/// A point in time: nanoseconds since 1970, UTC.
+/// A point in time, in nanoseconds since 1970, UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// Nanoseconds since 1970.
+    /// From nanoseconds since 1970.
     pub fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// Milliseconds since 1970; the far future at most.
+    /// From milliseconds since 1970, saturating.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
@@ -30,40 +30,40 @@ impl Timestamp {
         self.0 / 1_000_000
     }
 
-    /// Seconds since 1970; zero for what was before.
+    /// Seconds since 1970; zero for earlier times.
     pub fn as_secs(self) -> u64 {
         u64::try_from(self.0 / 1_000_000_000).unwrap_or(0)
     }
 
-    /// That much later.
+    /// Adds a duration, saturating.
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)))
     }
 
-    /// How long after `earlier` this is; zero when it is before.
+    /// The time elapsed since `earlier`; zero if that is in the future.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// RFC 3339 with nanoseconds, trailing zeros trimmed: `2017-01-17T14:47:09.74Z`.
+    /// Formats as RFC 3339 with up to nanoseconds, trailing zeros trimmed: `2017-01-17T14:47:09.74Z`.
     pub fn to_rfc3339(self) -> String {
         self.date_time().format(&Rfc3339).unwrap_or_default()
     }
 
-    /// RFC 3339 with exactly three digits of a second: `2017-01-17T14:47:09.740Z`.
+    /// Formats as RFC 3339 with milliseconds: `2017-01-17T14:47:09.740Z`.
     pub fn to_rfc3339_millis(self) -> String {
         let shape = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
         self.date_time().format(&shape).unwrap_or_default()
     }
 
-    /// For people, to the minute: `17 Jan 17 14:47`, UTC.
+    /// Formats for people, to the minute: `17 Jan 17 14:47`, UTC.
     pub fn to_short(self) -> String {
         let shape = format_description!("[day] [month repr:short] [year repr:last_two] [hour]:[minute]");
         self.date_time().format(&shape).unwrap_or_default()
     }
 
     fn date_time(self) -> OffsetDateTime {
-        // Every i64 of nanoseconds lies between 1677 and 2262, which the library can show.
+        // Any i64 of nanoseconds is between 1677 and 2262, which the library supports.
         OffsetDateTime::from_unix_timestamp_nanos(self.0.into()).unwrap_or(OffsetDateTime::UNIX_EPOCH)
     }
 }
@@ -95,9 +95,9 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// What tells the time.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 

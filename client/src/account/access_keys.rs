@@ -8,12 +8,12 @@ use super::AccountClient;
 use crate::Result;
 
 impl AccountClient {
-    /// The access keys of an application; those with more rights than the bearer come without the key itself.
+    /// Lists the access keys of an application. Keys with more rights than the caller come without the secret.
     pub async fn access_keys(&self, credential: &Credential, app_id: &AppId) -> Result<Vec<AccessKey>> {
         self.http.json(self.authorized(Method::GET, &keys(app_id), credential)).await
     }
 
-    /// The access key of this name.
+    /// Returns an access key by name.
     pub async fn access_key(&self, credential: &Credential, app_id: &AppId, name: &str) -> Result<AccessKey> {
         let path = [&keys(app_id)[..], &[name]].concat();
         self.http.json(self.authorized(Method::GET, &path, credential)).await
@@ -29,7 +29,7 @@ impl AccountClient {
         self.http.json(self.authorized(Method::POST, &keys(app_id), credential).json(key)).await
     }
 
-    /// Deletes the access key of this name.
+    /// Deletes an access key by name.
     pub async fn delete_access_key(&self, credential: &Credential, app_id: &AppId, name: &str) -> Result<()> {
         let path = [&keys(app_id)[..], &[name]].concat();
         self.http.done(self.authorized(Method::DELETE, &path, credential)).await

@@ -9,24 +9,24 @@ use super::{AccountClient, authorize};
 use crate::Result;
 
 impl AccountClient {
-    /// The applications of the bearer.
+    /// Lists the caller's applications.
     pub async fn applications(&self, credential: &Credential) -> Result<Vec<Application>> {
         self.http.json(self.authorized(Method::GET, &["applications"], credential)).await
     }
 
-    /// The applications of the bearer, and those that were deleted.
+    /// Lists the caller's applications, including deleted ones.
     pub async fn applications_and_deleted(&self, credential: &Credential) -> Result<Vec<Application>> {
         let mut url = self.http.url(&["api", "v2", "applications"]);
         url.set_query(Some("deleted=1"));
         self.http.json(authorize(self.http.request_to(Method::GET, url), credential)).await
     }
 
-    /// One application.
+    /// Returns an application.
     pub async fn application(&self, credential: &Credential, app_id: &AppId) -> Result<Application> {
         self.http.json(self.authorized(Method::GET, &["applications", app_id.as_str()], credential)).await
     }
 
-    /// Creates an application; its answer has an EUI and an access key.
+    /// Creates an application. The result includes its EUI and access key.
     pub async fn create_application(
         &self,
         credential: &Credential,
@@ -35,29 +35,29 @@ impl AccountClient {
         self.http.json(self.authorized(Method::POST, &["applications"], credential).json(application)).await
     }
 
-    /// Gives an application another name; its id stays.
+    /// Renames an application; its id does not change.
     pub async fn rename_application(&self, credential: &Credential, app_id: &AppId, name: &str) -> Result<()> {
         let request = self.authorized(Method::PATCH, &["applications", app_id.as_str()], credential);
         self.http.done(request.json(&json!({ "name": name }))).await
     }
 
-    /// Deletes an application; its id stays taken.
+    /// Deletes an application; its id is never reused.
     pub async fn delete_application(&self, credential: &Credential, app_id: &AppId) -> Result<()> {
         self.http.done(self.authorized(Method::DELETE, &["applications", app_id.as_str()], credential)).await
     }
 
-    /// Takes the deletion of an application back.
+    /// Restores a deleted application.
     pub async fn restore_application(&self, credential: &Credential, app_id: &AppId) -> Result<()> {
         let path = ["applications", app_id.as_str(), "restore"];
         self.http.done(self.authorized(Method::POST, &path, credential)).await
     }
 
-    /// The EUIs at which an application is reachable.
+    /// Lists the EUIs of an application.
     pub async fn euis(&self, credential: &Credential, app_id: &AppId) -> Result<Vec<AppEui>> {
         self.http.json(self.authorized(Method::GET, &euis(app_id), credential)).await
     }
 
-    /// Gives an application a new EUI of the network's block.
+    /// Assigns a new EUI from the network's block to an application.
     pub async fn create_eui(&self, credential: &Credential, app_id: &AppId) -> Result<AppEui> {
         #[derive(serde::Deserialize)]
         struct Created {
@@ -67,14 +67,14 @@ impl AccountClient {
         Ok(created.eui)
     }
 
-    /// Adds an EUI that belongs to the owner of an application.
+    /// Adds an EUI that the caller owns to an application.
     pub async fn add_eui(&self, credential: &Credential, app_id: &AppId, eui: AppEui) -> Result<()> {
         let eui = eui.to_string();
         let path = [&euis(app_id)[..], &[&eui]].concat();
         self.http.done(self.authorized(Method::PUT, &path, credential)).await
     }
 
-    /// Takes an EUI away from an application.
+    /// Removes an EUI from an application.
     pub async fn delete_eui(&self, credential: &Credential, app_id: &AppId, eui: AppEui) -> Result<()> {
         let eui = eui.to_string();
         let path = [&euis(app_id)[..], &[&eui]].concat();

@@ -1,4 +1,4 @@
-//! Who may do what to an application or a gateway.
+//! Collaborators of applications and gateways, and their rights.
 
 use api::rest::account::Collaborator;
 use reqwest::Method;
@@ -8,9 +8,9 @@ use types::{AppId, ApplicationRight, Credential, GatewayId, GatewayRight, Userna
 use super::AccountClient;
 use crate::Result;
 
-/// The id of something that several users can have rights to.
+/// The id of an entity with collaborators.
 pub trait Shared {
-    /// What one may do to it.
+    /// The rights to it.
     type Right: Copy + Serialize + DeserializeOwned;
 
     /// The first two segments of its path.
@@ -35,13 +35,13 @@ impl Shared for GatewayId {
 }
 
 impl AccountClient {
-    /// What the bearer may do.
+    /// Returns the caller's rights.
     pub async fn rights<T: Shared>(&self, credential: &Credential, of: &T) -> Result<Vec<T::Right>> {
         let path = [&of.path()[..], &["rights"]].concat();
         self.http.json(self.authorized(Method::GET, &path, credential)).await
     }
 
-    /// Everybody who may do something.
+    /// Lists the collaborators.
     pub async fn collaborators<T: Shared>(
         &self,
         credential: &Credential,
@@ -51,7 +51,7 @@ impl AccountClient {
         self.http.json(self.authorized(Method::GET, &path, credential)).await
     }
 
-    /// What one user may do.
+    /// Returns the rights of a user.
     pub async fn collaborator<T: Shared>(
         &self,
         credential: &Credential,
@@ -61,7 +61,7 @@ impl AccountClient {
         self.http.json(self.authorized(Method::GET, &path(of, username), credential)).await
     }
 
-    /// Gives a user exactly these rights.
+    /// Replaces the rights of a user.
     pub async fn set_collaborator<T: Shared>(
         &self,
         credential: &Credential,
@@ -72,7 +72,7 @@ impl AccountClient {
         self.http.done(self.authorized(Method::PUT, &path(of, username), credential).json(rights)).await
     }
 
-    /// Takes every right from a user.
+    /// Removes a collaborator.
     pub async fn delete_collaborator<T: Shared>(
         &self,
         credential: &Credential,

@@ -8,12 +8,12 @@ use super::AccountClient;
 use crate::Result;
 
 impl AccountClient {
-    /// The gateways of the bearer.
+    /// Lists the caller's gateways.
     pub async fn gateways(&self, credential: &Credential) -> Result<Vec<Gateway>> {
         self.http.json(self.authorized(Method::GET, &["gateways"], credential)).await
     }
 
-    /// One gateway, as far as the bearer may see it.
+    /// Returns a gateway, as far as the caller may see it.
     pub async fn gateway(&self, credential: &Credential, gateway_id: &GatewayId) -> Result<Gateway> {
         self.http.json(self.authorized(Method::GET, &["gateways", gateway_id.as_str()], credential)).await
     }
@@ -23,7 +23,7 @@ impl AccountClient {
         self.http.json(self.authorized(Method::POST, &["gateways"], credential).json(gateway)).await
     }
 
-    /// Changes what is named of a gateway.
+    /// Changes the given settings of a gateway.
     pub async fn update_gateway(
         &self,
         credential: &Credential,
@@ -34,12 +34,12 @@ impl AccountClient {
         self.http.done(request.json(update)).await
     }
 
-    /// Deletes a gateway; its id stays taken.
+    /// Deletes a gateway; its id is never reused.
     pub async fn delete_gateway(&self, credential: &Credential, gateway_id: &GatewayId) -> Result<()> {
         self.http.done(self.authorized(Method::DELETE, &["gateways", gateway_id.as_str()], credential)).await
     }
 
-    /// A token with which a gateway proves itself to the network's components.
+    /// Returns a token that authenticates the gateway to network components.
     pub async fn gateway_token(&self, credential: &Credential, gateway_id: &GatewayId) -> Result<TokenAnswer> {
         self.http.json(self.authorized(Method::GET, &["gateways", gateway_id.as_str(), "token"], credential)).await
     }

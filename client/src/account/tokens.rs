@@ -1,4 +1,4 @@
-//! Tokens: how they are got, exchanged and verified.
+//! Obtaining, exchanging and verifying tokens.
 
 use api::rest::account::{RestrictAnswer, RestrictRequest, TokenAnswer, TokenRequest};
 use jsonwebtoken::jwk::JwkSet;
@@ -9,21 +9,21 @@ use types::{AppId, ClientId, Scope, Secret, Username};
 use super::{AccountClient, ClientCredentials, Verifier};
 use crate::Result;
 
-/// A code that an authorization gave, with what proves that it was this program who asked.
+/// An authorization code, and what is needed to redeem it.
 #[derive(Clone, Debug)]
 pub struct AuthorizationCode {
     /// The code.
     pub code: Secret,
-    /// Where the authorization redirected to, letter for letter.
+    /// The exact redirect URI of the authorization.
     pub redirect_uri: String,
-    /// What the address of the authorization was made with.
+    /// The verifier used to build the authorization URL.
     pub verifier: Verifier,
 }
 
 impl AccountClient {
-    /// The address where a user lets a client act; from there a browser is sent to `redirect_uri` with a code.
+    /// Builds the URL where a user authorizes a client, and which redirects to `redirect_uri` with a code.
     ///
-    /// The code is worth something only together with the verifier.
+    /// Redeeming the code requires the verifier.
     pub fn authorize_url(&self, client: &ClientId, redirect_uri: &str, verifier: &Verifier) -> Url {
         let mut url = self.http.url(&["users", "authorize"]);
         url.query_pairs_mut().extend_pairs([
@@ -36,7 +36,7 @@ impl AccountClient {
         url
     }
 
-    /// Logs a user in with the code that the authorization gave.
+    /// Redeems an authorization code.
     pub async fn code_token(&self, client: &ClientCredentials, code: AuthorizationCode) -> Result<TokenAnswer> {
         let body = TokenRequest {
             grant_type: Some("authorization_code".to_owned()),
@@ -48,7 +48,7 @@ impl AccountClient {
         self.token(client, &body).await
     }
 
-    /// Logs a user in with a password; without a scope the token has every general one.
+    /// Logs a user in with a password; without a scope, the token has every general scope.
     pub async fn password_token(
         &self,
         client: &ClientCredentials,
@@ -66,7 +66,7 @@ impl AccountClient {
         self.token(client, &body).await
     }
 
-    /// Continues a login; the refresh token is used up by this.
+    /// Continues a login; the refresh token can be used only once.
     pub async fn refresh_token(&self, client: &ClientCredentials, refresh_token: &Secret) -> Result<TokenAnswer> {
         let body = TokenRequest {
             grant_type: Some("refresh_token".to_owned()),
@@ -76,14 +76,14 @@ impl AccountClient {
         self.token(client, &body).await
     }
 
-    /// Ends a login: its refresh token is worth nothing any more.
+    /// Revokes a refresh token.
     pub async fn revoke_token(&self, client: &ClientCredentials, refresh_token: &Secret) -> Result<()> {
         let request = self.http.request(Method::POST, &["users", "revoke"]);
         let request = request.basic_auth(&client.id, Some(client.secret.expose()));
         self.http.done(request.json(&json!({ "token": refresh_token.expose() }))).await
     }
 
-    /// Exchanges a token for one with these scopes and the rights that come with them.
+    /// Exchanges a token for one with these scopes and the rights that they imply.
     pub async fn restrict_token(&self, token: &Secret, scope: &[Scope]) -> Result<Secret> {
         let request = self.http.request(Method::POST, &["users", "restrict-token"]).bearer_auth(token.expose());
         let answer: RestrictAnswer = self.http.json(request.json(&RestrictRequest { scope: scope.to_vec() })).await?;
@@ -102,7 +102,7 @@ impl AccountClient {
         self.http.json(self.exchanger.sign(request)).await
     }
 
-    /// The public keys that verify this service's tokens.
+    /// Fetches the public keys that verify this service's tokens.
     pub async fn keys(&self) -> Result<JwkSet> {
         self.http.json(self.http.request(Method::GET, &[".well-known", "jwks.json"])).await
     }

@@ -1,4 +1,4 @@
-//! Users: registering, and one's own profile.
+//! Registering users, and the caller's profile.
 
 use api::rest::account::{NewUser, ProfileChange, Registered, User};
 use reqwest::Method;
@@ -13,12 +13,12 @@ impl AccountClient {
         self.http.json(self.http.request(Method::POST, &["api", "v2", "users"]).json(user)).await
     }
 
-    /// Who the bearer is.
+    /// Returns the caller's profile.
     pub async fn me(&self, credential: &Credential) -> Result<User> {
         self.http.json(self.authorized(Method::GET, &["users", "me"], credential)).await
     }
 
-    /// Changes the profile of the bearer; a new password ends the bearer's other logins, and this token with them.
+    /// Changes the caller's profile. A new password ends the caller's other logins, and this token.
     pub async fn update_me(&self, credential: &Credential, change: &ProfileChange) -> Result<()> {
         self.http.done(self.authorized(Method::PATCH, &["users", "me"], credential).json(change)).await
     }

@@ -1,4 +1,4 @@
-//! Addresses that a handler gives to devices.
+//! Device addresses that a handler assigns.
 
 use api::lorawan::{
     DevAddrRequest, PrefixesRequest, dev_addr_manager_client::DevAddrManagerClient as Stub,
@@ -15,16 +15,16 @@ use crate::{
 };
 
 impl HandlerClient {
-    /// The prefixes that addresses are taken from, and what each is for.
+    /// Returns the prefixes of device addresses and their uses.
     pub async fn get_prefixes(&self) -> Result<Vec<PrefixMapping>> {
         let request = || authorized(PrefixesRequest {}, &self.credential);
         let send = |channel, request| async move { stub(channel).get_prefixes(request).await };
         Ok(self.peer.call(Call::Repeatable, request, send).await?.prefixes)
     }
 
-    /// A random address for these usages, which are words as in activation constraints: `abp`, `local` and so on.
+    /// Returns a random address for these uses, which are words such as `abp` and `local`.
     ///
-    /// None is taken by asking.
+    /// It is not reserved.
     pub async fn get_dev_addr(&self, usage: &[&str]) -> Result<DevAddr> {
         let usage: Vec<String> = usage.iter().map(|word| (*word).to_owned()).collect();
         let request = || authorized(DevAddrRequest { usage: usage.clone() }, &self.credential);

@@ -1,6 +1,6 @@
-//! The clients against servers that answer what the test says, over real sockets.
+//! The clients against scripted servers, over real sockets.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside the functions that are exempt")]
+#![allow(clippy::unwrap_used, reason = "test helpers are outside the exempt functions")]
 
 mod account;
 mod grpc;

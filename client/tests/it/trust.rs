@@ -1,4 +1,4 @@
-//! TLS: a component is trusted for exactly the certificate that it announced.
+//! TLS: a client trusts exactly the announced certificate.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -12,7 +12,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// A self-signed certificate as components make them: for localhost, with the CA flag.
+/// A self-signed certificate like those of components: for localhost, with the CA flag.
 fn certificate() -> (CertificateDer<'static>, PrivateKeyDer<'static>, String) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
@@ -21,7 +21,7 @@ fn certificate() -> (CertificateDer<'static>, PrivateKeyDer<'static>, String) {
     (certificate.der().clone(), PrivateKeyDer::try_from(key.serialize_der()).unwrap(), certificate.pem())
 }
 
-/// Answers one HTTP request per connection over TLS; gives the address and the certificate.
+/// Answers one HTTP request per TLS connection; returns the address and the certificate.
 async fn serve() -> (SocketAddr, String) {
     let (certificate, key, pem) = certificate();
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -53,13 +53,13 @@ async fn keys(address: SocketAddr, trust: &Trust) -> Result<usize, Error> {
 }
 
 #[tokio::test]
-async fn the_announced_certificate_is_trusted_although_it_is_a_ca() {
+async fn trusts_the_announced_certificate_even_if_it_is_a_ca() {
     let (address, pem) = serve().await;
     assert_eq!(keys(address, &Trust::Certificate(pem)).await.unwrap(), 0);
 }
 
 #[tokio::test]
-async fn another_certificate_is_not() {
+async fn rejects_another_certificate() {
     let (address, _) = serve().await;
     let (_, _, other) = certificate();
     for trust in [Trust::Certificate(other), Trust::System] {
@@ -69,7 +69,7 @@ async fn another_certificate_is_not() {
 }
 
 #[tokio::test]
-async fn a_grpc_client_refuses_another_certificate_too() {
+async fn a_grpc_client_rejects_another_certificate_too() {
     let (address, _) = serve().await;
     let (_, _, other) = certificate();
     let client = DiscoveryClient::connect(&address.to_string(), &Trust::Certificate(other)).unwrap();

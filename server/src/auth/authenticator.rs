@@ -1,4 +1,4 @@
-//! Turns the credential of a call into claims, asking the account service that issued it.
+//! Turns the credential of a request into claims, with the help of the account service that issued it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,11 +12,11 @@ use super::{
     verifier::Origin,
 };
 
-/// Knows who is calling.
+/// Authenticates callers.
 ///
-/// Tokens are checked here, with keys that are read from their issuer now and then. Access keys are exchanged at their
-/// issuer, and it is asked what is left of the rights in a token. What came of a credential for an application counts
-/// for 2 seconds, so that not every call checks a signature.
+/// Tokens are verified here, with public keys fetched from their issuer. Access keys are exchanged at their issuer,
+/// which is also asked which rights of a token still hold. Results are cached for 2 seconds, so that not every request
+/// costs a signature verification.
 pub struct Authenticator {
     issuers: BTreeMap<String, Issuer>,
     answers: Answers<(AppId, Credential), Option<Claims>>,
@@ -24,7 +24,7 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// Trusts these account services, each under the id that its tokens and access keys carry.
+    /// Trusts these account services, by the ids in their tokens and access keys.
     pub fn new(issuers: BTreeMap<String, Arc<AccountClient>>, clock: Arc<dyn Clock>) -> Self {
         let trusted = issuers.into_iter().map(|(id, client)| {
             let issuer = Issuer::new(&id, client, Arc::clone(&clock));
@@ -33,9 +33,9 @@ impl Authenticator {
         Self { issuers: trusted.collect(), answers: Answers::default(), clock }
     }
 
-    /// The claims of a caller that shows a token.
+    /// Returns the claims of a token.
     ///
-    /// An access key is refused: it is worth something only to the application that it names.
+    /// Rejects access keys, which are only valid for the application that a request names.
     pub async fn authenticate(&self, credential: Option<Credential>) -> Result<Claims, AuthError> {
         match credential.ok_or(AuthError::Missing)? {
             Credential::Token(token) => self.verify(token.expose()).await,
@@ -43,10 +43,10 @@ impl Authenticator {
         }
     }
 
-    /// The claims of a caller that shows a token, or an access key of this application.
+    /// Returns the claims of a token, or of an access key of this application.
     ///
-    /// Valid claims are not yet a right: ask [`Claims::allows`]. Rights of a token that its user lost since are not in
-    /// them, unless the account service is away.
+    /// Valid claims do not imply a right: check [`Claims::allows`]. Rights that the user has lost since are removed
+    /// from the claims, unless the account service is unavailable.
     pub async fn authenticate_for(&self, app_id: &AppId, credential: Option<Credential>) -> Result<Claims, AuthError> {
         let credential = credential.ok_or(AuthError::Missing)?;
         let name = (app_id.clone(), credential.clone());
@@ -64,7 +64,7 @@ impl Authenticator {
         })
     }
 
-    /// The claims behind a credential as they stand now; none when the account service refuses it.
+    /// Returns the current claims of a credential; `None` if the account service rejects it.
     async fn ask(&self, app_id: &AppId, credential: &Credential) -> Result<Option<Claims>, AuthError> {
         match credential {
             Credential::Token(token) => self.verify_for(app_id, token).await,

@@ -1,21 +1,21 @@
-//! The credential of a call, wherever its headers carry it.
+//! Finds the credential in the headers of a request.
 
 use axum::http::HeaderMap;
 use types::{Credential, Secret};
 
 use super::AuthError;
 
-/// The standard header; its value names the scheme.
+/// The standard header, whose value includes the scheme.
 const AUTHORIZATION: &str = "authorization";
-/// Headers with a bare token: gRPC metadata, and what the REST gateway passes on as such.
+/// Headers that contain a bare token: gRPC metadata, and its equivalent from the REST gateway.
 const TOKEN: [&str; 2] = ["token", "grpc-metadata-token"];
-/// Headers with a bare access key.
+/// Headers that contain a bare access key.
 const KEY: [&str; 2] = ["key", "grpc-metadata-key"];
 
-/// The credential of a call over HTTP or gRPC; none when it brings none.
+/// Returns the credential of an HTTP or gRPC request, if it has one.
 ///
-/// `Authorization` comes before `token`, and `token` before `key`, as in the handlers of v2; an empty value counts as
-/// absent. A header that comes twice is refused, and a query string, cookie or body is never read.
+/// `Authorization` takes precedence over `token`, and `token` over `key`, as in v2; empty values are ignored. A
+/// repeated header is rejected. Query strings, cookies and bodies are never read.
 pub fn credential_of(headers: &HeaderMap) -> Result<Option<Credential>, AuthError> {
     if let Some(value) = single(headers, AUTHORIZATION)? {
         return Ok(Some(Credential::from_header(value)?));

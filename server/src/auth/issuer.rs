@@ -1,4 +1,4 @@
-//! One account service that is trusted: its public keys, fetched when needed and kept for a while.
+//! A trusted account service, and a cache of its public keys.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -10,38 +10,38 @@ use types::{AccessKey, AppId, ApplicationRight, Clock, Credential, Kind, Kinded,
 
 use super::{AuthError, TokenError, Verifier};
 
-/// How long keys are used before they are read again, so that a removed key stops counting.
+/// How long keys are cached, which bounds how long a removed key is accepted.
 const KEYS_AGE_MAX: Duration = Duration::from_secs(60);
-/// How long an unknown key waits for the next reading, so that garbage does not become calls.
+/// Minimum time between fetches for unknown keys, so that garbage does not cause requests.
 const READ_PAUSE: Duration = Duration::from_secs(10);
-/// The same where there are no keys yet: short, for an account service that is just starting.
+/// The same while there are no keys yet: short, for an account service that is just starting.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
-/// How long a token with a known key waits for newer keys.
+/// How long a token with a known key waits for a refresh of the keys.
 const NEWER_WAIT: Duration = Duration::from_secs(1);
-/// How long a token waits to hear what is left of its rights.
+/// How long a token waits for its current rights.
 const STANDING_WAIT: Duration = Duration::from_secs(1);
 
-/// An account service that is trusted.
+/// A trusted account service.
 pub(super) struct Issuer {
     id: String,
     client: Arc<AccountClient>,
     clock: Arc<dyn Clock>,
     keys: Mutex<Keys>,
-    /// Held while keys are read, so that everyone who needs them waits for one answer.
+    /// Held while fetching keys, so that concurrent callers share one request.
     reading: tokio::sync::Mutex<()>,
 }
 
-/// What the account service says of a token that it issued.
+/// The current state of a token, according to the account service that issued it.
 pub(super) enum Standing {
-    /// Its bearer may still do this.
+    /// The bearer still has these rights.
     Rights(Vec<ApplicationRight>),
-    /// It is over before its time.
+    /// It was revoked.
     Ended,
-    /// It did not answer.
+    /// The account service did not respond.
     Unknown,
 }
 
-/// What is known about the keys, and how the last reading went.
+/// The cached keys, and the result of the last fetch.
 #[derive(Clone, Default)]
 struct Keys {
     verifier: Option<Arc<Verifier>>,
@@ -54,9 +54,9 @@ impl Issuer {
         Self { id: id.to_owned(), client, clock, keys: Mutex::default(), reading: tokio::sync::Mutex::default() }
     }
 
-    /// The keys to check a token with that was signed with the key `key_id`.
+    /// Returns the verifier for tokens signed with the key `key_id`.
     ///
-    /// When the account service is away, the keys that are known go on counting.
+    /// While the account service is unavailable, known keys stay valid.
     pub(super) async fn verifier(&self, key_id: &str) -> Result<Arc<Verifier>, AuthError> {
         if self.keys().knows(key_id) {
             self.renew(key_id).await;
@@ -71,7 +71,7 @@ impl Issuer {
         }
     }
 
-    /// The token that the account service gives for an access key; none when it refuses the key.
+    /// Exchanges an access key for a token; `None` if the account service rejects the key.
     pub(super) async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Option<Secret>, AuthError> {
         match self.client.exchange_key(app_id, key).await {
             Ok(answer) => Ok(Some(answer.access_token)),
@@ -82,7 +82,7 @@ impl Issuer {
         }
     }
 
-    /// What is left of a token that was issued, for one application.
+    /// Asks for the current rights of a token to one application.
     pub(super) async fn standing(&self, app_id: &AppId, token: Secret) -> Standing {
         let credential = Credential::Token(token);
         let asked = tokio::time::timeout(STANDING_WAIT, self.client.rights(&credential, app_id)).await;
@@ -91,13 +91,13 @@ impl Issuer {
             Ok(Err(error)) if error.kind() == Kind::Unauthenticated => Standing::Ended,
             Ok(Err(error)) if matches!(error.kind(), Kind::Denied | Kind::NotFound) => Standing::Rights(Vec::new()),
             _ => {
-                tracing::warn!(issuer = self.id, "the account service is away: rights in tokens count as they stand");
+                tracing::warn!(issuer = self.id, "the account service is unavailable: trusting the rights in tokens");
                 Standing::Unknown
             }
         }
     }
 
-    /// Reads keys that are old; only one caller does, and only for so long, since the old ones still count.
+    /// Refreshes old keys. Only one caller does, for a limited time, because the old ones are still valid.
     async fn renew(&self, key_id: &str) {
         let now = self.clock.now();
         let due = self.change(|keys| {
@@ -108,11 +108,11 @@ impl Issuer {
             due
         });
         if due && tokio::time::timeout(NEWER_WAIT, self.read()).await.is_err() {
-            tracing::warn!(issuer = self.id, "the account service is slow: its older keys go on counting");
+            tracing::warn!(issuer = self.id, "the account service is slow: using its old keys");
         }
     }
 
-    /// Reads keys among which there may be the one that is unknown.
+    /// Fetches keys to find an unknown one.
     async fn find(&self, key_id: &str) {
         let _reading = self.reading.lock().await;
         if self.keys().is_due(key_id, self.clock.now()) {
@@ -126,7 +126,7 @@ impl Issuer {
         match read {
             Ok(set) => {
                 let verifier = Verifier::new(&self.id, &set);
-                tracing::debug!(?verifier, "read the keys of an account service");
+                tracing::debug!(?verifier, "fetched the keys of an account service");
                 self.change(|keys| *keys = Keys { verifier: Some(Arc::new(verifier)), tried, failure: None });
             }
             Err(error) => self.change(|keys| {
@@ -154,7 +154,7 @@ impl Keys {
         self.verifier.as_ref().is_some_and(|verifier| verifier.knows(key_id))
     }
 
-    /// Whether it is time to read them again, for a token with this key.
+    /// Whether to fetch the keys again, for a token with this key.
     fn is_due(&self, key_id: &str, now: Timestamp) -> bool {
         let pause = match (self.knows(key_id), self.failure.is_some()) {
             (true, false) => KEYS_AGE_MAX,

@@ -1,4 +1,4 @@
-//! Tokens, checked against the public keys of the one issuer that they name.
+//! Verifies tokens against the public keys of their issuer.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,60 +11,60 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use types::{Claims, Timestamp};
 
-/// The most bytes that a token may have.
+/// Maximum size of a token, in bytes.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// The most bytes that the id of a key may have.
+/// Maximum size of a key id, in bytes.
 const KEY_ID_BYTES_MAX: usize = 128;
-/// How far the clocks of issuer and reader may differ, in seconds.
+/// Tolerated clock difference between issuer and verifier, in seconds.
 const LEEWAY_S: u64 = 30;
 
 /// Why a token is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// It is longer than any that is issued.
+    /// It exceeds the maximum size.
     #[error("it is longer than {TOKEN_BYTES_MAX} bytes")]
     TooLong,
-    /// It is not three parts of base64url with JSON objects in the first two, or has a header that nobody sends here.
+    /// It is not three parts of base64url with JSON objects in the first two, or its header has unexpected members.
     #[error("it is not a signed token of an account service")]
     Malformed,
-    /// It is signed in another way than account services sign.
+    /// It uses another signature algorithm.
     #[error("it is not signed with ES256")]
     Algorithm,
-    /// No account service that is trusted here issued it.
+    /// Its issuer is not trusted.
     #[error("its issuer is not trusted here")]
     Issuer,
-    /// The issuer has no such key, or not any more.
+    /// The issuer does not have the key, or no longer.
     #[error("it is signed with a key that its issuer does not have: log in again")]
     Key,
-    /// The signature does not fit.
-    #[error("its signature does not fit")]
+    /// The signature does not match.
+    #[error("its signature does not match")]
     Signature,
-    /// A claim is missing, of the wrong type, or not understood.
+    /// A claim is missing, has the wrong type, or is not supported.
     #[error("claim not understood: {0}")]
     Claims(String),
-    /// It is over.
+    /// It has expired.
     #[error("it has expired: log in again")]
     Expired,
-    /// It is not valid yet, by more than clocks differ.
+    /// It is not valid yet, even with tolerance for clock differences.
     #[error("it was issued in the future: check the clock")]
     Early,
 }
 
-/// The public keys of one issuer, and the rules that its tokens must keep.
+/// The public keys of one issuer, and the rules for its tokens.
 pub struct Verifier {
     issuer: String,
     keys: BTreeMap<String, DecodingKey>,
     rules: Validation,
 }
 
-/// What a token says about where it comes from: good for finding the key, and for nothing else.
+/// What an unverified token says about its origin. Use it only to find the key.
 pub(super) struct Origin {
     pub(super) issuer: String,
     pub(super) key_id: String,
 }
 
 impl Verifier {
-    /// Takes the ES256 keys of `keys` that have an id, and ignores every other.
+    /// Uses the ES256 keys in `keys` that have an id, and ignores all others.
     pub fn new(issuer: &str, keys: &JwkSet) -> Self {
         let es256 = keys.keys.iter().filter(|key| {
             matches!(&key.algorithm, AlgorithmParameters::EllipticCurve(curve) if curve.curve == EllipticCurve::P256)
@@ -79,7 +79,7 @@ impl Verifier {
         self.keys.contains_key(key_id)
     }
 
-    /// The claims of a token that this issuer signed and that is valid at `now`.
+    /// Returns the claims of a token that this issuer signed and that is valid at `now`.
     pub fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, TokenError> {
         let origin = Origin::of(token)?;
         if origin.issuer != self.issuer {
@@ -99,7 +99,7 @@ impl fmt::Debug for Verifier {
 }
 
 impl Origin {
-    /// Reads who claims to have signed a token, and with which key; refuses what nobody here would sign.
+    /// Reads the issuer and key id of an unverified token; rejects headers that no account service writes.
     pub(super) fn of(token: &str) -> Result<Self, TokenError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
@@ -121,7 +121,7 @@ impl Origin {
     }
 }
 
-/// The header of a token of ours. Any other member (`jwk`, `jku`, `x5u`, `crit`, `zip` …) makes it somebody else's.
+/// The header of our tokens. Any other member (`jwk`, `jku`, `x5u`, `crit`, `zip` …) is rejected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
@@ -136,7 +136,7 @@ struct Issuer {
     iss: String,
 }
 
-/// The claims that matter for validity but are not passed on.
+/// The claims that determine validity but are not passed on.
 #[derive(Deserialize)]
 struct Bounds {
     nbf: Option<u64>,
@@ -147,7 +147,7 @@ fn json<T: for<'de> Deserialize<'de>>(part: &str) -> Result<T, TokenError> {
     serde_json::from_slice(&bytes).map_err(|_| TokenError::Malformed)
 }
 
-/// Rules for the library that leave every claim to [`claims`]: it would read the machine's clock, not ours.
+/// Disables the library's own validation of claims, which would use the system clock; [`claims`] does it.
 fn signature_only() -> Validation {
     let mut rules = Validation::new(Algorithm::ES256);
     rules.required_spec_claims.clear();

@@ -1,4 +1,4 @@
-//! Settings as a TOML file that explains itself: what each one means, its value, and its default.
+//! Writes settings as a commented TOML file.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::Error;
 
-/// The width of comments.
+/// The width of comments, in characters.
 const WIDTH: usize = 100;
 
-/// Writes every setting with its meaning, its value, and its default where that differs.
+/// Writes every setting with its documentation, its value, and its default if that differs.
 ///
-/// What comes out can be read as a settings file and gives the same settings. A setting without a value is shown as a
-/// comment, and so is one whose schema says `writeOnly`: it is a secret.
+/// The output is a valid settings file with the same settings. Settings without a value, and secrets (`writeOnly` in
+/// the schema), are commented out.
 pub fn print<T: Serialize + JsonSchema + Default>(settings: &T) -> Result<String, Error> {
     let schema = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
@@ -28,7 +28,7 @@ pub fn print<T: Serialize + JsonSchema + Default>(settings: &T) -> Result<String
     Ok(text)
 }
 
-/// Writes the plain settings of a table, then the tables within it.
+/// Writes the values of a table, then its sub-tables.
 fn table(text: &mut String, path: &str, schema: &Value, value: Option<&toml::Value>, default: Option<&toml::Value>) {
     let (tables, plain): (Vec<_>, Vec<_>) =
         members(schema).into_iter().flatten().partition(|(_, schema)| members(schema).is_some());
@@ -63,7 +63,7 @@ fn setting(text: &mut String, name: &str, schema: &Value, value: Option<&toml::V
     };
 }
 
-/// The members of a struct's schema, also where the struct is optional; nothing for what is no struct.
+/// The fields in the schema of a struct or optional struct; `None` for other types.
 fn members(schema: &Value) -> Option<&Map<String, Value>> {
     let own = schema.get("properties").and_then(Value::as_object);
     let either = schema.get("anyOf").and_then(Value::as_array);
@@ -74,7 +74,7 @@ fn get<'a>(table: Option<&'a toml::Value>, name: &str) -> Option<&'a toml::Value
     table.and_then(|table| table.get(name))
 }
 
-/// The doc comment of a setting, in lines that fit.
+/// The doc comment of a setting, wrapped.
 fn comment(text: &mut String, schema: &Value) {
     let meaning = schema.get("description").and_then(Value::as_str).unwrap_or_default();
     for paragraph in meaning.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {

@@ -1,4 +1,4 @@
-//! Whether this process is ready: the checks that it registered, and whether it is on its way out.
+//! Whether this process is ready: its registered checks, and whether it is shutting down.
 
 use std::{
     collections::BTreeMap,
@@ -21,26 +21,27 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// The health of this process; clones are the same.
+/// The health of this process. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Health {
     checks: Arc<Mutex<BTreeMap<&'static str, Check>>>,
     draining: CancellationToken,
 }
 
-/// What the checks said.
+/// The results of the checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// `ready`, `failing` or `draining`.
     status: &'static str,
-    /// `ok`, or what is wrong, for each check.
+    /// `ok` or the error, for each check.
     checks: BTreeMap<&'static str, String>,
 }
 
 impl Health {
-    /// Adds a check under a name, or replaces the one of that name.
+    /// Adds a check, replacing any of the same name.
     ///
-    /// An error's text is shown to whoever may see the health: no secrets. After 2 seconds a check has failed.
+    /// The error's text is shown to everybody who can see the health: it must not contain secrets. A check that takes
+    /// more than 2 seconds fails.
     pub fn add<F>(&self, name: &'static str, check: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
@@ -49,17 +50,17 @@ impl Health {
         self.checks.lock().unwrap_or_else(PoisonError::into_inner).insert(name, check);
     }
 
-    /// Not ready from now on: load balancers look elsewhere while what was accepted is finished.
+    /// Reports "not ready" from now on, so that load balancers look elsewhere while running requests finish.
     pub fn drain(&self) {
         self.draining.cancel();
     }
 
-    /// Whether this process is on its way out.
+    /// Whether this process is shutting down.
     pub fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
 
-    /// Asks every check, all at once.
+    /// Runs all checks concurrently.
     pub async fn report(&self) -> Report {
         let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let asked = checks.into_iter().map(async |(name, check)| (name, ask(&check).await));
@@ -74,7 +75,7 @@ impl Health {
 }
 
 impl Report {
-    /// Whether new work may come.
+    /// Whether the process accepts work.
     pub fn is_ready(&self) -> bool {
         self.status == "ready"
     }

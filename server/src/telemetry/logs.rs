@@ -1,4 +1,4 @@
-//! Log lines: text for people at a terminal, JSON for programs; and security events in a file of their own.
+//! Log output: text for terminals, JSON for programs, and security events also in a file of their own.
 
 use std::{
     fs::OpenOptions,
@@ -18,14 +18,14 @@ use tracing_subscriber::{
 use super::Settings;
 use crate::Error;
 
-/// How log lines are written.
+/// The log format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// Text on a terminal, JSON otherwise.
     #[default]
     Auto,
-    /// One line of text.
+    /// One line of text per event.
     Text,
     /// One JSON object per line.
     Json,
@@ -34,7 +34,7 @@ pub enum LogFormat {
 /// The target of security events.
 const AUDIT: &str = "audit";
 
-/// Writes log lines to the standard error from now on; once in a process.
+/// Starts writing logs to standard error. Can be called once per process.
 pub fn start_logs(settings: &Settings) -> Result<(), Error> {
     let filter = settings.level.parse::<EnvFilter>().map_err(|error| {
         let allowed = "error, warn, info, debug or trace, such as `info,airlock_handler=debug`";
@@ -52,9 +52,9 @@ pub fn start_logs(settings: &Settings) -> Result<(), Error> {
     subscriber.try_init().map_err(|_| Error::Telemetry { what: "logs" })
 }
 
-/// Adds security events to a file, whatever the level of the log is; what is in there already stays.
+/// Appends security events to a file, whatever the log level.
 ///
-/// JSON escapes whatever could begin another line, and each line is one write to the end of the file.
+/// JSON escapes line breaks, and each event is a single write, so no event can forge another.
 fn audit_lines<S: Subscriber + for<'a> LookupSpan<'a>>(path: &Path) -> Result<impl Layer<S>, Error> {
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     let failed = |error| Error::Setting(format!("audit file `{}` cannot be written: {error}", path.display()));
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_audit_file_grows_by_one_line_for_each_event_and_by_nothing_else() {
+    fn each_security_event_appends_one_line_to_the_audit_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
         for start in 1..=2 {

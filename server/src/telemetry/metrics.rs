@@ -1,4 +1,4 @@
-//! The figures of this process, for Prometheus to collect.
+//! The metrics of this process, for Prometheus.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 
-/// Upper bounds of what takes time, in seconds: from a cached look-up to a request that is given up.
+/// Histogram buckets for durations, in seconds: from a cached lookup to a request that times out.
 const SECONDS: [f64; 12] = [0.000_01, 0.000_05, 0.000_2, 0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 20.0, 60.0];
-/// How often measurements become buckets, so that they do not pile up while nobody collects them.
+/// How often samples are merged into buckets, so that they do not accumulate while nobody scrapes.
 const UPKEEP_PAUSE: Duration = Duration::from_secs(5);
 
-/// The figures of this process.
+/// The metrics of this process.
 #[derive(Clone)]
 pub struct Metrics {
     handle: PrometheusHandle,
 }
 
 impl Metrics {
-    /// Collects what every crate counts from now on; once in a process, within a tokio runtime.
+    /// Installs the recorder for all crates. Can be called once per process, in a tokio runtime.
     pub fn install(stop: CancellationToken) -> Result<Self, Error> {
         let recorder = recorder()?;
         let handle = recorder.handle();
@@ -29,7 +29,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Every figure as Prometheus reads it.
+    /// All metrics in the format of Prometheus.
     pub fn render(&self) -> String {
         self.handle.render()
     }

@@ -1,4 +1,4 @@
-//! Certificates of our own making: one file with the server's key and certificate, and the authority that signed it.
+//! Self-signed certificates: one file with the server's key and certificate, and the authority that signed it.
 
 use std::{
     fs, io,
@@ -14,20 +14,20 @@ use types::{Clock, Timestamp};
 
 use crate::{Error, private_file::write_private};
 
-/// The file in the folder for data.
+/// The file in the data directory.
 const FILE: &str = "tls.pem";
-/// What the first line of the file begins with; the names and the end follow.
+/// The prefix of the file's first line; the names and the expiry follow.
 const TITLE: &str = "Made by Airlock for";
-/// How long a certificate is good for.
+/// How long a certificate is valid.
 const LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-/// How long before its end a certificate is replaced.
+/// How long before it expires a certificate is replaced.
 const RENEWAL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// How far back it begins, for clients with slow clocks.
+/// How far validity is backdated, for clients with slow clocks.
 const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
-/// The names that every certificate has.
+/// Names in every certificate.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The file and its text; made anew when there is none for these names that lasts.
+/// Returns the file and its contents; creates it if there is none that is valid for these names.
 pub(super) fn load_or_make(folder: &Path, names: &[String], clock: &dyn Clock) -> Result<(PathBuf, String), Error> {
     let path = folder.join(FILE);
     let mut names: Vec<String> = LOCAL.into_iter().map(str::to_owned).chain(names.iter().cloned()).collect();
@@ -35,7 +35,9 @@ pub(super) fn load_or_make(folder: &Path, names: &[String], clock: &dyn Clock) -
     names.dedup();
     match fs::read_to_string(&path) {
         Ok(text) if is_good(&text, &names, clock.now()) => return Ok((path, text)),
-        Ok(_) => tracing::info!(path = %path.display(), "replacing the certificate: its names or its end changed"),
+        Ok(_) => {
+            tracing::info!(path = %path.display(), "replacing the certificate: its names changed, or it expires soon")
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(source) => return Err(Error::File { action: "read", path, source }),
     }
@@ -47,14 +49,14 @@ pub(super) fn load_or_make(folder: &Path, names: &[String], clock: &dyn Clock) -
     }
 }
 
-/// Whether the first line says that this file is for these names and does not end soon.
+/// Whether the first line shows that this file has these names and does not expire soon.
 fn is_good(text: &str, names: &[String], now: Timestamp) -> bool {
     let title = format!("{TITLE} {} until ", names.join(" "));
     let until = text.lines().next().and_then(|line| line.strip_prefix(&title)?.parse::<Timestamp>().ok());
     until.is_some_and(|until| until > now.plus(RENEWAL))
 }
 
-/// Makes an authority, a certificate that it signs, and forgets the authority's key.
+/// Creates an authority and a certificate signed by it, and discards the authority's key.
 fn make(names: &[String], now: Timestamp) -> Result<String, rcgen::Error> {
     let until = now.plus(LIFE);
     let (authority_key, key) = (KeyPair::generate()?, KeyPair::generate()?);
@@ -82,7 +84,7 @@ fn lasting(mut params: CertificateParams, now: Timestamp, until: Timestamp) -> C
 }
 
 fn date_time(moment: Timestamp) -> OffsetDateTime {
-    // Every second that a timestamp can hold is one that the library can show.
+    // The library supports every second that a timestamp can hold.
     let seconds = i64::try_from(moment.as_secs()).unwrap_or_default();
     OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
