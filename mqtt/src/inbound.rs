@@ -5,24 +5,24 @@ use std::time::Duration;
 use mqtt5::{PacketType, QoS, types::ReasonCode};
 use tokio::time::{Instant, sleep_until};
 
-use super::{greeting::Greeting, wire::ControlPacket};
+use crate::{connect::Greeting, packet::ControlPacket};
 
 /// The most filters in one packet; a client may have fewer subscriptions than that anyway.
 const FILTERS_MAX: usize = 64;
 
 /// What a client may send after its CONNECT, and how it is changed on the way.
-pub(super) struct Rules<'a> {
+pub(crate) struct Rules<'a> {
     greeting: &'a Greeting,
     pace: Pace,
 }
 
 impl<'a> Rules<'a> {
-    pub(super) fn new(greeting: &'a Greeting, publishes_per_second_max: u32) -> Self {
+    pub(crate) fn new(greeting: &'a Greeting, publishes_per_second_max: u32) -> Self {
         Self { greeting, pace: Pace::new(publishes_per_second_max) }
     }
 
     /// The packet as the engine shall see it, or why the connection ends here.
-    pub(super) async fn apply(&mut self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
+    pub(crate) async fn apply(&mut self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
         match packet.sort() {
             Some(PacketType::Publish) => {
                 self.pace.wait().await;

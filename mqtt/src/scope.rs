@@ -12,29 +12,29 @@ const LEVELS_MAX: usize = 8;
 
 /// An application at the broker, and what its credential may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tenant {
-    pub(super) app_id: AppId,
+pub(crate) struct Tenant {
+    pub(crate) app_id: AppId,
     /// Whether it may subscribe to what its devices send.
-    pub(super) reads: bool,
+    pub(crate) reads: bool,
     /// Whether it may publish downlinks.
-    pub(super) writes: bool,
+    pub(crate) writes: bool,
 }
 
 impl Tenant {
     /// What a checked credential may do with the messages of `app_id`.
-    pub(super) fn new(app_id: AppId, claims: &Claims) -> Self {
+    pub(crate) fn new(app_id: AppId, claims: &Claims) -> Self {
         let reads = claims.allows(&app_id, ApplicationRight::MessagesUpRead);
         let writes = claims.allows(&app_id, ApplicationRight::MessagesDownWrite);
         Self { app_id, reads, writes }
     }
 
     /// Whether it has any business at the broker.
-    pub(super) fn may_connect(&self) -> bool {
+    pub(crate) fn may_connect(&self) -> bool {
         self.reads || self.writes
     }
 
     /// Whether it may publish to `topic`: the `down` topic of its devices, and no other.
-    pub(super) fn may_publish(&self, topic: &str) -> bool {
+    pub(crate) fn may_publish(&self, topic: &str) -> bool {
         let mut levels = topic.split('/');
         let (app_id, devices, dev_id) = (levels.next(), levels.next(), levels.next());
         self.writes
@@ -46,7 +46,7 @@ impl Tenant {
     }
 
     /// Whether everything that `filter` matches is its own; shared filters count without their group.
-    pub(super) fn may_subscribe(&self, filter: &str) -> bool {
+    pub(crate) fn may_subscribe(&self, filter: &str) -> bool {
         let (_, filter) = split_share(filter);
         self.reads
             && filter.len() <= TOPIC_BYTES_MAX
@@ -57,7 +57,7 @@ impl Tenant {
     /// Narrows a filter that asks for every application to this one.
     ///
     /// Clients in the field subscribe to `+/devices/+/up` and even to `#`, and mean their own application.
-    pub(super) fn scope(&self, filter: &str) -> String {
+    pub(crate) fn scope(&self, filter: &str) -> String {
         let (share, filter) = split_share(filter);
         match filter.split_once('/') {
             None if filter == "#" => format!("{share}{}/#", self.app_id),
@@ -84,7 +84,7 @@ impl fmt::Display for Tenant {
 
 /// The text names no tenant; there is nothing more to say about it.
 #[derive(Debug)]
-pub(super) struct NoTenant;
+pub(crate) struct NoTenant;
 
 impl FromStr for Tenant {
     type Err = NoTenant;

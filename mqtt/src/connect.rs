@@ -4,10 +4,10 @@ use mqtt5::{MqttError, PropertyId, packet::connect::ConnectPacket, types::Reason
 use sha2::{Digest, Sha256};
 use types::{AppId, Credential, Secret};
 
-use super::{
-    gate::{Gate, Refusal},
-    tenant::Tenant,
-    wire::{self, ControlPacket},
+use crate::{
+    authenticator::{Gate, Refusal},
+    scope::Tenant,
+    packet::{self, ControlPacket},
 };
 
 /// The most bytes that a client's own name for its session may have.
@@ -17,19 +17,19 @@ const CLIENT_ID_BYTES_MAX: usize = 256;
 const KEEP_ALIVE_SECONDS_MAX: u16 = 1200;
 
 /// A CONNECT whose client is known.
-pub(super) struct Greeting {
+pub(crate) struct Greeting {
     connect: ConnectPacket,
     /// Whose client it is.
-    pub(super) tenant: Tenant,
+    pub(crate) tenant: Tenant,
     /// What it showed.
-    pub(super) credential: Credential,
+    pub(crate) credential: Credential,
     /// Whether the client's keep-alive was shortened.
     shortened: bool,
 }
 
 impl Greeting {
     /// Checks who sent a CONNECT, and that nothing in it goes beyond what they may do.
-    pub(super) async fn check(mut connect: ConnectPacket, gate: &dyn Gate) -> Result<Self, ReasonCode> {
+    pub(crate) async fn check(mut connect: ConnectPacket, gate: &dyn Gate) -> Result<Self, ReasonCode> {
         if !matches!(connect.protocol_version, 4 | 5) {
             return Err(ReasonCode::UnsupportedProtocolVersion);
         }
@@ -54,7 +54,7 @@ impl Greeting {
     }
 
     /// Which version of MQTT the client speaks.
-    pub(super) fn version(&self) -> u8 {
+    pub(crate) fn version(&self) -> u8 {
         self.connect.protocol_version
     }
 
@@ -64,7 +64,7 @@ impl Greeting {
     /// part of the user. So whoever has other rights than before begins anew.
     ///
     /// Empty when the client has no name for it; then the engine makes one up.
-    pub(super) fn session(&self, salt: &[u8]) -> String {
+    pub(crate) fn session(&self, salt: &[u8]) -> String {
         if self.connect.client_id.is_empty() {
             return String::new();
         }
@@ -78,18 +78,18 @@ impl Greeting {
     }
 
     /// What the engine is told: the tenant as the user, and the secret that says it comes from us.
-    pub(super) fn for_engine(&self, session: String, secret: &Secret) -> Result<ControlPacket, MqttError> {
+    pub(crate) fn for_engine(&self, session: String, secret: &Secret) -> Result<ControlPacket, MqttError> {
         let mut connect = self.connect.clone();
         connect.client_id = session;
         connect.username = Some(self.tenant.to_string());
         connect.password = Some(secret.expose().as_bytes().to_vec());
         // Published late it could outlive the right to publish it.
-        connect.will_properties = wire::without(&connect.will_properties, PropertyId::WillDelayInterval)?;
+        connect.will_properties = packet::without(&connect.will_properties, PropertyId::WillDelayInterval)?;
         ControlPacket::encode(&connect)
     }
 
     /// What the client is told: the engine's answer with our limits in place of the engine's.
-    pub(super) fn answer(&self, answer: ControlPacket, packet_bytes_max: u32) -> Result<ControlPacket, MqttError> {
+    pub(crate) fn answer(&self, answer: ControlPacket, packet_bytes_max: u32) -> Result<ControlPacket, MqttError> {
         if self.version() < 5 {
             return Ok(answer);
         }
@@ -97,7 +97,7 @@ impl Greeting {
         if connack.reason_code != ReasonCode::Success {
             return Ok(answer);
         }
-        connack.properties = wire::without(&connack.properties, PropertyId::MaximumPacketSize)?;
+        connack.properties = packet::without(&connack.properties, PropertyId::MaximumPacketSize)?;
         connack.properties.set_maximum_packet_size(packet_bytes_max);
         if self.shortened {
             connack.properties.set_server_keep_alive(KEEP_ALIVE_SECONDS_MAX);

@@ -18,14 +18,14 @@ const BODY_BYTES_AHEAD: usize = 4 * 1024;
 
 /// A control packet: the first byte, and all that follows the length.
 #[derive(Clone, Debug)]
-pub(super) struct ControlPacket {
+pub(crate) struct ControlPacket {
     header: u8,
     body: Bytes,
 }
 
 /// Why no packet could be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ReadError {
+pub(crate) enum ReadError {
     #[error("the packet is larger than is accepted")]
     TooLarge,
     #[error("the packet is malformed")]
@@ -36,7 +36,7 @@ pub(super) enum ReadError {
 
 impl ReadError {
     /// What MQTT 5 calls it.
-    pub(super) fn reason(&self) -> ReasonCode {
+    pub(crate) fn reason(&self) -> ReasonCode {
         match self {
             Self::TooLarge => ReasonCode::PacketTooLarge,
             Self::Malformed(_) => ReasonCode::MalformedPacket,
@@ -49,7 +49,7 @@ impl ControlPacket {
     /// Reads one packet with a body of at most `bytes_max`; none at the end of the stream.
     ///
     /// Memory is taken as bytes arrive, so that a length alone costs nothing.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         reader: &mut (impl AsyncRead + Unpin),
         bytes_max: usize,
     ) -> Result<Option<Self>, ReadError> {
@@ -71,7 +71,7 @@ impl ControlPacket {
     }
 
     /// Writes the packet; the writer is not flushed.
-    pub(super) async fn write(&self, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    pub(crate) async fn write(&self, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         let mut start = [self.header, 0, 0, 0, 0];
         let mut length = self.body.len();
         let mut end = 1;
@@ -89,52 +89,52 @@ impl ControlPacket {
     }
 
     /// Which sort of packet it is; none when there is no such sort.
-    pub(super) fn sort(&self) -> Option<PacketType> {
+    pub(crate) fn sort(&self) -> Option<PacketType> {
         PacketType::from_u8(self.header >> 4)
     }
 
     /// Whether a PUBLISH asks to be retained.
-    pub(super) fn retains(&self) -> bool {
+    pub(crate) fn retains(&self) -> bool {
         self.header & 1 != 0
     }
 
     /// The same PUBLISH without asking to be retained.
-    pub(super) fn without_retain(mut self) -> Self {
+    pub(crate) fn without_retain(mut self) -> Self {
         self.header &= !1;
         self
     }
 
     /// Reads it as a CONNECT.
-    pub(super) fn connect(&self) -> Result<ConnectPacket, MqttError> {
+    pub(crate) fn connect(&self) -> Result<ConnectPacket, MqttError> {
         ConnectPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::Connect))
     }
 
     /// Reads it as the answer to an MQTT 5 CONNECT.
-    pub(super) fn connack(&self) -> Result<ConnAckPacket, MqttError> {
+    pub(crate) fn connack(&self) -> Result<ConnAckPacket, MqttError> {
         ConnAckPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::ConnAck))
     }
 
     /// Reads it as a SUBSCRIBE.
-    pub(super) fn subscribe(&self, version: u8) -> Result<SubscribePacket, MqttError> {
+    pub(crate) fn subscribe(&self, version: u8) -> Result<SubscribePacket, MqttError> {
         let header = self.fixed_header(PacketType::Subscribe);
         SubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version)
     }
 
     /// Reads it as an UNSUBSCRIBE.
-    pub(super) fn unsubscribe(&self, version: u8) -> Result<UnsubscribePacket, MqttError> {
+    pub(crate) fn unsubscribe(&self, version: u8) -> Result<UnsubscribePacket, MqttError> {
         let header = self.fixed_header(PacketType::Unsubscribe);
         UnsubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version)
     }
 
     /// Writes a packet out.
-    pub(super) fn encode(packet: &impl MqttPacket) -> Result<Self, MqttError> {
+    pub(crate) fn encode(packet: &impl MqttPacket) -> Result<Self, MqttError> {
         let mut body = Vec::new();
         packet.encode_body(&mut body)?;
         Ok(Self { header: (u8::from(packet.packet_type()) << 4) | packet.flags(), body: body.into() })
     }
 
     /// The refusal of a CONNECT, in words of the client's version.
-    pub(super) fn refusal(version: u8, reason: ReasonCode) -> Result<Self, MqttError> {
+    pub(crate) fn refusal(version: u8, reason: ReasonCode) -> Result<Self, MqttError> {
         Self::encode(&if version < 5 {
             ConnAckPacket::new_v311(false, reason)
         } else {
@@ -143,12 +143,12 @@ impl ControlPacket {
     }
 
     /// The end of an MQTT 5 connection, as the server puts it.
-    pub(super) fn goodbye(reason: ReasonCode) -> Result<Self, MqttError> {
+    pub(crate) fn goodbye(reason: ReasonCode) -> Result<Self, MqttError> {
         Self::encode(&DisconnectPacket::new(reason))
     }
 
     /// A client's DISCONNECT: its will is not published; with MQTT 5 its session ends, too.
-    pub(super) fn client_leaves(version: u8) -> Result<Self, MqttError> {
+    pub(crate) fn client_leaves(version: u8) -> Result<Self, MqttError> {
         if version < 5 {
             return Ok(Self { header: u8::from(PacketType::Disconnect) << 4, body: Bytes::new() });
         }
@@ -163,7 +163,7 @@ impl ControlPacket {
 }
 
 /// The same properties without one.
-pub(super) fn without(properties: &Properties, id: PropertyId) -> Result<Properties, MqttError> {
+pub(crate) fn without(properties: &Properties, id: PropertyId) -> Result<Properties, MqttError> {
     let mut kept = Properties::new();
     for (other, value) in properties.iter().filter(|(other, _)| *other != id) {
         kept.add(other, value.clone())?;

@@ -11,7 +11,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{connection, engine::Engine, gate::Gate, live::Live};
+use crate::{connection, engine::Engine, authenticator::Gate, sessions::Live};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
@@ -20,22 +20,22 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What every connection shares.
-pub(super) struct Front {
-    pub(super) gate: Arc<dyn Gate>,
-    pub(super) live: Arc<Live>,
-    pub(super) engine: Arc<Engine>,
+pub(crate) struct Front {
+    pub(crate) gate: Arc<dyn Gate>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) engine: Arc<Engine>,
     /// Makes names of sessions unpredictable.
-    pub(super) salt: [u8; 16],
-    pub(super) publishes_per_second_max: u32,
+    pub(crate) salt: [u8; 16],
+    pub(crate) publishes_per_second_max: u32,
     /// One permit for each connection that may be open, known or not.
-    pub(super) connections: Arc<Semaphore>,
-    pub(super) tasks: TaskTracker,
-    pub(super) stop: CancellationToken,
+    pub(crate) connections: Arc<Semaphore>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Front {
     /// Accepts connections until the broker stops, each served by a task of its own.
-    pub(super) async fn listen(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+    pub(crate) async fn listen(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
         loop {
             let accepted = tokio::select! {
                 () = self.stop.cancelled() => return,

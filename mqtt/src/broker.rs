@@ -9,15 +9,6 @@
 //! has 20 subscriptions with filters of up to 256 bytes and 8 levels, and comes back to its session within an hour, if
 //! it shows the same credential. Up to 1000 messages wait for it there.
 
-mod connection;
-mod engine;
-mod front;
-mod gate;
-mod greeting;
-mod live;
-mod rules;
-mod tenant;
-mod wire;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -32,10 +23,7 @@ use tokio_rustls::{TlsAcceptor, rustls::ServerConfig};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{AppId, Random, Secret};
 
-pub(crate) use self::engine::PACKET_BYTES_MAX;
-pub use self::gate::{Gate, Refusal};
-use self::{engine::Engine, front::Front, live::Live};
-use crate::{Error, bus::Endpoint};
+use crate::{Error, Endpoint, engine::{self, Engine}, authenticator::Gate, listener::Front, metrics, sessions::Live};
 
 /// How long connections may take to end when the broker stops.
 const STOP_WAIT: Duration = Duration::from_secs(10);

@@ -16,11 +16,11 @@ use mqtt5::{
 use tokio_util::task::TaskTracker;
 use types::{AppId, DevId, Secret};
 
-use super::tenant::Tenant;
+use crate::scope::Tenant;
 use crate::Error;
 
 /// The name of the handler's own client, which no application can have.
-pub(super) const HANDLER: &str = "handler:";
+pub(crate) const HANDLER: &str = "handler:";
 
 /// The largest packet between the handler and the engine; clients may send less.
 pub(crate) const PACKET_BYTES_MAX: usize = 256 * 1024;
@@ -36,8 +36,8 @@ const TOPIC_ALIASES_MAX: u16 = 16;
 const CONNECTIONS_PER_SECOND_MAX: u32 = 10_000;
 
 /// The running engine.
-pub(super) struct Engine {
-    pub(super) address: SocketAddr,
+pub(crate) struct Engine {
+    pub(crate) address: SocketAddr,
     secret: Secret,
     stop: BrokerShutdownHandle,
     router: Arc<MessageRouter>,
@@ -46,7 +46,7 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Starts it on a free port of the loopback interface; whoever knows `secret` may say who they are.
-    pub(super) async fn start(secret: Secret, clients_max: usize, tasks: &TaskTracker) -> Result<Self, Error> {
+    pub(crate) async fn start(secret: Secret, clients_max: usize, tasks: &TaskTracker) -> Result<Self, Error> {
         let mut broker = MqttBroker::with_config(config(clients_max))
             .await
             .map_err(|error| Error::Broker(error.into()))?
@@ -63,12 +63,12 @@ impl Engine {
     }
 
     /// What proves to the engine that one may speak for others.
-    pub(super) fn secret(&self) -> &Secret {
+    pub(crate) fn secret(&self) -> &Secret {
         &self.secret
     }
 
     /// Drops a session with its subscriptions and its queue.
-    pub(super) async fn forget(&self, session: &str) {
+    pub(crate) async fn forget(&self, session: &str) {
         self.router.unregister_client(session).await;
         if let Some(storage) = &self.storage {
             storage.queue_handle(session).clear(None);
@@ -79,7 +79,7 @@ impl Engine {
     }
 
     /// Tells every client to go; the engine's task ends when they are gone, or after five seconds.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stop.shutdown();
     }
 }

@@ -12,9 +12,9 @@ use futures::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 use types::{AppId, Credential};
 
-use super::{
-    gate::{Gate, Refusal},
-    tenant::Tenant,
+use crate::{
+    authenticator::{Gate, Refusal},
+    scope::Tenant,
 };
 use crate::metrics;
 
@@ -22,7 +22,7 @@ use crate::metrics;
 const CHECKS_MAX: usize = 16;
 
 /// Every connection, by application and by number.
-pub(super) struct Live {
+pub(crate) struct Live {
     per_application_max: usize,
     next: AtomicU64,
     connections: Mutex<HashMap<AppId, HashMap<u64, Connection>>>,
@@ -35,12 +35,12 @@ struct Connection {
 }
 
 /// A connection's place among the others; given back when it is dropped.
-pub(super) struct Place {
+pub(crate) struct Place {
     live: Arc<Live>,
     app_id: AppId,
     number: u64,
     /// Cancelled when the connection must end.
-    pub(super) ended: CancellationToken,
+    pub(crate) ended: CancellationToken,
 }
 
 impl Drop for Place {
@@ -58,12 +58,12 @@ impl Drop for Place {
 
 impl Live {
     /// Takes in up to `per_application_max` connections of each application.
-    pub(super) fn new(per_application_max: usize) -> Self {
+    pub(crate) fn new(per_application_max: usize) -> Self {
         Self { per_application_max, next: AtomicU64::new(0), connections: Mutex::default() }
     }
 
     /// Takes a connection in, unless its application has too many already.
-    pub(super) fn enter(self: &Arc<Self>, tenant: Tenant, credential: Credential) -> Option<Place> {
+    pub(crate) fn enter(self: &Arc<Self>, tenant: Tenant, credential: Credential) -> Option<Place> {
         let app_id = tenant.app_id.clone();
         let mut connections = self.connections();
         let own = connections.entry(app_id.clone()).or_default();
@@ -78,19 +78,19 @@ impl Live {
     }
 
     /// How many connections there are.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.connections().values().map(HashMap::len).sum()
     }
 
     /// Ends the connections of an application.
-    pub(super) fn end(&self, app_id: &AppId) {
+    pub(crate) fn end(&self, app_id: &AppId) {
         self.end_where(app_id, |_| true);
     }
 
     /// Asks again about every credential, and ends the connections of those that changed or are gone.
     ///
     /// A credential that cannot be checked now stays: an account service that is away must not cut everyone off.
-    pub(super) async fn check(&self, gate: &dyn Gate) {
+    pub(crate) async fn check(&self, gate: &dyn Gate) {
         stream::iter(self.credentials())
             .for_each_concurrent(CHECKS_MAX, |(app_id, credential)| async move {
                 let now = match gate.claims(&app_id, &credential).await {

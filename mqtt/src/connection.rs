@@ -12,12 +12,12 @@ use tokio::{
     time::timeout,
 };
 
-use super::{
-    front::Front,
-    greeting::Greeting,
-    live::Place,
-    rules::Rules,
-    wire::{ControlPacket, ReadError},
+use crate::{
+    listener::Front,
+    connect::Greeting,
+    sessions::Place,
+    inbound::Rules,
+    packet::{ControlPacket, ReadError},
 };
 use crate::metrics;
 
@@ -34,7 +34,7 @@ const WRITE_WAIT: Duration = Duration::from_secs(60);
 const PART_WAIT: Duration = Duration::from_secs(5);
 
 /// Serves one client from its CONNECT to its end.
-pub(super) async fn serve<S>(front: &Front, stream: S)
+pub(crate) async fn serve<S>(front: &Front, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
