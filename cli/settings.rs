@@ -7,7 +7,8 @@ use std::{
 
 use anyhow::Context;
 use etcetera::{BaseStrategy, choose_base_strategy};
-use handler::{broker, output::mqtt};
+use handler::output;
+use mqtt::BrokerSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::{serve, settings::Layers, telemetry};
@@ -43,9 +44,9 @@ pub struct Settings {
     /// The handler.
     pub handler: handler::Settings,
     /// The embedded MQTT broker.
-    pub broker: broker::Settings,
+    pub broker: BrokerSettings,
     /// What is published over MQTT.
-    pub output: mqtt::Settings,
+    pub output: output::mqtt::Settings,
     /// The sandboxes that payload functions run in.
     pub sandbox: runtime::Settings,
 }
@@ -151,8 +152,8 @@ impl Default for Settings {
             account: account::Settings::default(),
             discovery: discovery::Settings::default(),
             handler: handler::Settings::default(),
-            broker: broker::Settings::default(),
-            output: mqtt::Settings::default(),
+            broker: BrokerSettings::default(),
+            output: output::mqtt::Settings::default(),
             sandbox: runtime::Settings::default(),
         }
     }

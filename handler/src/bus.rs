@@ -18,13 +18,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use types::{Random, Secret};
+use types::Random;
 
 pub use self::inbox::{Arrival, Inbox};
+use mqtt::{Endpoint, PACKET_BYTES_MAX};
+
 use crate::{
-    Error,
-    broker::PACKET_BYTES_MAX,
-    metrics,
+    Error, metrics,
     share::{Share, Shares},
 };
 
@@ -42,17 +42,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// The wait after the first failure; each further one doubles it, up to the longest.
 const RETRY_WAIT: Duration = Duration::from_millis(100);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
-
-/// Where a broker is, and who connects to it.
-#[derive(Clone, Debug)]
-pub struct Endpoint {
-    /// Host and port.
-    pub address: String,
-    /// The user name.
-    pub username: String,
-    /// The password.
-    pub password: Secret,
-}
 
 /// A connection to a broker that comes back by itself.
 ///

@@ -1,6 +1,6 @@
 //! What can go wrong in the handler, as far as callers would treat it differently.
 
-use std::{fmt, io};
+use std::fmt;
 
 use types::{Kind, Kinded};
 
@@ -97,20 +97,6 @@ pub enum Error {
     /// The store failed.
     #[error("store: {0}")]
     Store(#[from] store::Error),
-    /// An address cannot be listened on.
-    #[error("cannot listen for {what} on {address}: stop what listens there, or choose another address")]
-    Listen {
-        /// For whom it is.
-        what: &'static str,
-        /// The address, as it was set.
-        address: String,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// The MQTT engine does not start.
-    #[error("cannot start the MQTT broker")]
-    Broker(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The store has an application without the texts of its functions.
     #[error("the payload functions of application {app_id} are missing in the store: save them again")]
     FunctionsMissing {
@@ -153,12 +139,10 @@ impl Kinded for Error {
             Self::Denied { .. } | Self::ComponentDenied { .. } | Self::BrokerDenied => Kind::Denied,
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
-            Self::Listen { .. } => Kind::Unavailable,
             Self::Seal(_)
             | Self::Store(_)
             | Self::FunctionsMissing { .. }
             | Self::Record(_)
-            | Self::Broker(_)
             | Self::Crypto(_) => Kind::Internal,
         }
     }

@@ -1,6 +1,6 @@
 //! What the handler counts; no label ever names a device or an application.
 
-use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{counter, describe_counter, describe_histogram, histogram};
 
 use types::Kind;
 
@@ -10,8 +10,6 @@ const UPLINKS: &str = "airlock_uplinks_total";
 const JOINS: &str = "airlock_joins_total";
 const DOWNLINKS: &str = "airlock_downlinks_total";
 const FAILURES: &str = "airlock_function_failures_total";
-const MQTT_CONNECTIONS: &str = "airlock_mqtt_connections";
-const MQTT_REFUSED: &str = "airlock_mqtt_refused_total";
 const OUTPUT_DROPPED: &str = "airlock_output_dropped_total";
 const THROTTLED: &str = "airlock_handler_throttled_total";
 const SANDBOX: &str = "airlock_sandbox_seconds";
@@ -23,8 +21,6 @@ pub(crate) fn describe() {
     describe_counter!(JOINS, "Join requests by result: joined, or why not");
     describe_counter!(DOWNLINKS, "Downlinks from applications by result: scheduled, or why not");
     describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
-    describe_gauge!(MQTT_CONNECTIONS, "MQTT clients that are connected");
-    describe_counter!(MQTT_REFUSED, "MQTT clients that were not let in");
     describe_counter!(
         OUTPUT_DROPPED,
         "Messages that were not published because too many waited or they were too large"
@@ -69,21 +65,6 @@ pub(crate) fn downlink_dropped(kind: Kind) {
 /// A payload function failed.
 pub(crate) fn function_failed() {
     counter!(FAILURES).increment(1);
-}
-
-/// An MQTT client was let in.
-pub(crate) fn mqtt_connected() {
-    gauge!(MQTT_CONNECTIONS).increment(1.0);
-}
-
-/// An MQTT client that was let in is gone.
-pub(crate) fn mqtt_disconnected() {
-    gauge!(MQTT_CONNECTIONS).decrement(1.0);
-}
-
-/// The broker did not let a client in.
-pub(crate) fn mqtt_refused() {
-    counter!(MQTT_REFUSED).increment(1);
 }
 
 /// Messages were given up.

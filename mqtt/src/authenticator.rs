@@ -1,32 +1,31 @@
-//! Who may connect: the question that the broker asks, and how the account service answers it.
+//! Checks the credentials that MQTT clients show.
 
 use async_trait::async_trait;
-use server::auth::Authenticator;
 use types::{AppId, Claims, Credential, Kind, Kinded};
 
-/// Checks the credentials of applications.
+/// Checks an application's credentials.
 #[async_trait]
-pub trait Gate: Send + Sync {
-    /// What `credential` may do with `app_id`; for a token that may be nothing at all.
-    async fn claims(&self, app_id: &AppId, credential: &Credential) -> Result<Claims, Refusal>;
+pub trait Authenticator: Send + Sync {
+    /// Returns the rights of `credential`. A valid token may hold none on `app_id`.
+    async fn authenticate(&self, app_id: &AppId, credential: &Credential) -> Result<Claims, Refusal>;
 }
 
 /// Why a credential was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is wrong, has ended or was revoked.
+    /// The credential is wrong, expired or revoked.
     Invalid,
-    /// It cannot be checked now: try again.
+    /// The credential cannot be checked now; the client may retry.
     Unavailable,
 }
 
 #[async_trait]
-impl Gate for Authenticator {
-    async fn claims(&self, app_id: &AppId, credential: &Credential) -> Result<Claims, Refusal> {
+impl Authenticator for server::auth::Authenticator {
+    async fn authenticate(&self, app_id: &AppId, credential: &Credential) -> Result<Claims, Refusal> {
         self.authenticate_for(app_id, Some(credential.clone())).await.map_err(|error| match error.kind() {
             Kind::Unauthenticated | Kind::Denied | Kind::NotFound | Kind::Invalid => Refusal::Invalid,
             _ => {
-                tracing::warn!(%app_id, %error, "a credential cannot be checked");
+                tracing::warn!(%app_id, %error, "cannot check an MQTT client's credential");
                 Refusal::Unavailable
             }
         })

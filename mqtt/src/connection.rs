@@ -1,4 +1,4 @@
-//! One client's connection: its greeting, then packets both ways until somebody ends it.
+//! One client's connection: its CONNECT, then packets in both directions until one side closes.
 
 use std::{io, time::Duration};
 
@@ -13,98 +13,98 @@ use tokio::{
 };
 
 use crate::{
-    listener::Front,
-    connect::Greeting,
-    sessions::Place,
-    inbound::Rules,
+    connect::Connect,
+    inbound::Inbound,
+    listener::Listener,
+    metrics,
     packet::{ControlPacket, ReadError},
+    sessions::SessionGuard,
 };
-use crate::metrics;
 
 /// The largest packet that a client may send.
-const PACKET_BYTES_MAX: u32 = 64 * 1024;
+const CLIENT_PACKET_BYTES_MAX: u32 = 64 * 1024;
 
-/// How long a client may take to say who it is.
+/// How long a client may take to send its CONNECT.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a client may leave what it is sent unread.
+/// How long a write to a client may block.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
 
-/// How long the two sides may take to part.
-const PART_WAIT: Duration = Duration::from_secs(5);
+/// How long closing a connection may take.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
-/// Serves one client from its CONNECT to its end.
-pub(crate) async fn serve<S>(front: &Front, stream: S)
+/// Serves one client from its CONNECT until it disconnects.
+pub(crate) async fn serve<S>(listener: &Listener, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let (reader, writer) = tokio::io::split(stream);
-    let mut client = Client { reader: BufReader::new(reader), writer: Lane::new(writer) };
-    let Some(Some(greeting)) = front.stop.run_until_cancelled(client.greet(front)).await else { return };
-    let Some(place) = front.live.enter(greeting.tenant.clone(), greeting.credential.clone()) else {
-        return client.refuse(greeting.version(), ReasonCode::QuotaExceeded).await;
+    let mut client = Client { reader: BufReader::new(reader), writer: PacketWriter::new(writer) };
+    let Some(Some(connect)) = listener.stop.run_until_cancelled(client.connect(listener)).await else { return };
+    let Some(session) = listener.sessions.open(connect.scope.clone(), connect.credential.clone()) else {
+        return client.refuse(connect.version(), ReasonCode::QuotaExceeded).await;
     };
-    match Relay::open(front, &greeting).await {
-        Ok(relay) => relay.run(front, &greeting, client, &place).await,
+    match EngineConnection::open(listener, &connect).await {
+        Ok(engine) => engine.proxy(listener, &connect, client, &session).await,
         Err(error) => {
-            tracing::error!(%error, "the MQTT engine does not answer");
-            client.refuse(greeting.version(), ReasonCode::ServerUnavailable).await;
+            tracing::error!(%error, "the MQTT engine does not accept a connection");
+            client.refuse(connect.version(), ReasonCode::ServerUnavailable).await;
         }
     }
 }
 
-/// Where packets are written, and whether one is written only in part.
-struct Lane<W> {
+/// Writes packets, and knows whether the last one was written only in part.
+struct PacketWriter<W> {
     writer: BufWriter<W>,
-    torn: bool,
+    is_partial: bool,
 }
 
-impl<W: AsyncWrite + Unpin> Lane<W> {
+impl<W: AsyncWrite + Unpin> PacketWriter<W> {
     fn new(writer: W) -> Self {
-        Self { writer: BufWriter::new(writer), torn: false }
+        Self { writer: BufWriter::new(writer), is_partial: false }
     }
 
-    /// Writes a packet, and makes sure that it leaves when `last` says that no other follows at once.
-    async fn send(&mut self, packet: &ControlPacket, last: bool) -> io::Result<()> {
-        self.torn = true;
+    /// Writes a packet; flushes unless another packet follows at once.
+    async fn write(&mut self, packet: &ControlPacket, flush: bool) -> io::Result<()> {
+        self.is_partial = true;
         packet.write(&mut self.writer).await?;
-        self.torn = false;
-        if last { self.writer.flush().await } else { Ok(()) }
+        self.is_partial = false;
+        if flush { self.writer.flush().await } else { Ok(()) }
     }
 
     /// Writes a last packet, unless it would land in the middle of another, and closes.
     async fn close(&mut self, last: Option<ControlPacket>) {
-        let goodbye = async {
-            if let Some(packet) = last.filter(|_| !self.torn) {
+        let close = async {
+            if let Some(packet) = last.filter(|_| !self.is_partial) {
                 packet.write(&mut self.writer).await?;
             }
             self.writer.shutdown().await
         };
-        // Whoever left already does not hear it, and need not.
-        _ = timeout(PART_WAIT, goodbye).await;
+        // It does not matter whether a peer that is already gone receives this.
+        _ = timeout(CLOSE_WAIT, close).await;
     }
 }
 
 struct Client<S> {
     reader: BufReader<ReadHalf<S>>,
-    writer: Lane<WriteHalf<S>>,
+    writer: PacketWriter<WriteHalf<S>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
-    /// Reads the CONNECT and checks it; none when there is nobody to serve.
-    async fn greet(&mut self, front: &Front) -> Option<Greeting> {
-        let first = timeout(CONNECT_WAIT, ControlPacket::read(&mut self.reader, PACKET_BYTES_MAX as usize));
+    /// Reads and checks the CONNECT; returns nothing if the client was refused.
+    async fn connect(&mut self, listener: &Listener) -> Option<Connect> {
+        let first = timeout(CONNECT_WAIT, ControlPacket::read(&mut self.reader, CLIENT_PACKET_BYTES_MAX as usize));
         let packet = first.await.ok()?.ok()??;
-        if packet.sort() != Some(PacketType::Connect) {
+        if packet.packet_type() != Some(PacketType::Connect) {
             return None;
         }
-        let connect = packet.connect().ok()?;
-        let (version, user) = (connect.protocol_version, connect.username.clone());
-        match Greeting::check(connect, front.gate.as_ref()).await {
-            Ok(greeting) => Some(greeting),
+        let packet = packet.connect().ok()?;
+        let (version, user) = (packet.protocol_version, packet.username.clone());
+        match Connect::check(packet, listener.authenticator.as_ref()).await {
+            Ok(connect) => Some(connect),
             Err(reason) => {
-                // Counted always, shown only when wanted: anybody can cause as many of these as they like.
-                tracing::debug!(user = user.as_deref().unwrap_or_default(), ?reason, "MQTT client refused");
+                // Only logged at debug level, because anybody can cause any number of these.
+                tracing::debug!(user = user.as_deref().unwrap_or_default(), ?reason, "refused an MQTT client");
                 self.refuse(version, reason).await;
                 None
             }
@@ -112,127 +112,127 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     async fn refuse(&mut self, version: u8, reason: ReasonCode) {
-        metrics::mqtt_refused();
+        metrics::refused();
         self.writer.close(ControlPacket::refusal(version, reason).ok()).await;
     }
 }
 
-/// The way between a client and the engine.
-struct Relay {
-    session: String,
+/// A client's connection to the engine.
+struct EngineConnection {
+    session_id: String,
     reader: BufReader<OwnedReadHalf>,
-    writer: Lane<OwnedWriteHalf>,
+    writer: PacketWriter<OwnedWriteHalf>,
 }
 
 /// Why a connection ended.
 enum End {
-    /// One of the two sides closed it.
-    Left,
-    /// The client did what it may not.
-    Broke(ReasonCode),
-    /// What the client showed holds no more.
+    /// The client or the engine closed it.
+    Closed,
+    /// The client violated the protocol or a limit.
+    Violation(ReasonCode),
+    /// The client's credential is no longer valid.
     Revoked,
 }
 
 impl From<io::Error> for End {
     fn from(_: io::Error) -> Self {
-        Self::Left
+        Self::Closed
     }
 }
 
 impl From<ReadError> for End {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Io(_) => Self::Left,
-            error => Self::Broke(error.reason()),
+            ReadError::Io(_) => Self::Closed,
+            error => Self::Violation(error.reason()),
         }
     }
 }
 
-impl Relay {
-    /// Introduces the client to the engine.
-    async fn open(front: &Front, greeting: &Greeting) -> io::Result<Self> {
-        let session = greeting.session(&front.salt);
-        let packet = greeting.for_engine(session.clone(), front.engine.secret()).map_err(io::Error::other)?;
-        let engine = TcpStream::connect(front.engine.address).await?;
-        engine.set_nodelay(true)?;
-        let (reader, writer) = engine.into_split();
-        let mut writer = Lane::new(writer);
-        writer.send(&packet, true).await?;
-        Ok(Self { session, reader: BufReader::new(reader), writer })
+impl EngineConnection {
+    async fn open(listener: &Listener, connect: &Connect) -> io::Result<Self> {
+        let session_id = connect.session_id(&listener.salt);
+        let packet = connect.for_engine(session_id.clone(), listener.engine.secret()).map_err(io::Error::other)?;
+        let stream = TcpStream::connect(listener.engine.address).await?;
+        stream.set_nodelay(true)?;
+        let (reader, writer) = stream.into_split();
+        let mut writer = PacketWriter::new(writer);
+        writer.write(&packet, true).await?;
+        Ok(Self { session_id, reader: BufReader::new(reader), writer })
     }
 
-    /// Passes packets until one side ends it, then lets both go.
-    async fn run<S>(mut self, front: &Front, greeting: &Greeting, mut client: Client<S>, place: &Place)
+    /// Proxies packets until one side closes or the session is revoked, then closes both.
+    async fn proxy<S>(mut self, listener: &Listener, connect: &Connect, mut client: Client<S>, session: &SessionGuard)
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let mut rules = Rules::new(greeting, front.publishes_per_second_max);
+        let mut inbound = Inbound::new(connect, listener.publishes_per_second_max);
         let end = tokio::select! {
-            end = to_engine(&mut client.reader, &mut self.writer, &mut rules) => end,
-            end = to_client(&mut self.reader, &mut client.writer, greeting) => end,
-            () = place.ended.cancelled() => End::Revoked,
+            end = to_engine(&mut client.reader, &mut self.writer, &mut inbound) => end,
+            end = to_client(&mut self.reader, &mut client.writer, connect) => end,
+            () = session.revoked.cancelled() => End::Revoked,
         };
-        let version = greeting.version();
+        let version = connect.version();
         let (for_client, for_engine) = match end {
-            End::Left => (None, None),
-            End::Broke(reason) => {
-                tracing::info!(app_id = %greeting.tenant.app_id, ?reason, "MQTT client cut off");
+            End::Closed => (None, None),
+            End::Violation(reason) => {
+                tracing::info!(app_id = %connect.scope.app_id, ?reason, "disconnected an MQTT client");
                 (Some(reason), None)
             }
-            End::Revoked => (Some(ReasonCode::NotAuthorized), ControlPacket::client_leaves(version).ok()),
+            End::Revoked => (Some(ReasonCode::NotAuthorized), ControlPacket::client_disconnect(version).ok()),
         };
-        let goodbye = for_client.filter(|_| version >= 5).and_then(|reason| ControlPacket::goodbye(reason).ok());
-        client.writer.close(goodbye).await;
+        let disconnect =
+            for_client.filter(|_| version >= 5).and_then(|reason| ControlPacket::server_disconnect(reason).ok());
+        client.writer.close(disconnect).await;
         self.writer.close(for_engine).await;
-        // Read to the end: a socket closed over unread bytes takes back what was written to it.
-        _ = timeout(PART_WAIT, tokio::io::copy(&mut self.reader, &mut tokio::io::sink())).await;
-        if matches!(end, End::Revoked) && !self.session.is_empty() {
-            front.engine.forget(&self.session).await;
+        // Read to the end: closing a socket with unread bytes discards what was written to it.
+        _ = timeout(CLOSE_WAIT, tokio::io::copy(&mut self.reader, &mut tokio::io::sink())).await;
+        if matches!(end, End::Revoked) && !self.session_id.is_empty() {
+            listener.engine.delete_session(&self.session_id).await;
         }
     }
 }
 
-async fn to_engine<R, W>(reader: &mut BufReader<R>, engine: &mut Lane<W>, rules: &mut Rules<'_>) -> End
+async fn to_engine<R, W>(reader: &mut BufReader<R>, engine: &mut PacketWriter<W>, inbound: &mut Inbound<'_>) -> End
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     loop {
-        let packet = match ControlPacket::read(reader, PACKET_BYTES_MAX as usize).await {
+        let packet = match ControlPacket::read(reader, CLIENT_PACKET_BYTES_MAX as usize).await {
             Ok(Some(packet)) => packet,
-            Ok(None) => return End::Left,
+            Ok(None) => return End::Closed,
             Err(error) => return error.into(),
         };
-        let packet = match rules.apply(packet).await {
+        let packet = match inbound.check(packet).await {
             Ok(packet) => packet,
-            Err(reason) => return End::Broke(reason),
+            Err(reason) => return End::Violation(reason),
         };
-        if let Err(error) = engine.send(&packet, reader.buffer().is_empty()).await {
+        if let Err(error) = engine.write(&packet, reader.buffer().is_empty()).await {
             return error.into();
         }
     }
 }
 
-async fn to_client<R, W>(reader: &mut BufReader<R>, client: &mut Lane<W>, greeting: &Greeting) -> End
+async fn to_client<R, W>(reader: &mut BufReader<R>, client: &mut PacketWriter<W>, connect: &Connect) -> End
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut answered = false;
+    let mut is_first = true;
     loop {
-        // What the engine sends is bounded by what it was sent.
-        let Ok(Some(mut packet)) = ControlPacket::read(reader, usize::MAX).await else { return End::Left };
-        if !answered {
-            answered = true;
-            packet = match greeting.answer(packet, PACKET_BYTES_MAX) {
+        // The engine's packets are bounded by what publishers may send to it.
+        let Ok(Some(mut packet)) = ControlPacket::read(reader, usize::MAX).await else { return End::Closed };
+        if is_first {
+            is_first = false;
+            packet = match connect.connack(packet, CLIENT_PACKET_BYTES_MAX) {
                 Ok(packet) => packet,
-                Err(_) => return End::Broke(ReasonCode::UnspecifiedError),
+                Err(_) => return End::Violation(ReasonCode::UnspecifiedError),
             };
         }
-        match timeout(WRITE_WAIT, client.send(&packet, reader.buffer().is_empty())).await {
+        match timeout(WRITE_WAIT, client.write(&packet, reader.buffer().is_empty())).await {
             Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return End::Left,
+            Ok(Err(_)) | Err(_) => return End::Closed,
         }
     }
 }

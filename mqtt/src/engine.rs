@@ -1,10 +1,18 @@
-//! The MQTT engine: sessions, routing and acknowledgements, reachable on loopback and only with a secret.
+//! The MQTT engine: routing, sessions and acknowledgements by the `mqtt5` crate, reachable only on loopback and with a
+//! secret.
 //!
-//! Clients never talk to it directly. The front checks who they are and passes on what they send; the engine asks
-//! [`Doorman`] about every subscription, publication and will.
+//! Clients never connect to it directly. The listener authenticates them and proxies their packets; the engine asks
+//! [`EngineAuth`] about every subscription, publication and will.
 
-use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    future::{Future, ready},
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use mqtt5::{
     broker::{
         AuthProvider, AuthResult, BrokerConfig, BrokerShutdownHandle, DynamicStorage, MqttBroker, ResourceLimits,
@@ -14,16 +22,15 @@ use mqtt5::{
     types::ReasonCode,
 };
 use tokio_util::task::TaskTracker;
-use types::{AppId, DevId, Secret};
+use types::Secret;
 
-use crate::scope::Tenant;
-use crate::Error;
+use crate::{Error, scope::Scope};
 
-/// The name of the handler's own client, which no application can have.
+/// The handler's user name. It is not a valid application id, so no client can have it.
 pub(crate) const HANDLER: &str = "handler:";
 
-/// The largest packet between the handler and the engine; clients may send less.
-pub(crate) const PACKET_BYTES_MAX: usize = 256 * 1024;
+/// The largest packet that the handler may publish, in bytes; clients may send less.
+pub const PACKET_BYTES_MAX: usize = 256 * 1024;
 
 /// How long a session outlives its connection at most.
 const SESSION_EXPIRY: Duration = Duration::from_secs(3600);
@@ -45,14 +52,14 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Starts it on a free port of the loopback interface; whoever knows `secret` may say who they are.
+    /// Starts the engine on a free loopback port. Clients that know `secret` may log in under any user name.
     pub(crate) async fn start(secret: Secret, clients_max: usize, tasks: &TaskTracker) -> Result<Self, Error> {
         let mut broker = MqttBroker::with_config(config(clients_max))
             .await
-            .map_err(|error| Error::Broker(error.into()))?
-            .with_auth_provider(Arc::new(Doorman { secret: secret.clone() }));
+            .map_err(|error| Error::Engine(error.into()))?
+            .with_auth_provider(Arc::new(EngineAuth { secret: secret.clone() }));
         broker.resource_monitor().update_limits(limits(clients_max));
-        let address = broker.local_addr().ok_or_else(|| Error::Broker("it has no address".into()))?;
+        let address = broker.local_addr().ok_or_else(|| Error::Engine("it has no address".into()))?;
         let (stop, router, storage) = (broker.shutdown_handle(), broker.router(), broker.storage());
         tasks.spawn(async move {
             if let Err(error) = broker.run().await {
@@ -62,23 +69,23 @@ impl Engine {
         Ok(Self { address, secret, stop, router, storage })
     }
 
-    /// What proves to the engine that one may speak for others.
+    /// The password that the engine accepts.
     pub(crate) fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// Drops a session with its subscriptions and its queue.
-    pub(crate) async fn forget(&self, session: &str) {
-        self.router.unregister_client(session).await;
+    /// Deletes a session with its subscriptions and queued messages.
+    pub(crate) async fn delete_session(&self, session_id: &str) {
+        self.router.unregister_client(session_id).await;
         if let Some(storage) = &self.storage {
-            storage.queue_handle(session).clear(None);
-            if let Err(error) = storage.remove_session(session).await {
-                tracing::warn!(%error, "an MQTT session was not removed");
+            storage.queue_handle(session_id).clear(None);
+            if let Err(error) = storage.remove_session(session_id).await {
+                tracing::warn!(%error, "cannot delete an MQTT session");
             }
         }
     }
 
-    /// Tells every client to go; the engine's task ends when they are gone, or after five seconds.
+    /// Disconnects all clients; the engine's task ends when they are gone, or after 5 s.
     pub(crate) fn stop(&self) {
         self.stop.shutdown();
     }
@@ -105,9 +112,8 @@ fn config(clients_max: usize) -> BrokerConfig {
     config
 }
 
-/// Limits that suit a front: every client has the same address, and the handler's own client is one of them.
-///
-/// How fast clients may publish is decided before their messages come here.
+/// No limits per address or client: all clients come from loopback, the handler is one of them, and publish rates are
+/// limited before messages reach the engine.
 fn limits(clients_max: usize) -> ResourceLimits {
     ResourceLimits {
         max_connections: clients_max,
@@ -119,54 +125,44 @@ fn limits(clients_max: usize) -> ResourceLimits {
     }
 }
 
-/// Decides for the engine: who is who, and who may do what.
-struct Doorman {
+/// Answers the engine's questions about clients. The engine knows a client only by its user name, which is the
+/// [`Scope`] as text.
+struct EngineAuth {
     secret: Secret,
 }
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-impl AuthProvider for Doorman {
+impl AuthProvider for EngineAuth {
     fn authenticate<'a>(
         &'a self,
         connect: &'a ConnectPacket,
         _address: SocketAddr,
     ) -> Answer<'a, mqtt5::Result<AuthResult>> {
-        let known = connect.password.as_deref().is_some_and(|given| same(given, self.secret.expose().as_bytes()));
+        let secret = self.secret.expose().as_bytes();
+        let password = connect.password.as_deref();
+        let is_known = password.is_some_and(|password| verify_slices_are_equal(password, secret).is_ok());
         let result = match &connect.username {
-            Some(user) if known => AuthResult::success_with_user(user.clone()),
+            Some(user) if is_known => AuthResult::success_with_user(user.clone()),
             _ => AuthResult::fail(ReasonCode::BadUsernameOrPassword),
         };
-        Box::pin(std::future::ready(Ok(result)))
+        Box::pin(ready(Ok(result)))
     }
 
     fn authorize_publish<'a>(&'a self, _client: &str, user: Option<&'a str>, topic: &'a str) -> Answer<'a, bool> {
-        Box::pin(std::future::ready(match user {
-            Some(HANDLER) => is_about_device(topic),
-            Some(user) => user.parse::<Tenant>().is_ok_and(|tenant| tenant.may_publish(topic)),
+        Box::pin(ready(match user {
+            // The handler builds its topics from valid ids; nothing is parsed again on the way of an uplink.
+            Some(HANDLER) => true,
+            Some(user) => user.parse::<Scope>().is_ok_and(|scope| scope.may_publish(topic)),
             None => false,
         }))
     }
 
     fn authorize_subscribe<'a>(&'a self, _client: &str, user: Option<&'a str>, filter: &'a str) -> Answer<'a, bool> {
-        Box::pin(std::future::ready(match user {
+        Box::pin(ready(match user {
             Some(HANDLER) => filter == "+/devices/+/down",
-            Some(user) => user.parse::<Tenant>().is_ok_and(|tenant| tenant.may_subscribe(filter)),
+            Some(user) => user.parse::<Scope>().is_ok_and(|scope| scope.may_subscribe(filter)),
             None => false,
         }))
     }
-}
-
-/// Whether a topic is `<app_id>/devices/<dev_id>/…`.
-fn is_about_device(topic: &str) -> bool {
-    let mut levels = topic.split('/');
-    levels.next().is_some_and(|app_id| app_id.parse::<AppId>().is_ok())
-        && levels.next() == Some("devices")
-        && levels.next().is_some_and(|dev_id| dev_id.parse::<DevId>().is_ok())
-        && levels.next().is_some()
-}
-
-/// Compares in a time that does not depend on where the difference is.
-fn same(given: &[u8], expected: &[u8]) -> bool {
-    given.len() == expected.len() && given.iter().zip(expected).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }

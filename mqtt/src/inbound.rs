@@ -1,31 +1,31 @@
-//! What a client may send once it is known: packets pass, change on the way, or end the connection.
+//! What a client sends after its CONNECT: packets are passed on, rewritten or refused.
 
 use std::time::Duration;
 
 use mqtt5::{PacketType, QoS, types::ReasonCode};
 use tokio::time::{Instant, sleep_until};
 
-use crate::{connect::Greeting, packet::ControlPacket};
+use crate::{connect::Connect, packet::ControlPacket};
 
-/// The most filters in one packet; a client may have fewer subscriptions than that anyway.
+/// The most filters in one packet; a client may hold fewer subscriptions anyway.
 const FILTERS_MAX: usize = 64;
 
-/// What a client may send after its CONNECT, and how it is changed on the way.
-pub(crate) struct Rules<'a> {
-    greeting: &'a Greeting,
-    pace: Pace,
+/// Checks and rewrites the packets of one client.
+pub(crate) struct Inbound<'a> {
+    connect: &'a Connect,
+    rate: RateLimit,
 }
 
-impl<'a> Rules<'a> {
-    pub(crate) fn new(greeting: &'a Greeting, publishes_per_second_max: u32) -> Self {
-        Self { greeting, pace: Pace::new(publishes_per_second_max) }
+impl<'a> Inbound<'a> {
+    pub(crate) fn new(connect: &'a Connect, publishes_per_second_max: u32) -> Self {
+        Self { connect, rate: RateLimit::new(publishes_per_second_max) }
     }
 
-    /// The packet as the engine shall see it, or why the connection ends here.
-    pub(crate) async fn apply(&mut self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        match packet.sort() {
+    /// Returns the packet for the engine, or the reason to disconnect the client.
+    pub(crate) async fn check(&mut self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
+        match packet.packet_type() {
             Some(PacketType::Publish) => {
-                self.pace.wait().await;
+                self.rate.wait().await;
                 self.publish(packet)
             }
             Some(PacketType::Subscribe) => self.subscribe(&packet),
@@ -43,20 +43,20 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Nothing is retained; only MQTT 5 has a word for that.
+    /// Messages are never retained; only MQTT 5 has a reason code to say so.
     fn publish(&self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        match self.greeting.version() {
-            5 if packet.retains() => Err(ReasonCode::RetainNotSupported),
+        match self.connect.version() {
+            5 if packet.is_retained() => Err(ReasonCode::RetainNotSupported),
             _ => Ok(packet.without_retain()),
         }
     }
 
     fn subscribe(&self, packet: &ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        let mut subscribe = packet.subscribe(self.greeting.version()).map_err(|_| ReasonCode::MalformedPacket)?;
+        let mut subscribe = packet.subscribe(self.connect.version()).map_err(|_| ReasonCode::MalformedPacket)?;
         check_count(subscribe.filters.len())?;
         for filter in &mut subscribe.filters {
-            filter.filter = self.greeting.tenant.scope(&filter.filter);
-            // Twice is often enough: the granted quality of service says so.
+            filter.filter = self.connect.scope.narrow(&filter.filter);
+            // The SUBACK tells the client that it is granted QoS 1.
             if filter.options.qos == QoS::ExactlyOnce {
                 filter.options.qos = QoS::AtLeastOnce;
             }
@@ -65,10 +65,10 @@ impl<'a> Rules<'a> {
     }
 
     fn unsubscribe(&self, packet: &ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        let mut unsubscribe = packet.unsubscribe(self.greeting.version()).map_err(|_| ReasonCode::MalformedPacket)?;
+        let mut unsubscribe = packet.unsubscribe(self.connect.version()).map_err(|_| ReasonCode::MalformedPacket)?;
         check_count(unsubscribe.filters.len())?;
         for filter in &mut unsubscribe.filters {
-            *filter = self.greeting.tenant.scope(filter);
+            *filter = self.connect.scope.narrow(filter);
         }
         ControlPacket::encode(&unsubscribe).map_err(|_| ReasonCode::MalformedPacket)
     }
@@ -78,14 +78,14 @@ fn check_count(filters: usize) -> Result<(), ReasonCode> {
     if filters <= FILTERS_MAX { Ok(()) } else { Err(ReasonCode::QuotaExceeded) }
 }
 
-/// Holds up a client that publishes faster than it may; its socket fills, and nothing is lost.
-struct Pace {
+/// Slows down a client that publishes too fast: it is not read from, so its socket fills and nothing is lost.
+struct RateLimit {
     per_second_max: u32,
     second: Instant,
     published: u32,
 }
 
-impl Pace {
+impl RateLimit {
     fn new(per_second_max: u32) -> Self {
         Self { per_second_max, second: Instant::now(), published: 0 }
     }

@@ -1,4 +1,4 @@
-//! MQTT control packets on their way: read whole and bounded, looked into only where it is needed.
+//! MQTT control packets: read whole, up to a limit, and decoded only where the broker has to look inside.
 
 use std::io;
 
@@ -13,20 +13,20 @@ use mqtt5::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// What is set aside for a packet before its bytes have arrived.
-const BODY_BYTES_AHEAD: usize = 4 * 1024;
+/// The most memory to allocate for a packet before its bytes have arrived.
+const BODY_CAPACITY_BYTES: usize = 4 * 1024;
 
-/// A control packet: the first byte, and all that follows the length.
+/// A control packet: the first byte, and everything after the Remaining Length.
 #[derive(Clone, Debug)]
 pub(crate) struct ControlPacket {
     header: u8,
     body: Bytes,
 }
 
-/// Why no packet could be read.
+/// Why a packet could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    #[error("the packet is larger than is accepted")]
+    #[error("the packet is too large")]
     TooLarge,
     #[error("the packet is malformed")]
     Malformed(#[from] MqttError),
@@ -35,7 +35,7 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// What MQTT 5 calls it.
+    /// The reason code of MQTT 5.
     pub(crate) fn reason(&self) -> ReasonCode {
         match self {
             Self::TooLarge => ReasonCode::PacketTooLarge,
@@ -46,9 +46,9 @@ impl ReadError {
 }
 
 impl ControlPacket {
-    /// Reads one packet with a body of at most `bytes_max`; none at the end of the stream.
+    /// Reads one packet with a body of at most `bytes_max`; returns nothing at the end of the stream.
     ///
-    /// Memory is taken as bytes arrive, so that a length alone costs nothing.
+    /// Allocates memory as bytes arrive, so that announcing a large packet costs nothing.
     pub(crate) async fn read(
         reader: &mut (impl AsyncRead + Unpin),
         bytes_max: usize,
@@ -62,7 +62,7 @@ impl ControlPacket {
         if length > bytes_max {
             return Err(ReadError::TooLarge);
         }
-        let mut body = Vec::with_capacity(length.min(BODY_BYTES_AHEAD));
+        let mut body = Vec::with_capacity(length.min(BODY_CAPACITY_BYTES));
         reader.take(length as u64).read_to_end(&mut body).await?;
         if body.len() < length {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -70,13 +70,13 @@ impl ControlPacket {
         Ok(Some(Self { header, body: body.into() }))
     }
 
-    /// Writes the packet; the writer is not flushed.
+    /// Writes the packet without flushing.
     pub(crate) async fn write(&self, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         let mut start = [self.header, 0, 0, 0, 0];
         let mut length = self.body.len();
         let mut end = 1;
         for byte in &mut start[1..] {
-            // Seven bits at a time; the top bit says that more follow.
+            // Seven bits at a time; the top bit means that another byte follows.
             *byte = (length & 0x7f) as u8 | if length > 0x7f { 0x80 } else { 0 };
             length >>= 7;
             end += 1;
@@ -88,52 +88,48 @@ impl ControlPacket {
         writer.write_all(&self.body).await
     }
 
-    /// Which sort of packet it is; none when there is no such sort.
-    pub(crate) fn sort(&self) -> Option<PacketType> {
+    /// The packet's type, unless MQTT defines no such type.
+    pub(crate) fn packet_type(&self) -> Option<PacketType> {
         PacketType::from_u8(self.header >> 4)
     }
 
-    /// Whether a PUBLISH asks to be retained.
-    pub(crate) fn retains(&self) -> bool {
+    /// Whether a PUBLISH has its RETAIN flag set.
+    pub(crate) fn is_retained(&self) -> bool {
         self.header & 1 != 0
     }
 
-    /// The same PUBLISH without asking to be retained.
+    /// The same PUBLISH without its RETAIN flag.
     pub(crate) fn without_retain(mut self) -> Self {
         self.header &= !1;
         self
     }
 
-    /// Reads it as a CONNECT.
     pub(crate) fn connect(&self) -> Result<ConnectPacket, MqttError> {
         ConnectPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::Connect))
     }
 
-    /// Reads it as the answer to an MQTT 5 CONNECT.
+    /// Decodes a CONNACK of MQTT 5.
     pub(crate) fn connack(&self) -> Result<ConnAckPacket, MqttError> {
         ConnAckPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::ConnAck))
     }
 
-    /// Reads it as a SUBSCRIBE.
     pub(crate) fn subscribe(&self, version: u8) -> Result<SubscribePacket, MqttError> {
         let header = self.fixed_header(PacketType::Subscribe);
         SubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version)
     }
 
-    /// Reads it as an UNSUBSCRIBE.
     pub(crate) fn unsubscribe(&self, version: u8) -> Result<UnsubscribePacket, MqttError> {
         let header = self.fixed_header(PacketType::Unsubscribe);
         UnsubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version)
     }
 
-    /// Writes a packet out.
     pub(crate) fn encode(packet: &impl MqttPacket) -> Result<Self, MqttError> {
         let mut body = Vec::new();
         packet.encode_body(&mut body)?;
         Ok(Self { header: (u8::from(packet.packet_type()) << 4) | packet.flags(), body: body.into() })
     }
 
-    /// The refusal of a CONNECT, in words of the client's version.
+    /// A CONNACK that refuses the client, in the client's protocol version.
     pub(crate) fn refusal(version: u8, reason: ReasonCode) -> Result<Self, MqttError> {
         Self::encode(&if version < 5 {
             ConnAckPacket::new_v311(false, reason)
@@ -142,13 +138,13 @@ impl ControlPacket {
         })
     }
 
-    /// The end of an MQTT 5 connection, as the server puts it.
-    pub(crate) fn goodbye(reason: ReasonCode) -> Result<Self, MqttError> {
+    /// The server's DISCONNECT of MQTT 5.
+    pub(crate) fn server_disconnect(reason: ReasonCode) -> Result<Self, MqttError> {
         Self::encode(&DisconnectPacket::new(reason))
     }
 
-    /// A client's DISCONNECT: its will is not published; with MQTT 5 its session ends, too.
-    pub(crate) fn client_leaves(version: u8) -> Result<Self, MqttError> {
+    /// A client's DISCONNECT: discards its will and, in MQTT 5, ends its session.
+    pub(crate) fn client_disconnect(version: u8) -> Result<Self, MqttError> {
         if version < 5 {
             return Ok(Self { header: u8::from(PacketType::Disconnect) << 4, body: Bytes::new() });
         }
@@ -162,7 +158,7 @@ impl ControlPacket {
     }
 }
 
-/// The same properties without one.
+/// A copy of the properties without `id`.
 pub(crate) fn without(properties: &Properties, id: PropertyId) -> Result<Properties, MqttError> {
     let mut kept = Properties::new();
     for (other, value) in properties.iter().filter(|(other, _)| *other != id) {
@@ -171,7 +167,7 @@ pub(crate) fn without(properties: &Properties, id: PropertyId) -> Result<Propert
     Ok(kept)
 }
 
-/// Reads a length of one to four bytes, seven bits each.
+/// Reads a Remaining Length: one to four bytes of seven bits each.
 async fn read_length(reader: &mut (impl AsyncRead + Unpin)) -> Result<usize, ReadError> {
     let mut length = 0;
     for shift in [0, 7, 14, 21] {
@@ -195,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_packet_reads_back_at_every_length_of_the_length() {
+    async fn reads_back_packets_with_every_size_of_remaining_length() {
         for length in [0, 1, 127, 128, 300] {
             let packet = ControlPacket { header: 0x30, body: vec![7; length].into() };
             let mut bytes = Vec::new();
@@ -206,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_too_large_endless_or_cut_off_is_refused() {
+    async fn rejects_packets_that_are_too_large_endless_or_truncated() {
         assert!(matches!(read(&[0x30, 0xad, 0x02]).await, Err(ReadError::TooLarge)));
         assert!(matches!(read(&[0x30, 0xff, 0xff, 0xff, 0xff, 0x01]).await, Err(ReadError::Malformed(_))));
         assert!(matches!(read(&[0x30, 0x02, 0x00]).await, Err(ReadError::Io(_))));
@@ -214,16 +210,15 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_speaks_the_version_of_the_client() {
+    fn refuses_in_the_protocol_version_of_the_client() {
         let code = |version| ControlPacket::refusal(version, ReasonCode::BadUsernameOrPassword).unwrap().body[1];
         assert_eq!((code(4), code(5)), (4, 0x86));
     }
 
     proptest! {
         #[test]
-        fn no_body_makes_the_reader_panic(body: Vec<u8>, version in 3..7_u8) {
+        fn decodes_any_body_without_panicking(body: Vec<u8>, version in 3..7_u8) {
             let packet = ControlPacket { header: 0x82, body: body.into() };
-            // It does not matter what comes out, only that something does.
             let _ = (packet.connect(), packet.connack(), packet.subscribe(version), packet.unsubscribe(version));
         }
     }

@@ -1,39 +1,38 @@
-//! Whose topics are whose: what an application may subscribe to and publish to.
+//! What a client may subscribe to and publish to.
 
 use std::{fmt, str::FromStr};
 
 use types::{AppId, ApplicationRight, Claims, DevId};
 
-/// The most bytes that a topic or a filter may have.
+/// The longest topic or filter.
 const TOPIC_BYTES_MAX: usize = 256;
 
-/// The most levels that a filter may have.
+/// The most levels of a filter.
 const LEVELS_MAX: usize = 8;
 
-/// An application at the broker, and what its credential may do.
+/// A client's application, and what its credential allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tenant {
+pub(crate) struct Scope {
     pub(crate) app_id: AppId,
-    /// Whether it may subscribe to what its devices send.
-    pub(crate) reads: bool,
-    /// Whether it may publish downlinks.
-    pub(crate) writes: bool,
+    /// Whether the client may subscribe to its application's messages.
+    reads: bool,
+    /// Whether the client may publish downlinks.
+    writes: bool,
 }
 
-impl Tenant {
-    /// What a checked credential may do with the messages of `app_id`.
+impl Scope {
     pub(crate) fn new(app_id: AppId, claims: &Claims) -> Self {
         let reads = claims.allows(&app_id, ApplicationRight::MessagesUpRead);
         let writes = claims.allows(&app_id, ApplicationRight::MessagesDownWrite);
         Self { app_id, reads, writes }
     }
 
-    /// Whether it has any business at the broker.
+    /// Whether the client may do anything at all.
     pub(crate) fn may_connect(&self) -> bool {
         self.reads || self.writes
     }
 
-    /// Whether it may publish to `topic`: the `down` topic of its devices, and no other.
+    /// Whether the client may publish to `topic`: only to `<app_id>/devices/<dev_id>/down`.
     pub(crate) fn may_publish(&self, topic: &str) -> bool {
         let mut levels = topic.split('/');
         let (app_id, devices, dev_id) = (levels.next(), levels.next(), levels.next());
@@ -45,7 +44,7 @@ impl Tenant {
             && levels.eq(["down"])
     }
 
-    /// Whether everything that `filter` matches is its own; shared filters count without their group.
+    /// Whether `filter` matches only topics of the client's application. A shared subscription's group is ignored.
     pub(crate) fn may_subscribe(&self, filter: &str) -> bool {
         let (_, filter) = split_share(filter);
         self.reads
@@ -54,10 +53,10 @@ impl Tenant {
             && filter.split('/').next() == Some(self.app_id.as_str())
     }
 
-    /// Narrows a filter that asks for every application to this one.
+    /// Narrows a filter for every application to the client's own.
     ///
     /// Clients in the field subscribe to `+/devices/+/up` and even to `#`, and mean their own application.
-    pub(crate) fn scope(&self, filter: &str) -> String {
+    pub(crate) fn narrow(&self, filter: &str) -> String {
         let (share, filter) = split_share(filter);
         match filter.split_once('/') {
             None if filter == "#" => format!("{share}{}/#", self.app_id),
@@ -74,30 +73,31 @@ fn split_share(filter: &str) -> (&str, &str) {
     filter.split_at(group.map_or(0, |end| "$share/".len() + end + 1))
 }
 
-/// A tenant as the engine keeps it between calls: `<app_id>:<r or -><w or ->`.
-impl fmt::Display for Tenant {
+/// The scope as the client's user name at the engine: `<app_id>:<r or -><w or ->`.
+impl fmt::Display for Scope {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flag = |set, letter| if set { letter } else { '-' };
         write!(out, "{}:{}{}", self.app_id, flag(self.reads, 'r'), flag(self.writes, 'w'))
     }
 }
 
-/// The text names no tenant; there is nothing more to say about it.
+/// The text is not a scope.
 #[derive(Debug)]
-pub(crate) struct NoTenant;
+pub(crate) struct NotAScope;
 
-impl FromStr for Tenant {
-    type Err = NoTenant;
+/// Reads the user name back: the engine asks about a client by nothing else.
+impl FromStr for Scope {
+    type Err = NotAScope;
 
-    fn from_str(text: &str) -> Result<Self, NoTenant> {
-        let (app_id, rights) = text.split_once(':').ok_or(NoTenant)?;
+    fn from_str(text: &str) -> Result<Self, NotAScope> {
+        let (app_id, rights) = text.split_once(':').ok_or(NotAScope)?;
         let (reads, writes) = match rights {
             "rw" => (true, true),
             "r-" => (true, false),
             "-w" => (false, true),
-            _ => return Err(NoTenant),
+            _ => return Err(NotAScope),
         };
-        Ok(Self { app_id: app_id.parse().map_err(|_| NoTenant)?, reads, writes })
+        Ok(Self { app_id: app_id.parse().map_err(|_| NotAScope)?, reads, writes })
     }
 }
 
@@ -108,12 +108,12 @@ mod tests {
 
     use super::*;
 
-    fn tenant(rights: &str) -> Tenant {
+    fn scope(rights: &str) -> Scope {
         format!("my-app:{rights}").parse().unwrap()
     }
 
     #[test]
-    fn wildcards_in_the_first_level_mean_the_own_application() {
+    fn narrows_wildcards_in_the_first_level_to_the_own_application() {
         for (asked, granted) in [
             ("#", "my-app/#"),
             ("+", "my-app"),
@@ -123,14 +123,14 @@ mod tests {
             ("$share/workers/+/devices/+/up", "$share/workers/my-app/devices/+/up"),
             ("$share/workers/#", "$share/workers/my-app/#"),
         ] {
-            let scoped = tenant("r-").scope(asked);
-            assert_eq!(scoped, granted);
-            assert!(tenant("r-").may_subscribe(&scoped), "{scoped}");
+            let narrowed = scope("r-").narrow(asked);
+            assert_eq!(narrowed, granted);
+            assert!(scope("r-").may_subscribe(&narrowed), "{narrowed}");
         }
     }
 
     #[test]
-    fn other_filters_stay_and_only_the_own_ones_are_allowed() {
+    fn keeps_other_filters_and_allows_only_those_of_the_own_application() {
         for (filter, allowed) in [
             ("my-app/devices/+/up", true),
             ("my-app/#", true),
@@ -146,15 +146,15 @@ mod tests {
             ("my-app/1/2/3/4/5/6/7", true),
             ("my-app/1/2/3/4/5/6/7/8", false),
         ] {
-            let scoped = tenant("r-").scope(filter);
-            assert_eq!(scoped, filter);
-            assert_eq!(tenant("r-").may_subscribe(&scoped), allowed, "{filter}");
-            assert!(!tenant("-w").may_subscribe(&scoped), "{filter}");
+            let narrowed = scope("r-").narrow(filter);
+            assert_eq!(narrowed, filter);
+            assert_eq!(scope("r-").may_subscribe(&narrowed), allowed, "{filter}");
+            assert!(!scope("-w").may_subscribe(&narrowed), "{filter}");
         }
     }
 
     #[test]
-    fn only_the_down_topic_of_an_own_device_takes_messages() {
+    fn allows_publishing_only_to_down_topics_of_the_own_application() {
         for (topic, allowed) in [
             ("my-app/devices/my-device/down", true),
             ("my-app/devices/my-device/up", false),
@@ -166,23 +166,23 @@ mod tests {
             ("other-app/devices/my-device/down", false),
             ("/my-app/devices/my-device/down", false),
         ] {
-            assert_eq!(tenant("-w").may_publish(topic), allowed, "{topic}");
-            assert!(!tenant("r-").may_publish(topic), "{topic}");
+            assert_eq!(scope("-w").may_publish(topic), allowed, "{topic}");
+            assert!(!scope("r-").may_publish(topic), "{topic}");
         }
     }
 
     #[test]
-    fn a_tenant_reads_back_and_nothing_else_is_one() {
+    fn reads_back_what_it_writes_and_nothing_else() {
         for text in ["my-app:rw", "my-app:r-", "my-app:-w"] {
-            assert_eq!(text.parse::<Tenant>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<Scope>().unwrap().to_string(), text);
         }
         for text in ["my-app", "my-app:", "my-app:--", "My App:rw", ":rw", "handler"] {
-            assert!(text.parse::<Tenant>().is_err(), "{text}");
+            assert!(text.parse::<Scope>().is_err(), "{text}");
         }
     }
 
     proptest! {
-        /// Whatever is asked for, what is granted never matches a topic of somebody else.
+        /// Whatever filter a client asks for, the granted one never matches another application's topic.
         #[test]
         fn no_filter_reaches_another_application(
             levels in prop::collection::vec(
@@ -191,12 +191,12 @@ mod tests {
             ),
             topic in prop::sample::select(&["other-app/devices/d1/up", "other-app", "other-app/events/x", "/my-app", "$SYS/up"][..]),
         ) {
-            let tenant = tenant("rw");
-            let scoped = tenant.scope(&levels.join("/"));
-            if tenant.may_subscribe(&scoped) {
-                prop_assert!(!topic_matches_filter(topic, split_share(&scoped).1), "{scoped} matches {topic}");
+            let scope = scope("rw");
+            let narrowed = scope.narrow(&levels.join("/"));
+            if scope.may_subscribe(&narrowed) {
+                prop_assert!(!topic_matches_filter(topic, split_share(&narrowed).1), "{narrowed} matches {topic}");
             }
-            prop_assert_eq!(tenant.scope(&scoped), scoped.clone(), "scoping twice is scoping once");
+            prop_assert_eq!(scope.narrow(&narrowed), narrowed.clone(), "narrowing twice changed the filter");
         }
     }
 }

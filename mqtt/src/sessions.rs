@@ -1,4 +1,4 @@
-//! The connections that are open now: how many there may be, and which must end.
+//! The open connections: how many each application may have, and which to end because of their credential.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,112 +12,106 @@ use futures::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 use types::{AppId, Credential};
 
-use crate::{
-    authenticator::{Gate, Refusal},
-    scope::Tenant,
-};
-use crate::metrics;
+use crate::{Authenticator, Refusal, metrics, scope::Scope};
 
 /// How many credentials are checked at the same time.
 const CHECKS_MAX: usize = 16;
 
-/// Every connection, by application and by number.
-pub(crate) struct Live {
+/// The open sessions, by application and number.
+pub(crate) struct Sessions {
     per_application_max: usize,
     next: AtomicU64,
-    connections: Mutex<HashMap<AppId, HashMap<u64, Connection>>>,
+    open: Mutex<HashMap<AppId, HashMap<u64, Session>>>,
 }
 
-struct Connection {
-    tenant: Tenant,
+struct Session {
+    scope: Scope,
     credential: Credential,
-    ended: CancellationToken,
+    revoked: CancellationToken,
 }
 
-/// A connection's place among the others; given back when it is dropped.
-pub(crate) struct Place {
-    live: Arc<Live>,
+/// Keeps a session registered until it is dropped.
+pub(crate) struct SessionGuard {
+    sessions: Arc<Sessions>,
     app_id: AppId,
     number: u64,
-    /// Cancelled when the connection must end.
-    pub(crate) ended: CancellationToken,
+    /// Cancelled when the credential is no longer valid.
+    pub(crate) revoked: CancellationToken,
 }
 
-impl Drop for Place {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
-        metrics::mqtt_disconnected();
-        let mut connections = self.live.connections();
-        if let Some(own) = connections.get_mut(&self.app_id) {
-            own.remove(&self.number);
-            if own.is_empty() {
-                connections.remove(&self.app_id);
+        metrics::disconnected();
+        let mut open = self.sessions.lock();
+        if let Some(sessions) = open.get_mut(&self.app_id) {
+            sessions.remove(&self.number);
+            if sessions.is_empty() {
+                open.remove(&self.app_id);
             }
         }
     }
 }
 
-impl Live {
-    /// Takes in up to `per_application_max` connections of each application.
+impl Sessions {
     pub(crate) fn new(per_application_max: usize) -> Self {
-        Self { per_application_max, next: AtomicU64::new(0), connections: Mutex::default() }
+        Self { per_application_max, next: AtomicU64::new(0), open: Mutex::default() }
     }
 
-    /// Takes a connection in, unless its application has too many already.
-    pub(crate) fn enter(self: &Arc<Self>, tenant: Tenant, credential: Credential) -> Option<Place> {
-        let app_id = tenant.app_id.clone();
-        let mut connections = self.connections();
-        let own = connections.entry(app_id.clone()).or_default();
-        if own.len() >= self.per_application_max {
+    /// Registers a session, unless its application already has the most that it may have.
+    pub(crate) fn open(self: &Arc<Self>, scope: Scope, credential: Credential) -> Option<SessionGuard> {
+        let app_id = scope.app_id.clone();
+        let mut open = self.lock();
+        let sessions = open.entry(app_id.clone()).or_default();
+        if sessions.len() >= self.per_application_max {
             return None;
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let ended = CancellationToken::new();
-        own.insert(number, Connection { tenant, credential, ended: ended.clone() });
-        metrics::mqtt_connected();
-        Some(Place { live: Arc::clone(self), app_id, number, ended })
+        let revoked = CancellationToken::new();
+        sessions.insert(number, Session { scope, credential, revoked: revoked.clone() });
+        metrics::connected();
+        Some(SessionGuard { sessions: Arc::clone(self), app_id, number, revoked })
     }
 
-    /// How many connections there are.
+    /// The number of open sessions.
     pub(crate) fn count(&self) -> usize {
-        self.connections().values().map(HashMap::len).sum()
+        self.lock().values().map(HashMap::len).sum()
     }
 
-    /// Ends the connections of an application.
-    pub(crate) fn end(&self, app_id: &AppId) {
-        self.end_where(app_id, |_| true);
-    }
-
-    /// Asks again about every credential, and ends the connections of those that changed or are gone.
+    /// Checks every credential again, and ends the sessions of those that are invalid or have other rights now.
     ///
-    /// A credential that cannot be checked now stays: an account service that is away must not cut everyone off.
-    pub(crate) async fn check(&self, gate: &dyn Gate) {
+    /// While a credential cannot be checked its sessions stay open: an outage of the account service must not
+    /// disconnect everybody.
+    pub(crate) async fn check_credentials(&self, authenticator: &dyn Authenticator) {
         stream::iter(self.credentials())
             .for_each_concurrent(CHECKS_MAX, |(app_id, credential)| async move {
-                let now = match gate.claims(&app_id, &credential).await {
-                    Ok(claims) => Some(Tenant::new(app_id.clone(), &claims)),
+                let scope = match authenticator.authenticate(&app_id, &credential).await {
+                    Ok(claims) => Some(Scope::new(app_id.clone(), &claims)),
                     Err(Refusal::Invalid) => None,
                     Err(Refusal::Unavailable) => return,
                 };
-                self.end_where(&app_id, |it| it.credential == credential && Some(&it.tenant) != now.as_ref());
+                self.end_unless(&app_id, &credential, scope.as_ref());
             })
             .await;
     }
 
-    /// Each credential once, however many connections use it.
+    /// Each credential once, however many sessions use it.
     fn credentials(&self) -> HashSet<(AppId, Credential)> {
-        let connections = self.connections();
-        let all = connections.values().flat_map(HashMap::values);
-        all.map(|it| (it.tenant.app_id.clone(), it.credential.clone())).collect()
+        let open = self.lock();
+        let sessions = open.values().flat_map(HashMap::values);
+        sessions.map(|session| (session.scope.app_id.clone(), session.credential.clone())).collect()
     }
 
-    fn end_where(&self, app_id: &AppId, matches: impl Fn(&Connection) -> bool) {
-        let connections = self.connections();
-        let own = connections.get(app_id).into_iter().flat_map(HashMap::values);
-        own.filter(|connection| matches(connection)).for_each(|connection| connection.ended.cancel());
+    /// Ends the sessions of a credential that have another scope.
+    fn end_unless(&self, app_id: &AppId, credential: &Credential, scope: Option<&Scope>) {
+        let open = self.lock();
+        let sessions = open.get(app_id).into_iter().flat_map(HashMap::values);
+        sessions
+            .filter(|session| session.credential == *credential && Some(&session.scope) != scope)
+            .for_each(|session| session.revoked.cancel());
     }
 
-    fn connections(&self) -> MutexGuard<'_, HashMap<AppId, HashMap<u64, Connection>>> {
-        // A panic elsewhere cannot leave a map half changed.
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<AppId, HashMap<u64, Session>>> {
+        // No panic can leave the map half changed.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

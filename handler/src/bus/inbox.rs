@@ -12,7 +12,9 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 use types::{AppId, DevId, Random};
 
-use super::{Endpoint, LIBRARY_QUEUE_MAX, options, retry_wait};
+use mqtt::Endpoint;
+
+use super::{LIBRARY_QUEUE_MAX, options, retry_wait};
 use crate::{Error, metrics};
 
 /// Where applications publish downlinks.

@@ -10,10 +10,9 @@ use tokio::sync::Semaphore;
 use types::Random;
 
 use super::{Message, Output, Topic};
-use crate::{
-    Error,
-    bus::{Bus, Endpoint},
-};
+use mqtt::Endpoint;
+
+use crate::{Error, bus::Bus};
 
 /// What is published over MQTT, and how much may wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

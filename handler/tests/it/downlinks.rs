@@ -16,7 +16,7 @@ use store::{Clock, Embedded, Store};
 use tokio::task::JoinHandle;
 
 use crate::{
-    peer::{Login, Peer},
+    mqtt_client::MqttClient,
     records::{application, device, id, pool},
     stage::{APPS, SameBytes, Stage, soon, vault},
 };
@@ -69,10 +69,8 @@ impl Rig {
     }
 
     /// Somebody who hears the events of an application, and publishes.
-    async fn peer(&self, app_id: &'static str) -> Peer {
-        let mut peer = Peer::connect(self.stage.broker.address(), &Login::new(4, app_id, "account.both")).await;
-        assert_eq!(peer.subscribe("+/devices/+/events/#").await, 1);
-        peer
+    async fn client(&self, app_id: &str) -> MqttClient {
+        MqttClient::connect(self.stage.broker.address(), app_id, "+/devices/+/events/#").await
     }
 
     /// What waits for the device, each as its port, whether it is confirmed, and its bytes.
@@ -87,9 +85,9 @@ impl Rig {
 }
 
 /// Publishes, and gives the event that comes of it, its topic without the application.
-async fn event(peer: &mut Peer, app_id: &str, dev_id: &str, body: &str) -> (String, Value) {
-    peer.publish(&format!("{app_id}/devices/{dev_id}/down"), body).await;
-    let (topic, event) = peer.next().await;
+async fn event(client: &mut MqttClient, app_id: &str, dev_id: &str, body: &str) -> (String, Value) {
+    client.publish(&format!("{app_id}/devices/{dev_id}/down"), body).await;
+    let (topic, event) = client.next().await;
     let topic = topic.strip_prefix(&format!("{app_id}/devices/")).unwrap().to_owned();
     (topic, serde_json::from_str(&event).unwrap())
 }
@@ -97,14 +95,14 @@ async fn event(peer: &mut Peer, app_id: &str, dev_id: &str, body: &str) -> (Stri
 #[tokio::test]
 async fn a_burst_for_one_device_keeps_its_order() {
     let rig = Rig::new().await;
-    let mut peer = rig.peer("app-one").await;
+    let mut client = rig.client("app-one").await;
     // More would be more than one application may have under way.
     for number in 1..=16 {
         let body = format!(r#"{{"port":{number},"payload_raw":"AQ==","schedule":"last"}}"#);
-        peer.publish("app-one/devices/dev/down", &body).await;
+        client.publish("app-one/devices/dev/down", &body).await;
     }
     for number in 1..=16 {
-        let event: Value = serde_json::from_str(&peer.next().await.1).unwrap();
+        let event: Value = serde_json::from_str(&client.next().await.1).unwrap();
         assert_eq!(event["message"]["port"], number, "{event}");
     }
     let ports: Vec<u8> = rig.waiting("app-one").await.into_iter().map(|(port, ..)| port).collect();
@@ -114,7 +112,7 @@ async fn a_burst_for_one_device_keeps_its_order() {
 #[tokio::test]
 async fn downlinks_wait_in_the_order_that_was_asked_for() {
     let rig = Rig::new().await;
-    let mut peer = rig.peer("app-one").await;
+    let mut client = rig.client("app-one").await;
     for (body, shown, waiting) in [
         (
             r#"{"port":2,"confirmed":true,"payload_fields":{"led":7}}"#,
@@ -142,7 +140,7 @@ async fn downlinks_wait_in_the_order_that_was_asked_for() {
             vec![(5, false, vec![5])],
         ),
     ] {
-        let (topic, event) = event(&mut peer, "app-one", "dev", body).await;
+        let (topic, event) = event(&mut client, "app-one", "dev", body).await;
         assert_eq!(
             (topic.as_str(), event.to_string()),
             ("dev/events/down/scheduled", format!(r#"{{"message":{shown}}}"#))
@@ -155,7 +153,7 @@ async fn downlinks_wait_in_the_order_that_was_asked_for() {
 #[tokio::test]
 async fn what_cannot_be_sent_is_told_and_changes_nothing() {
     let rig = Rig::new().await;
-    let (mut one, mut two) = (rig.peer("app-one").await, rig.peer("app-two").await);
+    let (mut one, mut two) = (rig.client("app-one").await, rig.client("app-two").await);
     event(&mut one, "app-one", "dev", r#"{"payload_raw":"AQ=="}"#).await;
     let before = rig.waiting("app-one").await;
     let long = format!(r#"{{"payload_raw":"{}"}}"#, "AAAA".repeat(86));
@@ -186,8 +184,8 @@ async fn what_cannot_be_sent_is_told_and_changes_nothing() {
             true,
         ),
     ] {
-        let peer = if app_id == "app-one" { &mut one } else { &mut two };
-        let (topic, event) = event(peer, app_id, dev_id, body).await;
+        let client = if app_id == "app-one" { &mut one } else { &mut two };
+        let (topic, event) = event(client, app_id, dev_id, body).await;
         assert_eq!(topic, format!("{dev_id}/events/down/errors"), "{body}");
         assert!(event["error"].as_str().is_some_and(|text| text.starts_with(error)), "{body}: {event}");
         assert_eq!(event.get("message").is_some(), has_message, "{body}: {event}");
@@ -201,13 +199,13 @@ async fn what_cannot_be_sent_is_told_and_changes_nothing() {
 #[tokio::test]
 async fn a_queue_has_an_end_and_goes_with_its_device() {
     let rig = Rig::new().await;
-    let mut peer = rig.peer("app-one").await;
+    let mut client = rig.client("app-one").await;
     let last = r#"{"payload_raw":"AQ==","schedule":"last"}"#;
     for number in 0..32 {
-        let (topic, event) = event(&mut peer, "app-one", "dev", last).await;
+        let (topic, event) = event(&mut client, "app-one", "dev", last).await;
         assert_eq!(topic, "dev/events/down/scheduled", "{number}: {event}");
     }
-    let (topic, told) = event(&mut peer, "app-one", "dev", last).await;
+    let (topic, told) = event(&mut client, "app-one", "dev", last).await;
     assert_eq!(topic, "dev/events/down/errors");
     assert_eq!(told["error"], "Downlink not valid: 32 wait for this device already, which is the most");
     assert_eq!(rig.waiting("app-one").await.len(), 32);
@@ -223,10 +221,10 @@ async fn an_encoder_may_choose_the_port_when_nobody_else_does() {
     let rig = Rig::new().await;
     let encoder = "function encodeDownlink(input) { return { bytes: [9], fPort: 42 }; }";
     rig.save("app-one", "ts013", encoder).await;
-    let mut peer = rig.peer("app-one").await;
+    let mut client = rig.client("app-one").await;
     for (port, expected) in [(0, 42), (7, 7)] {
         let body = json!({"port": port, "payload_fields": {"led": 1}}).to_string();
-        event(&mut peer, "app-one", "dev", &body).await;
+        event(&mut client, "app-one", "dev", &body).await;
         assert_eq!(rig.waiting("app-one").await, [(expected, false, vec![9])]);
     }
 }

@@ -3,16 +3,11 @@
 
 extern crate airlock_handler as handler;
 
-mod access;
-mod data;
 mod downlinks;
-mod limits;
+mod mqtt_client;
 mod output;
-mod peer;
 mod proxy;
 mod records;
-mod sessions;
 mod spied;
 mod stage;
-mod strangers;
 mod vault;

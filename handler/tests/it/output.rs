@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use handler::{
-    bus::Endpoint,
     output::{
         Output, Topic,
         memory::MemoryOutput,
@@ -11,8 +10,10 @@ use handler::{
     },
 };
 
+use mqtt::Endpoint;
+
 use crate::{
-    peer::{Login, Peer},
+    mqtt_client::MqttClient,
     proxy::Proxy,
     stage::{SameBytes, Stage, message, publish_up, soon},
 };
@@ -26,10 +27,8 @@ fn engine(stage: &Stage) -> Option<std::net::SocketAddr> {
     Some(stage.broker.internal().address.parse().unwrap())
 }
 
-async fn listener(stage: &Stage) -> Peer {
-    let mut peer = Peer::connect(stage.broker.address(), &Login::new(4, "app-one", "account.read")).await;
-    peer.subscribe("#").await;
-    peer
+async fn listener(stage: &Stage) -> MqttClient {
+    MqttClient::connect(stage.broker.address(), "app-one", "#").await
 }
 
 #[tokio::test]
@@ -58,7 +57,7 @@ async fn messages_arrive_in_order_under_their_topics() {
 #[tokio::test]
 async fn a_broker_that_comes_back_gets_what_waited_in_order() {
     let before = Stage::set().await;
-    let proxy = Proxy::to(engine(&before)).await;
+    let proxy = Proxy::start(engine(&before)).await;
     let mut first = listener(&before).await;
     let output = MqttOutput::connect(&endpoint(&before, &proxy), &Settings::default(), Arc::new(SameBytes)).unwrap();
     soon("the connection", output.connected()).await;
@@ -73,7 +72,7 @@ async fn a_broker_that_comes_back_gets_what_waited_in_order() {
 
     let after = Stage::set().await;
     let mut second = listener(&after).await;
-    proxy.lead(engine(&after));
+    proxy.redirect(engine(&after));
     for number in 0..100 {
         assert_eq!(second.next().await.1, number.to_string());
     }
@@ -82,13 +81,13 @@ async fn a_broker_that_comes_back_gets_what_waited_in_order() {
 #[tokio::test]
 async fn a_connection_that_breaks_time_and_again_loses_neither_order_nor_what_waits() {
     let stage = Stage::set().await;
-    let proxy = Proxy::to(engine(&stage)).await;
+    let proxy = Proxy::start(engine(&stage)).await;
     let mut listener = listener(&stage).await;
     let output = MqttOutput::connect(&endpoint(&stage, &proxy), &Settings::default(), Arc::new(SameBytes)).unwrap();
     for round in 1..=3 {
         soon("the connection", output.connected()).await;
         // More than the connection can take before it is cut: the last of them still wait.
-        proxy.lead(engine(&stage));
+        proxy.redirect(engine(&stage));
         for number in 1..=1000 {
             publish_up(&output, "app-one", &(round * 1000 + number).to_string());
         }
@@ -108,14 +107,14 @@ async fn a_connection_that_breaks_time_and_again_loses_neither_order_nor_what_wa
 #[tokio::test]
 async fn a_full_queue_drops_what_is_new_and_holds_up_nobody() {
     let stage = Stage::set().await;
-    let proxy = Proxy::to(None).await;
+    let proxy = Proxy::start(None).await;
     let mut listener = listener(&stage).await;
     let settings = Settings { queue_messages_max: 20, ..Settings::default() };
     let output = MqttOutput::connect(&endpoint(&stage, &proxy), &settings, Arc::new(SameBytes)).unwrap();
     for number in 0..100 {
         publish_up(&output, "app-one", &number.to_string());
     }
-    proxy.lead(engine(&stage));
+    proxy.redirect(engine(&stage));
     for number in 0..10 {
         assert_eq!(listener.next().await.1, number.to_string());
     }
@@ -126,7 +125,7 @@ async fn a_full_queue_drops_what_is_new_and_holds_up_nobody() {
 #[tokio::test]
 async fn an_application_that_publishes_much_leaves_room_for_others() {
     let stage = Stage::set().await;
-    let proxy = Proxy::to(None).await;
+    let proxy = Proxy::start(None).await;
     let mut quiet = listener(&stage).await;
     let settings = Settings { queue_messages_max: 20, ..Settings::default() };
     let output = MqttOutput::connect(&endpoint(&stage, &proxy), &settings, Arc::new(SameBytes)).unwrap();
@@ -134,7 +133,7 @@ async fn an_application_that_publishes_much_leaves_room_for_others() {
         publish_up(&output, "app-two", &number.to_string());
     }
     publish_up(&output, "app-one", "quiet");
-    proxy.lead(engine(&stage));
+    proxy.redirect(engine(&stage));
     assert_eq!(quiet.next().await.1, "quiet");
 }
 

@@ -1,4 +1,4 @@
-//! A way to a server that can be cut, and led elsewhere.
+//! A TCP proxy whose connections can be cut and redirected.
 
 use std::net::SocketAddr;
 
@@ -8,32 +8,32 @@ use tokio::{
     sync::watch,
 };
 
-/// An address that leads to a server, or nowhere.
+/// Forwards connections to a server, or closes them.
 pub struct Proxy {
     pub address: SocketAddr,
     target: watch::Sender<Option<SocketAddr>>,
 }
 
 impl Proxy {
-    pub async fn to(target: Option<SocketAddr>) -> Self {
+    pub async fn start(target: Option<SocketAddr>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, receiver) = watch::channel(target);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(relay(stream, receiver.clone()));
+                tokio::spawn(forward(stream, receiver.clone()));
             }
         });
         Self { address, target: sender }
     }
 
-    /// Cuts every connection; new ones lead to `target`.
-    pub fn lead(&self, target: Option<SocketAddr>) {
+    /// Closes all connections; forwards new ones to `target`.
+    pub fn redirect(&self, target: Option<SocketAddr>) {
         self.target.send_replace(target);
     }
 }
 
-async fn relay(mut client: TcpStream, mut target: watch::Receiver<Option<SocketAddr>>) {
+async fn forward(mut client: TcpStream, mut target: watch::Receiver<Option<SocketAddr>>) {
     let Some(address) = *target.borrow_and_update() else { return };
     let Ok(mut server) = TcpStream::connect(address).await else { return };
     tokio::select! {

@@ -1,24 +1,24 @@
-//! Who may connect, subscribe and publish; and that nobody sees what belongs to others.
+//! Which clients may connect, subscribe and publish, and that none sees another application's messages.
 
-use handler::output::{Output, Topic};
 use mqtt5::QoS;
 
 use crate::{
-    peer::{Login, Peer},
-    stage::{APPS, Stage, message, publish_up},
+    raw_client::{Login, RawClient},
+    harness::{APPS, Harness, publish_up},
 };
 
 /// The codes of MQTT 3.1.1 and of MQTT 5.
 const VERSIONS: [u8; 2] = [4, 5];
 
+/// The code in the client's protocol version.
 fn code(version: u8, old: u8, new: u8) -> u8 {
     if version == 4 { old } else { new }
 }
 
 #[tokio::test]
-async fn bad_credentials_are_refused_with_the_code_that_clients_look_for() {
-    let stage = Stage::set().await;
-    stage.keys.grant("app-one", "account.none", &[]);
+async fn refuses_bad_credentials_with_the_code_that_clients_expect() {
+    let harness = Harness::start().await;
+    harness.authenticator.grant("app-one", "account.none", &[]);
     for version in VERSIONS {
         let login = |user, password| Login { user, password, ..Login::new(version, "", "") };
         for (user, password, expected) in [
@@ -34,70 +34,64 @@ async fn bad_credentials_are_refused_with_the_code_that_clients_look_for() {
             (None, None, code(version, 4, 0x86)),
             (Some("app-one"), Some("account.none"), code(version, 5, 0x87)),
         ] {
-            let (_, answered, _) = Peer::greet(stage.broker.address(), &login(user, password)).await;
+            let (_, answered, _) = RawClient::try_connect(harness.broker.address(), &login(user, password)).await;
             assert_eq!(answered, expected, "version {version}, user {user:?}, password {password:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn an_account_service_that_is_away_is_no_reason_to_ask_for_another_password() {
-    let stage = Stage::set().await;
-    stage.keys.set_away(true);
+async fn does_not_report_bad_credentials_while_the_account_service_is_down() {
+    let harness = Harness::start().await;
+    harness.authenticator.set_unavailable(true);
     for version in VERSIONS {
         let (_, answered, _) =
-            Peer::greet(stage.broker.address(), &Login::new(version, "app-one", "account.read")).await;
+            RawClient::try_connect(harness.broker.address(), &Login::new(version, "app-one", "account.read")).await;
         assert_eq!(answered, code(version, 3, 0x88));
     }
 }
 
 #[tokio::test]
-async fn other_versions_are_told_that_they_are_not_spoken() {
-    let stage = Stage::set().await;
+async fn refuses_other_protocol_versions() {
+    let harness = Harness::start().await;
     for (version, expected) in [(3, 1), (6, 0x84)] {
         let (_, answered, _) =
-            Peer::greet(stage.broker.address(), &Login::new(version, "app-one", "account.read")).await;
+            RawClient::try_connect(harness.broker.address(), &Login::new(version, "app-one", "account.read")).await;
         assert_eq!(answered, expected, "version {version}");
     }
 }
 
 #[tokio::test]
-async fn the_engine_itself_takes_no_credential_of_an_application() {
-    let stage = Stage::set().await;
-    let engine = stage.broker.internal().address.parse().unwrap();
+async fn the_engine_accepts_no_application_credentials() {
+    let harness = Harness::start().await;
+    let engine = harness.broker.internal().address.parse().unwrap();
     for user in ["app-one", "app-one:rw", "handler:"] {
-        let (_, answered, _) = Peer::greet(engine, &Login::new(4, user, "account.both")).await;
+        let (_, answered, _) = RawClient::try_connect(engine, &Login::new(4, user, "account.both")).await;
         assert_eq!(answered, 4, "{user}");
     }
 }
 
 #[tokio::test]
-async fn the_handler_speaks_for_every_device_and_hears_every_downlink() {
-    let stage = Stage::set().await;
-    let internal = stage.broker.internal();
-    let login = Login {
-        user: Some(Box::leak(internal.username.into_boxed_str())),
-        password: Some(Box::leak(internal.password.expose().to_owned().into_boxed_str())),
-        ..Login::new(4, "", "")
-    };
-    let mut handler = Peer::connect(internal.address.parse().unwrap(), &login).await;
+async fn the_handler_publishes_for_every_device_and_receives_every_downlink() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
     assert_eq!(handler.subscribe("#").await, 0x80);
     assert_eq!(handler.subscribe("+/devices/+/down").await, 2);
     for app_id in APPS {
         let topic = format!("{app_id}/devices/dev/down");
-        let mut peer = Peer::connect(stage.broker.address(), &Login::new(4, app_id, "account.both")).await;
-        peer.publish(&topic, "down").await;
+        let mut client = RawClient::connect(harness.broker.address(), &Login::new(4, app_id, "account.both")).await;
+        client.publish(&topic, "down").await;
         assert_eq!(handler.next().await, (topic, "down".to_owned()));
-        peer.subscribe("#").await;
+        client.subscribe("#").await;
         handler.publish("elsewhere", "unheard").await;
         handler.publish(&format!("{app_id}/devices/dev/up"), "up").await;
-        assert_eq!(peer.next().await.1, "up");
+        assert_eq!(client.next().await.1, "up");
     }
 }
 
 #[tokio::test]
-async fn a_credential_subscribes_to_its_own_application_if_it_may_read() {
-    let stage = Stage::set().await;
+async fn a_client_with_the_read_right_subscribes_to_its_own_application_only() {
+    let harness = Harness::start().await;
     for version in VERSIONS {
         let refused = code(version, 0x80, 0x87);
         for (key, filter, expected) in [
@@ -117,18 +111,18 @@ async fn a_credential_subscribes_to_its_own_application_if_it_may_read() {
             ("account.write", "app-one/devices/+/up", refused),
             ("account.write", "#", refused),
         ] {
-            let mut peer = Peer::connect(stage.broker.address(), &Login::new(version, "app-one", key)).await;
-            assert_eq!(peer.subscribe(filter).await, expected, "version {version}, {key}, {filter}");
+            let mut client = RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", key)).await;
+            assert_eq!(client.subscribe(filter).await, expected, "version {version}, {key}, {filter}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_credential_publishes_downlinks_of_its_own_application_if_it_may_write() {
-    let stage = Stage::set().await;
+async fn a_client_with_the_write_right_publishes_downlinks_of_its_own_application_only() {
+    let harness = Harness::start().await;
     let mut observers = Vec::new();
     for app_id in APPS {
-        let mut observer = Peer::connect(stage.broker.address(), &Login::new(4, app_id, "account.both")).await;
+        let mut observer = RawClient::connect(harness.broker.address(), &Login::new(4, app_id, "account.both")).await;
         assert_eq!(observer.subscribe("#").await, 1);
         observers.push(observer);
     }
@@ -144,81 +138,82 @@ async fn a_credential_publishes_downlinks_of_its_own_application_if_it_may_write
             ("account.both", "app-one/down", false),
             ("account.both", "app-two/devices/dev/down", false),
         ] {
-            let mut peer = Peer::connect(stage.broker.address(), &Login::new(version, "app-one", key)).await;
-            peer.publish(topic, "tried").await;
-            // Whatever was published before this has been routed when this arrives.
-            let mut marker = Peer::connect(stage.broker.address(), &Login::new(4, "app-one", "account.write")).await;
+            let mut client = RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", key)).await;
+            client.publish(topic, "attempt").await;
+            // When the marker arrives, everything published before it has been routed.
+            let mut marker = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.write")).await;
             marker.publish("app-one/devices/marker/down", "marker").await;
             let first = observers[0].next().await;
             if allowed {
-                assert_eq!(first, (topic.to_owned(), "tried".to_owned()));
+                assert_eq!(first, (topic.to_owned(), "attempt".to_owned()));
                 observers[0].next().await;
             } else {
                 assert_eq!(first.1, "marker", "version {version}, {key}, {topic}");
             }
         }
     }
-    let mut marker = Peer::connect(stage.broker.address(), &Login::new(4, "app-two", "account.write")).await;
+    let mut marker = RawClient::connect(harness.broker.address(), &Login::new(4, "app-two", "account.write")).await;
     marker.publish("app-two/devices/marker/down", "marker").await;
-    assert_eq!(observers[1].next().await.1, "marker", "app-two got what app-one published");
+    assert_eq!(observers[1].next().await.1, "marker", "app-two received a message of app-one");
 }
 
 #[tokio::test]
-async fn a_wildcard_shows_the_own_application_and_no_other() {
-    let stage = Stage::set().await;
-    let output = stage.output().await;
+async fn wildcards_match_the_own_application_only() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
     for version in VERSIONS {
         for filter in
             ["#", "+/#", "+/devices/#", "+/devices/+/up", "+/+/+/+", "$share/group/+/devices/+/up", "$share/g/#"]
         {
-            let mut peer = Peer::connect(stage.broker.address(), &Login::new(version, "app-one", "account.read")).await;
-            assert_eq!(peer.subscribe(filter).await, 1);
-            publish_up(&output, "app-two", "foreign");
-            publish_up(&output, "app-one", "own");
-            let arrived = peer.next().await;
+            let mut client = RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", "account.read")).await;
+            assert_eq!(client.subscribe(filter).await, 1);
+            publish_up(&mut handler, "app-two", "foreign").await;
+            publish_up(&mut handler, "app-one", "own").await;
+            let arrived = client.next().await;
             assert_eq!(arrived, ("app-one/devices/dev/up".to_owned(), "own".to_owned()), "{version}, {filter}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_group_of_the_same_name_is_shared_within_an_application_only() {
-    let stage = Stage::set().await;
-    let output = stage.output().await;
-    let mut peers = Vec::new();
+async fn shared_subscriptions_stay_within_an_application() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
+    let mut clients = Vec::new();
     for app_id in APPS {
-        let mut peer = Peer::connect(stage.broker.address(), &Login::new(5, app_id, "account.read")).await;
-        assert_eq!(peer.subscribe("$share/workers/+/devices/+/up").await, 1);
-        peers.push(peer);
+        let mut client = RawClient::connect(harness.broker.address(), &Login::new(5, app_id, "account.read")).await;
+        assert_eq!(client.subscribe("$share/workers/+/devices/+/up").await, 1);
+        clients.push(client);
     }
     for number in 0..4 {
         for app_id in APPS {
-            publish_up(&output, app_id, &format!("{app_id} {number}"));
+            publish_up(&mut handler, app_id, &format!("{app_id} {number}")).await;
         }
     }
-    for (peer, app_id) in peers.iter_mut().zip(APPS) {
+    for (client, app_id) in clients.iter_mut().zip(APPS) {
         for number in 0..4 {
-            assert_eq!(peer.next().await.1, format!("{app_id} {number}"));
+            assert_eq!(client.next().await.1, format!("{app_id} {number}"));
         }
     }
 }
 
 #[tokio::test]
-async fn a_scoped_filter_is_unsubscribed_by_the_name_it_was_asked_for() {
-    let stage = Stage::set().await;
-    let output = stage.output().await;
-    let mut peer = Peer::connect(stage.broker.address(), &Login::new(4, "app-one", "account.read")).await;
-    peer.subscribe("+/devices/+/up").await;
-    peer.subscribe("+/devices/+/events/#").await;
-    peer.unsubscribe("+/devices/+/up").await;
-    publish_up(&output, "app-one", "unwanted");
-    output.publish(message("app-one", Topic::UpErrors, "wanted"));
-    assert_eq!(peer.next().await.1, "wanted");
+async fn unsubscribes_a_narrowed_filter_by_its_original_text() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
+    let mut client = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.read")).await;
+    client.subscribe("+/devices/+/up").await;
+    client.subscribe("+/devices/+/events/#").await;
+    client.unsubscribe("+/devices/+/up").await;
+    publish_up(&mut handler, "app-one", "unwanted").await;
+    let errors = "app-one/devices/dev/events/up/errors";
+    handler.send_publish(errors, "wanted", QoS::AtMostOnce, false).await;
+    assert_eq!(client.next().await.1, "wanted");
 }
 
 #[tokio::test]
-async fn a_will_is_a_publication_like_any_other() {
-    let stage = Stage::set().await;
+async fn checks_a_will_like_any_publication() {
+    let harness = Harness::start().await;
     for version in VERSIONS {
         let refused = code(version, 5, 0x87);
         for (key, topic, expected) in [
@@ -228,48 +223,48 @@ async fn a_will_is_a_publication_like_any_other() {
             ("account.both", "app-two/devices/dev/down", refused),
         ] {
             let login = Login::new(version, "app-one", key).with_will(topic);
-            let (_, answered, _) = Peer::greet(stage.broker.address(), &login).await;
+            let (_, answered, _) = RawClient::try_connect(harness.broker.address(), &login).await;
             assert_eq!(answered, expected, "version {version}, {key}, {topic}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_will_is_published_when_the_connection_breaks_and_not_when_the_client_leaves() {
-    let stage = Stage::set().await;
-    let mut observer = Peer::connect(stage.broker.address(), &Login::new(4, "app-one", "account.read")).await;
+async fn publishes_a_will_when_the_connection_breaks_but_not_after_disconnect() {
+    let harness = Harness::start().await;
+    let mut observer = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.read")).await;
     observer.subscribe("#").await;
     let login = |topic| Login::new(4, "app-one", "account.write").with_will(topic);
-    let leaving = Peer::connect(stage.broker.address(), &login("app-one/devices/leaving/down")).await;
-    leaving.leave().await;
-    let breaking = Peer::connect(stage.broker.address(), &login("app-one/devices/breaking/down")).await;
+    let leaving = RawClient::connect(harness.broker.address(), &login("app-one/devices/leaving/down")).await;
+    leaving.disconnect().await;
+    let breaking = RawClient::connect(harness.broker.address(), &login("app-one/devices/breaking/down")).await;
     drop(breaking);
     assert_eq!(observer.next().await, ("app-one/devices/breaking/down".to_owned(), "will".to_owned()));
 }
 
 #[tokio::test]
 async fn nothing_is_retained() {
-    let stage = Stage::set().await;
-    let address = stage.broker.address();
-    let mut old = Peer::connect(address, &Login::new(4, "app-one", "account.write")).await;
-    old.send_publish("app-one/devices/dev/down", "kept?", QoS::AtLeastOnce, true).await;
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    let mut old = RawClient::connect(address, &Login::new(4, "app-one", "account.write")).await;
+    old.send_publish("app-one/devices/dev/down", "retained?", QoS::AtLeastOnce, true).await;
     old.publish("app-one/devices/dev/down", "acknowledged").await;
-    let mut new = Peer::connect(address, &Login::new(5, "app-one", "account.write")).await;
-    new.send_publish("app-one/devices/dev/down", "kept?", QoS::AtLeastOnce, true).await;
-    assert_eq!(new.ended().await, Some(0x9a));
-    let mut late = Peer::connect(address, &Login::new(4, "app-one", "account.both")).await;
+    let mut new = RawClient::connect(address, &Login::new(5, "app-one", "account.write")).await;
+    new.send_publish("app-one/devices/dev/down", "retained?", QoS::AtLeastOnce, true).await;
+    assert_eq!(new.closed().await, Some(0x9a));
+    let mut late = RawClient::connect(address, &Login::new(4, "app-one", "account.both")).await;
     late.subscribe("#").await;
     late.publish("app-one/devices/dev/down", "now").await;
     assert_eq!(late.next().await.1, "now");
 }
 
 #[tokio::test]
-async fn what_is_published_exactly_once_arrives_at_least_once() {
-    let stage = Stage::set().await;
+async fn delivers_messages_published_with_qos_2() {
+    let harness = Harness::start().await;
     for version in VERSIONS {
-        let mut peer = Peer::connect(stage.broker.address(), &Login::new(version, "app-one", "account.both")).await;
-        assert_eq!(peer.subscribe("#").await, 1);
-        peer.publish_once("app-one/devices/dev/down", "settled").await;
-        assert_eq!(peer.next().await.1, "settled");
+        let mut client = RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", "account.both")).await;
+        assert_eq!(client.subscribe("#").await, 1);
+        client.publish_once("app-one/devices/dev/down", "settled").await;
+        assert_eq!(client.next().await.1, "settled");
     }
 }

@@ -1,4 +1,4 @@
-//! A client that speaks MQTT packet by packet, so that tests see every code, and may break every rule.
+//! An MQTT client that works packet by packet, so that tests see every code and can violate the protocol.
 
 use std::{collections::VecDeque, net::SocketAddr};
 
@@ -14,9 +14,9 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::stage::soon;
+use crate::harness::eventually;
 
-/// What a client says about itself.
+/// The contents of a CONNECT packet.
 #[derive(Clone)]
 pub struct Login {
     pub version: u8,
@@ -32,12 +32,12 @@ impl Login {
         Self { version, user: Some(user), password: Some(password), client_id: "", clean: true, will: None }
     }
 
-    pub fn named(self, client_id: &'static str) -> Self {
+    pub fn with_client_id(self, client_id: &'static str) -> Self {
         Self { client_id, ..self }
     }
 
-    /// Keeps its session when it leaves.
-    pub fn lasting(self) -> Self {
+    /// Asks for a session that outlives the connection.
+    pub fn persistent(self) -> Self {
         Self { clean: false, ..self }
     }
 
@@ -60,40 +60,40 @@ impl Login {
     }
 }
 
-/// A packet as it arrived: its first byte, and what follows the length.
+/// A packet: its first byte, and everything after the Remaining Length.
 type Arrived = (u8, Vec<u8>);
 
 /// One connection.
-pub struct Peer {
+pub struct RawClient {
     stream: BufReader<TcpStream>,
     version: u8,
     packet_id: u16,
     early: VecDeque<Arrived>,
 }
 
-impl Peer {
+impl RawClient {
     pub async fn open(address: SocketAddr, version: u8) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         Self { stream: BufReader::new(stream), version, packet_id: 0, early: VecDeque::new() }
     }
 
-    /// Sends a CONNECT; gives the code of the answer, and whether there was a session already.
-    pub async fn greet(address: SocketAddr, login: &Login) -> (Self, u8, bool) {
-        let mut peer = Self::open(address, login.version).await;
-        peer.send_packet(&login.packet()).await;
-        let (header, body) = soon("the answer to CONNECT", peer.read()).await.expect("an answer to CONNECT");
+    /// Sends a CONNECT; returns the code of the CONNACK, and whether a session was present.
+    pub async fn try_connect(address: SocketAddr, login: &Login) -> (Self, u8, bool) {
+        let mut client = Self::open(address, login.version).await;
+        client.send_packet(&login.packet()).await;
+        let (header, body) = eventually("the answer to CONNECT", client.read()).await.expect("an answer to CONNECT");
         assert_eq!(header, 0x20);
-        (peer, body[1], body[0] == 1)
+        (client, body[1], body[0] == 1)
     }
 
     pub async fn connect(address: SocketAddr, login: &Login) -> Self {
-        let (peer, code, _) = Self::greet(address, login).await;
+        let (client, code, _) = Self::greet(address, login).await;
         assert_eq!(code, 0, "the client was refused");
-        peer
+        client
     }
 
-    /// Subscribes at the highest quality of service; gives the code of the answer.
+    /// Subscribes with QoS 2; returns the code of the SUBACK.
     pub async fn subscribe(&mut self, filter: &str) -> u8 {
         self.packet_id += 1;
         let mut packet = SubscribePacket::new(self.packet_id).add_filter(filter, QoS::ExactlyOnce);
@@ -110,13 +110,13 @@ impl Peer {
         self.wait_for(0xb0).await;
     }
 
-    /// Publishes at least once, and returns when that is acknowledged.
+    /// Publishes with QoS 1, and waits for the PUBACK.
     pub async fn publish(&mut self, topic: &str, body: &str) {
         self.send_publish(topic, body, QoS::AtLeastOnce, false).await;
         self.wait_for(0x40).await;
     }
 
-    /// Publishes exactly once, and returns when that is settled.
+    /// Publishes with QoS 2, and waits for the PUBCOMP.
     pub async fn publish_once(&mut self, topic: &str, body: &str) {
         self.send_publish(topic, body, QoS::ExactlyOnce, false).await;
         self.wait_for(0x50).await;
@@ -136,31 +136,31 @@ impl Peer {
 
     /// The next message: topic and body.
     pub async fn next(&mut self) -> (String, String) {
-        let (header, body) = soon("a message", self.arrived(|header| header >> 4 == 3)).await.expect("a message");
+        let (header, body) = eventually("a message", self.arrived(|header| header >> 4 == 3)).await.expect("a message");
         let length = usize::from(u16::from_be_bytes([body[0], body[1]]));
         let (topic, rest) = body[2..].split_at(length);
         let rest = if header & 0x06 == 0 { rest } else { &rest[2..] };
-        // MQTT 5 says more here; all of it is short.
+        // Skips the properties of MQTT 5, whose length fits one byte here.
         let rest = if self.version == 5 { &rest[1 + usize::from(rest[0])..] } else { rest };
         (String::from_utf8(topic.to_vec()).unwrap(), String::from_utf8(rest.to_vec()).unwrap())
     }
 
-    /// Waits until the broker closes; gives the reason, if it said one.
-    pub async fn ended(&mut self) -> Option<u8> {
-        let disconnect = soon("the end of the connection", self.arrived(|header| header == 0xe0)).await;
+    /// Waits until the broker closes the connection; returns the reason code of its DISCONNECT, if it sent one.
+    pub async fn closed(&mut self) -> Option<u8> {
+        let disconnect = eventually("the end of the connection", self.arrived(|header| header == 0xe0)).await;
         let body = disconnect?.1;
-        assert!(soon("the end of the connection", self.read()).await.is_none());
+        assert!(eventually("the end of the connection", self.read()).await.is_none());
         Some(body[0])
     }
 
-    /// Whether the connection still works.
-    pub async fn answers(&mut self) {
+    /// Checks that the connection still works.
+    pub async fn ping(&mut self) {
         self.send(&[0xc0, 0]).await;
         self.wait_for(0xd0).await;
     }
 
-    /// Leaves as one should.
-    pub async fn leave(mut self) {
+    /// Sends a DISCONNECT.
+    pub async fn disconnect(mut self) {
         self.send(&[0xe0, 0]).await;
         while self.read().await.is_some() {}
     }
@@ -171,23 +171,23 @@ impl Peer {
         self.send(&bytes).await;
     }
 
-    /// Sends bytes; whether anybody still reads them shows in what comes back.
+    /// Sends bytes. The connection may be closed already: that shows when the test reads.
     pub async fn send(&mut self, bytes: &[u8]) {
         _ = self.stream.get_mut().write_all(bytes).await;
     }
 
     async fn wait_for(&mut self, header: u8) -> Vec<u8> {
-        soon("an answer", self.arrived(|other| other == header)).await.expect("an answer").1
+        eventually("an answer", self.arrived(|other| other == header)).await.expect("an answer").1
     }
 
-    /// The first packet of a sort; others are kept for later.
-    async fn arrived(&mut self, sort: impl Fn(u8) -> bool) -> Option<Arrived> {
-        if let Some(at) = self.early.iter().position(|(header, _)| sort(*header)) {
+    /// The first packet whose header matches; others are kept for later.
+    async fn arrived(&mut self, matches: impl Fn(u8) -> bool) -> Option<Arrived> {
+        if let Some(at) = self.early.iter().position(|(header, _)| matches(*header)) {
             return self.early.remove(at);
         }
         loop {
             let packet = self.read().await?;
-            if sort(packet.0) {
+            if matches(packet.0) {
                 return Some(packet);
             }
             self.early.push_back(packet);

@@ -1,165 +1,166 @@
-//! Sessions: whose they are, who takes them over, and how they end.
+//! Sessions: who may resume them, and how they end.
 
 use mqtt5::QoS;
 
 use crate::{
-    peer::{Login, Peer},
-    stage::{READS, Stage, WRITES, publish_up, settings},
+    raw_client::{Login, RawClient},
+    harness::{READ, Harness, WRITE, publish_up, settings},
 };
 
 #[tokio::test]
-async fn clients_of_two_applications_may_have_the_same_name() {
-    let stage = Stage::set().await;
-    let output = stage.output().await;
+async fn clients_of_two_applications_may_use_the_same_client_identifier() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
     for version in [4, 5] {
-        let login = |app_id| Login::new(version, app_id, "account.read").named("same/name");
-        let mut one = Peer::connect(stage.broker.address(), &login("app-one")).await;
-        let mut two = Peer::connect(stage.broker.address(), &login("app-two")).await;
+        let login = |app_id| Login::new(version, app_id, "account.read").with_client_id("same/name");
+        let mut one = RawClient::connect(harness.broker.address(), &login("app-one")).await;
+        let mut two = RawClient::connect(harness.broker.address(), &login("app-two")).await;
         one.subscribe("#").await;
         two.subscribe("#").await;
-        publish_up(&output, "app-one", "to one");
-        publish_up(&output, "app-two", "to two");
+        publish_up(&mut handler, "app-one", "to one").await;
+        publish_up(&mut handler, "app-two", "to two").await;
         assert_eq!((one.next().await.1, two.next().await.1), ("to one".to_owned(), "to two".to_owned()));
     }
 }
 
 #[tokio::test]
-async fn a_session_is_resumed_and_taken_over_with_the_same_credential_only() {
-    let stage = Stage::set().await;
-    let address = stage.broker.address();
-    let login = |key| Login::new(5, "app-one", key).named("worker").lasting();
-    let (mut first, _, present) = Peer::greet(address, &login("account.read")).await;
+async fn resumes_and_takes_over_a_session_only_with_the_same_credential() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    let login = |key| Login::new(5, "app-one", key).with_client_id("worker").persistent();
+    let (mut first, _, present) = RawClient::try_connect(address, &login("account.read")).await;
     assert!(!present);
     first.subscribe("#").await;
 
-    let (mut other, _, present) = Peer::greet(address, &login("account.both")).await;
-    assert!(!present, "another credential got the session");
-    first.answers().await;
+    let (mut other, _, present) = RawClient::try_connect(address, &login("account.both")).await;
+    assert!(!present, "another credential resumed the session");
+    first.ping().await;
 
-    let (mut second, _, present) = Peer::greet(address, &login("account.read")).await;
+    let (mut second, _, present) = RawClient::try_connect(address, &login("account.read")).await;
     assert!(present);
-    assert_eq!(first.ended().await, Some(0x8e));
-    other.answers().await;
+    assert_eq!(first.closed().await, Some(0x8e));
+    other.ping().await;
 
     other.publish("app-one/devices/dev/down", "resumed").await;
     assert_eq!(second.next().await.1, "resumed");
 }
 
 #[tokio::test]
-async fn whoever_returns_with_other_rights_begins_a_new_session() {
+async fn changed_rights_start_a_new_session() {
     for version in [4, 5] {
-        let stage = Stage::set().await;
-        let address = stage.broker.address();
-        let login = Login::new(version, "app-one", "account.both").named("worker").lasting();
-        let mut peer = Peer::connect(address, &login).await;
-        peer.subscribe("#").await;
-        peer.leave().await;
-        for rights in [&[WRITES][..], &[READS], &[READS, WRITES]] {
-            stage.keys.grant("app-one", "account.both", rights);
-            let (peer, answered, present) = Peer::greet(address, &login).await;
-            // With the first rights again, what was left under them is still there.
+        let harness = Harness::start().await;
+        let address = harness.broker.address();
+        let login = Login::new(version, "app-one", "account.both").with_client_id("worker").persistent();
+        let mut client = RawClient::connect(address, &login).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+        for rights in [&[WRITE][..], &[READ], &[READ, WRITE]] {
+            harness.authenticator.grant("app-one", "account.both", rights);
+            let (client, answered, present) = RawClient::try_connect(address, &login).await;
+            // The session that the first rights started is still there.
             assert_eq!((answered, present), (0, rights.len() == 2), "MQTT {version}, {rights:?}");
-            peer.leave().await;
+            client.disconnect().await;
         }
     }
 }
 
 #[tokio::test]
-async fn messages_wait_for_a_session_that_lasts() {
-    let stage = Stage::set().await;
-    let login = Login::new(4, "app-one", "account.both").named("worker").lasting();
-    let mut peer = Peer::connect(stage.broker.address(), &login).await;
-    peer.subscribe("#").await;
-    peer.leave().await;
-    let mut sender = Peer::connect(stage.broker.address(), &Login::new(4, "app-one", "account.write")).await;
+async fn queues_messages_for_a_persistent_session() {
+    let harness = Harness::start().await;
+    let login = Login::new(4, "app-one", "account.both").with_client_id("worker").persistent();
+    let mut client = RawClient::connect(harness.broker.address(), &login).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    let mut sender = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.write")).await;
     sender.publish("app-one/devices/dev/down", "waited").await;
-    let (mut peer, _, present) = Peer::greet(stage.broker.address(), &login).await;
+    let (mut client, _, present) = RawClient::try_connect(harness.broker.address(), &login).await;
     assert!(present);
-    assert_eq!(peer.next().await.1, "waited");
+    assert_eq!(client.next().await.1, "waited");
 }
 
 #[tokio::test]
-async fn a_kick_ends_every_session_of_one_application() {
-    let stage = Stage::set().await;
-    let address = stage.broker.address();
-    let login = |version, app_id, name| Login::new(version, app_id, "account.both").named(name).lasting();
-    let mut old = Peer::connect(address, &login(4, "app-one", "old")).await;
-    let mut new = Peer::connect(address, &login(5, "app-one", "new")).await;
-    let mut other = Peer::connect(address, &login(5, "app-two", "new")).await;
+async fn a_revoked_credential_ends_its_sessions_for_good() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    let login = |version, app_id, name| Login::new(version, app_id, "account.both").with_client_id(name).persistent();
+    let mut old = RawClient::connect(address, &login(4, "app-one", "old")).await;
+    let mut new = RawClient::connect(address, &login(5, "app-one", "new")).await;
+    let mut other = RawClient::connect(address, &login(5, "app-two", "new")).await;
     old.subscribe("#").await;
-    assert_eq!(stage.broker.connections(), 3);
 
-    stage.broker.kick(&"app-one".parse().unwrap());
-    assert_eq!(old.ended().await, None);
-    assert_eq!(new.ended().await, Some(0x87));
-    other.answers().await;
+    harness.authenticator.revoke("app-one", "account.both");
+    harness.broker.check_credentials().await;
+    assert_eq!(old.closed().await, None);
+    assert_eq!(new.closed().await, Some(0x87));
+    other.ping().await;
 
-    // Still allowed, so they may come back; but nothing of before is left.
+    // With its rights back, the client may reconnect, but nothing of the old session is left.
+    harness.authenticator.grant("app-one", "account.both", &[READ, WRITE]);
     for (version, name) in [(4, "old"), (5, "new")] {
-        let (_, answered, present) = Peer::greet(address, &login(version, "app-one", name)).await;
+        let (_, answered, present) = RawClient::try_connect(address, &login(version, "app-one", name)).await;
         assert_eq!((answered, present), (0, false), "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_will_does_not_outlive_the_right_to_publish_it() {
-    let stage = Stage::set().await;
-    let address = stage.broker.address();
-    let mut observer = Peer::connect(address, &Login::new(4, "app-one", "account.both")).await;
+async fn discards_the_will_of_a_revoked_client() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    let mut observer = RawClient::connect(address, &Login::new(4, "app-one", "account.both")).await;
     observer.subscribe("#").await;
     for version in [4, 5] {
         let login = Login::new(version, "app-one", "account.write").with_will("app-one/devices/revoked/down");
-        let mut kicked = Peer::connect(address, &login).await;
-        stage.keys.revoke("app-one", "account.write");
-        stage.broker.check().await;
-        kicked.ended().await;
-        stage.keys.grant("app-one", "account.write", &[WRITES]);
+        let mut revoked = RawClient::connect(address, &login).await;
+        harness.authenticator.revoke("app-one", "account.write");
+        harness.broker.check_credentials().await;
+        revoked.closed().await;
+        harness.authenticator.grant("app-one", "account.write", &[WRITE]);
     }
     observer.publish("app-one/devices/marker/down", "marker").await;
     assert_eq!(observer.next().await.1, "marker");
 }
 
 #[tokio::test]
-async fn a_check_ends_the_connections_of_credentials_that_are_gone_or_changed() {
-    let stage = Stage::set().await;
-    let address = stage.broker.address();
-    let mut revoked = Peer::connect(address, &Login::new(5, "app-one", "account.read")).await;
-    let mut lessened = Peer::connect(address, &Login::new(5, "app-one", "account.both")).await;
-    let mut same = Peer::connect(address, &Login::new(5, "app-one", "account.write")).await;
-    let mut other = Peer::connect(address, &Login::new(5, "app-two", "account.read")).await;
-    stage.keys.revoke("app-one", "account.read");
-    stage.keys.grant("app-one", "account.both", &[READS]);
-    stage.broker.check().await;
-    assert_eq!((revoked.ended().await, lessened.ended().await), (Some(0x87), Some(0x87)));
-    same.answers().await;
-    other.answers().await;
+async fn disconnects_clients_whose_credentials_are_revoked_or_changed() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    let mut revoked = RawClient::connect(address, &Login::new(5, "app-one", "account.read")).await;
+    let mut lessened = RawClient::connect(address, &Login::new(5, "app-one", "account.both")).await;
+    let mut same = RawClient::connect(address, &Login::new(5, "app-one", "account.write")).await;
+    let mut other = RawClient::connect(address, &Login::new(5, "app-two", "account.read")).await;
+    harness.authenticator.revoke("app-one", "account.read");
+    harness.authenticator.grant("app-one", "account.both", &[READ]);
+    harness.broker.check_credentials().await;
+    assert_eq!((revoked.closed().await, lessened.closed().await), (Some(0x87), Some(0x87)));
+    same.ping().await;
+    other.ping().await;
 }
 
 #[tokio::test]
-async fn credentials_are_checked_without_being_asked_for() {
-    let stage = Stage::set_with(handler::broker::Settings { check_interval_ms: 1, ..settings() }).await;
-    let mut peer = Peer::connect(stage.broker.address(), &Login::new(5, "app-one", "account.read")).await;
-    stage.keys.revoke("app-one", "account.read");
-    assert_eq!(peer.ended().await, Some(0x87));
+async fn checks_credentials_at_every_interval() {
+    let harness = Harness::start_with(mqtt::BrokerSettings { check_interval_ms: 1, ..settings() }).await;
+    let mut client = RawClient::connect(harness.broker.address(), &Login::new(5, "app-one", "account.read")).await;
+    harness.authenticator.revoke("app-one", "account.read");
+    assert_eq!(client.closed().await, Some(0x87));
 }
 
 #[tokio::test]
-async fn nobody_is_cut_off_because_the_account_service_is_away() {
-    let stage = Stage::set().await;
-    let mut peer = Peer::connect(stage.broker.address(), &Login::new(4, "app-one", "account.read")).await;
-    stage.keys.set_away(true);
-    stage.broker.check().await;
-    peer.answers().await;
+async fn stays_connected_while_the_account_service_is_down() {
+    let harness = Harness::start().await;
+    let mut client = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.read")).await;
+    harness.authenticator.set_unavailable(true);
+    harness.broker.check_credentials().await;
+    client.ping().await;
 }
 
 #[tokio::test]
-async fn what_was_sent_before_leaving_is_not_lost() {
-    let stage = Stage::set().await;
-    let address = stage.broker.address();
-    let mut observer = Peer::connect(address, &Login::new(4, "app-one", "account.read")).await;
+async fn delivers_what_a_client_sent_just_before_it_disconnected() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    let mut observer = RawClient::connect(address, &Login::new(4, "app-one", "account.read")).await;
     observer.subscribe("#").await;
-    // It subscribes too, so that there is something unread when it goes.
-    let mut hasty = Peer::connect(address, &Login::new(4, "app-one", "account.both")).await;
+    // It subscribes too, so that it leaves data unread.
+    let mut hasty = RawClient::connect(address, &Login::new(4, "app-one", "account.both")).await;
     hasty.subscribe("#").await;
     for number in 0..50 {
         hasty.send_publish("app-one/devices/dev/down", &number.to_string(), QoS::AtMostOnce, false).await;
@@ -172,13 +173,13 @@ async fn what_was_sent_before_leaving_is_not_lost() {
 }
 
 #[tokio::test]
-async fn clients_are_told_that_the_broker_stops() {
-    let stage = Stage::set().await;
-    let address = stage.broker.address();
-    let mut peer = Peer::connect(address, &Login::new(5, "app-one", "account.read")).await;
-    let mut silent = Peer::open(address, 4).await;
-    stage.broker.shutdown().await;
-    assert_eq!(peer.ended().await, Some(0x8b));
-    assert_eq!(silent.ended().await, None);
-    assert!(tokio::net::TcpStream::connect(address).await.is_err(), "it still listens");
+async fn disconnects_clients_when_the_broker_shuts_down() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    let mut client = RawClient::connect(address, &Login::new(5, "app-one", "account.read")).await;
+    let mut silent = RawClient::open(address, 4).await;
+    harness.broker.shutdown().await;
+    assert_eq!(client.closed().await, Some(0x8b));
+    assert_eq!(silent.closed().await, None);
+    assert!(tokio::net::TcpStream::connect(address).await.is_err(), "the broker still listens");
 }

@@ -1,8 +1,8 @@
-//! Programs that know nothing of us: `mosquitto_sub` and `mosquitto_pub`, plain and over TLS.
+//! Third-party clients: `mosquitto_sub` and `mosquitto_pub`, plain and over TLS.
 
 use std::{process::Stdio, sync::Arc};
 
-use handler::broker::{Broker, Settings};
+use mqtt::{Broker, BrokerSettings};
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
@@ -10,12 +10,12 @@ use tokio::{
 use tokio_rustls::rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer};
 
 use crate::{
-    peer::{Login, Peer},
-    stage::{Keys, READS, Stage, publish_up, settings, soon},
+    raw_client::{Login, RawClient},
+    harness::{FakeAuthenticator, READ, Harness, publish_up, settings, eventually},
 };
 
-/// A program of the package `mosquitto-clients`, its output line by line as it comes.
-fn stranger(program: &str, arguments: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+/// Starts a program of the package `mosquitto-clients`; returns its output as lines, unbuffered.
+fn start(program: &str, arguments: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = Command::new("stdbuf")
         .args(["-oL", program])
         .args(arguments)
@@ -29,25 +29,25 @@ fn stranger(program: &str, arguments: &[&str]) -> (Child, Lines<BufReader<ChildS
 }
 
 async fn line_with(lines: &mut Lines<BufReader<ChildStdout>>, text: &str) -> String {
-    soon(text, async {
+    eventually(text, async {
         while let Some(line) = lines.next_line().await.unwrap() {
             if line.contains(text) {
                 return line;
             }
         }
-        panic!("it ended without saying {text}")
+        panic!("it ended without printing {text}")
     })
     .await
 }
 
 #[tokio::test]
-async fn mosquitto_sub_sees_its_application_by_any_wildcard() {
-    let stage = Stage::set().await;
-    let output = stage.output().await;
+async fn mosquitto_sub_receives_its_application_by_any_wildcard() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
     for version in ["mqttv311", "mqttv5"] {
         for filter in ["+/devices/+/up", "#", "app-one/devices/dev/up"] {
-            let (host, port) = (stage.host(), stage.port());
-            let (mut child, mut lines) = stranger(
+            let (host, port) = (harness.host(), harness.port());
+            let (mut child, mut lines) = start(
                 "mosquitto_sub",
                 &[
                     "-h",
@@ -69,8 +69,8 @@ async fn mosquitto_sub_sees_its_application_by_any_wildcard() {
                 ],
             );
             line_with(&mut lines, "Subscribed").await;
-            publish_up(&output, "app-two", "foreign");
-            publish_up(&output, "app-one", "own");
+            publish_up(&mut handler, "app-two", "foreign").await;
+            publish_up(&mut handler, "app-one", "own").await;
             assert_eq!(
                 line_with(&mut lines, "devices/dev/up ").await,
                 "app-one/devices/dev/up own",
@@ -82,17 +82,17 @@ async fn mosquitto_sub_sees_its_application_by_any_wildcard() {
 }
 
 #[tokio::test]
-async fn mosquitto_pub_sends_a_downlink_and_learns_of_a_wrong_key() {
-    let stage = Stage::set().await;
-    let mut observer = Peer::connect(stage.broker.address(), &Login::new(4, "app-one", "account.read")).await;
+async fn mosquitto_pub_sends_a_downlink_and_reports_a_wrong_key() {
+    let harness = Harness::start().await;
+    let mut observer = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.read")).await;
     observer.subscribe("#").await;
-    let (host, port) = (stage.host(), stage.port());
+    let (host, port) = (harness.host(), harness.port());
     let publish = |version, qos, key| {
         let child = Command::new("mosquitto_pub")
             .args(["-h", &host, "-p", &port, "-V", version, "-u", "app-one", "-P", key, "-q", qos])
             .args(["-t", "app-one/devices/dev/down", "-m", "down"])
             .output();
-        async { soon("mosquitto_pub", child).await.expect("install mosquitto-clients") }
+        async { eventually("mosquitto_pub", child).await.expect("install mosquitto-clients") }
     };
     for version in ["mqttv311", "mqttv5"] {
         for qos in ["0", "1", "2"] {
@@ -108,38 +108,38 @@ async fn mosquitto_pub_sends_a_downlink_and_learns_of_a_wrong_key() {
 }
 
 #[tokio::test]
-async fn a_downlink_that_may_not_be_is_acknowledged_and_goes_nowhere() {
-    let stage = Stage::set().await;
-    let mut observer = Peer::connect(stage.broker.address(), &Login::new(4, "app-two", "account.both")).await;
+async fn acknowledges_and_drops_a_forbidden_downlink() {
+    let harness = Harness::start().await;
+    let mut observer = RawClient::connect(harness.broker.address(), &Login::new(4, "app-two", "account.both")).await;
     observer.subscribe("#").await;
-    let (host, port) = (stage.host(), stage.port());
+    let (host, port) = (harness.host(), harness.port());
     let ran = Command::new("mosquitto_pub")
         .args(["-h", &host, "-p", &port, "-u", "app-one", "-P", "account.both", "-q", "1"])
         .args(["-t", "app-two/devices/dev/down", "-m", "foreign"])
         .output();
-    // MQTT 3.1.1 has no word for a refusal but to acknowledge.
-    assert!(soon("mosquitto_pub", ran).await.unwrap().status.success());
+    // MQTT 3.1.1 cannot refuse a PUBLISH, so it is acknowledged.
+    assert!(eventually("mosquitto_pub", ran).await.unwrap().status.success());
     observer.publish("app-two/devices/dev/down", "own").await;
     assert_eq!(observer.next().await.1, "own");
 }
 
 #[tokio::test]
-async fn tls_is_served_while_another_client_never_shakes_hands() {
+async fn serves_tls_while_other_clients_never_finish_the_handshake() {
     let (certificate, config) = tls();
-    let keys = Arc::new(Keys::default());
-    keys.grant("app-one", "account.read", &[READS]);
-    let settings = Settings { tls_listen: "127.0.0.1:0".to_owned(), ..settings() };
-    let broker = Broker::start(&settings, Some(config), keys, &crate::stage::SameBytes).await.unwrap();
+    let keys = Arc::new(FakeAuthenticator::default());
+    keys.grant("app-one", "account.read", &[READ]);
+    let settings = BrokerSettings { tls_listen: "127.0.0.1:0".to_owned(), ..settings() };
+    let broker = Broker::start(&settings, Some(config), keys, &crate::harness::FixedRandom).await.unwrap();
     let address = broker.tls_address().unwrap();
     let mut silent = Vec::new();
     for _ in 0..10 {
-        silent.push(Peer::open(address, 4).await);
+        silent.push(RawClient::open(address, 4).await);
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
     std::fs::write(&file, certificate).unwrap();
     let port = address.port().to_string();
-    let (mut child, mut lines) = stranger(
+    let (mut child, mut lines) = start(
         "mosquitto_sub",
         &[
             "-h",

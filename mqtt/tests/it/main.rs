@@ -1,0 +1,13 @@
+//! The broker from outside: real sockets, free ports, and no waiting for time to pass.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, unreachable_pub)]
+
+extern crate airlock_mqtt as mqtt;
+
+mod access;
+mod airlock_client;
+mod harness;
+mod limits;
+mod proxy;
+mod raw_client;
+mod sessions;
+mod third_party_clients;
