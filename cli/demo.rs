@@ -11,7 +11,7 @@ use api::{
     handler::{Application, SimulatedUplinkMessage},
     rest::account::{NewApplication, NewUser},
 };
-use client::{account::AccountClient, data::DataClient, handler::HandlerClient, random_bytes, random_eui};
+use client::{account::AccountClient, handler::HandlerClient, mqtt::MqttClient, random_bytes, random_eui};
 use serde_json::Value;
 use server::telemetry::Metrics;
 use tokio_util::sync::CancellationToken;
@@ -140,7 +140,7 @@ struct Uplinked {
 /// A registered application with its devices, and somebody who listens.
 struct Stage {
     handler: HandlerClient,
-    listener: DataClient,
+    listener: MqttClient,
     app_id: AppId,
     /// One of its devices.
     device: &'static str,

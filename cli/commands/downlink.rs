@@ -1,7 +1,7 @@
 //! `airlock downlink`: a message to a device.
 
 use anyhow::{Context, ensure};
-use client::{Payload, data::DataClient};
+use client::{Payload, mqtt::MqttClient};
 use serde_json::{Map, Value, value::to_raw_value};
 use types::{ApplicationRight, Clock, Downlink};
 
@@ -13,7 +13,7 @@ pub(crate) async fn run(command: args::Downlink, network: &Network, clock: &dyn 
     let downlink = Downlink { port: fport, confirmed, ..content(&payload, json)? };
     let app_id = network.mqtt_application(app_id)?;
     let key = network.mqtt_credential(&app_id, access_key, ApplicationRight::MessagesDownWrite, clock).await?;
-    let mut data = DataClient::connect(&network.mqtt_address().await?, &app_id, &key).await?;
+    let mut data = MqttClient::connect(&network.mqtt_address().await?, &app_id, &key).await?;
     data.send(&dev_id, &downlink).await?;
     say(format_args!("Enqueued downlink for {dev_id}"))
 }

@@ -1,6 +1,6 @@
 //! `airlock subscribe`: uplinks and joins of an application as they arrive.
 
-use client::data::DataClient;
+use client::mqtt::MqttClient;
 use types::{Activation, AppId, ApplicationRight, Clock, Credential, ErrorEvent, Uplink};
 
 use crate::{
@@ -25,8 +25,8 @@ pub(crate) async fn run(command: Subscribe, network: &Network, clock: &dyn Clock
 }
 
 /// Listens to uplinks and joins of an application, and to what goes wrong with them.
-pub(crate) async fn listen(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<DataClient> {
-    let mut listener = DataClient::connect(address, app_id, &credential).await?;
+pub(crate) async fn listen(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<MqttClient> {
+    let mut listener = MqttClient::connect(address, app_id, &credential).await?;
     listener.subscribe(&format!("{app_id}/devices/+/up")).await?;
     for event in ["up/errors", "activations", "activations/errors"] {
         listener.subscribe(&format!("{app_id}/devices/+/events/{event}")).await?;

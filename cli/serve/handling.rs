@@ -5,9 +5,9 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
-    access::Access, address::Addresses, announce::Announcer, application::Applications, bus::Inbox,
-    device::Devices, downlink::Downlinks, join::Joins, operations::Operations, output::mqtt::MqttOutput,
-    payload::Payloads, status::Component, throttle::Throttle, uplink::Uplinks,
+    access::Access, address::Addresses, announce::Announcer, application::Applications, bus::Inbox, device::Devices,
+    downlink::Downlinks, join::Joins, operations::Operations, output::mqtt::MqttOutput, payload::Payloads,
+    status::Component, throttle::Throttle, uplink::Uplinks,
 };
 use mqtt::Broker;
 use runtime::{Engine, Pool};

@@ -9,9 +9,9 @@ use std::{env, error::Error, fs};
 use airlock_client::{
     Payload, Trust,
     api::{discovery::Announcement, handler::SimulatedUplinkMessage},
-    data::DataClient,
     discovery::DiscoveryClient,
     handler::HandlerClient,
+    mqtt::MqttClient,
     types::{AppId, Credential, DevId, Downlink, Uplink},
 };
 
@@ -33,7 +33,7 @@ pub async fn run(
     dev_id: &DevId,
     key: Credential,
 ) -> Result<Uplink, Box<dyn Error>> {
-    let mut data = DataClient::connect(&handler.mqtt_address, app_id, &key).await?;
+    let mut data = MqttClient::connect(&handler.mqtt_address, app_id, &key).await?;
     data.subscribe(&format!("{app_id}/devices/{dev_id}/up")).await?;
 
     let Payload(payload) = "09 5C".parse()?;

@@ -1,12 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 pub mod account;
-pub mod data;
 pub mod discovery;
 mod error;
 mod grpc;
 pub mod handler;
 mod http;
+pub mod mqtt;
 mod payload;
 mod random;
 mod retry;

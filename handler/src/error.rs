@@ -139,11 +139,9 @@ impl Kinded for Error {
             Self::Denied { .. } | Self::ComponentDenied { .. } | Self::BrokerDenied => Kind::Denied,
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
-            Self::Seal(_)
-            | Self::Store(_)
-            | Self::FunctionsMissing { .. }
-            | Self::Record(_)
-            | Self::Crypto(_) => Kind::Internal,
+            Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing { .. } | Self::Record(_) | Self::Crypto(_) => {
+                Kind::Internal
+            }
         }
     }
 }

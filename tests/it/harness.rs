@@ -20,9 +20,9 @@ use api::{
 use client::{
     Trust,
     account::{AccountClient, ClientCredentials},
-    data::DataClient,
     discovery::DiscoveryClient,
     handler::HandlerClient,
+    mqtt::MqttClient,
 };
 use server::telemetry::Metrics;
 use store::RedisSettings;
@@ -169,9 +169,9 @@ impl Owner {
         self.handler.set_device(device(&self.app_id, dev_id).into()).await.unwrap();
     }
 
-    pub(crate) async fn listen(&self, network: &Network) -> DataClient {
+    pub(crate) async fn listen(&self, network: &Network) -> MqttClient {
         let credential = Credential::Key(self.key.clone());
-        let mut listener = DataClient::connect(&network.mqtt(), &self.app_id, &credential).await.unwrap();
+        let mut listener = MqttClient::connect(&network.mqtt(), &self.app_id, &credential).await.unwrap();
         listener.subscribe(&format!("{}/devices/#", self.app_id)).await.unwrap();
         listener
     }
@@ -191,7 +191,7 @@ pub(crate) fn device(app_id: &AppId, dev_id: &str) -> Device {
 
 /// The next message and its topic below the application, as JSON; not that a device was set, which may still be on its
 /// way from before somebody listened.
-pub(crate) async fn next(listener: &mut DataClient) -> (String, serde_json::Value) {
+pub(crate) async fn next(listener: &mut MqttClient) -> (String, serde_json::Value) {
     loop {
         let (topic, message) = next_of_all(listener).await;
         if message.get("update_at").is_none() {
@@ -201,7 +201,7 @@ pub(crate) async fn next(listener: &mut DataClient) -> (String, serde_json::Valu
 }
 
 /// The next message, whatever it is.
-pub(crate) async fn next_of_all(listener: &mut DataClient) -> (String, serde_json::Value) {
+pub(crate) async fn next_of_all(listener: &mut MqttClient) -> (String, serde_json::Value) {
     let message = tokio::time::timeout(PATIENCE, listener.next()).await.expect("a message arrives").unwrap();
     let (_, topic) = message.topic.split_once("/devices/").unwrap();
     (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())

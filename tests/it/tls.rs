@@ -8,9 +8,9 @@ use airlock::settings::{Settings, TlsMode};
 use api::discovery::Announcement;
 use client::{
     Error, Trust,
-    data::DataClient,
     discovery::DiscoveryClient,
     handler::{HandlerClient, Page},
+    mqtt::MqttClient,
 };
 use types::{Credential, ServiceName};
 
@@ -93,7 +93,7 @@ async fn our_client_is_served(network: &Network, owner: &Owner, announced: &Anno
         let port = network.stack.mqtt_tls_address().unwrap().port();
         let key = Credential::Key(owner.key.clone());
         let address = format!("mqtts://{host}:{port}");
-        let mut data = DataClient::connect_with_trust(&address, &trust, &owner.app_id, &key).await.unwrap();
+        let mut data = MqttClient::connect_with_trust(&address, &trust, &owner.app_id, &key).await.unwrap();
         data.subscribe("+/devices/+/up").await.unwrap();
         owner.simulate("dev-1", &[1, 2], 1).await.unwrap();
         assert_eq!(next(&mut data).await.1["payload_fields"]["n"], 2);
@@ -125,7 +125,7 @@ async fn nobody_trusts_another_certificate(network: &Network, owner: &Owner, ann
     for error in [
         announcement(network, &other).await.unwrap_err(),
         handler.list_devices(&owner.app_id, Page::default()).await.unwrap_err(),
-        DataClient::connect_with_trust(&mqtt, &other, &owner.app_id, &key).await.unwrap_err(),
+        MqttClient::connect_with_trust(&mqtt, &other, &owner.app_id, &key).await.unwrap_err(),
     ] {
         assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
     }

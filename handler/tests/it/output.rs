@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use handler::{
-    output::{
-        Output, Topic,
-        memory::MemoryOutput,
-        mqtt::{MqttOutput, Settings},
-    },
+use handler::output::{
+    Output, Topic,
+    memory::MemoryOutput,
+    mqtt::{MqttOutput, Settings},
 };
 
 use mqtt::Endpoint;

@@ -3,8 +3,8 @@
 use mqtt5::QoS;
 
 use crate::{
-    raw_client::{Login, RawClient},
     harness::{APPS, Harness, publish_up},
+    raw_client::{Login, RawClient},
 };
 
 /// The codes of MQTT 3.1.1 and of MQTT 5.
@@ -141,7 +141,8 @@ async fn a_client_with_the_write_right_publishes_downlinks_of_its_own_applicatio
             let mut client = RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", key)).await;
             client.publish(topic, "attempt").await;
             // When the marker arrives, everything published before it has been routed.
-            let mut marker = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.write")).await;
+            let mut marker =
+                RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.write")).await;
             marker.publish("app-one/devices/marker/down", "marker").await;
             let first = observers[0].next().await;
             if allowed {
@@ -165,7 +166,8 @@ async fn wildcards_match_the_own_application_only() {
         for filter in
             ["#", "+/#", "+/devices/#", "+/devices/+/up", "+/+/+/+", "$share/group/+/devices/+/up", "$share/g/#"]
         {
-            let mut client = RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", "account.read")).await;
+            let mut client =
+                RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", "account.read")).await;
             assert_eq!(client.subscribe(filter).await, 1);
             publish_up(&mut handler, "app-two", "foreign").await;
             publish_up(&mut handler, "app-one", "own").await;
@@ -262,7 +264,8 @@ async fn nothing_is_retained() {
 async fn delivers_messages_published_with_qos_2() {
     let harness = Harness::start().await;
     for version in VERSIONS {
-        let mut client = RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", "account.both")).await;
+        let mut client =
+            RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", "account.both")).await;
         assert_eq!(client.subscribe("#").await, 1);
         client.publish_once("app-one/devices/dev/down", "settled").await;
         assert_eq!(client.next().await.1, "settled");

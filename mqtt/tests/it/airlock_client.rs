@@ -1,11 +1,11 @@
 //! The MQTT client of the `client` crate against the broker.
 
-use client::data::DataClient;
+use client::mqtt::MqttClient;
 use types::{Credential, Kind, Kinded, Secret};
 
 use crate::{
+    harness::{Harness, eventually, publish_up},
     proxy::Proxy,
-    harness::{Harness, publish_up, eventually},
 };
 
 fn key(text: &str) -> Credential {
@@ -17,7 +17,7 @@ async fn receives_messages_of_its_application() {
     let harness = Harness::start().await;
     let mut handler = harness.handler().await;
     let app_id = "app-one".parse().unwrap();
-    let mut listener = DataClient::connect(&harness.address(), &app_id, &key("account.read")).await.unwrap();
+    let mut listener = MqttClient::connect(&harness.address(), &app_id, &key("account.read")).await.unwrap();
     listener.subscribe("app-one/devices/+/up").await.unwrap();
     publish_up(&mut handler, "app-two", "foreign").await;
     publish_up(&mut handler, "app-one", "own").await;
@@ -30,15 +30,15 @@ async fn reports_why_it_was_refused() {
     let harness = Harness::start().await;
     let app_id = "app-one".parse().unwrap();
     for credential in [key("account.wrong"), Credential::Token(Secret::new("ey.no.token"))] {
-        let error = DataClient::connect(&harness.address(), &app_id, &credential).await.unwrap_err();
+        let error = MqttClient::connect(&harness.address(), &app_id, &credential).await.unwrap_err();
         assert_eq!(error.kind(), Kind::Unauthenticated, "{error}");
     }
     harness.authenticator.set_unavailable(true);
-    let error = DataClient::connect(&harness.address(), &app_id, &key("account.read")).await.unwrap_err();
+    let error = MqttClient::connect(&harness.address(), &app_id, &key("account.read")).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable, "{error}");
     harness.authenticator.set_unavailable(false);
 
-    let mut listener = DataClient::connect(&harness.address(), &app_id, &key("account.read")).await.unwrap();
+    let mut listener = MqttClient::connect(&harness.address(), &app_id, &key("account.read")).await.unwrap();
     let error = listener.subscribe("app-two/devices/+/up").await.unwrap_err();
     assert_eq!(error.kind(), Kind::Denied, "{error}");
     let error = listener.subscribe("app-one/#/up").await.unwrap_err();
@@ -50,10 +50,10 @@ async fn reports_why_it_was_refused() {
 async fn reports_that_the_broker_is_unreachable() {
     let app_id = "app-one".parse().unwrap();
     let nowhere = Proxy::start(None).await;
-    let error = DataClient::connect(&nowhere.address.to_string(), &app_id, &key("account.read")).await.unwrap_err();
+    let error = MqttClient::connect(&nowhere.address.to_string(), &app_id, &key("account.read")).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable, "{error}");
     for address in ["", "http://localhost:1883", "mqtts:/localhost", ":1883"] {
-        let error = DataClient::connect(address, &app_id, &key("account.read")).await.unwrap_err();
+        let error = MqttClient::connect(address, &app_id, &key("account.read")).await.unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{address}: {error}");
     }
 }
@@ -64,7 +64,7 @@ async fn reconnects_with_its_subscriptions() {
     let mut handler = harness.handler().await;
     let app_id = "app-one".parse().unwrap();
     let proxy = Proxy::start(Some(harness.broker.address())).await;
-    let mut listener = DataClient::connect(&proxy.address.to_string(), &app_id, &key("account.read")).await.unwrap();
+    let mut listener = MqttClient::connect(&proxy.address.to_string(), &app_id, &key("account.read")).await.unwrap();
     listener.subscribe("+/devices/+/up").await.unwrap();
     proxy.redirect(Some(harness.broker.address()));
     // It may miss some of them while it reconnects.
@@ -85,7 +85,7 @@ async fn reconnects_with_its_subscriptions() {
 async fn ends_when_its_key_is_revoked() {
     let harness = Harness::start().await;
     let app_id = "app-one".parse().unwrap();
-    let mut listener = DataClient::connect(&harness.address(), &app_id, &key("account.read")).await.unwrap();
+    let mut listener = MqttClient::connect(&harness.address(), &app_id, &key("account.read")).await.unwrap();
     listener.subscribe("#").await.unwrap();
     harness.authenticator.revoke("app-one", "account.read");
     harness.broker.check_credentials().await;

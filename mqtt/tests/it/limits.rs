@@ -4,8 +4,8 @@ use mqtt::BrokerSettings;
 use mqtt5::QoS;
 
 use crate::{
-    raw_client::{Login, RawClient},
     harness::{Harness, settings},
+    raw_client::{Login, RawClient},
 };
 
 #[tokio::test]

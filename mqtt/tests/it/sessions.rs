@@ -3,8 +3,8 @@
 use mqtt5::QoS;
 
 use crate::{
+    harness::{Harness, READ, WRITE, publish_up, settings},
     raw_client::{Login, RawClient},
-    harness::{READ, Harness, WRITE, publish_up, settings},
 };
 
 #[tokio::test]

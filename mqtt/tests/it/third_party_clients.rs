@@ -10,8 +10,8 @@ use tokio::{
 use tokio_rustls::rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer};
 
 use crate::{
+    harness::{FakeAuthenticator, Harness, READ, eventually, publish_up, settings},
     raw_client::{Login, RawClient},
-    harness::{FakeAuthenticator, READ, Harness, publish_up, settings, eventually},
 };
 
 /// Starts a program of the package `mosquitto-clients`; returns its output as lines, unbuffered.

@@ -5,7 +5,7 @@ use std::{
     process::Stdio,
 };
 
-use client::data::DataClient;
+use client::mqtt::MqttClient;
 use serde_json::json;
 use types::Credential;
 
@@ -19,7 +19,7 @@ async fn a_downlink_reaches_those_who_listen() {
     let key = desk.typed(&["applications", "key"]);
     let key = Credential::Key(key.trim().parse().unwrap());
     let app_id = "my-app".parse().unwrap();
-    let mut listener = DataClient::connect(&desk.network.mqtt(), &app_id, &key).await.unwrap();
+    let mut listener = MqttClient::connect(&desk.network.mqtt(), &app_id, &key).await.unwrap();
     listener.subscribe("my-app/devices/+/down").await.unwrap();
     desk.typed(&["downlink", "dev-1", "01ff", "--fport", "2", "--confirmed"]);
     let (topic, message) = next(&mut listener).await;

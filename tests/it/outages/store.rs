@@ -1,7 +1,7 @@
 //! Redis is killed or hangs under two handlers and two discovery services.
 
 use airlock::{args::Service, serve::Stack};
-use client::data::DataClient;
+use client::mqtt::MqttClient;
 use serde_json::{Value, json};
 use tonic::Code;
 use types::Credential;
@@ -121,9 +121,9 @@ async fn a_store_that_hangs_holds_nobody_for_longer_than_they_wait() {
 }
 
 /// Listens to the application at one handler, whose broker is its own.
-async fn listen(owner: &Owner, handler: &Stack) -> DataClient {
+async fn listen(owner: &Owner, handler: &Stack) -> MqttClient {
     let (address, key) = (handler.mqtt_address().unwrap().to_string(), Credential::Key(owner.key.clone()));
-    let mut listener = DataClient::connect(&address, &owner.app_id, &key).await.unwrap();
+    let mut listener = MqttClient::connect(&address, &owner.app_id, &key).await.unwrap();
     listener.subscribe(&format!("{}/devices/#", owner.app_id)).await.unwrap();
     listener
 }

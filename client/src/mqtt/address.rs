@@ -1,14 +1,14 @@
-//! Where an MQTT broker is: `(mqtt(s)://)host(:port)`, as components announce it.
+//! Addresses of MQTT brokers, in the form that components announce: `(mqtt(s)://)host(:port)`.
 
 use rumqttc::Transport;
 
 use crate::{Error, Result, Trust};
 
-/// The ports of brokers that name none.
+/// The ports of addresses that name none.
 const PORT: u16 = 1883;
 const PORT_TLS: u16 = 8883;
 
-/// Reads an address; `trust` says who may answer there.
+/// Parses an address; its scheme, if any, must agree with `trust`.
 pub(super) fn read<'a>(address: &'a str, trust: &Trust) -> Result<(&'a str, u16)> {
     let invalid = || Error::Address { address: address.to_owned(), expected: "(mqtt(s)://)host(:port)" };
     let (encrypted, rest) = match address.split_once("://") {
@@ -17,7 +17,7 @@ pub(super) fn read<'a>(address: &'a str, trust: &Trust) -> Result<(&'a str, u16)
         Some(_) => return Err(invalid()),
         None => (None, address),
     };
-    // What is to be encrypted never goes out in plain text, and the other way round nobody would answer.
+    // Never send in plain text what should be encrypted; the other way round the broker would not answer.
     if encrypted.is_some_and(|encrypted| encrypted == (*trust == Trust::Plaintext)) {
         return Err(invalid());
     }
@@ -28,7 +28,7 @@ pub(super) fn read<'a>(address: &'a str, trust: &Trust) -> Result<(&'a str, u16)
     if host.is_empty() || host.contains(['/', '@', ':', ' ']) { Err(invalid()) } else { Ok((host, port)) }
 }
 
-/// How to talk to who is trusted.
+/// TCP, or TLS with the certificates that `trust` accepts.
 pub(super) fn transport(trust: &Trust) -> Result<Transport> {
     Ok(match trust {
         Trust::Plaintext => Transport::tcp(),
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_of_the_specification_reads() {
+    fn parses_every_form_of_the_specification() {
         for (address, trust, expected) in [
             ("broker.example", Trust::Plaintext, ("broker.example", 1883)),
             ("broker.example", Trust::System, ("broker.example", 8883)),
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_or_asks_for_other_trust_is_refused() {
+    fn rejects_malformed_addresses_and_schemes_that_contradict_the_trust() {
         for (address, trust) in [
             ("", Trust::Plaintext),
             (":1883", Trust::Plaintext),

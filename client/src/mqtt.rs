@@ -1,0 +1,277 @@
+//! An application's uplinks and events as they arrive, and downlinks to its devices, over MQTT.
+
+mod address;
+mod connection;
+
+use std::{collections::VecDeque, time::Duration};
+
+use rumqttc::{
+    AsyncClient, ConnectReturnCode, ConnectionError, Event, MqttOptions, Packet, QoS, SubscribeFilter,
+    SubscribeReasonCode, valid_filter,
+};
+use tokio::{sync::mpsc, time::timeout};
+use types::{AppId, Credential, DevId, Downlink, Kind};
+
+pub use self::connection::Connection;
+use crate::{Error, Result, Trust};
+
+/// The largest packet that is sent or received.
+const PACKET_BYTES_MAX: usize = 1024 * 1024;
+
+/// How many received messages may queue up before the client stops reading.
+const QUEUE_MAX: usize = 1000;
+
+/// How long the first connection, and each acknowledgement, may take.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+const SERVICE: &str = "MQTT broker";
+
+/// A message that was published for an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// For example `my-app/devices/my-device/up`.
+    pub topic: String,
+    /// JSON.
+    pub payload: Vec<u8>,
+}
+
+/// A connection to the messages of one application.
+///
+/// When the connection breaks, the client reconnects and subscribes again. Messages that are published in between are
+/// lost, as is usual for MQTT clients without a persistent session. Only a refused credential or subscription is an
+/// error.
+#[derive(Debug)]
+pub struct MqttClient {
+    client: AsyncClient,
+    events: mpsc::Receiver<ClientEvent>,
+    address: String,
+    app_id: AppId,
+    filters: Vec<String>,
+    /// Messages that arrived while the client waited for an acknowledgement.
+    deferred: VecDeque<Message>,
+}
+
+/// What the connection's task reports.
+#[derive(Debug)]
+enum ClientEvent {
+    Connected,
+    Subscribed { granted: bool },
+    Acknowledged,
+    Received(Message),
+    Failed(ConnectionError),
+}
+
+impl MqttClient {
+    /// Connects to an address like `localhost:1883`, in the form that a handler announces.
+    ///
+    /// A broker at an `mqtts://` address must have a certificate that this machine trusts.
+    pub async fn connect(address: &str, app_id: &AppId, credential: &Credential) -> Result<Self> {
+        let encrypted = address.starts_with("mqtts:");
+        let trust = if encrypted { Trust::System } else { Trust::Plaintext };
+        Self::connect_with_trust(address, &trust, app_id, credential).await
+    }
+
+    /// Connects to a broker whose certificate `trust` accepts.
+    pub async fn connect_with_trust(
+        address: &str,
+        trust: &Trust,
+        app_id: &AppId,
+        credential: &Credential,
+    ) -> Result<Self> {
+        let mut options = options(address::read(address, trust)?, app_id, credential);
+        options.set_transport(address::transport(trust)?);
+        let (client, connection) = Connection::new(options, QUEUE_MAX, None);
+        let (sender, events) = mpsc::channel(QUEUE_MAX);
+        tokio::spawn(run(connection, sender));
+        let mut this = Self {
+            client,
+            events,
+            address: address.to_owned(),
+            app_id: app_id.clone(),
+            filters: Vec::new(),
+            deferred: VecDeque::new(),
+        };
+        match this.next_event().await? {
+            ClientEvent::Failed(error) => Err(this.connection_error(error)),
+            _ => Ok(this),
+        }
+    }
+
+    /// Subscribes to an MQTT filter such as `my-app/devices/+/up`.
+    pub async fn subscribe(&mut self, filter: &str) -> Result<()> {
+        if !valid_filter(filter) {
+            return Err(invalid(format!("filter `{filter}` not valid: must be like my-app/devices/+/up")));
+        }
+        self.filters.push(filter.to_owned());
+        self.send_subscribe(vec![filter.to_owned()])?;
+        loop {
+            match self.next_event().await? {
+                ClientEvent::Subscribed { granted: true } => return Ok(()),
+                ClientEvent::Subscribed { granted: false } => {
+                    self.filters.pop();
+                    return Err(denied(format!("the subscription to `{filter}` was refused")));
+                }
+                event => self.defer(event)?,
+            }
+        }
+    }
+
+    /// Publishes a downlink; returns when the broker has acknowledged it.
+    ///
+    /// MQTT 3.1.1 cannot report that the credential lacks the right to send downlinks: the broker acknowledges such a
+    /// message and drops it.
+    pub async fn send(&mut self, dev_id: &DevId, downlink: &Downlink) -> Result<()> {
+        let topic = format!("{}/devices/{dev_id}/down", self.app_id);
+        let payload = serde_json::to_vec(downlink).map_err(|error| invalid(format!("downlink not valid: {error}")))?;
+        self.client.try_publish(topic, QoS::AtLeastOnce, false, payload).map_err(|_| self.timed_out())?;
+        loop {
+            match self.next_event().await? {
+                ClientEvent::Acknowledged => return Ok(()),
+                event => self.defer(event)?,
+            }
+        }
+    }
+
+    /// Waits for the next message.
+    pub async fn next(&mut self) -> Result<Message> {
+        if let Some(message) = self.deferred.pop_front() {
+            return Ok(message);
+        }
+        loop {
+            match self.events.recv().await.ok_or_else(|| self.timed_out())? {
+                ClientEvent::Received(message) => return Ok(message),
+                event => self.recover(event)?,
+            }
+        }
+    }
+
+    /// Handles an event while the client waits for an acknowledgement.
+    fn defer(&mut self, event: ClientEvent) -> Result<()> {
+        match event {
+            ClientEvent::Received(message) if self.deferred.len() < QUEUE_MAX => self.deferred.push_back(message),
+            ClientEvent::Received(_) => return Err(self.timed_out()),
+            event => self.recover(event)?,
+        }
+        Ok(())
+    }
+
+    /// Subscribes again after a reconnection; returns the errors that a reconnection cannot mend.
+    fn recover(&mut self, event: ClientEvent) -> Result<()> {
+        match event {
+            ClientEvent::Connected => self.send_subscribe(self.filters.clone()),
+            ClientEvent::Subscribed { granted: false } => {
+                Err(denied("a subscription was refused after a reconnection".to_owned()))
+            }
+            ClientEvent::Failed(error) if is_permanent(&error) => Err(self.connection_error(error)),
+            ClientEvent::Failed(error) => {
+                tracing::debug!(%error, address = self.address, "no connection to the MQTT broker");
+                Ok(())
+            }
+            ClientEvent::Subscribed { .. } | ClientEvent::Acknowledged | ClientEvent::Received(_) => Ok(()),
+        }
+    }
+
+    fn send_subscribe(&self, filters: Vec<String>) -> Result<()> {
+        if filters.is_empty() {
+            return Ok(());
+        }
+        let filters = filters.into_iter().map(|filter| SubscribeFilter::new(filter, QoS::AtMostOnce));
+        // The queue is full only if the connection has been down for a thousand requests.
+        self.client.try_subscribe_many(filters).map_err(|_| self.timed_out())
+    }
+
+    async fn next_event(&mut self) -> Result<ClientEvent> {
+        match timeout(ANSWER_WAIT, self.events.recv()).await {
+            Ok(Some(event)) => Ok(event),
+            Ok(None) | Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    fn timed_out(&self) -> Error {
+        Error::Timeout { service: SERVICE, address: self.address.clone() }
+    }
+
+    fn connection_error(&self, error: ConnectionError) -> Error {
+        match error {
+            ConnectionError::ConnectionRefused(code) => Error::Refused {
+                kind: if is_permanent_code(code) { Kind::Unauthenticated } else { Kind::Unavailable },
+                message: match code {
+                    ConnectReturnCode::BadUserNamePassword => {
+                        "the MQTT broker does not accept this application and access key".to_owned()
+                    }
+                    ConnectReturnCode::NotAuthorized => {
+                        "the MQTT broker needs an access key with the right `messages:up:r`".to_owned()
+                    }
+                    code => format!("the MQTT broker refused the connection: {code:?}"),
+                },
+                retry_after: None,
+            },
+            error => Error::Unreachable { service: SERVICE, address: self.address.clone(), source: error.into() },
+        }
+    }
+}
+
+/// Keeps the connection up until the client is dropped or refused.
+async fn run(mut connection: Connection, sender: mpsc::Sender<ClientEvent>) {
+    loop {
+        let polled = tokio::select! {
+            polled = connection.poll() => polled,
+            () = sender.closed() => return,
+        };
+        let Some(event) = client_event(polled) else { continue };
+        let is_last = matches!(&event, ClientEvent::Failed(error) if is_permanent(error));
+        if sender.send(event).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn client_event(polled: std::result::Result<Event, ConnectionError>) -> Option<ClientEvent> {
+    match polled {
+        Ok(Event::Incoming(Packet::ConnAck(_))) => Some(ClientEvent::Connected),
+        Ok(Event::Incoming(Packet::SubAck(answer))) => {
+            Some(ClientEvent::Subscribed { granted: !answer.return_codes.contains(&SubscribeReasonCode::Failure) })
+        }
+        Ok(Event::Incoming(Packet::PubAck(_))) => Some(ClientEvent::Acknowledged),
+        Ok(Event::Incoming(Packet::Publish(message))) => {
+            Some(ClientEvent::Received(Message { topic: message.topic, payload: message.payload.into() }))
+        }
+        Ok(_) => None,
+        Err(error) => Some(ClientEvent::Failed(error)),
+    }
+}
+
+/// Whether a reconnection would fail in the same way.
+fn is_permanent(error: &ConnectionError) -> bool {
+    matches!(error, ConnectionError::ConnectionRefused(code) if is_permanent_code(*code))
+}
+
+/// Whether the broker refused the client, rather than being out of service itself.
+fn is_permanent_code(code: ConnectReturnCode) -> bool {
+    code != ConnectReturnCode::ServiceUnavailable
+}
+
+fn options((host, port): (&str, u16), app_id: &AppId, credential: &Credential) -> MqttOptions {
+    let password = match credential {
+        Credential::Token(token) => token.expose(),
+        Credential::Key(key) => key.expose(),
+    };
+    // With an empty client identifier the broker assigns a unique one.
+    let mut options = MqttOptions::new("", host, port);
+    options
+        .set_keep_alive(KEEP_ALIVE)
+        .set_clean_session(true)
+        .set_credentials(app_id.as_str(), password)
+        .set_max_packet_size(PACKET_BYTES_MAX, PACKET_BYTES_MAX);
+    options
+}
+
+fn invalid(message: String) -> Error {
+    Error::Refused { kind: Kind::Invalid, message, retry_after: None }
+}
+
+fn denied(message: String) -> Error {
+    Error::Refused { kind: Kind::Denied, message, retry_after: None }
+}
