@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Context;
 use etcetera::{BaseStrategy, choose_base_strategy};
-use handler::output;
+use handler::output::mqtt::MqttOutputSettings;
 use mqtt::BrokerSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct Settings {
     /// The embedded MQTT broker.
     pub broker: BrokerSettings,
     /// What is published over MQTT.
-    pub output: output::mqtt::Settings,
+    pub output: MqttOutputSettings,
     /// The sandboxes that payload functions run in.
     pub sandbox: runtime::Settings,
 }
@@ -153,7 +153,7 @@ impl Default for Settings {
             discovery: discovery::Settings::default(),
             handler: handler::Settings::default(),
             broker: BrokerSettings::default(),
-            output: output::mqtt::Settings::default(),
+            output: MqttOutputSettings::default(),
             sandbox: runtime::Settings::default(),
         }
     }

@@ -5,8 +5,8 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
-    access::Access, address::Addresses, announce::Announcer, application::Applications, bus::Inbox, device::Devices,
-    downlink::Downlinks, join::Joins, operations::Operations, output::mqtt::MqttOutput, payload::Payloads,
+    access::Access, address::Addresses, announce::Announcer, application::Applications, device::Devices,
+    downlink::Downlinks, join::Joins, operations::Operations, output::mqtt::{DownlinkSubscriber, MqttOutput}, payload::Payloads,
     status::Component, throttle::Throttle, uplink::Uplinks,
 };
 use mqtt::Broker;
@@ -31,7 +31,7 @@ pub(super) struct Handling {
     serving: Serving,
     broker: Broker,
     output: Arc<MqttOutput>,
-    inbox: Inbox,
+    subscriber: DownlinkSubscriber,
     downlinks: JoinHandle<()>,
     announcing: Option<JoinHandle<()>>,
     stop: CancellationToken,
@@ -49,13 +49,14 @@ impl Handling {
         let tls = ground.tls.as_ref().map(|tls| tls.server_config(&[]));
         ensure!(tls.is_some() || settings.broker.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
         let broker = Broker::start(&settings.broker, tls, authenticator.clone(), ground.random.as_ref()).await?;
-        let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, ground.random.clone())?);
+        let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, ground.random.as_ref())?);
         let announcer = announcer(ground, token, &listeners, broker.address())?.map(Arc::new);
         let operations = operations(ground, authenticator, output.clone(), announcer.clone()).await?;
-        let (inbox, arrivals) = Inbox::open(&broker.internal(), ground.random.clone())?;
-        let downlinks = tokio::spawn(downlinks(ground, &operations, output.clone()).serve(arrivals));
-        let connected = async { tokio::join!(output.connected(), inbox.listening()) };
-        tokio::time::timeout(BROKER_WAIT, connected).await.context("the MQTT broker does not answer")?;
+        let (subscriber, published) = DownlinkSubscriber::connect(&broker.internal(), ground.random.as_ref())?;
+        let downlinks = tokio::spawn(downlinks(ground, &operations, output.clone()).serve(published));
+        let (mut connected, mut subscribed) = (output.connected(), subscriber.subscribed());
+        let ready = async { tokio::try_join!(connected.wait_for(|it| *it), subscribed.wait_for(|it| *it)).map(drop) };
+        tokio::time::timeout(BROKER_WAIT, ready).await.context("the MQTT broker does not answer")??;
         let stop = CancellationToken::new();
         let server = Server { stop: stop.clone(), ..ground.server.clone() };
         let router = handler::router(Arc::new(operations), &ground.health)?;
@@ -73,7 +74,7 @@ impl Handling {
             }
             None => None,
         };
-        Ok(Self { serving, broker, output, inbox, downlinks, announcing, stop })
+        Ok(Self { serving, broker, output, subscriber, downlinks, announcing, stop })
     }
 
     /// The listeners: for gRPC clients, and plain.
@@ -99,7 +100,7 @@ impl Handling {
             // It was told to stop; that it ended otherwise was logged where it happened.
             _ = announcing.await;
         }
-        drop(self.inbox);
+        drop(self.subscriber);
         // Each of them is bounded; that one panicked was logged where it happened.
         _ = self.downlinks.await;
         self.output.close(BROKER_WAIT).await;

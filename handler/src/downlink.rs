@@ -23,11 +23,10 @@ use self::{
 use crate::{
     Error,
     application::{Application, Applications, Conversion},
-    bus::Arrival,
     device::Devices,
     frame::{PAYLOAD_BYTES_MAX, Payload},
     metrics,
-    output::{Message, Output, Topic},
+    output::{Event, Message, Output, mqtt::PublishedDownlink},
     payload::Payloads,
     rates::Traffic,
     share::{Share, Shares},
@@ -60,32 +59,29 @@ pub struct Downlinks {
 
 impl Downlinks {
     /// Takes what arrives until nothing will any more, and returns when all of it was handled.
-    pub async fn serve(self: Arc<Self>, mut arrivals: mpsc::Receiver<Arrival>) {
+    pub async fn serve(self: Arc<Self>, mut downlinks: mpsc::Receiver<PublishedDownlink>) {
         let (shares, tasks, mut order) = (Arc::<Shares>::default(), TaskTracker::new(), Order::default());
-        while let Some(arrival) = arrivals.recv().await {
+        while let Some(downlink) = downlinks.recv().await {
             let room = PLACES.saturating_sub(tasks.len());
-            let share = shares.take(arrival.app_id.as_str(), room);
-            let turn = order.turn(&arrival);
+            let share = shares.take(downlink.app_id.as_str(), room);
+            let turn = order.turn(&downlink);
             let this = Arc::clone(&self);
-            tasks.spawn(turn.then(this.take(arrival, share)));
+            tasks.spawn(turn.then(this.take(downlink, share)));
         }
         tasks.close();
         tasks.wait().await;
     }
 
-    async fn take(self: Arc<Self>, arrival: Arrival, share: Option<Share>) {
-        let Arrival { app_id, dev_id, body } = arrival;
-        let handled = match share {
+    async fn take(self: Arc<Self>, downlink: PublishedDownlink, share: Option<Share>) {
+        let PublishedDownlink { app_id, dev_id, body } = downlink;
+        match share {
             Some(_) => self.handle(&app_id, &dev_id, &body).await,
             None => self.report(&app_id, &dev_id, None, &Error::DownlinksBusy),
-        };
-        if let Err(error) = handled {
-            tracing::warn!(%app_id, %error, "a downlink is lost, and its application does not know");
         }
     }
 
-    /// Schedules a downlink that was published, or says on the bus why not; an error is ours.
-    pub async fn handle(&self, app_id: &AppId, dev_id: &DevId, body: &[u8]) -> Result<(), Error> {
+    /// Schedules a downlink, and publishes the outcome as an event.
+    async fn handle(&self, app_id: &AppId, dev_id: &DevId, body: &[u8]) {
         let downlink: Downlink = match serde_json::from_slice(body) {
             Ok(downlink) => downlink,
             Err(error) => return self.report(app_id, dev_id, None, &Error::invalid("Downlink", error)),
@@ -97,7 +93,7 @@ impl Downlinks {
                 metrics::downlink_scheduled();
                 self.traffic.downlink.mark(self.clock.now());
                 let message = DownlinkEvent { error: None, message: Some(downlink) };
-                self.publish(app_id, dev_id, Topic::DownScheduled, &message)
+                self.publish(app_id, dev_id, Event::DownlinkScheduled(message));
             }
             Err(error) => self.report(app_id, dev_id, Some(downlink), &error),
         }
@@ -147,7 +143,7 @@ impl Downlinks {
     }
 
     /// Tells the application why its downlink is not scheduled; what went wrong here, the log only.
-    fn report(&self, app_id: &AppId, dev_id: &DevId, message: Option<Downlink>, error: &Error) -> Result<(), Error> {
+    fn report(&self, app_id: &AppId, dev_id: &DevId, message: Option<Downlink>, error: &Error) {
         metrics::downlink_dropped(error.kind());
         let text = match error.kind() {
             Kind::Internal => {
@@ -156,13 +152,11 @@ impl Downlinks {
             }
             _ => error.to_string(),
         };
-        self.publish(app_id, dev_id, Topic::DownErrors, &DownlinkEvent { error: Some(text), message })
+        self.publish(app_id, dev_id, Event::DownlinkError(DownlinkEvent { error: Some(text), message }));
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, topic: Topic, event: &DownlinkEvent) -> Result<(), Error> {
-        let (app_id, dev_id) = (app_id.clone(), dev_id.clone());
-        self.output.publish(Message { app_id, dev_id, topic, body: serde_json::to_vec(event)?.into() });
-        Ok(())
+    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) {
+        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event });
     }
 }
 

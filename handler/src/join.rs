@@ -19,7 +19,7 @@ use crate::{
     application::Applications,
     device::{Device, Devices, Nonces, Session},
     metrics,
-    output::{Message, Output, Topic},
+    output::{Event, Message, Output},
 };
 
 /// How many application nonces there are.
@@ -81,12 +81,12 @@ impl Joins {
         match &joined {
             Ok((device, joined)) => {
                 let activation = Activation { dev_addr: joined.dev_addr, ..join.activation() };
-                self.publish(&device.app_id, &device.dev_id, Topic::Activations, &activation)?;
+                self.publish(&device.app_id, &device.dev_id, Event::Activation(activation));
                 metrics::joined();
             }
             Err(error) => {
                 metrics::not_joined(error.kind());
-                self.report(&join, error)?;
+                self.report(&join, error);
             }
         }
         joined.map(|(_, joined)| joined)
@@ -140,7 +140,7 @@ impl Joins {
         self.allow_registration(&new.app_id).await?;
         match self.devices.create(new.clone()).await {
             Ok(()) => {
-                self.publish(&new.app_id, &new.dev_id, Topic::Create, &())?;
+                self.publish(&new.app_id, &new.dev_id, Event::Create(None));
                 Ok(new)
             }
             // The same device asked twice at once.
@@ -160,19 +160,17 @@ impl Joins {
     }
 
     /// Tells an application what is its own business; that something is away is the operator's.
-    fn report(&self, join: &Join, error: &Error) -> Result<(), Error> {
+    fn report(&self, join: &Join, error: &Error) {
         if !matches!(error.kind(), Kind::Invalid | Kind::NotFound | Kind::Denied) {
-            return Ok(());
+            return;
         }
         let activation =
             Activation { error: Some(error.to_string()), metadata: Metadata::default(), ..join.activation() };
-        self.publish(&join.app_id, &join.dev_id, Topic::ActivationErrors, &activation)
+        self.publish(&join.app_id, &join.dev_id, Event::ActivationError(activation));
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, topic: Topic, body: &impl serde::Serialize) -> Result<(), Error> {
-        let (app_id, dev_id) = (app_id.clone(), dev_id.clone());
-        self.output.publish(Message { app_id, dev_id, topic, body: serde_json::to_vec(body)?.into() });
-        Ok(())
+    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) {
+        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event });
     }
 }
 

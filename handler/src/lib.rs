@@ -5,7 +5,6 @@ pub mod address;
 pub mod announce;
 pub mod application;
 mod body;
-pub mod bus;
 mod cayenne;
 mod config;
 pub mod device;

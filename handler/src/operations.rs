@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use api::handler::Status;
 use runtime::Urgency;
-use serde::Serialize;
 use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
 
 use crate::{
@@ -18,7 +17,7 @@ use crate::{
     device::{Device, Devices, LIST_MAX, Page},
     frame::{Frame, Payload},
     join::{Join, JoinRequest, Joined, Joins},
-    output::{Message, Topic},
+    output::{Event, Message},
     payload::{Cost, Decoded, Encoded, Payloads},
     status::Component,
     uplink::Uplinks,
@@ -111,7 +110,8 @@ impl Operations {
         self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices]).await?;
         let change = self.devices.set(device.clone()).await?;
         let event = change.event(&device, self.clock.now());
-        self.tell(device.app_id, device.dev_id, change.topic(), &event)
+        self.publish(device.app_id, device.dev_id, event);
+        Ok(())
     }
 
     /// Removes a device.
@@ -119,14 +119,12 @@ impl Operations {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
         self.applications.outline(app_id).await?;
         self.devices.delete(app_id, dev_id).await?;
-        self.tell(app_id.clone(), dev_id.clone(), Topic::Delete, &())
+        self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
+        Ok(())
     }
 
-    /// Tells whoever listens to the application what became of a device.
-    fn tell(&self, app_id: AppId, dev_id: DevId, topic: Topic, body: &impl Serialize) -> Result<(), Error> {
-        let body = serde_json::to_vec(body)?.into();
-        self.uplinks.output.publish(Message { app_id, dev_id, topic, body });
-        Ok(())
+    fn publish(&self, app_id: AppId, dev_id: DevId, event: Event) {
+        self.uplinks.output.publish(Message { app_id, dev_id, event });
     }
 
     /// Lists devices by id; `limit` zero asks for as many as an answer may hold.

@@ -1,80 +1,64 @@
-//! Where messages go once the handler is done with them, and what they are called there.
+//! Where messages leave the handler, and what they say.
 
-pub mod memory;
 pub mod mqtt;
 
-use std::fmt;
+use serde::Serialize;
+use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, ErrorEvent, Uplink};
 
-use bytes::Bytes;
-use types::{AppId, DevId};
-
-/// A message to whoever listens to an application.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A message for the subscribers of an application.
+#[derive(Clone, Debug)]
 pub struct Message {
-    /// The application that it belongs to, and nobody else.
+    /// The application that the message belongs to.
     pub app_id: AppId,
-    /// The device that it is about.
+    /// The device that the message is about.
     pub dev_id: DevId,
-    /// What sort of message it is.
-    pub topic: Topic,
-    /// JSON.
-    pub body: Bytes,
+    /// What happened.
+    pub event: Event,
 }
 
-/// What sort of message one is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Topic {
-    /// An uplink.
-    Up,
-    /// An uplink could not be processed as it should.
-    UpErrors,
+/// What a message reports. It serializes to the JSON of v2.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Event {
+    /// A device sent an uplink.
+    Up(Box<Uplink>),
+    /// A payload function failed, gave a warning, or rejected an uplink.
+    UpError(ErrorEvent),
     /// A device joined.
-    Activations,
+    Activation(Activation),
     /// A device could not join.
-    ActivationErrors,
-    /// A downlink was put into the queue.
-    DownScheduled,
-    /// A downlink was sent.
-    DownSent,
-    /// A device acknowledged a downlink.
-    DownAcks,
-    /// A downlink could not be sent.
-    DownErrors,
-    /// A device was registered.
-    Create,
-    /// A device was changed.
-    Update,
-    /// A device was removed.
+    ActivationError(Activation),
+    /// A downlink was queued for its device.
+    DownlinkScheduled(DownlinkEvent),
+    /// A downlink could not be queued.
+    DownlinkError(DownlinkEvent),
+    /// A device was created; without details if its join request created it.
+    Create(Option<DeviceEvent>),
+    /// A device was updated.
+    Update(DeviceEvent),
+    /// A device was deleted.
     Delete,
 }
 
-impl Topic {
-    /// The end of the message's name, after the device.
-    pub fn as_str(self) -> &'static str {
+impl Event {
+    /// The topic of such messages, without application and device.
+    pub fn topic(&self) -> &'static str {
         match self {
-            Self::Up => "up",
-            Self::UpErrors => "events/up/errors",
-            Self::Activations => "events/activations",
-            Self::ActivationErrors => "events/activations/errors",
-            Self::DownScheduled => "events/down/scheduled",
-            Self::DownSent => "events/down/sent",
-            Self::DownAcks => "events/down/acks",
-            Self::DownErrors => "events/down/errors",
-            Self::Create => "events/create",
-            Self::Update => "events/update",
+            Self::Up(_) => "up",
+            Self::UpError(_) => "events/up/errors",
+            Self::Activation(_) => "events/activations",
+            Self::ActivationError(_) => "events/activations/errors",
+            Self::DownlinkScheduled(_) => "events/down/scheduled",
+            Self::DownlinkError(_) => "events/down/errors",
+            Self::Create(_) => "events/create",
+            Self::Update(_) => "events/update",
             Self::Delete => "events/delete",
         }
     }
 }
 
-impl fmt::Display for Topic {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.as_str())
-    }
-}
-
-/// Takes messages and brings them on.
+/// Publishes messages.
 pub trait Output: Send + Sync {
-    /// Takes a message at once; one that does not fit any more is counted and dropped, never waited for.
+    /// Publishes a message without waiting. If the output's queue is full, the message is dropped and counted.
     fn publish(&self, message: Message);
 }

@@ -12,7 +12,7 @@ use crate::{
     frame::{Frame, Payload},
     metrics,
     outline::Outline,
-    output::{Message, Output, Topic},
+    output::{Event, Message, Output},
     payload::{Cost, Decoded, Payloads, Verdict},
 };
 
@@ -43,7 +43,7 @@ impl Uplinks {
         let decoded = self.decode(&outline, &payload).await?;
         let cost = decoded.cost;
         let message = self.report(&device, payload, decoded)?;
-        self.publish(&device, Topic::Up, &message)?;
+        self.publish(&device, Event::Up(Box::new(message)));
         metrics::uplink_published(cost);
         Ok(cost)
     }
@@ -62,31 +62,25 @@ impl Uplinks {
     fn report(&self, device: &Device, payload: Payload, decoded: Decoded) -> Result<Uplink, Error> {
         if let Some(problem) = &decoded.problem {
             metrics::function_failed();
-            self.event(device, format!("Unable to decode payload fields: {problem}"))?;
+            self.event(device, format!("Unable to decode payload fields: {problem}"));
         }
         for warning in &decoded.warnings {
-            self.event(device, warning.clone())?;
+            self.event(device, warning.clone());
         }
         if decoded.verdict == Verdict::Invalid {
             let error = Error::invalid("Payload", "payload validator function returned false");
-            self.event(device, error.to_string())?;
+            self.event(device, error.to_string());
             return Err(error);
         }
         Ok(message(device, payload, decoded))
     }
 
-    fn event(&self, device: &Device, error: String) -> Result<(), Error> {
-        self.publish(device, Topic::UpErrors, &ErrorEvent { error })
+    fn event(&self, device: &Device, error: String) {
+        self.publish(device, Event::UpError(ErrorEvent { error }));
     }
 
-    fn publish(&self, device: &Device, topic: Topic, body: &impl serde::Serialize) -> Result<(), Error> {
-        self.output.publish(Message {
-            app_id: device.app_id.clone(),
-            dev_id: device.dev_id.clone(),
-            topic,
-            body: serde_json::to_vec(body)?.into(),
-        });
-        Ok(())
+    fn publish(&self, device: &Device, event: Event) {
+        self.output.publish(Message { app_id: device.app_id.clone(), dev_id: device.dev_id.clone(), event });
     }
 }
 

@@ -3,30 +3,26 @@
 use types::{DeviceEvent, Timestamp};
 
 use super::{Change, Device};
-use crate::output::Topic;
+use crate::output::Event;
 
 impl Change {
-    /// What sort of message tells of it.
-    pub(crate) fn topic(&self) -> Topic {
-        match self {
-            Self::Created => Topic::Create,
-            Self::Updated(_) => Topic::Update,
-        }
-    }
-
-    /// Where the device is, as far as that is new.
-    pub(crate) fn event(&self, device: &Device, update_at: Timestamp) -> DeviceEvent {
+    /// The event that reports the change, with the device's new location as far as it changed.
+    pub(crate) fn event(&self, device: &Device, update_at: Timestamp) -> Event {
         let place = |device: &Device| (device.latitude, device.longitude, device.altitude);
         let before = match self {
             Self::Created => (0.0, 0.0, 0),
             Self::Updated(before) => place(before),
         };
         let (latitude, longitude, altitude) = place(device);
-        DeviceEvent {
+        let event = DeviceEvent {
             latitude: Some(latitude).filter(|latitude| *latitude != 0.0 && *latitude != before.0),
             longitude: Some(longitude).filter(|longitude| *longitude != 0.0 && *longitude != before.1),
             altitude: Some(altitude).filter(|altitude| *altitude != 0 && *altitude != before.2),
             update_at,
+        };
+        match self {
+            Self::Created => Event::Create(Some(event)),
+            Self::Updated(_) => Event::Update(event),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, future::Future};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use types::{AppId, DevId};
 
-use crate::bus::Arrival;
+use crate::output::mqtt::PublishedDownlink;
 
 /// Of how many devices the last arrival is remembered before those that are done with are forgotten.
 const DEVICES_KEPT: usize = 512;
@@ -24,12 +24,12 @@ pub(super) struct Turn {
 
 impl Order {
     /// The turn of an arrival; to be taken in the order in which they came.
-    pub(super) fn turn(&mut self, arrival: &Arrival) -> Turn {
+    pub(super) fn turn(&mut self, downlink: &PublishedDownlink) -> Turn {
         if self.last.len() >= DEVICES_KEPT {
             self.last.retain(|_, done| matches!(done.try_recv(), Err(TryRecvError::Empty)));
         }
         let (done, after) = oneshot::channel();
-        let before = self.last.insert((arrival.app_id.clone(), arrival.dev_id.clone()), after);
+        let before = self.last.insert((downlink.app_id.clone(), downlink.dev_id.clone()), after);
         Turn { before, _done: done }
     }
 }
@@ -53,14 +53,14 @@ mod tests {
 
     use super::*;
 
-    fn arrival(dev_id: &str) -> Arrival {
-        Arrival { app_id: "my-app".parse().unwrap(), dev_id: dev_id.parse().unwrap(), body: Bytes::new() }
+    fn downlink(dev_id: &str) -> PublishedDownlink {
+        PublishedDownlink { app_id: "my-app".parse().unwrap(), dev_id: dev_id.parse().unwrap(), body: Bytes::new() }
     }
 
     #[tokio::test]
     async fn one_device_keeps_its_order_and_holds_up_no_other() {
         let (mut order, done) = (Order::default(), Arc::new(Mutex::new(Vec::new())));
-        let turns: Vec<Turn> = ["one", "one", "two", "one"].map(|dev_id| order.turn(&arrival(dev_id))).into();
+        let turns: Vec<Turn> = ["one", "one", "two", "one"].map(|dev_id| order.turn(&downlink(dev_id))).into();
         let tasks: Vec<_> = turns.into_iter().enumerate().collect();
         // Begun the other way round.
         let tasks = tasks.into_iter().rev().map(|(number, turn)| {
@@ -72,7 +72,7 @@ mod tests {
         }
         assert_eq!(*done.lock().unwrap(), [2, 0, 1, 3]);
         for number in 0..2 * DEVICES_KEPT {
-            drop(order.turn(&arrival(&format!("dev-{number}"))));
+            drop(order.turn(&downlink(&format!("dev-{number}"))));
         }
         assert!(order.last.len() <= DEVICES_KEPT);
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use handler::{
     Settings,
     application::{Application, Applications, Functions, JoinKey},
-    bus::Inbox,
     device::Devices,
     downlink::Downlinks,
+    output::mqtt::DownlinkSubscriber,
     payload::Payloads,
 };
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::{
     mqtt_client::MqttClient,
     records::{application, device, id, pool},
-    stage::{APPS, SameBytes, Stage, soon, vault},
+    stage::{APPS, SameBytes, Stage, becomes, soon, vault},
 };
 
 const ENCODER: &str = "function Encoder(object, port) { \
@@ -30,7 +30,7 @@ struct Rig {
     applications: Applications,
     devices: Devices,
     downlinks: Arc<Downlinks>,
-    inbox: Inbox,
+    subscriber: DownlinkSubscriber,
     serving: JoinHandle<()>,
 }
 
@@ -54,10 +54,10 @@ impl Rig {
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
         });
-        let (inbox, arrivals) = Inbox::open(&stage.broker.internal(), Arc::new(SameBytes)).unwrap();
-        soon("the inbox's subscription", inbox.listening()).await;
-        let serving = tokio::spawn(Arc::clone(&downlinks).serve(arrivals));
-        let rig = Self { stage, applications, devices, downlinks, inbox, serving };
+        let (subscriber, published) = DownlinkSubscriber::connect(&stage.broker.internal(), &SameBytes).unwrap();
+        becomes(subscriber.subscribed(), true).await;
+        let serving = tokio::spawn(Arc::clone(&downlinks).serve(published));
+        let rig = Self { stage, applications, devices, downlinks, subscriber, serving };
         rig.save("app-one", "custom", ENCODER).await;
         rig
     }
@@ -231,8 +231,8 @@ async fn an_encoder_may_choose_the_port_when_nobody_else_does() {
 
 #[tokio::test]
 async fn what_arrived_is_finished_before_the_handler_ends() {
-    let Rig { stage, inbox, serving, .. } = Rig::new().await;
-    drop(inbox);
+    let Rig { stage, subscriber, serving, .. } = Rig::new().await;
+    drop(subscriber);
     soon("the end of the downlinks", serving).await.unwrap();
     stage.broker.shutdown().await;
 }

@@ -7,6 +7,7 @@ mod downlinks;
 mod mqtt_client;
 mod output;
 mod proxy;
+mod recording_output;
 mod records;
 mod spied;
 mod stage;

@@ -1,22 +1,20 @@
-//! The handler's output: in order, never waiting, and back when the broker is.
-
-use std::sync::Arc;
+//! The MQTT output: keeps messages in order, never waits, and reconnects.
 
 use handler::output::{
-    Output, Topic,
-    memory::MemoryOutput,
-    mqtt::{MqttOutput, Settings},
+    Event, Output,
+    mqtt::{MqttOutput, MqttOutputSettings},
 };
-
 use mqtt::Endpoint;
+use serde_json::{Value, json};
+use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, Timestamp};
 
 use crate::{
     mqtt_client::MqttClient,
     proxy::Proxy,
-    stage::{SameBytes, Stage, message, publish_up, soon},
+    stage::{SameBytes, Stage, becomes, message, uplink},
 };
 
-/// Where the handler of `stage` connects, by way of `proxy`.
+/// The broker of `stage`, by way of `proxy`.
 fn endpoint(stage: &Stage, proxy: &Proxy) -> Endpoint {
     Endpoint { address: proxy.address.to_string(), ..stage.broker.internal() }
 }
@@ -25,174 +23,179 @@ fn engine(stage: &Stage) -> Option<std::net::SocketAddr> {
     Some(stage.broker.internal().address.parse().unwrap())
 }
 
-async fn listener(stage: &Stage) -> MqttClient {
+fn connect(endpoint: &Endpoint, settings: &MqttOutputSettings) -> MqttOutput {
+    MqttOutput::connect(endpoint, settings, &SameBytes).unwrap()
+}
+
+async fn subscriber(stage: &Stage) -> MqttClient {
     MqttClient::connect(stage.broker.address(), "app-one", "#").await
 }
 
-#[tokio::test]
-async fn messages_arrive_in_order_under_their_topics() {
-    let stage = Stage::set().await;
-    let mut listener = listener(&stage).await;
-    let output = stage.output().await;
-    for (topic, expected) in [
-        (Topic::Up, "app-one/devices/dev/up"),
-        (Topic::UpErrors, "app-one/devices/dev/events/up/errors"),
-        (Topic::Activations, "app-one/devices/dev/events/activations"),
-        (Topic::ActivationErrors, "app-one/devices/dev/events/activations/errors"),
-        (Topic::DownScheduled, "app-one/devices/dev/events/down/scheduled"),
-        (Topic::DownSent, "app-one/devices/dev/events/down/sent"),
-        (Topic::DownAcks, "app-one/devices/dev/events/down/acks"),
-        (Topic::DownErrors, "app-one/devices/dev/events/down/errors"),
-        (Topic::Create, "app-one/devices/dev/events/create"),
-        (Topic::Update, "app-one/devices/dev/events/update"),
-        (Topic::Delete, "app-one/devices/dev/events/delete"),
-    ] {
-        output.publish(message("app-one", topic, "body"));
-        assert_eq!(listener.next().await, (expected.to_owned(), "body".to_owned()));
-    }
+/// The counter of the next uplink.
+async fn next_counter(client: &mut MqttClient) -> u64 {
+    let uplink: Value = serde_json::from_str(&client.next().await.1).unwrap();
+    uplink["counter"].as_u64().unwrap()
 }
 
 #[tokio::test]
-async fn a_broker_that_comes_back_gets_what_waited_in_order() {
+async fn publishes_events_in_order_under_their_topics() {
+    let stage = Stage::set().await;
+    let mut subscriber = subscriber(&stage).await;
+    let output = stage.output().await;
+    let error = ErrorEvent { error: "no".to_owned() };
+    let activation = Activation::default();
+    let downlink = DownlinkEvent { error: Some("no".to_owned()), message: None };
+    let device =
+        DeviceEvent { latitude: None, longitude: None, altitude: Some(3), update_at: Timestamp::from_millis(1) };
+    let activation_json = r#"{"app_eui":"","dev_eui":"","dev_addr":"","metadata":{"time":""}}"#;
+    let device_json = r#"{"altitude":3,"update_at":"1970-01-01T00:00:00.001Z"}"#;
+    for (event, topic, body) in [
+        (Event::UpError(error), "events/up/errors", r#"{"error":"no"}"#),
+        (Event::Activation(activation.clone()), "events/activations", activation_json),
+        (Event::ActivationError(activation), "events/activations/errors", activation_json),
+        (Event::DownlinkScheduled(downlink.clone()), "events/down/scheduled", r#"{"error":"no"}"#),
+        (Event::DownlinkError(downlink), "events/down/errors", r#"{"error":"no"}"#),
+        (Event::Create(None), "events/create", "null"),
+        (Event::Create(Some(device.clone())), "events/create", device_json),
+        (Event::Update(device), "events/update", device_json),
+        (Event::Delete, "events/delete", "null"),
+    ] {
+        output.publish(message("app-one", event));
+        assert_eq!(subscriber.next().await, (format!("app-one/devices/dev/{topic}"), body.to_owned()));
+    }
+    output.publish(uplink("app-one", 7, None));
+    let expected = json!({
+        "app_id": "app-one", "dev_id": "dev", "port": 1, "counter": 7, "payload_raw": null, "metadata": { "time": "" },
+    });
+    assert_eq!(subscriber.next().await, ("app-one/devices/dev/up".to_owned(), expected.to_string()));
+}
+
+#[tokio::test]
+async fn publishes_queued_messages_in_order_after_a_reconnection() {
     let before = Stage::set().await;
     let proxy = Proxy::start(engine(&before)).await;
-    let mut first = listener(&before).await;
-    let output = MqttOutput::connect(&endpoint(&before, &proxy), &Settings::default(), Arc::new(SameBytes)).unwrap();
-    soon("the connection", output.connected()).await;
-    publish_up(&output, "app-one", "before");
-    assert_eq!(first.next().await.1, "before");
+    let mut first = subscriber(&before).await;
+    let output = connect(&endpoint(&before, &proxy), &Default::default());
+    becomes(output.connected(), true).await;
+    output.publish(uplink("app-one", 1000, None));
+    assert_eq!(next_counter(&mut first).await, 1000);
 
     before.broker.shutdown().await;
-    soon("the loss of the connection", output.disconnected()).await;
-    for number in 0..100 {
-        publish_up(&output, "app-one", &number.to_string());
+    becomes(output.connected(), false).await;
+    for counter in 0..100 {
+        output.publish(uplink("app-one", counter, None));
     }
 
     let after = Stage::set().await;
-    let mut second = listener(&after).await;
+    let mut second = subscriber(&after).await;
     proxy.redirect(engine(&after));
-    for number in 0..100 {
-        assert_eq!(second.next().await.1, number.to_string());
+    for counter in 0..100 {
+        assert_eq!(next_counter(&mut second).await, counter);
     }
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_time_and_again_loses_neither_order_nor_what_waits() {
+async fn keeps_order_and_queued_messages_when_the_connection_breaks_repeatedly() {
     let stage = Stage::set().await;
     let proxy = Proxy::start(engine(&stage)).await;
-    let mut listener = listener(&stage).await;
-    let output = MqttOutput::connect(&endpoint(&stage, &proxy), &Settings::default(), Arc::new(SameBytes)).unwrap();
+    let mut subscriber = subscriber(&stage).await;
+    let output = connect(&endpoint(&stage, &proxy), &Default::default());
     for round in 1..=3 {
-        soon("the connection", output.connected()).await;
-        // More than the connection can take before it is cut: the last of them still wait.
+        becomes(output.connected(), true).await;
+        // More than the connection can send before it is cut: the last of them stay in the queue.
         proxy.redirect(engine(&stage));
         for number in 1..=1000 {
-            publish_up(&output, "app-one", &(round * 1000 + number).to_string());
+            output.publish(uplink("app-one", round * 1000 + number, None));
         }
-        soon("the loss of the connection", output.disconnected()).await;
+        becomes(output.connected(), false).await;
     }
     let mut last = 0;
     let mut ends = Vec::new();
     while last < 4000 {
-        let number = listener.next().await.1.parse().unwrap();
-        assert!(last < number, "{number} after {last}");
-        ends.extend((number % 1000 == 0).then_some(number));
-        last = number;
+        let counter = next_counter(&mut subscriber).await;
+        assert!(last < counter, "{counter} after {last}");
+        ends.extend((counter % 1000 == 0).then_some(counter));
+        last = counter;
     }
     assert_eq!(ends, [2000, 3000, 4000]);
 }
 
 #[tokio::test]
-async fn a_full_queue_drops_what_is_new_and_holds_up_nobody() {
+async fn drops_new_messages_without_waiting_when_the_queue_is_full() {
     let stage = Stage::set().await;
     let proxy = Proxy::start(None).await;
-    let mut listener = listener(&stage).await;
-    let settings = Settings { queue_messages_max: 20, ..Settings::default() };
-    let output = MqttOutput::connect(&endpoint(&stage, &proxy), &settings, Arc::new(SameBytes)).unwrap();
-    for number in 0..100 {
-        publish_up(&output, "app-one", &number.to_string());
+    let mut subscriber = subscriber(&stage).await;
+    let settings = MqttOutputSettings { queue_messages_max: 20, ..Default::default() };
+    let output = connect(&endpoint(&stage, &proxy), &settings);
+    for counter in 0..100 {
+        output.publish(uplink("app-one", counter, None));
     }
     proxy.redirect(engine(&stage));
-    for number in 0..10 {
-        assert_eq!(listener.next().await.1, number.to_string());
+    for counter in 0..10 {
+        assert_eq!(next_counter(&mut subscriber).await, counter);
     }
-    publish_up(&output, "app-one", "later");
-    assert_eq!(listener.next().await.1, "later");
+    output.publish(uplink("app-one", 1000, None));
+    assert_eq!(next_counter(&mut subscriber).await, 1000);
 }
 
 #[tokio::test]
-async fn an_application_that_publishes_much_leaves_room_for_others() {
+async fn a_busy_application_leaves_room_in_the_queue_for_others() {
     let stage = Stage::set().await;
     let proxy = Proxy::start(None).await;
-    let mut quiet = listener(&stage).await;
-    let settings = Settings { queue_messages_max: 20, ..Settings::default() };
-    let output = MqttOutput::connect(&endpoint(&stage, &proxy), &settings, Arc::new(SameBytes)).unwrap();
-    for number in 0..1000 {
-        publish_up(&output, "app-two", &number.to_string());
+    let mut quiet = subscriber(&stage).await;
+    let settings = MqttOutputSettings { queue_messages_max: 20, ..Default::default() };
+    let output = connect(&endpoint(&stage, &proxy), &settings);
+    for counter in 0..1000 {
+        output.publish(uplink("app-two", counter, None));
     }
-    publish_up(&output, "app-one", "quiet");
+    output.publish(uplink("app-one", 1, None));
     proxy.redirect(engine(&stage));
-    assert_eq!(quiet.next().await.1, "quiet");
+    assert_eq!(next_counter(&mut quiet).await, 1);
 }
 
 #[tokio::test]
-async fn a_message_that_no_broker_takes_is_dropped_alone() {
+async fn drops_a_message_that_is_too_large_and_stays_connected() {
     let stage = Stage::set().await;
-    let mut listener = listener(&stage).await;
+    let mut subscriber = subscriber(&stage).await;
     let output = stage.output().await;
-    publish_up(&output, "app-one", &"x".repeat(300_000));
-    publish_up(&output, "app-one", "small");
-    assert_eq!(listener.next().await.1, "small");
-    assert!(output.is_connected());
+    let mut connected = output.connected();
+    assert!(*connected.borrow_and_update());
+    output.publish(uplink("app-one", 1, Some(&json!({ "text": "x".repeat(300_000) }).to_string())));
+    output.publish(uplink("app-one", 2, None));
+    assert_eq!(next_counter(&mut subscriber).await, 2);
+    assert!(!connected.has_changed().unwrap());
 }
 
 #[tokio::test]
-async fn what_waits_is_published_before_the_output_closes() {
+async fn publishes_queued_messages_before_it_closes() {
     let stage = Stage::set().await;
-    let mut listener = listener(&stage).await;
+    let mut subscriber = subscriber(&stage).await;
     let output = stage.output().await;
-    for number in 0..500 {
-        publish_up(&output, "app-one", &number.to_string());
+    for counter in 0..500 {
+        output.publish(uplink("app-one", counter, None));
     }
     output.close(crate::stage::PATIENCE).await;
-    for number in 0..500 {
-        assert_eq!(listener.next().await.1, number.to_string());
+    for counter in 0..500 {
+        assert_eq!(next_counter(&mut subscriber).await, counter);
     }
 }
 
 #[tokio::test]
-async fn fields_have_topics_of_their_own_only_when_that_is_wanted() {
+async fn publishes_field_topics_only_if_enabled() {
     let stage = Stage::set().await;
-    let mut listener = listener(&stage).await;
-    let uplink = r#"{"port":1,"payload_fields":{"temperature":21.5,"gps":{"lat":1}}}"#;
+    let mut subscriber = subscriber(&stage).await;
+    let fields = r#"{"temperature":21.5,"gps":{"lat":1}}"#;
     let plain = stage.output().await;
-    publish_up(&plain, "app-one", uplink);
-    publish_up(&plain, "app-one", "marker");
-    assert_eq!((listener.next().await.1.as_str(), listener.next().await.1.as_str()), (uplink, "marker"));
+    plain.publish(uplink("app-one", 1, Some(fields)));
+    plain.publish(uplink("app-one", 2, None));
+    assert_eq!((next_counter(&mut subscriber).await, next_counter(&mut subscriber).await), (1, 2));
 
-    let settings = Settings { field_topics: true, ..Settings::default() };
-    let output = MqttOutput::connect(&stage.broker.internal(), &settings, Arc::new(SameBytes)).unwrap();
-    soon("the connection", output.connected()).await;
-    publish_up(&output, "app-one", uplink);
-    for (topic, body) in [
-        ("app-one/devices/dev/up", uplink),
-        ("app-one/devices/dev/up/temperature", "21.5"),
-        ("app-one/devices/dev/up/gps", r#"{"lat":1}"#),
-        ("app-one/devices/dev/up/gps/lat", "1"),
-    ] {
-        assert_eq!(listener.next().await, (topic.to_owned(), body.to_owned()));
+    let output =
+        connect(&stage.broker.internal(), &MqttOutputSettings { field_topics: true, ..Default::default() });
+    becomes(output.connected(), true).await;
+    output.publish(uplink("app-one", 3, Some(fields)));
+    assert_eq!(next_counter(&mut subscriber).await, 3);
+    for (topic, body) in [("up/temperature", "21.5"), ("up/gps", r#"{"lat":1}"#), ("up/gps/lat", "1")] {
+        assert_eq!(subscriber.next().await, (format!("app-one/devices/dev/{topic}"), body.to_owned()));
     }
-}
-
-#[test]
-fn an_output_in_memory_keeps_the_latest_messages() {
-    let numbered = |number: u32| message("app-one", Topic::Up, &number.to_string());
-    let output = MemoryOutput::new(2);
-    (0..3).for_each(|number| output.publish(numbered(number)));
-    assert_eq!(output.take(), [numbered(1), numbered(2)]);
-    assert_eq!(output.take(), []);
-
-    let null = MemoryOutput::new(0);
-    null.publish(numbered(0));
-    assert_eq!(null.take(), []);
 }

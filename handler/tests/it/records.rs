@@ -8,7 +8,6 @@ use handler::{
     application::{Application, Applications, Functions, JoinKey},
     device::{Change, Device, Devices, Lorawan},
     frame::{Frame, Payload},
-    output::memory::MemoryOutput,
     payload::Payloads,
     uplink::Uplinks,
 };
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Store, Tag};
 use types::{AppId, Kind, Kinded, Timestamp};
 
-use crate::{spied::Spied, stage::vault};
+use crate::{recording_output::RecordingOutput, spied::Spied, stage::vault};
 
 /// Cayenne LPP for a temperature of 27.2 on channel 3.
 const PAYLOAD: [u8; 4] = [0x03, 0x67, 0x01, 0x10];
@@ -29,7 +28,7 @@ const OUTLINE_AND_FUNCTIONS: &str = "handler/application, handler/functions";
 struct Rig {
     store: Arc<Spied>,
     applications: Applications,
-    output: Arc<MemoryOutput>,
+    output: Arc<RecordingOutput>,
     uplinks: Uplinks,
 }
 
@@ -47,7 +46,7 @@ impl Rig {
             applications.register(&id(app_id)).await.unwrap();
             devices.set(device(app_id)).await.unwrap();
         }
-        let output = Arc::new(MemoryOutput::new(1));
+        let output = Arc::new(RecordingOutput::default());
         let payloads = Arc::new(Payloads::new(pool(), &settings).unwrap());
         let uplinks = Uplinks { applications: applications.clone(), devices, payloads, output: output.clone() };
         Self { store, applications, output, uplinks }
@@ -63,8 +62,8 @@ impl Rig {
         let time = Timestamp::from_millis(1);
         let frame = Frame::simulated(id(app_id), "dev".parse().unwrap(), 1, PAYLOAD.to_vec(), time).unwrap();
         self.uplinks.handle(frame).await?;
-        let message: Value = serde_json::from_slice(&self.output.take()[0].body).unwrap();
-        Ok(message["payload_fields"].clone())
+        let message = self.output.take().pop().unwrap();
+        Ok(serde_json::to_value(message.event).unwrap()["payload_fields"].clone())
     }
 
     /// Damages the store: the texts of an application's functions are gone.

@@ -3,9 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use handler::{
-    output::{Message, Output, Topic, mqtt::MqttOutput},
+    output::{Event, Message, mqtt::MqttOutput},
     vault::Vault,
 };
 use mqtt::{Authenticator, Broker, BrokerSettings, Refusal};
@@ -15,7 +14,8 @@ use server::{
     system::OsRandom,
 };
 use store::Store;
-use types::{AppId, ApplicationRight, Claims, Credential, Random, Scope};
+use tokio::sync::watch;
+use types::{AppId, ApplicationRight, Claims, Credential, DevEui, Random, Scope, Uplink};
 
 /// Long enough for anything that happens at all; a test that waits so long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -74,22 +74,37 @@ impl Stage {
 
     /// The output of a handler, connected.
     pub async fn output(&self) -> MqttOutput {
-        let output = MqttOutput::connect(&self.broker.internal(), &Default::default(), Arc::new(SameBytes)).unwrap();
-        soon("the output's connection", output.connected()).await;
+        let output = MqttOutput::connect(&self.broker.internal(), &Default::default(), &SameBytes).unwrap();
+        becomes(output.connected(), true).await;
         output
     }
 }
 
-/// Publishes an uplink of the device `dev` as a handler does.
-pub fn publish_up(output: &MqttOutput, app_id: &str, body: &str) {
-    output.publish(message(app_id, Topic::Up, body));
+/// Waits until the watched state has this value.
+pub async fn becomes(mut state: watch::Receiver<bool>, value: bool) {
+    soon("a change of the connection", state.wait_for(|it| *it == value)).await.unwrap();
 }
 
-pub fn message(app_id: &str, topic: Topic, body: &str) -> Message {
-    Message {
+/// An event of the device `dev`.
+pub fn message(app_id: &str, event: Event) -> Message {
+    Message { app_id: app_id.parse().unwrap(), dev_id: "dev".parse().unwrap(), event }
+}
+
+/// An uplink of the device `dev`.
+pub fn uplink(app_id: &str, counter: u32, fields: Option<&str>) -> Message {
+    let uplink = Uplink {
         app_id: app_id.parse().unwrap(),
         dev_id: "dev".parse().unwrap(),
-        topic,
-        body: Bytes::copy_from_slice(body.as_bytes()),
-    }
+        hardware_serial: DevEui::default(),
+        port: 1,
+        counter,
+        confirmed: false,
+        is_retry: false,
+        payload_raw: None,
+        payload_fields: fields.map(|fields| serde_json::from_str(fields).unwrap()),
+        normalized_payload: None,
+        metadata: Default::default(),
+        attributes: Default::default(),
+    };
+    message(app_id, Event::Up(Box::new(uplink)))
 }

@@ -1,0 +1,96 @@
+//! What an uplink costs the server from HTTP request to MQTT message: CPU time, throughput and latency.
+//!
+//! Starts `airlock serve` as a process of its own and talks to it over REST and MQTT on loopback, so that two versions
+//! can be compared: `AIRLOCK_BINARY` names another binary than the one built with this bench. Simulated uplinks pass
+//! the demo's three functions, over 16 connections, first without and then with an MQTT subscriber at QoS 1. CPU time
+//! is the server's, user and system, from /proc. Each row takes `UPLINK_SECONDS`, 10 by default.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+#[path = "../shared/figures.rs"]
+#[allow(dead_code, reason = "shared with other benches")]
+mod figures;
+#[path = "../account/load.rs"]
+#[allow(dead_code, reason = "shared with the bench of the account service")]
+mod load;
+mod server_process;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use load::Load;
+use rumqttc::{AsyncClient, Event, MqttOptions, Packet, QoS};
+use server_process::ServerProcess;
+use tokio::time::sleep;
+
+const CONNECTIONS: usize = 16;
+
+/// The CPU time per uplink includes delivery, so a run ends only when no message arrives for this long.
+const QUIET: Duration = Duration::from_millis(300);
+
+#[tokio::main]
+async fn main() {
+    ::server::system::install_crypto();
+    let seconds = std::env::var("UPLINK_SECONDS").map_or(10.0, |text| text.parse().unwrap());
+    let server = ServerProcess::start().await;
+    let application = server.create_application().await;
+    let load = Load::new(server.handler, &application.uplink, CONNECTIONS);
+    load.clone().run_for(Duration::from_secs_f64(seconds / 5.0)).await.all(200);
+
+    println!("{}, {CONNECTIONS} connections, {seconds} s per row\n", server.binary);
+    println!("| subscriber | CPU per uplink | uplinks/s | p50 | p99 | delivered |\n|---|--:|--:|--:|--:|--:|");
+    for is_subscribed in [false, true] {
+        let delivered = Arc::new(AtomicUsize::new(0));
+        let subscriber = if is_subscribed { Some(subscribe(&server, &application, &delivered).await) } else { None };
+        let before = server.cpu_time();
+        let taken = load.clone().run_for(Duration::from_secs_f64(seconds)).await;
+        taken.all(200);
+        while is_subscribed {
+            let count = delivered.load(Ordering::Relaxed);
+            sleep(QUIET).await;
+            if delivered.load(Ordering::Relaxed) == count {
+                break;
+            }
+        }
+        let cpu = server.cpu_time() - before;
+        let uplinks = taken.of(200);
+        println!(
+            "| {} | {:.1} µs | {:.0} | {:.2} ms | {:.2} ms | {} of {uplinks} |",
+            if is_subscribed { "QoS 1" } else { "none" },
+            cpu.as_secs_f64() * 1e6 / uplinks as f64,
+            taken.per_second(),
+            taken.quantile_ms(0.5),
+            taken.quantile_ms(0.99),
+            delivered.load(Ordering::Relaxed),
+        );
+        subscriber.inspect(|task| task.abort());
+    }
+}
+
+/// Subscribes to all uplinks of the application, and counts them.
+async fn subscribe(
+    server: &ServerProcess,
+    application: &server_process::Application,
+    delivered: &Arc<AtomicUsize>,
+) -> tokio::task::JoinHandle<()> {
+    let mut options = MqttOptions::new("", server.mqtt.ip().to_string(), server.mqtt.port());
+    options.set_credentials(&application.id, &application.key);
+    let (client, mut events) = AsyncClient::new(options, 10);
+    client.subscribe("+/devices/+/up", QoS::AtLeastOnce).await.unwrap();
+    while !matches!(events.poll().await.unwrap(), Event::Incoming(Packet::SubAck(_))) {}
+    let delivered = Arc::clone(delivered);
+    tokio::spawn(async move {
+        // Without the client, the event loop would end.
+        let _client = client;
+        loop {
+            if let Event::Incoming(Packet::Publish(_)) = events.poll().await.unwrap() {
+                delivered.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    })
+}

@@ -1,0 +1,127 @@
+//! An `airlock serve` process on free ports, with everything in a temporary folder.
+
+use std::{
+    env, fs,
+    net::{SocketAddr, TcpListener},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use client::account::{AccountClient, ClientCredentials};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use types::{AppId, Credential, Scope, Secret};
+
+/// Clock ticks per second in /proc, the same on every Linux that Rust supports.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+pub(crate) struct ServerProcess {
+    pub(crate) binary: String,
+    pub(crate) handler: SocketAddr,
+    pub(crate) mqtt: SocketAddr,
+    account: SocketAddr,
+    process: Child,
+    _folder: TempDir,
+}
+
+/// An application with one device.
+pub(crate) struct Application {
+    pub(crate) id: String,
+    pub(crate) key: String,
+    /// The HTTP request that simulates an uplink.
+    pub(crate) uplink: Vec<u8>,
+}
+
+impl ServerProcess {
+    /// Starts the server; returns when its handler accepts connections.
+    pub(crate) async fn start() -> Self {
+        let binary = env::var("AIRLOCK_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_airlock").to_owned());
+        let folder = tempfile::tempdir().unwrap();
+        let [account, discovery, discovery_http, handler_grpc, handler, mqtt, telemetry] = free_addresses();
+        let settings = format!(
+            "data_dir = '{}'\n\
+             listen = {{ account = '{account}', discovery = '{discovery}', discovery_http = '{discovery_http}', \
+             handler = '{handler_grpc}', handler_http = '{handler}' }}\n\
+             broker.listen = '{mqtt}'\n\
+             telemetry.listen = '{telemetry}'\n\
+             handler.calls.client = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
+             handler.calls.application = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
+             sandbox.cache_dir = '{}/cache'\n",
+            folder.path().display(),
+            env!("CARGO_TARGET_TMPDIR"),
+        );
+        let file = folder.path().join("airlock.toml");
+        fs::write(&file, settings).unwrap();
+        let process = Command::new(&binary).arg("--config").arg(file).arg("serve").stdout(Stdio::null()).spawn();
+        let mut this = Self { binary, handler, mqtt, account, process: process.unwrap(), _folder: folder };
+        while tokio::net::TcpStream::connect(handler).await.is_err() {
+            assert!(this.process.try_wait().unwrap().is_none(), "the server ended");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        this
+    }
+
+    /// Registers a user, an application with the demo's functions, and a device.
+    pub(crate) async fn create_application(&self) -> Application {
+        let id: AppId = "bench-app".parse().unwrap();
+        let account = AccountClient::new(&format!("http://{}", self.account)).unwrap();
+        let password = Secret::new("correct horse battery");
+        let user = json!({ "username": "bench", "email": "bench@example.com", "password": password.expose() });
+        account.register_user(&serde_json::from_value(user).unwrap()).await.unwrap();
+        let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
+        let token = account.password_token(&client, &"bench".parse().unwrap(), &password, &[]).await.unwrap();
+        let owner = Credential::Token(token.access_token.clone());
+        let new = serde_json::from_value(json!({ "id": id, "name": "bench" })).unwrap();
+        account.create_application(&owner, &new).await.unwrap();
+        let token = account.restrict_token(&token.access_token, &[Scope::App(id.clone())]).await.unwrap();
+        let keys = account.access_keys(&Credential::Token(token.clone()), &id).await.unwrap();
+        let key = keys.into_iter().find_map(|key| key.key).unwrap().expose().to_owned();
+
+        let path = format!("/applications/{id}");
+        let functions = json!({
+            "payload_format": "custom",
+            "decoder": include_str!("../../cli/demo/decoder.js"),
+            "converter": include_str!("../../cli/demo/converter.js"),
+            "validator": include_str!("../../cli/demo/validator.js"),
+        });
+        self.send("POST", "/applications", &token, json!({ "app_id": id })).await;
+        self.send("PUT", &path, &token, functions).await;
+        let lorawan = json!({ "app_id": id, "dev_id": "dev", "dev_eui": "0000000000000001" });
+        self.send("PUT", &format!("{path}/devices/dev"), &token, json!({ "lorawan_device": lorawan })).await;
+
+        let body = json!({ "port": 1, "payload": "AZqooA==" }).to_string();
+        let uplink = format!(
+            "POST {path}/devices/dev/simulate HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            token.expose(),
+            body.len(),
+        );
+        Application { id: id.to_string(), key, uplink: uplink.into_bytes() }
+    }
+
+    async fn send(&self, method: &str, path: &str, token: &Secret, body: Value) {
+        let request = reqwest::Client::new().request(method.parse().unwrap(), format!("http://{}{path}", self.handler));
+        let response = request.bearer_auth(token.expose()).json(&body).send().await.unwrap();
+        assert!(response.status().is_success(), "{method} {path}: {}", response.text().await.unwrap());
+    }
+
+    /// The CPU time that the process has used so far, user and system.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+        // The numbers start after the name of the program in parentheses; the first is field 3.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        let ticks: f64 = [fields[11], fields[12]].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum();
+        Duration::from_secs_f64(ticks / TICKS_PER_SECOND)
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.process.kill().and_then(|()| self.process.wait()).unwrap();
+    }
+}
+
+fn free_addresses<const COUNT: usize>() -> [SocketAddr; COUNT] {
+    let listeners = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap())
+}
