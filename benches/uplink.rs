@@ -1,7 +1,8 @@
-//! What an uplink costs in the handler, from frame to message, beside what its sandbox alone costs.
+//! What an uplink costs in the handler, from frame to serialized message, compared with its sandbox alone.
 //!
-//! The store is in memory and the output counts; what is left is our own path. Each round has as many uplinks in
-//! flight as keep every worker busy. One application has the short functions of the demo, the other a real decoder.
+//! The store is in memory and the output only serializes messages, so the difference is the handler's own work. Each
+//! round keeps enough uplinks in flight to keep every worker busy. One application has the demo's short functions, the
+//! other a real decoder.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -32,10 +33,10 @@ use store::{Clock, Embedded};
 use tokio::task::JoinSet;
 use types::{AppId, Timestamp};
 
-/// Uplinks in flight.
+/// Concurrent uplinks.
 const ROUND: usize = 64;
 
-/// An application's functions and a message for them.
+/// An application's functions, and a payload for them.
 struct Case {
     name: &'static str,
     decoder: &'static str,
@@ -169,7 +170,7 @@ fn bench(criterion: &mut Criterion) {
     }
 }
 
-/// As many as may be in flight, all at once.
+/// Runs one round of concurrent uplinks.
 async fn round<T: Send + 'static, F: Future<Output = T> + Send + 'static>(one: impl Fn() -> F) {
     let mut round = JoinSet::new();
     for _ in 0..ROUND {

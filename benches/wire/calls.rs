@@ -1,4 +1,4 @@
-//! Reading and writing one device, over gRPC and HTTP: alone, and with many calls in flight.
+//! Reading and writing one device over gRPC and HTTP: one call at a time, and many concurrently.
 
 use std::time::Instant;
 
@@ -8,11 +8,11 @@ use tokio::task::JoinSet;
 use crate::{
     figures::{Figures, microseconds, quantile},
     load::{self, Load},
-    seconds, shelf,
-    site::{Site, Stub, sign},
+    seconds, dataset,
+    services::{Services, Stub, sign},
 };
 
-/// Calls in flight where as many as possible are wanted.
+/// Concurrent calls when throughput is measured.
 const IN_FLIGHT: usize = 32;
 
 #[derive(Clone, Copy)]
@@ -21,37 +21,37 @@ enum Operation {
     Set,
 }
 
-/// Microseconds of single calls, and how many are answered in a second when there are many.
-struct Taken {
+/// Latency of single calls (p50 and p99), and throughput of concurrent ones.
+struct Cost {
     alone_us: [f64; 2],
     per_second: f64,
 }
 
-pub(crate) async fn measure(figures: &mut Figures, site: &Site, store: &str) {
+pub(crate) async fn measure(figures: &mut Figures, services: &Services, store: &str) {
     for (operation, name) in [(Operation::Get, "GetDevice"), (Operation::Set, "SetDevice")] {
-        figures.add(&format!("{name} over gRPC, {store}"), grpc(site, operation).await.shown(), "");
-        figures.add(&format!("{name} over HTTP, {store}"), http(site, operation).await.shown(), "");
+        figures.add(&format!("{name} over gRPC, {store}"), grpc(services, operation).await.to_text(), "");
+        figures.add(&format!("{name} over HTTP, {store}"), http(services, operation).await.to_text(), "");
     }
 }
 
-impl Taken {
-    fn shown(&self) -> String {
+impl Cost {
+    fn to_text(&self) -> String {
         let ([median, worst], per_second) = (self.alone_us, self.per_second);
         format!("p50 {median:.0} µs, p99 {worst:.0} µs; {per_second:.0}/s with {IN_FLIGHT} in flight")
     }
 }
 
-async fn grpc(site: &Site, operation: Operation) -> Taken {
-    let alone = calls(site.stub.clone(), site.token.clone(), operation, 0).await;
+async fn grpc(services: &Services, operation: Operation) -> Cost {
+    let alone = calls(services.stub.clone(), services.token.clone(), operation, 0).await;
     let mut many = JoinSet::new();
     for number in 0..IN_FLIGHT {
-        many.spawn(calls(site.stub.clone(), site.token.clone(), operation, number));
+        many.spawn(calls(services.stub.clone(), services.token.clone(), operation, number));
     }
     let count: usize = many.join_all().await.iter().map(Vec::len).sum();
-    Taken { alone_us: quantiles(alone), per_second: count as f64 / seconds().as_secs_f64() }
+    Cost { alone_us: quantiles(alone), per_second: count as f64 / seconds().as_secs_f64() }
 }
 
-/// Calls one after the other about one device; how long each took, in microseconds.
+/// Makes calls about one device, one after the other; returns their durations in microseconds.
 async fn calls(mut stub: Stub, token: String, operation: Operation, device: usize) -> Vec<f64> {
     let (end, mut taken) = (Instant::now() + seconds(), Vec::new());
     while Instant::now() < end {
@@ -62,8 +62,8 @@ async fn calls(mut stub: Stub, token: String, operation: Operation, device: usiz
     taken
 }
 
-async fn http(site: &Site, operation: Operation) -> Taken {
-    let load = |device| Load::new(site.http, &operation.request(site, device), 1);
+async fn http(services: &Services, operation: Operation) -> Cost {
+    let load = |device| Load::new(services.http, &operation.request(services, device), 1);
     let alone = load(0).run_for(seconds()).await;
     alone.all(200);
     let mut many = JoinSet::new();
@@ -74,31 +74,31 @@ async fn http(site: &Site, operation: Operation) -> Taken {
     let many = many.join_all().await;
     many.iter().for_each(|taken| taken.all(200));
     let per_second = many.iter().map(load::Taken::per_second).sum();
-    Taken { alone_us: [0.5, 0.99].map(|part| alone.quantile_ms(part) * 1e3), per_second }
+    Cost { alone_us: [0.5, 0.99].map(|part| alone.quantile_ms(part) * 1e3), per_second }
 }
 
 impl Operation {
     async fn call(self, stub: &mut Stub, token: &str, device: usize) {
-        let (app_id, dev_id) = (shelf::app_id(0).to_string(), shelf::dev_id(device).to_string());
+        let (app_id, dev_id) = (dataset::app_id(0).to_string(), dataset::dev_id(device).to_string());
         match self {
             Self::Get => drop(stub.get_device(sign(DeviceIdentifier { app_id, dev_id }, token)).await.unwrap()),
             Self::Set => drop(stub.set_device(sign(message(device).into(), token)).await.unwrap()),
         }
     }
 
-    /// The same as bytes of HTTP/1.1.
-    fn request(self, site: &Site, device: usize) -> Vec<u8> {
+    /// The operation as an HTTP/1.1 request.
+    fn request(self, services: &Services, device: usize) -> Vec<u8> {
         let (method, body) = match self {
             Self::Get => ("GET", String::new()),
             Self::Set => ("PUT", serde_json::to_string(&message(device)).unwrap()),
         };
-        site.request(method, &format!("/applications/{}/devices/{}", shelf::app_id(0), shelf::dev_id(device)), &body)
+        services.request(method, &format!("/applications/{}/devices/{}", dataset::app_id(0), dataset::dev_id(device)), &body)
     }
 }
 
-/// A device as a client sends it.
+/// The request body for a device.
 fn message(number: usize) -> body::Device {
-    let device = shelf::device(shelf::app_id(0), number);
+    let device = dataset::device(dataset::app_id(0), number);
     let (app_id, dev_id) = (device.app_id.to_string(), device.dev_id.to_string());
     let lorawan = body::LorawanDevice {
         app_id: app_id.clone(),

@@ -1,4 +1,4 @@
-//! A list of ten thousand devices, in pages of several sizes.
+//! Listing ten thousand devices, in pages of different sizes.
 
 use std::time::Instant;
 
@@ -6,19 +6,19 @@ use api::handler::ApplicationIdentifier;
 
 use crate::{
     figures::{Figures, median},
-    shelf,
-    site::Site,
+    dataset,
+    services::Services,
 };
 
-/// The devices of the application that is listed.
+/// How many devices the application has.
 pub(crate) const DEVICES: usize = 10_000;
 const PAGES: [usize; 2] = [100, 1000];
 
-pub(crate) async fn measure(figures: &mut Figures, site: &Site, store: &str) {
+pub(crate) async fn measure(figures: &mut Figures, services: &Services, store: &str) {
     for limit in PAGES {
         let mut pages = Vec::new();
         for offset in (0..DEVICES).step_by(limit) {
-            pages.push(page_ms(site, offset, limit).await);
+            pages.push(page_ms(services, offset, limit).await);
         }
         let (whole, ends) = (pages.iter().sum::<f64>(), pages[pages.len() - 1] / pages[0]);
         let measured = format!("{whole:.0} ms, {:.1} ms a page, last ÷ first {ends:.1}", median(&mut pages));
@@ -26,12 +26,12 @@ pub(crate) async fn measure(figures: &mut Figures, site: &Site, store: &str) {
     }
 }
 
-async fn page_ms(site: &Site, offset: usize, limit: usize) -> f64 {
-    let mut request = site.sign(ApplicationIdentifier { app_id: shelf::app_id(0).to_string() });
+async fn page_ms(services: &Services, offset: usize, limit: usize) -> f64 {
+    let mut request = services.sign(ApplicationIdentifier { app_id: dataset::app_id(0).to_string() });
     request.metadata_mut().insert("offset", offset.into());
     request.metadata_mut().insert("limit", limit.into());
     let began = Instant::now();
-    let answer = site.stub.clone().get_devices_for_application(request).await.unwrap();
+    let answer = services.stub.clone().get_devices_for_application(request).await.unwrap();
     let taken = began.elapsed().as_secs_f64() * 1e3;
     assert_eq!(answer.metadata().get("total").unwrap(), &DEVICES.to_string());
     assert_eq!(answer.into_inner().devices.len(), limit);

@@ -1,14 +1,14 @@
-//! What a call of the handler costs over the network, and whether that stays so with a million devices: a table with an
-//! aim beside every figure.
+//! What a call to the handler costs over the network, with few devices in the store and with a million. Prints a table
+//! of figures and targets.
 //!
-//! All services, a generator and the store's server share this machine and its processors; calls go over loopback
-//! without TLS. Redis is skipped where there is no `redis-server`. Seconds per figure are in `WIRE_SECONDS`, 5 unless
-//! set; devices and applications of the large store in `WIRE_DEVICES` and `WIRE_APPLICATIONS`, 1,000,000 and 10,000.
+//! The services, the load generator and Redis share this machine; calls go over loopback without TLS. Redis is skipped
+//! if `redis-server` is not installed. `WIRE_SECONDS` is the time per figure (5 by default); `WIRE_DEVICES` and
+//! `WIRE_APPLICATIONS` are the size of the large store (1,000,000 and 10,000).
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod calls;
-mod dry;
+mod dry_run;
 #[path = "../shared/figures.rs"]
 #[allow(dead_code, reason = "shared with other benches")]
 mod figures;
@@ -22,32 +22,32 @@ mod process;
 #[path = "../../account/tests/it/redis.rs"]
 mod redis;
 mod scale;
-mod shelf;
-mod site;
+mod dataset;
+mod services;
 
 use std::time::Duration;
 
 use figures::Figures;
 use server::telemetry::Metrics;
-use shelf::Shelf;
-use site::Site;
+use dataset::Dataset;
+use services::Services;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
 async fn main() {
     server::system::install_crypto();
-    // There is one in a process.
+    // A process can install only one.
     let metrics = Metrics::install(CancellationToken::new()).unwrap();
     let mut figures = Figures::default();
-    for shelf in [Some(Shelf::file()), Shelf::redis()].into_iter().flatten() {
-        let name = shelf.name();
-        shelf.fill(1, list::DEVICES).await;
-        let site = Site::start(shelf, &metrics).await;
-        calls::measure(&mut figures, &site, name).await;
-        list::measure(&mut figures, &site, name).await;
-        site.stop().await;
+    for dataset in [Some(Dataset::file()), Dataset::redis()].into_iter().flatten() {
+        let name = dataset.name();
+        dataset.fill(1, list::DEVICES).await;
+        let services = Services::start(dataset, &metrics).await;
+        calls::measure(&mut figures, &services, name).await;
+        list::measure(&mut figures, &services, name).await;
+        services.stop().await;
     }
-    dry::measure(&mut figures, &metrics).await;
+    dry_run::measure(&mut figures, &metrics).await;
     scale::measure(&mut figures, &metrics).await;
     figures.print();
 }

@@ -1,4 +1,4 @@
-//! Whether one call costs the same in a large store as in a small one, and what a large store takes.
+//! Whether a call costs as much in a large store as in a small one, and how much memory and disk a large store takes.
 
 use std::time::Instant;
 
@@ -8,36 +8,36 @@ use server::telemetry::Metrics;
 use crate::{
     figures::{Figures, median, microseconds},
     number, process, seconds,
-    shelf::{self, Shelf},
-    site::{APPLICATIONS, Site},
+    dataset::{self, Dataset},
+    services::{APPLICATIONS, Services},
 };
 
-/// Devices of the store that all others are compared with.
+/// The size of the small store.
 const DEVICES_FEW: usize = 1000;
 
 /// Medians, in microseconds.
 struct Cost {
-    /// Any device with its application, from the store.
+    /// Reading any device and its application from the store.
     look_up: f64,
-    /// A device of a few applications, over gRPC.
+    /// GetDevice over gRPC, for devices of a few applications.
     get_device: f64,
 }
 
 pub(crate) async fn measure(figures: &mut Figures, metrics: &Metrics) {
     let (devices, applications) = (number("WIRE_DEVICES", 1_000_000), number("WIRE_APPLICATIONS", 10_000));
-    let few = cost(Shelf::file(), metrics, (APPLICATIONS, DEVICES_FEW / APPLICATIONS), |_| ()).await;
+    let few = cost(Dataset::file(), metrics, (APPLICATIONS, DEVICES_FEW / APPLICATIONS), |_| ()).await;
     let before = process::resident_mib();
     let began = Instant::now();
-    let loaded = |shelf: &Shelf| {
+    let loaded = |dataset: &Dataset| {
         let (taken, memory) = (began.elapsed().as_secs_f64(), process::resident_mib() - before);
-        let size = shelf.file_mib();
+        let size = dataset.file_mib();
         let load = format!("{taken:.0} s, {:.0}/s", devices as f64 / taken);
         figures.add(&format!("loading {devices} devices of {applications} applications, redb"), load, "");
         figures.add("resident memory after that, beyond before", format!("{memory:.0} MiB"), "");
         let each = size * f64::from(1 << 20) / devices as f64;
         figures.add("file after that", format!("{size:.0} MiB, {each:.0} bytes a device"), "");
     };
-    let many = cost(Shelf::file(), metrics, (applications, devices / applications), loaded).await;
+    let many = cost(Dataset::file(), metrics, (applications, devices / applications), loaded).await;
     for (name, few, many) in [
         ("any device with its application, from the store", few.look_up, many.look_up),
         ("GetDevice over gRPC", few.get_device, many.get_device),
@@ -47,38 +47,38 @@ pub(crate) async fn measure(figures: &mut Figures, metrics: &Metrics) {
     }
 }
 
-/// Fills a store, and takes what its calls cost.
+/// Fills a store and measures its calls.
 async fn cost(
-    shelf: Shelf,
+    dataset: Dataset,
     metrics: &Metrics,
     (applications, devices): (usize, usize),
-    filled: impl FnOnce(&Shelf),
+    filled: impl FnOnce(&Dataset),
 ) -> Cost {
-    shelf.fill(applications, devices).await;
-    filled(&shelf);
-    let (_, store) = shelf.devices(shelf.open().await).await;
+    dataset.fill(applications, devices).await;
+    filled(&dataset);
+    let (_, store) = dataset.devices(dataset.open().await).await;
     let look_up = median_us(async |number| {
-        let (app_id, dev_id) = (shelf::app_id(number % applications), shelf::dev_id(number / applications % devices));
+        let (app_id, dev_id) = (dataset::app_id(number % applications), dataset::dev_id(number / applications % devices));
         store.get_with_outline(&app_id, &dev_id).await.unwrap();
     });
     let look_up = look_up.await;
     drop(store);
-    let site = Site::start(shelf, metrics).await;
+    let services = Services::start(dataset, metrics).await;
     let get_device = median_us(async |number| {
-        let (app_id, dev_id) = (shelf::app_id(number % APPLICATIONS), shelf::dev_id(number / APPLICATIONS % devices));
+        let (app_id, dev_id) = (dataset::app_id(number % APPLICATIONS), dataset::dev_id(number / APPLICATIONS % devices));
         let message = DeviceIdentifier { app_id: app_id.to_string(), dev_id: dev_id.to_string() };
-        site.stub.clone().get_device(site.sign(message)).await.unwrap();
+        services.stub.clone().get_device(services.sign(message)).await.unwrap();
     });
     let get_device = get_device.await;
-    site.stop().await;
+    services.stop().await;
     Cost { look_up, get_device }
 }
 
-/// The median time of calls with numbers all over the place.
+/// The median time of a call, with numbers spread over the whole range.
 async fn median_us(call: impl AsyncFn(usize)) -> f64 {
     let (end, mut taken, mut number) = (Instant::now() + seconds(), Vec::new(), 0_usize);
     while Instant::now() < end {
-        // A step that shares no factor with any count of ours, so that every number comes up.
+        // The step is coprime to all our counts, so every number comes up.
         number = number.wrapping_add(7_368_787);
         let began = Instant::now();
         call(number).await;

@@ -1,4 +1,4 @@
-//! A store before anything runs on it, and what is put there beforehand.
+//! Stores with generated applications and devices.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,26 +22,24 @@ use types::{AppId, Clock as _, DevId};
 
 use crate::redis::RedisProcess;
 
-/// Writers at once: what waits for the disk is committed together.
+/// Concurrent writers; the store commits what they write together.
 const WRITERS: usize = 256;
 
-/// Where a store is.
-pub(crate) struct Shelf {
+/// A store in a temporary folder or a Redis process.
+pub(crate) struct Dataset {
     pub(crate) folder: TempDir,
     redis: Option<RedisProcess>,
 }
 
-/// The application of this number.
 pub(crate) fn app_id(number: usize) -> AppId {
     format!("app-{number:05}").parse().unwrap()
 }
 
-/// The device of this number in its application.
 pub(crate) fn dev_id(number: usize) -> DevId {
     format!("dev-{number:05}").parse().unwrap()
 }
 
-impl Shelf {
+impl Dataset {
     pub(crate) fn file() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), redis: None }
     }
@@ -64,7 +62,7 @@ impl Shelf {
         settings
     }
 
-    /// The store; an embedded one only one at a time.
+    /// Opens the store; redb allows only one user at a time.
     pub(crate) async fn open(&self) -> Arc<dyn Store> {
         let clock = Clock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
         match self.settings().store.redis {
@@ -73,7 +71,7 @@ impl Shelf {
         }
     }
 
-    /// The devices in the store, with the key file that the handler will find there.
+    /// Opens the applications and devices, with the key file that the handler will use.
     pub(crate) async fn devices(&self, store: Arc<dyn Store>) -> (Applications, Devices) {
         let keys = Keys::open(Owner::Handler, &self.folder.path().join("handler.key"), &OsRandom).unwrap();
         let vault = Vault::open(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
@@ -85,7 +83,7 @@ impl Shelf {
         std::fs::metadata(self.file_path()).unwrap().len() as f64 / (1 << 20) as f64
     }
 
-    /// Registers applications with so many devices each.
+    /// Registers applications, each with this number of devices.
     pub(crate) async fn fill(&self, applications: usize, devices: usize) {
         let kept = self.devices(self.open().await).await;
         let mut writers = JoinSet::new();
@@ -105,18 +103,18 @@ impl Shelf {
     }
 }
 
-/// Puts a device; whoever comes first to an application registers it.
+/// Adds a device, and its application if that is missing.
 async fn put((applications, devices): &(Applications, Devices), application: usize, number: usize) {
     let app_id = app_id(application);
     let device = device(app_id.clone(), number);
     if devices.set(device.clone()).await.is_err() {
-        // Another one may be faster, which is as well.
+        // Another writer may have registered it meanwhile.
         let _ = applications.register(&app_id).await;
         devices.set(device).await.unwrap();
     }
 }
 
-/// A device as people have them: with keys, a place and a few words.
+/// A typical device, with keys, location and attributes.
 pub(crate) fn device(app_id: AppId, number: usize) -> Device {
     let attributes = [("ttn-model", "thermometer"), ("floor", "3")];
     Device {

@@ -1,4 +1,4 @@
-//! What a trial costs beyond the sandbox that it runs in.
+//! What a dry run costs beyond the time in its sandbox.
 
 use std::{sync::Arc, time::Instant};
 
@@ -12,57 +12,57 @@ use crate::{
     figures::{Figures, median, microseconds},
     load::{Load, Taken},
     seconds,
-    shelf::{self, Shelf},
-    site::Site,
+    dataset::{self, Dataset},
+    services::Services,
 };
 
 const DECODER: &str = include_str!("../../cli/demo/decoder.js");
 const CONVERTER: &str = include_str!("../../cli/demo/converter.js");
 const VALIDATOR: &str = include_str!("../../cli/demo/validator.js");
 const PAYLOAD: [u8; 4] = [0x01, 0x9a, 0xa8, 0xa0];
-/// Trials before it counts: the first ones load the functions.
+/// Calls before the measurement; the first ones load the functions.
 const WARM_UP: usize = 200;
 
 pub(crate) async fn measure(figures: &mut Figures, metrics: &Metrics) {
-    let shelf = Shelf::file();
-    shelf.fill(1, 1).await;
-    let site = Site::start(shelf, metrics).await;
-    let call = async || drop(site.stub.clone().dry_uplink(site.sign(message())).await.unwrap());
+    let dataset = Dataset::file();
+    dataset.fill(1, 1).await;
+    let services = Services::start(dataset, metrics).await;
+    let call = async || drop(services.stub.clone().dry_uplink(services.sign(message())).await.unwrap());
     for _ in 0..WARM_UP {
         call().await;
     }
-    let (end, mut trials) = (Instant::now() + seconds(), Vec::new());
+    let (end, mut durations) = (Instant::now() + seconds(), Vec::new());
     while Instant::now() < end {
         let began = Instant::now();
         call().await;
-        trials.push(microseconds(began.elapsed()));
+        durations.push(microseconds(began.elapsed()));
     }
-    let (trial, bare) = (median(&mut trials), sandbox_us());
-    let measured = format!("{:.0} µs ({trial:.0} µs − {bare:.0} µs)", trial - bare);
+    let (dry_run, bare) = (median(&mut durations), sandbox_us());
+    let measured = format!("{:.0} µs ({dry_run:.0} µs − {bare:.0} µs)", dry_run - bare);
     figures.add("DryUplink over gRPC − the same call of a bare sandbox, medians", measured, "≤ 150 µs");
-    let trial = http(&site).await.quantile_ms(0.5) * 1000.0;
-    let measured = format!("{:.0} µs ({trial:.0} µs − {bare:.0} µs)", trial - bare);
+    let dry_run = http(&services).await.quantile_ms(0.5) * 1000.0;
+    let measured = format!("{:.0} µs ({dry_run:.0} µs − {bare:.0} µs)", dry_run - bare);
     figures.add("DryUplink over HTTP − the same, medians", measured, "≤ 150 µs");
-    site.stop().await;
+    services.stop().await;
 }
 
-/// The same trials over HTTP, one after the other.
-async fn http(site: &Site) -> Taken {
+/// Makes the same calls over HTTP, one after the other.
+async fn http(services: &Services) -> Taken {
     let app = json!({"decoder": DECODER, "converter": CONVERTER, "validator": VALIDATOR});
     let body = json!({"payload": STANDARD.encode(PAYLOAD), "port": 1, "app": app}).to_string();
-    let request = site.request("POST", &format!("/applications/{}/dry-uplink", shelf::app_id(0)), &body);
-    let taken = Load::new(site.http, &request, 1).run_for(seconds()).await;
+    let request = services.request("POST", &format!("/applications/{}/dry-uplink", dataset::app_id(0)), &body);
+    let taken = Load::new(services.http, &request, 1).run_for(seconds()).await;
     taken.all(200);
     taken
 }
 
 fn message() -> DryUplinkMessage {
     let [decoder, converter, validator] = [DECODER, CONVERTER, VALIDATOR].map(str::to_owned);
-    let app = Application { app_id: shelf::app_id(0).to_string(), decoder, converter, validator, ..Default::default() };
+    let app = Application { app_id: dataset::app_id(0).to_string(), decoder, converter, validator, ..Default::default() };
     DryUplinkMessage { payload: PAYLOAD.to_vec(), app: Some(app), port: 1 }
 }
 
-/// The median of the same message in a sandbox, in microseconds.
+/// The median time of the same message in a bare sandbox, in microseconds.
 fn sandbox_us() -> f64 {
     let engine = Arc::new(Engine::new(&Default::default()).unwrap());
     let [decoder, converter, validator] = [DECODER, CONVERTER, VALIDATOR].map(str::to_owned);

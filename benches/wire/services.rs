@@ -1,4 +1,4 @@
-//! The services that are measured, and somebody who may call them.
+//! The running services, and a token for calling them.
 
 use std::net::SocketAddr;
 
@@ -12,25 +12,25 @@ use server::{limit::Limit, telemetry::Metrics};
 use tonic::{Request, transport::Channel};
 use types::{Credential, Scope, Secret};
 
-use crate::shelf::{self, Shelf};
+use crate::dataset::{self, Dataset};
 
-/// As many applications as one token names.
+/// How many applications the token covers.
 pub(crate) const APPLICATIONS: usize = 10;
 
 pub(crate) type Stub = ApplicationManagerClient<Channel>;
 
-/// All services on a store, and a token for some of its applications.
-pub(crate) struct Site {
+/// All services on one store, with a token for the first applications.
+pub(crate) struct Services {
     pub(crate) http: SocketAddr,
     pub(crate) stub: Stub,
     pub(crate) token: String,
-    pub(crate) shelf: Shelf,
+    pub(crate) dataset: Dataset,
     stack: Stack,
 }
 
-impl Site {
-    pub(crate) async fn start(shelf: Shelf, metrics: &Metrics) -> Self {
-        let mut settings = shelf.settings();
+impl Services {
+    pub(crate) async fn start(dataset: Dataset, metrics: &Metrics) -> Self {
+        let mut settings = dataset.settings();
         let often = Limit::new(1_000_000_000, 1_000_000_000);
         (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
         let stack = Stack::start(settings, None, metrics.clone()).await.unwrap();
@@ -38,23 +38,23 @@ impl Site {
         let channel = Channel::from_shared(format!("http://{http}")).unwrap().tcp_nodelay(true).connect().await;
         let stub = Stub::new(channel.unwrap()).max_decoding_message_size(64 << 20);
         let token = token(&stack.settings().client.auth_server).await;
-        Self { http, stub, token, shelf, stack }
+        Self { http, stub, token, dataset, stack }
     }
 
-    /// A message by the owner of the applications.
+    /// Adds the token to a gRPC message.
     pub(crate) fn sign<T>(&self, message: T) -> Request<T> {
         sign(message, &self.token)
     }
 
-    /// A call by the owner of the applications, as bytes of HTTP/1.1.
+    /// An HTTP/1.1 request with the token.
     pub(crate) fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
         let head = format!("{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n", self.token);
         format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
     }
 
-    pub(crate) async fn stop(self) -> Shelf {
+    pub(crate) async fn stop(self) -> Dataset {
         self.stack.stop().await;
-        self.shelf
+        self.dataset
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn sign<T>(message: T, token: &str) -> Request<T> {
     request
 }
 
-/// A user's token for the first applications.
+/// Registers a user and the first applications; returns a token for them.
 async fn token(auth_server: &str) -> String {
     let account = AccountClient::new(auth_server).unwrap();
     let (username, email) = ("alice", "alice@example.com".to_owned());
@@ -75,7 +75,7 @@ async fn token(auth_server: &str) -> String {
     let general = account.password_token(&client, &username.parse().unwrap(), &password, &[]).await.unwrap();
     let mut scope = Vec::new();
     for number in 0..APPLICATIONS {
-        let id = shelf::app_id(number);
+        let id = dataset::app_id(number);
         let new = NewApplication { id: id.clone(), name: "A".to_owned(), euis: vec![], access_keys: vec![] };
         account.create_application(&Credential::Token(general.access_token.clone()), &new).await.unwrap();
         scope.push(Scope::App(id));
