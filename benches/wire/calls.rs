@@ -6,9 +6,10 @@ use api::{handler::DeviceIdentifier, rest::handler as body};
 use tokio::task::JoinSet;
 
 use crate::{
+    dataset,
     figures::{Figures, microseconds, quantile},
     load::{self, Load},
-    seconds, dataset,
+    seconds,
     services::{Services, Stub, sign},
 };
 
@@ -92,7 +93,11 @@ impl Operation {
             Self::Get => ("GET", String::new()),
             Self::Set => ("PUT", serde_json::to_string(&message(device)).unwrap()),
         };
-        services.request(method, &format!("/applications/{}/devices/{}", dataset::app_id(0), dataset::dev_id(device)), &body)
+        services.request(
+            method,
+            &format!("/applications/{}/devices/{}", dataset::app_id(0), dataset::dev_id(device)),
+            &body,
+        )
     }
 }
 

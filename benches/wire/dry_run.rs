@@ -9,10 +9,10 @@ use serde_json::json;
 use server::telemetry::Metrics;
 
 use crate::{
+    dataset::{self, Dataset},
     figures::{Figures, median, microseconds},
     load::{Load, Taken},
     seconds,
-    dataset::{self, Dataset},
     services::Services,
 };
 
@@ -58,7 +58,8 @@ async fn http(services: &Services) -> Taken {
 
 fn message() -> DryUplinkMessage {
     let [decoder, converter, validator] = [DECODER, CONVERTER, VALIDATOR].map(str::to_owned);
-    let app = Application { app_id: dataset::app_id(0).to_string(), decoder, converter, validator, ..Default::default() };
+    let app =
+        Application { app_id: dataset::app_id(0).to_string(), decoder, converter, validator, ..Default::default() };
     DryUplinkMessage { payload: PAYLOAD.to_vec(), app: Some(app), port: 1 }
 }
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 use api::handler::ApplicationIdentifier;
 
 use crate::{
-    figures::{Figures, median},
     dataset,
+    figures::{Figures, median},
     services::Services,
 };
 

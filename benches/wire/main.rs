@@ -8,6 +8,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod calls;
+mod dataset;
 mod dry_run;
 #[path = "../shared/figures.rs"]
 #[allow(dead_code, reason = "shared with other benches")]
@@ -22,14 +23,13 @@ mod process;
 #[path = "../../account/tests/it/redis.rs"]
 mod redis;
 mod scale;
-mod dataset;
 mod services;
 
 use std::time::Duration;
 
+use dataset::Dataset;
 use figures::Figures;
 use server::telemetry::Metrics;
-use dataset::Dataset;
 use services::Services;
 use tokio_util::sync::CancellationToken;
 

@@ -6,9 +6,9 @@ use api::handler::DeviceIdentifier;
 use server::telemetry::Metrics;
 
 use crate::{
+    dataset::{self, Dataset},
     figures::{Figures, median, microseconds},
     number, process, seconds,
-    dataset::{self, Dataset},
     services::{APPLICATIONS, Services},
 };
 
@@ -58,14 +58,16 @@ async fn cost(
     filled(&dataset);
     let (_, store) = dataset.devices(dataset.open().await).await;
     let look_up = median_us(async |number| {
-        let (app_id, dev_id) = (dataset::app_id(number % applications), dataset::dev_id(number / applications % devices));
+        let (app_id, dev_id) =
+            (dataset::app_id(number % applications), dataset::dev_id(number / applications % devices));
         store.get_with_outline(&app_id, &dev_id).await.unwrap();
     });
     let look_up = look_up.await;
     drop(store);
     let services = Services::start(dataset, metrics).await;
     let get_device = median_us(async |number| {
-        let (app_id, dev_id) = (dataset::app_id(number % APPLICATIONS), dataset::dev_id(number / APPLICATIONS % devices));
+        let (app_id, dev_id) =
+            (dataset::app_id(number % APPLICATIONS), dataset::dev_id(number / APPLICATIONS % devices));
         let message = DeviceIdentifier { app_id: app_id.to_string(), dev_id: dev_id.to_string() };
         services.stub.clone().get_device(services.sign(message)).await.unwrap();
     });

@@ -5,9 +5,19 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
-    access::Access, address::Addresses, announce::Announcer, application::Applications, device::Devices,
-    downlink::Downlinks, join::Joins, operations::Operations, output::mqtt::{DownlinkSubscriber, MqttOutput}, payload::Payloads,
-    status::Component, throttle::Throttle, uplink::Uplinks,
+    access::Access,
+    address::Addresses,
+    announce::Announcer,
+    application::Applications,
+    device::Devices,
+    downlink::Downlinks,
+    join::Joins,
+    operations::Operations,
+    output::mqtt::{DownlinkSubscriber, MqttOutput},
+    payload::Payloads,
+    status::Component,
+    throttle::Throttle,
+    uplink::Uplinks,
 };
 use mqtt::Broker;
 use runtime::{Engine, Pool};

@@ -6,8 +6,8 @@ mod fields;
 mod publisher;
 mod subscriber;
 
-use ::mqtt::{Endpoint, PACKET_BYTES_MAX};
 use client::{mqtt::Connection, random_bytes};
+use mqtt::{Endpoint, PACKET_BYTES_MAX};
 use rumqttc::{AsyncClient, MqttOptions};
 use std::time::Duration;
 use types::Random;

@@ -190,8 +190,7 @@ async fn publishes_field_topics_only_if_enabled() {
     plain.publish(uplink("app-one", 2, None));
     assert_eq!((next_counter(&mut subscriber).await, next_counter(&mut subscriber).await), (1, 2));
 
-    let output =
-        connect(&stage.broker.internal(), &MqttOutputSettings { field_topics: true, ..Default::default() });
+    let output = connect(&stage.broker.internal(), &MqttOutputSettings { field_topics: true, ..Default::default() });
     becomes(output.connected(), true).await;
     output.publish(uplink("app-one", 3, Some(fields)));
     assert_eq!(next_counter(&mut subscriber).await, 3);

@@ -9,9 +9,9 @@ use std::{
     time::Duration,
 };
 
-use ::mqtt::{Endpoint, PACKET_BYTES_MAX};
 use bytes::Bytes;
 use client::mqtt::Connection;
+use mqtt::{Endpoint, PACKET_BYTES_MAX};
 use rumqttc::{AsyncClient, ConnectionError, Event as MqttEvent, Outgoing, Packet, QoS, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Receives the downlinks that applications publish on `<app_id>/devices/<dev_id>/down`.
 
-use ::mqtt::Endpoint;
 use bytes::Bytes;
 use client::mqtt::Connection;
+use mqtt::Endpoint;
 use rumqttc::{AsyncClient, Event, Packet, QoS, SubscribeReasonCode};
 use tokio::sync::{mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
