@@ -13,8 +13,8 @@ pub(crate) async fn run(command: args::Downlink, network: &Network, clock: &dyn 
     let downlink = Downlink { port: fport, confirmed, ..content(&payload, json)? };
     let app_id = network.mqtt_application(app_id)?;
     let key = network.mqtt_credential(&app_id, access_key, ApplicationRight::MessagesDownWrite, clock).await?;
-    let mut data = MqttClient::connect(&network.mqtt_address().await?, &app_id, &key).await?;
-    data.send(&dev_id, &downlink).await?;
+    let mut mqtt = MqttClient::connect(&network.mqtt_address().await?, &app_id, &key).await?;
+    mqtt.send(&dev_id, &downlink).await?;
     say(format_args!("Enqueued downlink for {dev_id}"))
 }
 

@@ -33,15 +33,15 @@ pub async fn run(
     dev_id: &DevId,
     key: Credential,
 ) -> Result<Uplink, Box<dyn Error>> {
-    let mut data = MqttClient::connect(&handler.mqtt_address, app_id, &key).await?;
-    data.subscribe(&format!("{app_id}/devices/{dev_id}/up")).await?;
+    let mut mqtt = MqttClient::connect(&handler.mqtt_address, app_id, &key).await?;
+    mqtt.subscribe(&format!("{app_id}/devices/{dev_id}/up")).await?;
 
     let Payload(payload) = "09 5C".parse()?;
     let uplink = SimulatedUplinkMessage { app_id: app_id.to_string(), dev_id: dev_id.to_string(), payload, port: 1 };
     HandlerClient::connect(handler, key)?.simulate_uplink(uplink).await?;
-    let uplink = serde_json::from_slice(&data.next().await?.payload)?;
+    let uplink = serde_json::from_slice(&mqtt.next().await?.payload)?;
 
     let downlink = Downlink { port: 1, payload_raw: Some(vec![1]), ..Downlink::default() };
-    data.send(dev_id, &downlink).await?;
+    mqtt.send(dev_id, &downlink).await?;
     Ok(uplink)
 }

@@ -93,10 +93,10 @@ async fn our_client_is_served(network: &Network, owner: &Owner, announced: &Anno
         let port = network.stack.mqtt_tls_address().unwrap().port();
         let key = Credential::Key(owner.key.clone());
         let address = format!("mqtts://{host}:{port}");
-        let mut data = MqttClient::connect_with_trust(&address, &trust, &owner.app_id, &key).await.unwrap();
-        data.subscribe("+/devices/+/up").await.unwrap();
+        let mut mqtt = MqttClient::connect_with_trust(&address, &trust, &owner.app_id, &key).await.unwrap();
+        mqtt.subscribe("+/devices/+/up").await.unwrap();
         owner.simulate("dev-1", &[1, 2], 1).await.unwrap();
-        assert_eq!(next(&mut data).await.1["payload_fields"]["n"], 2);
+        assert_eq!(next(&mut mqtt).await.1["payload_fields"]["n"], 2);
     }
 }
 
