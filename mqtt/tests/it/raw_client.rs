@@ -88,7 +88,7 @@ impl RawClient {
     }
 
     pub async fn connect(address: SocketAddr, login: &Login) -> Self {
-        let (client, code, _) = Self::greet(address, login).await;
+        let (client, code, _) = Self::try_connect(address, login).await;
         assert_eq!(code, 0, "the client was refused");
         client
     }
