@@ -6,8 +6,8 @@ use store::Store;
 use types::{Clock, Random};
 
 use crate::{
-    PublicUrl, Result, Settings, document::Documents, frequency_plan::FrequencyPlans, mail::Outbox, metrics,
-    openapi::Description, password::Passwords, seal::Keys, signing::Signer,
+    PublicUrl, Result, Settings, documents::Documents, gateway::frequency_plan::FrequencyPlans, mail::Outbox, metrics,
+    openapi::Description, seal::Keys, token::signing::Signer, user::password::Passwords,
 };
 
 /// Where people reach the service when nobody says.

@@ -1,5 +1,9 @@
 //! Applications: the document that says everything about one, and creating, changing and listing them.
 
+pub(crate) mod access_key;
+pub(crate) mod eui;
+mod eui_claim;
+
 use std::collections::BTreeMap;
 
 use api::rest::account::NewApplication;
@@ -7,13 +11,15 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{AccessKey, AppEui, AppId, ApplicationRight, Claims, Scope, Timestamp, UserId};
 
+use self::access_key::AccessKeyRecord;
+pub use self::eui::{EuiBlock, EuiBlockError};
 use crate::{
-    Account, Error, Result,
-    access::{Caller, Need},
-    access_key::{self, AccessKeyRecord},
-    audit,
-    entity::{self, Collaborators, Entity, all_rights, not_found},
-    eui,
+    Account, Error, Result, audit,
+    entity::{
+        self, Collaborators, Entity,
+        access::{Caller, Need},
+        all_rights, not_found,
+    },
 };
 
 /// The most characters of a name.

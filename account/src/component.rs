@@ -7,11 +7,13 @@ use store::{Key, Tag};
 use types::{AccessKey, Claims, ComponentId, ComponentRight, Scope, Secret, ServiceName, Timestamp, UserId};
 
 use crate::{
-    Account, Error, Result,
-    access::{Caller, Need},
-    audit,
-    entity::{self, Collaborators, Entity, all_rights},
-    operator::Roll,
+    Account, Error, Result, audit,
+    entity::{
+        self, Collaborators, Entity,
+        access::{Caller, Need},
+        all_rights,
+    },
+    id_index::Roll,
 };
 
 /// What somebody may do to a component.

@@ -3,7 +3,10 @@
 //! An entity is one document, so a rule that spans its parts is checked on what was read, and the store refuses the
 //! change when somebody else was faster. Every user has an index of theirs.
 
+pub(crate) mod access;
+pub(crate) mod collaborators;
 mod index;
+pub(crate) mod stored_key;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,10 +17,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use store::Key;
 use types::{AccessKey, Claims, Scope, UserId};
 
+use self::access::{Caller, Need};
 use crate::{
     Account, Error, Result,
-    access::{Caller, Need},
-    document::{Stored, retried},
+    documents::{Stored, retried},
 };
 
 pub(crate) use self::index::Listing;

@@ -1,5 +1,6 @@
 //! Gateways: the document that says everything about one, and creating, changing and deleting them.
 
+pub(crate) mod frequency_plan;
 mod key;
 mod location;
 mod routers;
@@ -13,11 +14,13 @@ use store::{Key, Tag};
 use types::{AccessKey, Claims, ComponentId, GatewayId, GatewayRight, Scope, Timestamp, UserId};
 
 use crate::{
-    Account, Error, Result,
-    access::{Caller, Need, Which},
-    audit, collaborator,
-    entity::{self, Collaborators, Entity, all_rights},
-    kept_key::KeptKey,
+    Account, Error, Result, audit,
+    entity::{
+        self, Collaborators, Entity,
+        access::{Caller, Need, Which},
+        all_rights, collaborators,
+        stored_key::KeptKey,
+    },
 };
 
 pub use self::routers::RouterSettings;
@@ -184,7 +187,7 @@ impl Gateway {
         }
         self.owner = heir.clone();
         self.collaborators.entry(heir.clone()).or_default().extend(own);
-        collaborator::check_whole(self)?;
+        collaborators::check_whole(self)?;
         Ok(true)
     }
 }

@@ -13,9 +13,8 @@ use tokio::{
 };
 use types::{Secret, UserId};
 
-use crate::{Result, metrics};
-
 use self::smtp::Smtp;
+use crate::{Result, metrics};
 
 /// How many mails wait at most to be sent, and as many to be sent again; what comes on top is dropped, and its user can
 /// ask again.

@@ -1,15 +1,14 @@
 //! The token endpoint of OAuth 2.0: which client asks, for which grant, and what it gets.
 
 mod authorize;
-mod client;
+pub(crate) mod client;
 mod code;
 mod consent;
 mod metadata;
-mod own;
 mod pkce;
 mod redirect;
 mod refresh;
-mod registered;
+pub(crate) mod registered;
 mod registration;
 
 use std::{fmt, net::IpAddr};
@@ -18,15 +17,13 @@ use api::rest::account::{TokenAnswer, TokenRequest};
 use serde::Deserialize;
 use types::{Scope, Secret};
 
-use crate::{Account, Error, Result, audit, metrics, token::TOKEN_SECONDS};
-
 use self::client::{Client, GrantType};
+use crate::{Account, Error, Result, audit, metrics, token::TOKEN_SECONDS};
 
 pub use self::{
     authorize::{Authorization, AuthorizationRequest, Question},
     consent::AuthorizedClient,
     metadata::Metadata,
-    own::OwnClient,
 };
 pub(crate) use self::{
     consent::Consent,

@@ -3,12 +3,9 @@
 //! Whoever can open the store and its key file can do anything here anyway, so nothing asks who calls. Every change
 //! leaves a line in the audit log.
 
+mod clients;
 mod components;
-mod roll;
 mod users;
 
-pub(crate) use self::roll::Roll;
-pub use self::users::UserInfo;
-
-/// The most of one sort that are listed at once; who wants more asks for those after the last one.
-pub const LISTED_MAX: usize = 500;
+pub use self::{clients::OwnClient, users::UserInfo};
+pub use crate::id_index::LISTED_MAX;

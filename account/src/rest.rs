@@ -3,23 +3,15 @@
 //! What real clients of v2 call without the prefix, they find at the root too.
 
 mod access_keys;
-mod address;
 mod applications;
 mod authorize;
-pub(crate) mod body;
-mod caller;
 mod clients;
 mod collaborators;
 mod components;
-pub(crate) mod cookie;
 mod description;
 mod euis;
 mod frequency_plans;
 mod gateways;
-pub(crate) mod list;
-pub(crate) mod path;
-pub(crate) mod peer;
-pub(crate) mod reply;
 mod sessions;
 mod tokens;
 mod users;
@@ -33,8 +25,14 @@ use axum::{
     routing::{any, delete, get, post, put},
 };
 
-use self::{path::Located, reply::Reply};
-use crate::{Account, Error, application::Application, component::Component, gateway::Gateway, site};
+use crate::{
+    Account, Error,
+    application::Application,
+    component::Component,
+    gateway::Gateway,
+    http::{cookie, path::Located, peer, reply::Reply},
+    site,
+};
 
 impl Account {
     /// The whole HTTP API.

@@ -1,38 +1,30 @@
 //! The account site: pages for people, made here and readable without any script.
 //!
-//! A page calls the methods of [`Account`] as the HTTP API does, never the API itself. The HTML lies in `web/account`;
+//! A page calls the methods of [`Account`] as the HTTP API does, never the API itself. The HTML lies in `account/templates`;
 //! here is what fills it, and what the forms send.
 
-mod access_keys;
-mod applications;
-mod asset;
-mod code;
-mod collaborators;
-mod confirmation;
-mod consent;
-mod error_page;
-mod euis;
-mod form;
-mod gateway_form;
-mod gateways;
+mod application;
+mod entity;
+mod gateway;
 mod home;
-mod login;
-mod managed;
-mod notice;
+mod oauth;
 mod page;
-mod profile;
-mod question;
-mod register;
-mod visitor;
-mod words;
+mod user;
 
 use axum::{
     Router,
     routing::{get, post},
 };
 
-use self::managed::Managed;
-pub(crate) use self::{asset::assets, error_page::in_html};
+pub(crate) use self::page::{assets::assets, error::in_html};
+use self::{
+    application as applications,
+    application::{access_keys, euis},
+    entity::{Managed, collaborators},
+    gateway as gateways,
+    oauth::{code, consent},
+    user::{confirmation, login, profile, register},
+};
 use crate::{Account, application::Application, gateway::Gateway};
 
 /// Every page.

@@ -1,6 +1,7 @@
 //! Tokens: what each sort of them says, how long it lives, and what may be exchanged for what.
 
-mod restrict;
+mod exchange;
+pub(crate) mod signing;
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,13 @@
 //! Users: registering, checking a password, and finding them.
 
-mod address;
-mod name;
+mod confirmation;
+pub(crate) mod email;
+mod login_address;
+pub(crate) mod password;
+pub(crate) mod profile;
+mod profile_change;
+pub(crate) mod session;
+mod username;
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -10,17 +16,23 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 
+use self::{
+    email::Email,
+    password::PasswordRecord,
+    username::{NameRecord, name_key},
+};
 use crate::{
     Account, Error, Result, audit,
-    document::{Stored, retried},
-    email::Email,
+    documents::{Stored, retried},
+    id_index::Roll,
     metrics,
     oauth::Consent,
-    operator::Roll,
-    password::{self, PasswordRecord},
 };
 
-use self::name::{NameRecord, name_key};
+pub use self::{
+    profile::Person,
+    session::{SESSION_LIFETIME, Session},
+};
 
 /// A user, as kept under the immutable id.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use store::Key;
 use types::UserId;
 
 use super::Entity;
-use crate::{Account, Error, Result, document::Stored, user::user_tag};
+use crate::{Account, Error, Result, documents::Stored, user::user_tag};
 
 /// The most entities of one sort that one user made and did not delete.
 const MADE_MAX: usize = 1000;

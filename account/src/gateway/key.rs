@@ -3,7 +3,10 @@
 use types::{AccessKey, GatewayId, GatewayRight, Secret};
 
 use super::{Gateway, Rights};
-use crate::{Account, Result, access::Caller, entity::Entity, kept_key::KeptKey};
+use crate::{
+    Account, Result,
+    entity::{Entity, access::Caller, stored_key::KeptKey},
+};
 
 impl Account {
     /// Makes the key of a gateway.

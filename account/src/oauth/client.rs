@@ -10,49 +10,49 @@ use types::{ClientId, Scope, Secret, UserId};
 use super::{Basic, Refusal, parse_scope};
 use crate::{
     Account, Error, Result, audit,
-    config::ClientSettings,
+    id_index::Roll,
     metrics,
-    operator::Roll,
     seal::{Mark, Sealed},
+    settings::ClientSettings,
 };
 
 /// An OAuth client, as kept under its id.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Client {
-    pub(super) id: ClientId,
+pub(crate) struct Client {
+    pub(crate) id: ClientId,
     /// What its secret is recognised by; a public client has none.
-    pub(super) secret: Option<Mark>,
+    pub(crate) secret: Option<Mark>,
     /// Whether it belongs to the operator, so that users may trust it with their password.
-    pub(super) first_party: bool,
+    pub(crate) first_party: bool,
     /// The general scopes that it may ask for.
-    pub(super) scope: Vec<Scope>,
+    pub(crate) scope: Vec<Scope>,
     /// Where it may have users sent, letter for letter; without any it gets no codes.
     #[serde(default)]
-    pub(super) redirect_uris: Vec<String>,
+    pub(crate) redirect_uris: Vec<String>,
     /// Whether it is as old as v2 and sends neither a challenge nor, with the code, its redirect URI.
     #[serde(default)]
-    pub(super) legacy: bool,
+    pub(crate) legacy: bool,
     /// Who registered it; the operator's own have nobody.
     #[serde(default)]
-    pub(super) owner: Option<UserId>,
+    pub(crate) owner: Option<UserId>,
     /// What its secret is shown to the owner from.
     #[serde(default)]
-    pub(super) sealed: Option<Sealed>,
+    pub(crate) sealed: Option<Sealed>,
     /// What people are told about it.
     #[serde(default)]
-    pub(super) description: String,
+    pub(crate) description: String,
     /// How it may get tokens.
     #[serde(default = "GrantType::all")]
-    pub(super) grants: Vec<GrantType>,
+    pub(crate) grants: Vec<GrantType>,
     /// What the operator says of it.
     #[serde(default)]
-    pub(super) standing: Standing,
+    pub(crate) standing: Standing,
 }
 
 /// What the operator says of a client. Only those accepted get tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     /// Nothing yet.
     Undecided,
     /// It may come.
@@ -67,7 +67,7 @@ pub(super) enum Standing {
 /// How a client may get tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum GrantType {
+pub(crate) enum GrantType {
     /// By a user's name and password.
     Password,
     /// By a code that the user's browser brings.
@@ -78,12 +78,12 @@ pub(super) enum GrantType {
 
 impl GrantType {
     /// Every one of them.
-    pub(super) fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         vec![Self::Password, Self::AuthorizationCode, Self::RefreshToken]
     }
 
     /// The word that programs read.
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Password => "password",
             Self::AuthorizationCode => "authorization_code",
@@ -104,12 +104,12 @@ impl FromStr for GrantType {
 
 impl Client {
     /// Whether it has no secret, so that everybody can say to be it.
-    pub(super) fn is_public(&self) -> bool {
+    pub(crate) fn is_public(&self) -> bool {
         self.secret.is_none()
     }
 
     /// Refuses a client that the operator does not let in, or that may not use this grant.
-    pub(super) fn check_grant(&self, grant: GrantType) -> Result<()> {
+    pub(crate) fn check_grant(&self, grant: GrantType) -> Result<()> {
         let refuse = |reason| Err(Error::oauth(Refusal::UnauthorizedClient, reason));
         match self.standing {
             Standing::Accepted if self.grants.contains(&grant) => Ok(()),
@@ -119,7 +119,7 @@ impl Client {
     }
 
     /// The scopes that it gets: what it asks for, if it may, or else all that it may have.
-    pub(super) fn scope_for(&self, asked: Option<&[String]>) -> Result<Vec<Scope>> {
+    pub(crate) fn scope_for(&self, asked: Option<&[String]>) -> Result<Vec<Scope>> {
         let asked = match asked {
             Some(asked) if !asked.is_empty() => parse_scope(asked).map_err(super::in_oauth_words)?,
             _ => return Ok(self.scope.clone()),
@@ -160,7 +160,7 @@ impl Account {
     }
 
     /// The client that asks, by Basic credentials or by those in the body; both must agree when both are there.
-    pub(super) async fn authenticate_client(
+    pub(crate) async fn authenticate_client(
         &self,
         basic: Option<Basic>,
         body_id: Option<&str>,
@@ -181,7 +181,7 @@ impl Account {
     }
 
     /// The client with this id, unless it is deleted; a text that is no id is nobody's.
-    pub(super) async fn client_named(&self, id: &str) -> Result<Option<Client>> {
+    pub(crate) async fn client_named(&self, id: &str) -> Result<Option<Client>> {
         let Ok(id) = id.parse() else { return Ok(None) };
         let client = self.documents.read::<Client>(&client_key(&id)?).await?.map(|stored| stored.value);
         Ok(client.filter(|client| client.standing != Standing::Deleted))
@@ -219,10 +219,10 @@ fn refused(id: &str) -> Error {
     Error::oauth(Refusal::Client, "Invalid client id or secret")
 }
 
-pub(super) fn place(id: &ClientId) -> String {
+pub(crate) fn place(id: &ClientId) -> String {
     format!("secret of client {id}")
 }
 
-pub(super) fn client_key(id: &ClientId) -> Result<Key> {
+pub(crate) fn client_key(id: &ClientId) -> Result<Key> {
     Ok(Key::new(&Tag::named("o", id.as_str())?, "client")?)
 }

@@ -15,7 +15,7 @@ use types::{ClientId, Scope, Secret, Timestamp, UserId};
 use super::{Client, Refusal, answer, consent::Anchor, parse_scope};
 use crate::{
     Account, Error, Result, audit,
-    document::{Stored, retried},
+    documents::{Stored, retried},
     metrics,
     user::UserRecord,
 };

@@ -18,7 +18,7 @@ const SCHEMES_REFUSED: [&str; 5] = ["javascript", "data", "file", "blob", "vbscr
 
 impl Client {
     /// The client as everybody may see it whom it asks for something.
-    pub(super) fn shown(&self) -> body::Client {
+    pub(crate) fn shown(&self) -> body::Client {
         body::Client {
             name: self.id.clone(),
             description: self.description.clone(),
@@ -33,12 +33,12 @@ impl Client {
     }
 
     /// Whether this user registered it, and did not delete it.
-    pub(super) fn is_of(&self, user_id: &UserId) -> bool {
+    pub(crate) fn is_of(&self, user_id: &UserId) -> bool {
         self.owner.as_ref() == Some(user_id) && self.standing != Standing::Deleted
     }
 
     /// Puts an update into the client, which then waits for the operator unless only its description changed.
-    pub(super) fn update(&mut self, update: ClientUpdate) -> Result<()> {
+    pub(crate) fn update(&mut self, update: ClientUpdate) -> Result<()> {
         let before = (self.redirect_uris.clone(), self.grants.clone(), self.scope.clone());
         if let Some(description) = update.description {
             check_description(&description)?;
@@ -77,7 +77,7 @@ pub(crate) fn check_scope(scope: &[Scope]) -> Result<()> {
     Err(Error::Invalid { what: "scope", must: "must name some of profile, apps, gateways, components and clients" })
 }
 
-pub(super) fn check_description(text: &str) -> Result<()> {
+pub(crate) fn check_description(text: &str) -> Result<()> {
     let plain = text.chars().all(|character| !character.is_control() || character == '\n');
     if plain && text.chars().count() <= DESCRIPTION_CHARACTERS_MAX {
         return Ok(());
@@ -92,7 +92,7 @@ pub(crate) fn check_own_uri(text: &str) -> Result<()> {
 }
 
 /// Codes go to this address: on the way they must be read by nobody, and nothing may run there.
-pub(super) fn check_uri(text: &str) -> Result<()> {
+pub(crate) fn check_uri(text: &str) -> Result<()> {
     let must = "must be an address such as https://example.com/callback or app://callback, without a fragment; \
                 http only on localhost";
     let (scheme, rest) = text.split_once("://").unwrap_or_default();

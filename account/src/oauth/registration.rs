@@ -8,8 +8,8 @@ use types::{ClientId, Secret, UserId};
 use super::client::{Client, GrantType, Standing, client_key, place};
 use crate::{
     Account, Error, Result, audit,
-    document::{Stored, retried},
-    operator::Roll,
+    documents::{Stored, retried},
+    id_index::Roll,
     seal,
     user::user_tag,
 };
@@ -113,7 +113,7 @@ impl Account {
     }
 
     /// Puts what the operator says into a client; gives the client as it is then.
-    pub(super) async fn decide_client(&self, id: &ClientId, standing: Standing) -> Result<Client> {
+    pub(crate) async fn decide_client(&self, id: &ClientId, standing: Standing) -> Result<Client> {
         let attempt = || async {
             let found = self.documents.read::<Client>(&client_key(id)?).await?;
             let found = found.filter(|stored| stored.value.standing != Standing::Deleted);
@@ -127,7 +127,7 @@ impl Account {
     }
 
     /// Takes a client that was deleted off the lists of its owner, where it would go on counting, and of the operator.
-    pub(super) async fn unlist_client(&self, owner: Option<&UserId>, id: &ClientId) -> Result<()> {
+    pub(crate) async fn unlist_client(&self, owner: Option<&UserId>, id: &ClientId) -> Result<()> {
         if let Some(owner) = owner {
             self.documents.remove(&index_key(owner, id)?).await?;
         }

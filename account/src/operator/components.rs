@@ -3,8 +3,7 @@
 use api::rest::account as body;
 use types::ComponentId;
 
-use super::Roll;
-use crate::{Account, Result, component::Component, document::Stored, entity::Entity};
+use crate::{Account, Result, component::Component, documents::Stored, entity::Entity, id_index::Roll};
 
 impl Account {
     /// The components in the order of their ids, from behind `after` on; [`LISTED_MAX`](crate::LISTED_MAX) at most.

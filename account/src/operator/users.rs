@@ -3,8 +3,7 @@
 use api::rest::account::{NewUser, User};
 use types::{UserId, Username};
 
-use super::Roll;
-use crate::{Account, Result, audit, user::UserRecord};
+use crate::{Account, Result, audit, id_index::Roll, user::UserRecord};
 
 /// A user, and what only the operator sees.
 #[derive(Clone, Debug)]

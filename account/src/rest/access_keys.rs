@@ -9,16 +9,16 @@ use axum::{
 };
 use types::ApplicationRight;
 
-use super::{
-    body::JsonBody,
-    caller::WantsJson,
-    path::{EntityPath, EntityPathAnd},
-    reply::Reply,
-};
 use crate::{
     Account,
-    access::{Caller, Which},
     application::Application,
+    entity::access::{Caller, Which},
+    http::{
+        body::JsonBody,
+        credentials::WantsJson,
+        path::{EntityPath, EntityPathAnd},
+        reply::Reply,
+    },
 };
 
 pub(super) async fn list(

@@ -9,17 +9,20 @@ use axum::{
 use serde::Deserialize;
 use types::{AppId, Scope};
 
-use super::{
-    body::JsonBody,
-    list::{After, Next, next_page},
-    path::EntityPath,
-    reply::Reply,
-};
 use crate::{
     Account, Error,
-    access::{Access, Caller},
     application::{Application, Rights},
-    entity::{Listing, all_rights},
+    entity::{
+        Listing,
+        access::{Access, Caller},
+        all_rights,
+    },
+    http::{
+        body::JsonBody,
+        paging::{After, Next, next_page},
+        path::EntityPath,
+        reply::Reply,
+    },
 };
 
 /// What a list may be asked for.

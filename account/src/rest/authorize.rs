@@ -8,8 +8,11 @@ use axum::{
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
 
-use super::{body::AnyBody, reply::Reply};
-use crate::{Account, Authorization, AuthorizationRequest, Error, Session, public_url::ENCODED};
+use crate::{
+    Account, Authorization, AuthorizationRequest, Error, Session,
+    http::{body::AnyBody, reply::Reply},
+    public_url::ENCODED,
+};
 
 /// The user's answer to the question, with the request that it belongs to.
 #[derive(Deserialize)]

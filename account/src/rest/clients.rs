@@ -4,8 +4,11 @@ use api::rest::account::{Client as Body, ClientUpdate, NewClient};
 use axum::{Json, extract::State, http::StatusCode};
 use types::{ClientId, Scope};
 
-use super::{body::JsonBody, path::IdPath, reply::Reply};
-use crate::{Account, access::Caller};
+use crate::{
+    Account,
+    entity::access::Caller,
+    http::{body::JsonBody, path::IdPath, reply::Reply},
+};
 
 pub(super) async fn list(State(account): State<Account>, caller: Caller) -> Result<Json<Vec<Body>>, Reply> {
     let user_id = caller.user_with(&Scope::Clients)?;

@@ -10,16 +10,18 @@ use axum::{
 use serde_json::json;
 use types::Username;
 
-use super::{
-    body::JsonBody,
-    caller::WantsJson,
-    path::{EntityPath, EntityPathAnd, Located},
-    reply::Reply,
-};
 use crate::{
     Account,
-    access::{Caller, Which},
-    entity::Rights,
+    entity::{
+        Rights,
+        access::{Caller, Which},
+    },
+    http::{
+        body::JsonBody,
+        credentials::WantsJson,
+        path::{EntityPath, EntityPathAnd, Located},
+        reply::Reply,
+    },
 };
 
 pub(super) async fn list<E: Located>(

@@ -4,18 +4,21 @@ use api::rest::account::{Component as Body, ComponentToken, NewComponent};
 use axum::{Json, extract::State, http::StatusCode};
 use types::{ComponentId, ComponentRight, Scope};
 
-use super::{
-    body::JsonBody,
-    list::{After, Next, next_page},
-    path::{EntityPath, ServicePath},
-    reply::Reply,
-    tokens::{Kept, NO_STORE},
-};
+use super::tokens::{Kept, NO_STORE};
 use crate::{
     Account, Error,
-    access::{Caller, Which},
     component::{Component, Rights, ServiceAndId},
-    entity::{Entity, Listing, all_rights},
+    entity::{
+        Entity, Listing,
+        access::{Caller, Which},
+        all_rights,
+    },
+    http::{
+        body::JsonBody,
+        paging::{After, Next, next_page},
+        path::{EntityPath, ServicePath},
+        reply::Reply,
+    },
     metrics,
     token::MACHINE_SECONDS,
 };

@@ -9,12 +9,16 @@ use axum::{
 use serde_json::json;
 use types::AppEui;
 
-use super::{
-    caller::WantsJson,
-    path::{EntityPath, EntityPathAnd},
-    reply::Reply,
+use crate::{
+    Account,
+    application::{Application, eui},
+    entity::access::Caller,
+    http::{
+        credentials::WantsJson,
+        path::{EntityPath, EntityPathAnd},
+        reply::Reply,
+    },
 };
-use crate::{Account, access::Caller, application::Application, eui};
 
 pub(super) async fn list(
     State(account): State<Account>,

@@ -6,8 +6,11 @@ use api::rest::account::FrequencyPlan;
 use axum::{Json, extract::State, http::HeaderMap};
 use serde_json::Value;
 
-use super::{address::Address, gateways::firmware, path::IdPath, reply::Reply};
-use crate::Account;
+use super::gateways::firmware;
+use crate::{
+    Account,
+    http::{base_url::Address, path::IdPath, reply::Reply},
+};
 
 pub(super) async fn list(State(account): State<Account>, address: Address) -> Json<BTreeMap<String, FrequencyPlan>> {
     let plans = account.frequency_plans.iter().map(|plan| {

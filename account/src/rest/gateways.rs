@@ -12,19 +12,24 @@ use axum::{
 use types::{GatewayId, GatewayRight, Scope};
 
 use super::{
-    address::Address,
-    body::JsonBody,
     frequency_plans,
-    list::{After, Next, next_page},
-    path::EntityPath,
-    reply::Reply,
     tokens::{Kept, NO_STORE},
 };
 use crate::{
     Account, Error,
-    access::{Access, Caller},
-    entity::{Entity, Listing, all_rights, not_found},
+    entity::{
+        Entity, Listing,
+        access::{Access, Caller},
+        all_rights, not_found,
+    },
     gateway::{Gateway, Rights},
+    http::{
+        base_url::Address,
+        body::JsonBody,
+        paging::{After, Next, next_page},
+        path::EntityPath,
+        reply::Reply,
+    },
     metrics,
     token::MACHINE_SECONDS,
 };

@@ -6,8 +6,10 @@ use axum_extra::extract::cookie::CookieJar;
 use serde::Deserialize;
 use types::Secret;
 
-use super::{body::AnyBody, cookie, peer::Peer, reply::Reply};
-use crate::{Account, Error, Session};
+use crate::{
+    Account, Error, Session,
+    http::{body::AnyBody, cookie, peer::Peer, reply::Reply},
+};
 
 /// A user's name and password, as a form or as JSON.
 #[derive(Deserialize)]

@@ -10,18 +10,17 @@ use jsonwebtoken::jwk::JwkSet;
 use serde_json::{Value, json};
 use types::{AccessKey, AppId, Secret};
 
-use super::{
-    body::{AnyBody, JsonBody},
-    caller::Asker,
-    path::EntityPath,
-    peer::Peer,
-    reply::{ExchangeReply, Reply},
-};
 use crate::{
     Account, Error, Metadata, Refusal,
-    access::Caller,
     application::Application,
-    entity::Entity,
+    entity::{Entity, access::Caller},
+    http::{
+        body::{AnyBody, JsonBody},
+        credentials::Asker,
+        path::EntityPath,
+        peer::Peer,
+        reply::{ExchangeReply, Reply},
+    },
     metrics,
     oauth::{Basic, RevokeRequest},
     token::TOKEN_SECONDS,

@@ -5,8 +5,10 @@ use axum::{Json, extract::State, http::StatusCode};
 use axum_extra::extract::cookie::CookieJar;
 use types::ClientId;
 
-use super::{body::JsonBody, cookie, path::IdPath, peer::Peer, reply::Reply};
-use crate::{Account, AuthorizedClient, Person};
+use crate::{
+    Account, AuthorizedClient, Person,
+    http::{body::JsonBody, cookie, path::IdPath, peer::Peer, reply::Reply},
+};
 
 pub(super) async fn register(
     State(account): State<Account>,

@@ -2,10 +2,7 @@
 
 use askama::Template;
 
-use super::{
-    page::{Frame, Page},
-    visitor::Guest,
-};
+use super::page::{Frame, Page, visitor::Guest};
 
 /// Where the site's own page shows a code for the command line of v2.
 const ACCESS_CODE: &str = "/users/authorize?client_id=ttnctl&redirect_uri=/oauth/callback/ttnctl&response_type=code";

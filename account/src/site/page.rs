@@ -1,29 +1,37 @@
 //! A page on its way to a browser: the frame that all share, and what browsers are told about it.
 
+pub(in crate::site) mod assets;
+pub(in crate::site) mod confirm;
+pub(in crate::site) mod error;
+pub(in crate::site) mod form;
+pub(in crate::site) mod labels;
+pub(in crate::site) mod notice;
+pub(in crate::site) mod visitor;
+
 use askama::Template;
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Redirect, Response},
 };
 
-use super::{asset, notice::Notice};
+use self::notice::Notice;
 
 /// What a page may load and send: our own style and pictures, and forms to ourselves. Scripts there are none.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// What stands around every page.
 #[derive(Debug, Default)]
-pub(super) struct Frame {
+pub(in crate::site) struct Frame {
     /// The name of whoever is logged in.
-    pub(super) username: Option<String>,
+    pub(in crate::site) username: Option<String>,
     /// What was just done.
-    pub(super) notice: Option<Notice>,
+    pub(in crate::site) notice: Option<Notice>,
     /// What was asked for.
-    pub(super) path: String,
+    pub(in crate::site) path: String,
 }
 
 /// A page.
-pub(super) struct Page<T> {
+pub(in crate::site) struct Page<T> {
     template: T,
     status: StatusCode,
     form_target: Option<String>,
@@ -31,36 +39,36 @@ pub(super) struct Page<T> {
 
 impl Frame {
     /// Whether the page is in the part of the site that begins with this path.
-    pub(super) fn is_in(&self, part: &str) -> bool {
+    pub(in crate::site) fn is_in(&self, part: &str) -> bool {
         self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// Where the style sheet is.
-    pub(super) fn style_path(&self) -> String {
-        asset::style_path()
+    pub(in crate::site) fn style_path(&self) -> String {
+        assets::style_path()
     }
 
     /// Where the picture is.
-    pub(super) fn icon_path(&self) -> String {
-        asset::icon_path()
+    pub(in crate::site) fn icon_path(&self) -> String {
+        assets::icon_path()
     }
 }
 
 impl<T> Page<T> {
     /// A page that answers what was asked for.
-    pub(super) fn new(template: T) -> Self {
+    pub(in crate::site) fn new(template: T) -> Self {
         Self { template, status: StatusCode::OK, form_target: None }
     }
 
     /// The same with another status.
-    pub(super) fn with_status(self, status: StatusCode) -> Self {
+    pub(in crate::site) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
 
     /// Lets the answers to its forms lead to the origin of `uri` too.
     ///
     /// Browsers apply the policy of a page to redirects that its forms end in.
-    pub(super) fn leading_to(self, uri: &str) -> Self {
+    pub(in crate::site) fn leading_to(self, uri: &str) -> Self {
         Self { form_target: origin(uri), ..self }
     }
 }
@@ -92,7 +100,7 @@ impl<T: Template> IntoResponse for Page<T> {
 }
 
 /// Sends the browser to a page after something was done, which that page says.
-pub(super) fn done(path: &str, what: Notice) -> Redirect {
+pub(in crate::site) fn done(path: &str, what: Notice) -> Redirect {
     Redirect::to(&format!("{path}?done={}", what.name()))
 }
 

@@ -1,0 +1,93 @@
+//! EUIs of applications: the configured block, and what an EUI may look like.
+
+use std::{collections::BTreeSet, fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use types::{AppEui, Random};
+
+use crate::{Error, Result};
+
+/// The most EUIs of one application.
+pub(crate) const EUIS_MAX: usize = 100;
+
+/// A block of EUIs that share their first bits, written `0200000000000000/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct EuiBlock {
+    first: u64,
+    fixed_bits: u32,
+}
+
+/// Why a text is no block of EUIs.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("block of EUIs not valid: must be 16 hexadecimal digits, `/`, and 1 to 56 fixed bits, the others being zero")]
+pub struct EuiBlockError;
+
+impl EuiBlock {
+    /// An EUI of this block.
+    pub(crate) fn draw(self, random: &dyn Random) -> AppEui {
+        let mut bytes = [0; 8];
+        random.fill(&mut bytes);
+        let free = u64::from_be_bytes(bytes) & (u64::MAX >> self.fixed_bits);
+        AppEui::new((self.first | free).to_be_bytes())
+    }
+}
+
+impl Default for EuiBlock {
+    /// Every EUI that is unicast and locally administered, with nothing else set in its first byte.
+    fn default() -> Self {
+        Self { first: 0x02 << 56, fixed_bits: 8 }
+    }
+}
+
+impl FromStr for EuiBlock {
+    type Err = EuiBlockError;
+
+    fn from_str(text: &str) -> std::result::Result<Self, EuiBlockError> {
+        let (first, fixed_bits) = text.split_once('/').ok_or(EuiBlockError)?;
+        let digits = first.len() == 16 && first.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let first = u64::from_str_radix(first, 16).map_err(|_| EuiBlockError)?;
+        let fixed_bits: u32 = fixed_bits.parse().map_err(|_| EuiBlockError)?;
+        let block = digits && (1..=56).contains(&fixed_bits) && first & (u64::MAX >> fixed_bits) == 0;
+        if block { Ok(Self { first, fixed_bits }) } else { Err(EuiBlockError) }
+    }
+}
+
+impl TryFrom<String> for EuiBlock {
+    type Error = EuiBlockError;
+
+    fn try_from(text: String) -> std::result::Result<Self, EuiBlockError> {
+        text.parse()
+    }
+}
+
+impl From<EuiBlock> for String {
+    fn from(block: EuiBlock) -> Self {
+        block.to_string()
+    }
+}
+
+impl fmt::Display for EuiBlock {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:016X}/{}", self.first, self.fixed_bits)
+    }
+}
+
+/// Reads an EUI as paths have it: 16 upper-case hexadecimal digits, not all zero.
+pub(crate) fn parse(text: &str) -> Result<AppEui> {
+    let digits = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'F'));
+    match text.parse::<AppEui>() {
+        Ok(eui) if digits && !eui.is_zero() => Ok(eui),
+        _ => Err(Error::Invalid { what: "EUI", must: "must be 16 upper-case hexadecimal digits, not all zero" }),
+    }
+}
+
+/// Refuses initial EUIs that cannot be.
+pub(crate) fn check_list(euis: &[AppEui]) -> Result<()> {
+    let different: BTreeSet<_> = euis.iter().collect();
+    if euis.len() <= EUIS_MAX && different.len() == euis.len() && !euis.iter().any(AppEui::is_zero) {
+        Ok(())
+    } else {
+        Err(Error::Invalid { what: "euis", must: "must have at most 100 entries, each only once and none all zero" })
+    }
+}

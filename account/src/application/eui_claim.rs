@@ -1,0 +1,205 @@
+//! Owning EUIs: one application each, however many want the same one at the same time.
+//!
+//! An EUI is claimed in an entry of its own, beside the application that lists it. The application says first that it
+//! is claiming, then the claim is written, then the EUI is listed. A claim that its application neither lists nor is
+//! claiming is left over from a crash, and whoever wants the EUI may take it over: every claimant writes the claim
+//! anew, so that a takeover that races with it fails on the version.
+
+use serde::{Deserialize, Serialize};
+use store::{Key, Tag};
+use types::{AppEui, AppId, ApplicationRight};
+
+use super::{Application, Rights, eui::EUIS_MAX};
+use crate::{
+    Account, Error, Result, audit,
+    documents::{Stored, retried},
+    entity::{
+        access::{Caller, Need},
+        not_found,
+    },
+};
+
+/// How many EUIs are drawn from the block before it counts as full: one in thirty still free is all but surely found.
+const DRAWS_MAX: usize = 200;
+/// How often another application may be faster with a free one.
+const CLAIMS_MAX: usize = 20;
+
+/// Which application an EUI belongs to.
+#[derive(Debug, Serialize, Deserialize)]
+struct Claim {
+    app_id: AppId,
+}
+
+impl Account {
+    /// Adds an EUI of the configured block to an application.
+    pub(crate) async fn add_drawn_eui(&self, caller: &Caller, app_id: &AppId) -> Result<AppEui> {
+        let check = |application: &mut Application, _: &Rights| check_room(application);
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), check).await?;
+        let eui = self.draw_eui(app_id).await?;
+        audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
+        Ok(eui)
+    }
+
+    /// Adds this EUI to an application, unless another one has it.
+    pub(crate) async fn add_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
+        let begin = |application: &mut Application, _: &Rights| begin(application, eui);
+        // What is listed has its claim, and writing that anew could outlive a removal that has read it.
+        if self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), begin).await? {
+            self.finish_claim(app_id, eui).await?;
+        }
+        audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
+        Ok(())
+    }
+
+    /// Takes an EUI from an application; anybody may have it then.
+    pub(crate) async fn remove_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
+        // Read before the application lets go of it: if somebody claims it in between, theirs has another version.
+        let claim = self.claim(eui).await?;
+        let remove = |application: &mut Application, _: &Rights| {
+            let before = application.euis.len();
+            application.euis.retain(|listed| *listed != eui);
+            let not_found = || Error::NotFound { what: "EUI", id: eui.to_string() };
+            if application.euis.len() < before { Ok(()) } else { Err(not_found()) }
+        };
+        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), remove).await?;
+        if let Some(claim) = claim.filter(|claim| claim.value.app_id == *app_id) {
+            self.documents.delete(&claim).await?;
+        }
+        audit::event("EUI removed", caller, &format_args!("{app_id}/{eui}"));
+        Ok(())
+    }
+
+    /// Finds a free EUI in the block and adds it.
+    pub(crate) async fn draw_eui(&self, app_id: &AppId) -> Result<AppEui> {
+        for _ in 0..CLAIMS_MAX {
+            let eui = self.free_eui().await?;
+            if !self.change(app_id, |application: &mut Application| begin(application, eui)).await? {
+                continue;
+            }
+            match self.finish_claim(app_id, eui).await {
+                Ok(()) => return Ok(eui),
+                Err(Error::EuiTaken(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::BlockFull)
+    }
+
+    /// Finds an EUI in the block that nobody has at this moment.
+    pub(crate) async fn free_eui(&self) -> Result<AppEui> {
+        for _ in 0..DRAWS_MAX {
+            let eui = self.settings.eui_block.draw(self.random.as_ref());
+            if !eui.is_zero() && self.owner(eui).await?.is_none() {
+                return Ok(eui);
+            }
+        }
+        Err(Error::BlockFull)
+    }
+
+    /// Refuses an EUI that another application has.
+    pub(crate) async fn check_free(&self, eui: AppEui, app_id: &AppId) -> Result<()> {
+        match self.owner(eui).await? {
+            Some(owner) if owner != *app_id => Err(Error::EuiTaken(eui)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the claim and lists the EUI; if another application was faster, the application stops claiming.
+    ///
+    /// It is listed only if the application did not change since before the claim was written: otherwise it may have
+    /// been listed and removed in between, and be somebody else's now.
+    pub(crate) async fn finish_claim(&self, app_id: &AppId, eui: AppEui) -> Result<()> {
+        let attempt = || async {
+            let found = self.entity::<Application>(app_id).await?;
+            let mut stored = found.ok_or_else(|| not_found::<Application>(app_id))?;
+            if stored.value.euis.contains(&eui) {
+                return Ok(Some(true));
+            }
+            if !stored.value.claiming.contains(&eui) {
+                self.check_free(eui, app_id).await?;
+                return Err(Error::Contended { what: "EUI" });
+            }
+            let won = self.write_claim(app_id, eui).await?;
+            stored.value.claiming.retain(|claiming| *claiming != eui);
+            stored.value.euis.extend(won.then_some(eui));
+            Ok(self.documents.replace(&stored).await?.then_some(won))
+        };
+        if retried("EUI", attempt).await? { Ok(()) } else { Err(Error::EuiTaken(eui)) }
+    }
+
+    /// Finishes what somebody began and did not finish; for whoever reads the application.
+    pub(crate) async fn settle(&self, application: &mut Application) -> Result<()> {
+        if application.claiming.is_empty() {
+            return Ok(());
+        }
+        for eui in &application.claiming {
+            match self.finish_claim(&application.id, *eui).await {
+                Ok(()) | Err(Error::EuiTaken(_) | Error::Contended { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(settled) = self.entity::<Application>(&application.id).await? {
+            *application = settled.value;
+        }
+        Ok(())
+    }
+
+    /// Whether the EUI is this application's, after trying to make it so.
+    async fn write_claim(&self, app_id: &AppId, eui: AppEui) -> Result<bool> {
+        let claim = Claim { app_id: app_id.clone() };
+        let attempt = || async {
+            let written = match self.claim(eui).await? {
+                None => self.documents.create(&claim_key(eui)?, &claim).await?,
+                Some(other) if other.value.app_id != *app_id && self.is_live(&other, eui).await? => {
+                    return Ok(Some(false));
+                }
+                Some(mut stored) => {
+                    stored.value.app_id = app_id.clone();
+                    self.documents.replace(&stored).await?
+                }
+            };
+            Ok(written.then_some(true))
+        };
+        retried("EUI", attempt).await
+    }
+
+    async fn claim(&self, eui: AppEui) -> Result<Option<Stored<Claim>>> {
+        self.documents.read(&claim_key(eui)?).await
+    }
+
+    /// The application that an EUI belongs to, or will in a moment.
+    async fn owner(&self, eui: AppEui) -> Result<Option<AppId>> {
+        let Some(claim) = self.claim(eui).await? else { return Ok(None) };
+        Ok(self.is_live(&claim, eui).await?.then_some(claim.value.app_id))
+    }
+
+    /// Whether the application that a claim names knows about it.
+    async fn is_live(&self, claim: &Stored<Claim>, eui: AppEui) -> Result<bool> {
+        let owner = self.entity::<Application>(&claim.value.app_id).await?;
+        Ok(owner.is_some_and(|owner| owner.value.euis.contains(&eui) || owner.value.claiming.contains(&eui)))
+    }
+}
+
+/// Says whether there is something to finish.
+fn begin(application: &mut Application, eui: AppEui) -> Result<bool> {
+    if application.euis.contains(&eui) {
+        return Ok(false);
+    }
+    if !application.claiming.contains(&eui) {
+        check_room(application)?;
+        application.claiming.push(eui);
+    }
+    Ok(true)
+}
+
+fn check_room(application: &Application) -> Result<()> {
+    if application.euis.len() + application.claiming.len() < EUIS_MAX {
+        Ok(())
+    } else {
+        Err(Error::Full { what: "EUI", count_max: EUIS_MAX })
+    }
+}
+
+fn claim_key(eui: AppEui) -> Result<Key> {
+    Ok(Key::new(&Tag::named("e", &eui.to_string())?, "claim")?)
+}

@@ -1,0 +1,133 @@
+//! Collaborators: who may do what to an entity, and who may change that.
+
+use api::rest::account::Collaborator;
+use types::Username;
+
+use super::{
+    Entity, Rights,
+    access::{Caller, Need, Which},
+};
+use crate::{Account, Error, Result, application::access_key::check_rights, audit, user::UserRecord};
+
+/// The most collaborators of one entity.
+const COLLABORATORS_MAX: usize = 100;
+
+impl Account {
+    /// The collaborators of an entity in the order of their names.
+    pub(crate) async fn collaborators<E: Entity>(&self, entity: &E) -> Result<Vec<Collaborator<E::Right>>> {
+        let users = self.users(entity.collaborators().keys()).await?;
+        let mut all: Vec<_> = users.into_iter().filter_map(|user| collaborator(entity, user)).collect();
+        all.sort_by(|one, other| one.username.cmp(&other.username));
+        Ok(all)
+    }
+
+    /// The same for somebody with these rights; none when they may not see them.
+    pub(crate) async fn collaborators_for<E: Entity>(
+        &self,
+        entity: &E,
+        rights: &Rights<E::Right>,
+    ) -> Result<Option<Vec<Collaborator<E::Right>>>> {
+        match rights.contains(&E::COLLABORATORS) {
+            true => self.collaborators(entity).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// One collaborator of an entity.
+    pub(crate) async fn collaborator<E: Entity>(
+        &self,
+        entity: &E,
+        username: &Username,
+    ) -> Result<Collaborator<E::Right>> {
+        let user = self.user_named(username).await?;
+        user.and_then(|user| collaborator(entity, user)).ok_or_else(|| no_collaborator(username))
+    }
+
+    /// Gives a user exactly these rights to an entity.
+    ///
+    /// Nobody can give what they do not have themselves; rights that the user already has may stay.
+    pub(crate) async fn set_collaborator<E: Entity>(
+        &self,
+        caller: &Caller,
+        id: &E::Id,
+        username: &Username,
+        rights: &[E::Right],
+    ) -> Result<()> {
+        check_rights(rights)?;
+        // Asked first, so that only those who may add collaborators learn which users exist.
+        self.access::<E>(caller, id, Which::Active).await?.require(E::COLLABORATORS)?;
+        let user_id = self.known_user(username).await?.id;
+        let wanted: Rights<E::Right> = rights.iter().copied().collect();
+        let set = |entity: &mut E, own: &Rights<E::Right>| {
+            let before = entity.collaborators_mut().insert(user_id.clone(), wanted.clone()).unwrap_or_default();
+            if let Some(right) = wanted.iter().find(|right| !own.contains(right) && !before.contains(right)) {
+                return Err(Error::Escalation((*right).into()));
+            }
+            check_whole(entity)
+        };
+        self.change_as(caller, id, Need::Right(E::COLLABORATORS), set).await?;
+        self.repair_index::<E>(&user_id, id).await?;
+        audit::event("collaborator set", caller, &format_args!("{} {id}/{username}", E::NOUN));
+        Ok(())
+    }
+
+    /// Takes all rights to an entity from a user. Everybody can leave; whoever removes others needs the right to.
+    pub(crate) async fn remove_collaborator<E: Entity>(
+        &self,
+        caller: &Caller,
+        id: &E::Id,
+        username: &Username,
+    ) -> Result<()> {
+        let user_id = self.user_named(username).await?.map(|user| user.id);
+        // Read before: if the user is added again in between, the entry that lists it for them is another one.
+        let entries = match &user_id {
+            Some(user_id) => self.listed::<E>(user_id, id).await?,
+            None => Vec::new(),
+        };
+        let leaves = user_id.as_ref() == Some(&caller.user()?);
+        let need = if leaves { Need::Anything } else { Need::Right(E::COLLABORATORS) };
+        let remove = |entity: &mut E, _: &Rights<E::Right>| {
+            let removed = user_id.as_ref().and_then(|user_id| entity.collaborators_mut().remove(user_id));
+            removed.ok_or_else(|| no_collaborator(username))?;
+            check_owner(entity, id)?;
+            check_whole(entity)
+        };
+        self.change_as(caller, id, need, remove).await?;
+        for entry in entries {
+            self.documents.delete(&entry).await?;
+        }
+        audit::event("collaborator removed", caller, &format_args!("{} {id}/{username}", E::NOUN));
+        Ok(())
+    }
+}
+
+fn collaborator<E: Entity>(entity: &E, user: UserRecord) -> Option<Collaborator<E::Right>> {
+    let rights = entity.collaborators().get(&user.id)?.iter().copied().collect();
+    Some(Collaborator { username: user.username, email: user.email.into(), rights })
+}
+
+/// Refuses to leave an entity to people who cannot add anybody.
+pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
+    if entity.collaborators().len() > COLLABORATORS_MAX {
+        return Err(Error::Full { what: "collaborator", count_max: COLLABORATORS_MAX });
+    }
+    let mut all = entity.collaborators().values();
+    match all.any(|rights| rights.contains(&E::COLLABORATORS)) {
+        true => Ok(()),
+        false => Err(Error::LastCollaborator(E::COLLABORATORS.into())),
+    }
+}
+
+/// Refuses to leave an entity without its owner.
+fn check_owner<E: Entity>(entity: &E, id: &E::Id) -> Result<()> {
+    match entity.owner() {
+        Some(owner) if !entity.collaborators().contains_key(owner) => {
+            Err(Error::OwnerStays { what: E::NOUN, id: id.to_string() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_collaborator(username: &Username) -> Error {
+    Error::NotFound { what: "collaborator", id: username.to_string() }
+}

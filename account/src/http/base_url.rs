@@ -1,0 +1,37 @@
+//! Where a client reached this service, for answers that hold an address of it.
+
+use std::fmt;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{header, request::Parts, uri::Authority},
+};
+
+use crate::Account;
+
+/// Scheme and host, without a slash at the end.
+///
+/// The setting has the say. What a request says of its host goes only into the answer to that request, and only when
+/// it is a host at all; with none, addresses are paths.
+pub(crate) struct Address(String);
+
+impl FromRequestParts<Account> for Address {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Self::Rejection> {
+        if let Some(url) = &account.settings.public_url {
+            return Ok(Self(url.to_string()));
+        }
+        let header = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
+        let authority = parts.uri.authority().cloned().or_else(|| header?.parse::<Authority>().ok());
+        let plain = authority.filter(|authority| !authority.as_str().contains('@'));
+        // This service speaks TLS only behind a proxy, and then the setting is there.
+        Ok(Self(plain.map(|authority| format!("http://{authority}")).unwrap_or_default()))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}

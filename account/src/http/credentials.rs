@@ -1,0 +1,97 @@
+//! What a request says besides its body and path: who sends it, and what answer it understands.
+
+use axum::{
+    extract::{FromRequestParts, OptionalFromRequestParts},
+    http::{HeaderMap, header, request::Parts},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use server::auth::{AuthError, credential_of};
+use types::{Credential, Secret};
+
+use super::reply::Reply;
+use crate::{Account, Error, entity::access::Caller, oauth::Basic};
+
+/// Whether the client said that it understands JSON.
+///
+/// Such clients get a body where the specification has none or a bare value: SDKs of v2 cannot do without.
+pub(crate) struct WantsJson(pub(crate) bool);
+
+/// Who asks for a token or an exchange, if they said so in a header.
+pub(crate) enum Asker {
+    Nobody,
+    Client(Basic),
+    Bearer(Caller),
+}
+
+impl FromRequestParts<Account> for Caller {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        let credential = credential_of(&parts.headers).map_err(Error::from)?.ok_or(Error::from(AuthError::Missing))?;
+        Ok(account.caller(credential).await?)
+    }
+}
+
+/// Nobody is a caller too, where everybody may look; a credential that is there must be valid.
+impl OptionalFromRequestParts<Account> for Caller {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Option<Self>, Reply> {
+        match credential_of(&parts.headers).map_err(Error::from)? {
+            Some(credential) => Ok(Some(account.caller(credential).await?)),
+            None => Ok(None),
+        }
+    }
+}
+
+impl FromRequestParts<Account> for Asker {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        if let Some(basic) = basic(&parts.headers)? {
+            return Ok(Self::Client(basic));
+        }
+        match credential_of(&parts.headers).map_err(Error::from)? {
+            Some(credential) => Ok(Self::Bearer(account.caller(credential).await?)),
+            None => Ok(Self::Nobody),
+        }
+    }
+}
+
+impl FromRequestParts<Account> for WantsJson {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Account) -> Result<Self, Reply> {
+        let mut accepted = parts.headers.get_all(header::ACCEPT).iter();
+        Ok(Self(accepted.any(|value| value.to_str().is_ok_and(|text| text.contains("application/json")))))
+    }
+}
+
+impl Account {
+    /// Who shows this, if it still counts.
+    pub(crate) async fn caller(&self, credential: Credential) -> Result<Caller, Error> {
+        Ok(match credential {
+            Credential::Token(token) => {
+                let claims = self.signer.verify(&token, self.clock.now())?;
+                self.check_not_ended(&claims).await?;
+                Caller::Bearer(Box::new(claims))
+            }
+            Credential::Key(key) => Caller::Key(key),
+        })
+    }
+}
+
+/// The id and secret of a Basic header, when there is one.
+fn basic(headers: &HeaderMap) -> Result<Option<Basic>, Error> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let first = values.next().and_then(|value| value.to_str().ok()).and_then(|value| value.trim().split_once(' '));
+    let Some((_, encoded)) = first.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic")) else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(AuthError::Repeated { header: "authorization" }.into());
+    }
+    let invalid = || Error::Invalid { what: "authorization", must: "must be Basic with base64 of <id>:<secret>" };
+    let decoded = STANDARD.decode(encoded.trim()).map_err(|_| invalid())?;
+    let text = String::from_utf8(decoded).map_err(|_| invalid())?;
+    let (id, secret) = text.split_once(':').ok_or_else(invalid)?;
+    Ok(Some(Basic { id: id.to_owned(), secret: Secret::new(secret) }))
+}

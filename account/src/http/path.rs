@@ -1,0 +1,110 @@
+//! Which thing a request is about, as its path says.
+
+use std::str::FromStr;
+
+use axum::{
+    extract::{FromRequestParts, Path},
+    http::request::Parts,
+};
+use types::ServiceName;
+
+use super::reply::Reply;
+use crate::{
+    Account, Error,
+    application::Application,
+    component::{Component, ServiceAndId},
+    entity::Entity,
+    gateway::Gateway,
+};
+
+/// The id of the entity in the path.
+pub(crate) struct EntityPath<E: Entity>(pub(crate) E::Id);
+
+/// The id of the entity in the path, and what comes after it.
+pub(crate) struct EntityPathAnd<E: Entity, T>(pub(crate) E::Id, pub(crate) T);
+
+/// The one id in the path.
+pub(crate) struct IdPath<T>(pub(crate) T);
+
+/// A service in the path, in the plural.
+pub(crate) struct ServicePath(pub(crate) ServiceName);
+
+/// An entity with paths of its own.
+pub(crate) trait Located: Entity {
+    /// Reads the id from the first parameters of the path; gives the others too.
+    fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error>;
+}
+
+impl Located for Application {
+    fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error> {
+        one(parameters)
+    }
+}
+
+impl Located for Gateway {
+    fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error> {
+        one(parameters)
+    }
+}
+
+impl Located for Component {
+    fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error> {
+        let (services, rest) = parameters.split_first().ok_or(MALFORMED)?;
+        let (id, rest) = one(rest)?;
+        Ok((ServiceAndId { service: service(services)?, id }, rest))
+    }
+}
+
+impl<E: Located> FromRequestParts<Account> for EntityPath<E> {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        let parameters = parameters(parts, account).await?;
+        Ok(Self(E::locate(&parameters)?.0))
+    }
+}
+
+impl<E: Located, T: FromStr<Err: Into<Error>>> FromRequestParts<Account> for EntityPathAnd<E, T> {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        let parameters = parameters(parts, account).await?;
+        let (id, rest) = E::locate(&parameters)?;
+        Ok(Self(id, one(rest)?.0))
+    }
+}
+
+impl<T: FromStr<Err: Into<Error>>> FromRequestParts<Account> for IdPath<T> {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        Ok(Self(one(&parameters(parts, account).await?)?.0))
+    }
+}
+
+impl FromRequestParts<Account> for ServicePath {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        let parameters = parameters(parts, account).await?;
+        Ok(Self(service(parameters.first().ok_or(MALFORMED)?)?))
+    }
+}
+
+const MALFORMED: Error = Error::Invalid { what: "path", must: "must be UTF-8 text" };
+
+async fn parameters(parts: &mut Parts, account: &Account) -> Result<Vec<String>, Error> {
+    let path = Path::<Vec<String>>::from_request_parts(parts, account).await;
+    path.map(|Path(parameters)| parameters).map_err(|_| MALFORMED)
+}
+
+fn one<T: FromStr<Err: Into<Error>>>(parameters: &[String]) -> Result<(T, &[String]), Error> {
+    let (first, rest) = parameters.split_first().ok_or(MALFORMED)?;
+    Ok((first.parse().map_err(Into::into)?, rest))
+}
+
+/// A path that names no service is one that does not exist.
+fn service(plural: &str) -> Result<ServiceName, Error> {
+    let singular = plural.strip_suffix('s').and_then(|singular| singular.parse().ok());
+    singular.ok_or_else(|| Error::NotFound { what: "sort of component", id: plural.escape_debug().to_string() })
+}

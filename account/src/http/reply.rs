@@ -1,0 +1,93 @@
+//! Failures as clients read them.
+
+use api::rest::account::ErrorBody;
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use server::reply::ErrorReply;
+use types::{Kind, Kinded};
+
+use crate::{Error, oauth::Refusal};
+
+/// A failure on its way to a client.
+#[derive(Debug)]
+pub struct Reply(Error);
+
+/// The failure of a token request, in the shapes of both OAuth 2.0 and this API.
+#[derive(Serialize)]
+struct OAuthBody<'a> {
+    code: u16,
+    error: &'static str,
+    error_description: &'a str,
+}
+
+/// The failure of a key exchange: what the specification says, and what handlers of v2 read.
+#[derive(Serialize)]
+struct ExchangeBody {
+    code: u16,
+    error: String,
+    description: String,
+}
+
+/// The failure of a key exchange on its way to a client.
+pub(crate) struct ExchangeReply(Error);
+
+impl<T: Into<Error>> From<T> for Reply {
+    fn from(error: T) -> Self {
+        Self(error.into())
+    }
+}
+
+impl<T: Into<Error>> From<T> for ExchangeReply {
+    fn from(error: T) -> Self {
+        Self(error.into())
+    }
+}
+
+impl IntoResponse for Reply {
+    fn into_response(self) -> Response {
+        match &self.0 {
+            Error::OAuth { refusal, reason } => oauth(*refusal, reason),
+            Error::ContentType(_) => with_status(&self.0, StatusCode::UNSUPPORTED_MEDIA_TYPE),
+            Error::Method => with_status(&self.0, StatusCode::METHOD_NOT_ALLOWED),
+            Error::Throttled(exceeded) => (exceeded.headers(), ErrorReply::account(&self.0)).into_response(),
+            Error::Busy => ([(header::RETRY_AFTER, "1")], ErrorReply::account(&self.0)).into_response(),
+            error => ErrorReply::account(error).into_response(),
+        }
+    }
+}
+
+impl IntoResponse for ExchangeReply {
+    fn into_response(self) -> Response {
+        let Self(error) = self;
+        if error.kind() != Kind::Unauthenticated {
+            return Reply(error).into_response();
+        }
+        let description = error.to_string();
+        let code = StatusCode::UNAUTHORIZED;
+        let body = ExchangeBody { code: code.as_u16(), error: description.clone(), description };
+        (code, Json(body)).into_response()
+    }
+}
+
+/// For a status that no kind of error stands for.
+fn with_status(error: &Error, status: StatusCode) -> Response {
+    (status, Json(ErrorBody { code: status.as_u16(), error: error.to_string() })).into_response()
+}
+
+fn oauth(refusal: Refusal, reason: &str) -> Response {
+    let code = match refusal {
+        Refusal::Client => StatusCode::UNAUTHORIZED,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    let body = OAuthBody { code: code.as_u16(), error: refusal.as_str(), error_description: reason };
+    let mut response = (code, [(header::CACHE_CONTROL, "no-store")], Json(body)).into_response();
+    if refusal == Refusal::Client {
+        let challenge = HeaderValue::from_static("Basic realm=\"airlock\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}

@@ -1,0 +1,87 @@
+//! OAuth clients of the operator's own, and what the operator sees of everybody's.
+
+use api::rest::account as body;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use types::{ClientId, Scope, Secret};
+
+use crate::{
+    Account, Error, Result, audit,
+    documents::Stored,
+    id_index::Roll,
+    oauth::{
+        client::{Client, GrantType, Standing, client_key, place},
+        registered::{check_description, check_own_uri, check_scope},
+    },
+};
+
+/// An OAuth client of the operator's own, which needs no decision.
+#[derive(Clone, Debug)]
+pub struct OwnClient {
+    /// Its id, taken for ever.
+    pub id: ClientId,
+    /// What people are told about it.
+    pub description: String,
+    /// The general scopes that it may ask for.
+    pub scope: Vec<Scope>,
+    /// Where it may have users sent, letter for letter; a path is one of this site.
+    pub redirect_uris: Vec<String>,
+    /// Whether users may trust it with their password.
+    pub first_party: bool,
+    /// Whether it has no secret, because it could not keep one.
+    pub public: bool,
+    /// Whether it is as old as v2 and sends neither a challenge nor, with the code, its redirect URI.
+    pub legacy: bool,
+}
+
+impl Account {
+    /// The clients in the order of their ids, from behind `after` on, without their secrets;
+    /// [`LISTED_MAX`](crate::LISTED_MAX) at most. An operator's call, not part of any interface.
+    pub async fn list_clients(&self, after: Option<&ClientId>) -> Result<Vec<body::Client>> {
+        let ids = self.enrolled::<ClientId>(Roll::Clients, after.map(ClientId::as_str)).await?;
+        let keys = ids.iter().map(client_key).collect::<Result<Vec<_>>>()?;
+        let found: Vec<Option<Stored<Client>>> = self.documents.read_all(&keys).await?;
+        let there = found.iter().flatten().filter(|stored| stored.value.standing != Standing::Deleted);
+        Ok(there.map(|stored| stored.value.shown()).collect())
+    }
+
+    /// Registers a client of the operator's own; gives its secret, which is kept nowhere, unless it is public.
+    pub async fn register_client(&self, new: OwnClient) -> Result<Option<Secret>> {
+        check(&new)?;
+        let OwnClient { id, description, scope, redirect_uris, first_party, public, legacy } = new;
+        let secret = (!public).then(|| Secret::new(URL_SAFE_NO_PAD.encode(self.random_bytes::<32>())));
+        let grants = GrantType::all().into_iter().filter(|grant| first_party || *grant != GrantType::Password);
+        let client = Client {
+            id: id.clone(),
+            secret: secret.as_ref().map(|secret| self.keys.mark(&place(&id), secret.expose().as_bytes())),
+            first_party,
+            scope,
+            redirect_uris,
+            legacy,
+            owner: None,
+            sealed: None,
+            description,
+            grants: grants.collect(),
+            standing: Standing::Accepted,
+        };
+        self.enroll(Roll::Clients, id.as_str()).await?;
+        if !self.documents.create(&client_key(&id)?, &client).await? {
+            return Err(Error::Taken { what: "OAuth client", id: id.to_string() });
+        }
+        audit::event("OAuth client created", &"operator", &id);
+        Ok(secret)
+    }
+
+    /// Deletes any client; its id stays taken, and what it was given is worth nothing any more.
+    pub async fn remove_client(&self, id: &ClientId) -> Result<()> {
+        let client = self.decide_client(id, Standing::Deleted).await?;
+        self.unlist_client(client.owner.as_ref(), id).await?;
+        audit::event("OAuth client deleted", &"operator", id);
+        Ok(())
+    }
+}
+
+fn check(new: &OwnClient) -> Result<()> {
+    check_description(&new.description)?;
+    check_scope(&new.scope)?;
+    new.redirect_uris.iter().try_for_each(|uri| check_own_uri(uri))
+}

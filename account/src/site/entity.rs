@@ -1,0 +1,76 @@
+//! What people manage at the site: applications and gateways, and what both have on their pages.
+
+pub(in crate::site) mod collaborators;
+
+use types::{ApplicationRight, GatewayRight};
+
+use super::page::labels;
+use crate::{
+    Error, Result,
+    application::Application,
+    entity::{Entity, Rights},
+    gateway::Gateway,
+    http::path::Located,
+};
+
+/// A sort of entity with pages.
+pub(in crate::site) trait Managed: Located {
+    /// What many of them are called in paths.
+    const PLURAL: &'static str;
+
+    /// What a right lets one do.
+    fn words(right: Self::Right) -> &'static str;
+}
+
+/// A box to tick for one right.
+#[derive(Debug)]
+pub(in crate::site) struct RightBox {
+    /// The right as interfaces spell it.
+    pub(in crate::site) name: &'static str,
+    /// What it lets one do.
+    pub(in crate::site) words: &'static str,
+    /// Whether the visitor may give it; nobody gives what they do not have.
+    pub(in crate::site) grantable: bool,
+}
+
+impl Managed for Application {
+    const PLURAL: &'static str = "applications";
+
+    fn words(right: ApplicationRight) -> &'static str {
+        labels::application_right(right)
+    }
+}
+
+impl Managed for Gateway {
+    const PLURAL: &'static str = "gateways";
+
+    fn words(right: GatewayRight) -> &'static str {
+        labels::gateway_right(right)
+    }
+}
+
+/// Where the page of an entity is.
+pub(in crate::site) fn path<E: Managed>(id: &E::Id) -> String {
+    format!("/my/{}/{id}", E::PLURAL)
+}
+
+/// Where the page with its collaborators is.
+pub(in crate::site) fn collaborators_path<E: Managed>(id: &E::Id) -> String {
+    format!("{}/collaborators", path::<E>(id))
+}
+
+/// The boxes for all rights, for somebody with `own`.
+pub(in crate::site) fn boxes<E: Managed>(own: &Rights<E::Right>) -> Vec<RightBox> {
+    let one =
+        |right: &E::Right| RightBox { name: (*right).into(), words: E::words(*right), grantable: own.contains(right) };
+    E::RIGHTS.iter().map(one).collect()
+}
+
+/// Reads the boxes that were ticked.
+pub(in crate::site) fn parse_rights<'a, E: Entity>(names: impl Iterator<Item = &'a str>) -> Result<Vec<E::Right>> {
+    let parse = |name: &str| {
+        let found = E::RIGHTS.iter().copied().find(|right| Into::<&'static str>::into(*right) == name);
+        found.ok_or(Error::Invalid { what: "rights", must: "must be some of those in the list" })
+    };
+    names.map(parse).collect()
+}

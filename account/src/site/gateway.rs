@@ -1,0 +1,193 @@
+//! Gateways: the list, and the page of each.
+
+mod form;
+
+use api::rest::account::{Collaborator, NewGateway, Router};
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Redirect, Response},
+};
+use types::{AccessKey, GatewayId, GatewayRight};
+
+use self::form::{Plan, plans};
+use super::{
+    entity::path,
+    page::{
+        Frame, Page,
+        confirm::Question,
+        done,
+        form::{Fields, Form},
+        labels::day,
+        notice::Notice,
+        visitor::Visitor,
+    },
+};
+use crate::{
+    Account, Error,
+    entity::{
+        Entity, Listing,
+        access::{Access, Which},
+    },
+    gateway::{Gateway, Rights},
+    http::{paging::After, path::EntityPath, reply::Reply},
+};
+
+#[derive(Template)]
+#[template(path = "gateways.html")]
+pub(in crate::site) struct List {
+    frame: Frame,
+    gateways: Vec<Gateway>,
+    /// Behind which id there are more.
+    next: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "new_gateway.html")]
+pub(in crate::site) struct New {
+    frame: Frame,
+    plans: Vec<Plan>,
+    form: Form,
+}
+
+/// The page of a gateway, with what the visitor may see of it.
+#[derive(Template)]
+#[template(path = "gateway.html")]
+pub(in crate::site) struct Show {
+    frame: Frame,
+    id: String,
+    created: String,
+    activated: bool,
+    /// For those who may know where it is and change it: the key lets one ask for both.
+    key: Option<AccessKey>,
+    plan: String,
+    router: Option<Router>,
+    collaborators: Vec<Collaborator<GatewayRight>>,
+    rights: Rights,
+    plans: Vec<Plan>,
+    routers: Vec<String>,
+    form: Form,
+}
+
+impl Show {
+    fn may(&self, right: GatewayRight) -> bool {
+        self.rights.contains(&right)
+    }
+}
+
+pub(in crate::site) async fn list(
+    State(account): State<Account>,
+    visitor: Visitor,
+    After { after }: After<GatewayId>,
+) -> Result<Page<List>, Reply> {
+    let after = after.as_ref().map(GatewayId::as_str);
+    let listing = account.entities_of::<Gateway>(visitor.session.user_id(), after).await?;
+    let Listing { entities: mut gateways, next } = listing;
+    gateways.retain(|gateway| !gateway.is_deleted());
+    Ok(Page::new(List { frame: visitor.frame(), gateways, next }))
+}
+
+pub(in crate::site) async fn new(State(account): State<Account>, visitor: Visitor) -> Page<New> {
+    Page::new(New { frame: visitor.frame(), plans: plans(&account), form: Form::default() })
+}
+
+pub(in crate::site) async fn create(
+    State(account): State<Account>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, Reply> {
+    let created = match read_new(&fields) {
+        Ok(new) => account.create_gateway(visitor.session.user_id(), new).await,
+        Err(error) => Err(error),
+    };
+    match created {
+        Ok(gateway) => Ok(done(&path::<Gateway>(&gateway.id), Notice::Created).into_response()),
+        Err(error) => {
+            let (form, status) = Form::refused(&fields, error)?;
+            let page = New { frame: visitor.frame(), plans: plans(&account), form };
+            Ok(Page::new(page).with_status(status).into_response())
+        }
+    }
+}
+
+pub(in crate::site) async fn show(
+    State(account): State<Account>,
+    visitor: Visitor,
+    EntityPath(gateway_id): EntityPath<Gateway>,
+) -> Result<Page<Show>, Reply> {
+    Ok(page(&account, &visitor, &gateway_id, None).await?)
+}
+
+pub(in crate::site) async fn change(
+    State(account): State<Account>,
+    visitor: Visitor,
+    EntityPath(gateway_id): EntityPath<Gateway>,
+    fields: Fields,
+) -> Result<Response, Reply> {
+    let caller = visitor.caller::<Gateway>(&account, &gateway_id);
+    let rights = account.access::<Gateway>(&caller, &gateway_id, Which::Active).await?.rights;
+    let changed = match form::read(&fields, &rights) {
+        Ok(update) => account.update_gateway(&caller, &gateway_id, &update).await,
+        Err(error) => Err(error),
+    };
+    let Err(error) = changed else { return Ok(done(&path::<Gateway>(&gateway_id), Notice::Saved).into_response()) };
+    let (form, status) = Form::refused(&fields, error)?;
+    Ok(page(&account, &visitor, &gateway_id, Some(form)).await?.with_status(status).into_response())
+}
+
+pub(in crate::site) async fn ask_delete(
+    State(account): State<Account>,
+    visitor: Visitor,
+    EntityPath(gateway_id): EntityPath<Gateway>,
+) -> Result<Page<Question>, Reply> {
+    let caller = visitor.caller::<Gateway>(&account, &gateway_id);
+    let access = account.access::<Gateway>(&caller, &gateway_id, Which::Active).await?;
+    access.require(GatewayRight::Delete)?;
+    let text = "Its key stops working, and its location and attributes are forgotten. This cannot be taken back, \
+                and the ID stays taken.";
+    let (title, back) = (format!("Delete gateway {gateway_id}?"), path::<Gateway>(&gateway_id));
+    Ok(Page::new(Question { frame: visitor.frame(), title, text, button: "Delete gateway", back }))
+}
+
+pub(in crate::site) async fn delete(
+    State(account): State<Account>,
+    visitor: Visitor,
+    EntityPath(gateway_id): EntityPath<Gateway>,
+) -> Result<Redirect, Reply> {
+    account.delete_gateway(&visitor.caller::<Gateway>(&account, &gateway_id), &gateway_id).await?;
+    Ok(done("/my/gateways", Notice::Deleted))
+}
+
+fn read_new(fields: &Fields) -> Result<NewGateway, Error> {
+    let id: GatewayId = fields.text("id").parse().map_err(Error::from)?;
+    Ok(NewGateway { id, settings: form::read_new(fields)? })
+}
+
+async fn page(
+    account: &Account,
+    visitor: &Visitor,
+    gateway_id: &GatewayId,
+    form: Option<Form>,
+) -> Result<Page<Show>, Error> {
+    let caller = visitor.caller::<Gateway>(account, gateway_id);
+    let Access { entity, rights, .. } = account.access::<Gateway>(&caller, gateway_id, Which::Active).await?;
+    let gateway = entity.value;
+    let collaborators = account.collaborators_for(&gateway, &rights).await?.unwrap_or_default();
+    let router = account.router_of(&gateway);
+    let router_id = router.as_ref().map(|router| router.id.to_string()).unwrap_or_default();
+    let form = form.unwrap_or_else(|| form::filled(&gateway, &router_id, rights.contains(&GatewayRight::Location)));
+    Ok(Page::new(Show {
+        frame: visitor.frame(),
+        id: gateway.id.to_string(),
+        created: day(gateway.created),
+        activated: gateway.activated,
+        key: account.gateway_key_for(&gateway, &rights)?,
+        plan: account.frequency_plans.get(&gateway.frequency_plan)?.name.clone(),
+        router,
+        collaborators,
+        rights,
+        plans: plans(account),
+        routers: account.settings.routers.iter().map(|router| router.id.to_string()).collect(),
+        form,
+    }))
+}

@@ -1,0 +1,98 @@
+//! The form with everything that people set of a gateway.
+
+use std::collections::BTreeMap;
+
+use api::rest::account::{GatewayUpdate, Location, Named};
+use types::GatewayRight;
+
+use crate::{
+    Account, Error, Result,
+    gateway::{Gateway, Rights, frequency_plan::FrequencyPlan},
+    site::page::form::{Fields, Form},
+};
+
+/// The attributes that the form has fields for; others stay as they are.
+const ATTRIBUTES: [&str; 6] = ["description", "brand", "model", "antenna_type", "antenna_model", "placement"];
+
+/// A frequency plan to choose.
+#[derive(Debug)]
+pub(in crate::site) struct Plan {
+    pub(in crate::site) id: String,
+    pub(in crate::site) name: String,
+}
+
+/// The plans that there are.
+pub(in crate::site) fn plans(account: &Account) -> Vec<Plan> {
+    let plan = |plan: &FrequencyPlan| Plan { id: plan.id.clone(), name: plan.name.clone() };
+    account.frequency_plans.iter().map(plan).collect()
+}
+
+/// Reads what a new gateway needs.
+pub(in crate::site) fn read_new(fields: &Fields) -> Result<GatewayUpdate> {
+    let attributes = fields.filled("description").map(|text| ("description".to_owned(), Some(text.to_owned())));
+    Ok(GatewayUpdate {
+        frequency_plan: Some(fields.text("frequency_plan").to_owned()),
+        antenna_location: location(fields)?,
+        attributes: Some(attributes.into_iter().collect()),
+        ..GatewayUpdate::default()
+    })
+}
+
+/// Reads the whole form of somebody with these rights; fields that are empty take their attribute away.
+pub(in crate::site) fn read(fields: &Fields, rights: &Rights) -> Result<GatewayUpdate> {
+    let attribute = |name: &str| (name.to_owned(), fields.filled(name).map(str::to_owned));
+    // The box is there for those only who may see the thing themselves.
+    let shown = |name: &str, right| rights.contains(&right).then(|| fields.ticked(name));
+    let router = fields.filled("router").map(str::parse).transpose()?.map(Named::Id);
+    Ok(GatewayUpdate {
+        frequency_plan: Some(fields.text("frequency_plan").to_owned()),
+        antenna_location: location(fields)?,
+        auto_update: Some(fields.ticked("auto_update")),
+        beta_updates: Some(fields.ticked("beta_updates")),
+        location_public: shown("location_public", GatewayRight::Location),
+        status_public: shown("status_public", GatewayRight::Status),
+        owner_public: shown("owner_public", GatewayRight::Owner),
+        attributes: Some(ATTRIBUTES.into_iter().map(attribute).collect::<BTreeMap<_, _>>()),
+        router,
+        ..GatewayUpdate::default()
+    })
+}
+
+/// The form as it is for a gateway, with the place for those who may know it.
+pub(in crate::site) fn filled(gateway: &Gateway, router: &str, exact: bool) -> Form {
+    let place = gateway.antenna_location.filter(|_| exact).unwrap_or_default();
+    let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let mut values = vec![
+        ("frequency_plan", gateway.frequency_plan.clone()),
+        ("latitude", number(place.latitude)),
+        ("longitude", number(place.longitude)),
+        ("altitude", place.altitude.map(|metres| metres.to_string()).unwrap_or_default()),
+        ("router", router.to_owned()),
+    ];
+    values.extend(ATTRIBUTES.map(|name| (name, gateway.attributes.get(name).cloned().unwrap_or_default())));
+    let flags = [
+        ("auto_update", gateway.auto_update),
+        ("beta_updates", gateway.beta_updates),
+        ("location_public", gateway.location_public),
+        ("status_public", gateway.status_public),
+        ("owner_public", gateway.owner_public),
+    ];
+    values.extend(flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| (name, "yes".to_owned())));
+    Form::with(values)
+}
+
+/// A place has a latitude and a longitude; without both, what is known stays.
+fn location(fields: &Fields) -> Result<Option<Location>> {
+    let degrees = |name: &'static str| -> Result<Option<f64>> {
+        let invalid = |_| Error::Invalid { what: name, must: "must be a number of degrees such as 52.3731" };
+        fields.filled(name).map(|text| text.parse().map_err(invalid)).transpose()
+    };
+    let metres = |_| Error::Invalid { what: "altitude", must: "must be a whole number of metres" };
+    let (latitude, longitude) = (degrees("latitude")?, degrees("longitude")?);
+    let altitude = fields.filled("altitude").map(|text| text.parse().map_err(metres)).transpose()?;
+    match (latitude, longitude, altitude) {
+        (None, None, None) => Ok(None),
+        (Some(_), Some(_), _) => Ok(Some(Location { longitude, latitude, altitude })),
+        _ => Err(Error::Invalid { what: "location", must: "must have both a latitude and a longitude" }),
+    }
+}

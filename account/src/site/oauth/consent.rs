@@ -1,0 +1,73 @@
+//! The question whether a program may act for somebody.
+
+use askama::Template;
+use axum::{
+    extract::{Query, RawQuery, State, rejection::QueryRejection},
+    response::{IntoResponse, Redirect, Response},
+};
+
+use crate::{
+    Account, Authorization, AuthorizationRequest, Error, Question,
+    http::reply::Reply,
+    site::page::{Frame, Page, labels, visitor::Visitor},
+};
+
+#[derive(Template)]
+#[template(path = "consent.html")]
+struct Consent {
+    frame: Frame,
+    question: Question,
+    /// What the form sends along: the request, as it came.
+    request: Vec<(&'static str, String)>,
+}
+
+impl Consent {
+    /// What the program may do, a sentence each.
+    fn may(&self) -> Vec<String> {
+        self.question.scope.iter().map(labels::scope).collect()
+    }
+
+    /// Whether the answer stays here, where the user reads the code and types it into a program.
+    fn shows_code(&self) -> bool {
+        self.question.redirect_uri.starts_with('/')
+    }
+}
+
+/// Asks, when there is something to ask; otherwise goes on as the authorization endpoint does.
+pub(in crate::site) async fn ask(
+    State(account): State<Account>,
+    visitor: Visitor,
+    RawQuery(query): RawQuery,
+    request: Result<Query<AuthorizationRequest>, QueryRejection>,
+) -> Result<Response, Reply> {
+    let Query(request) = request.map_err(|error| Error::Body(error.body_text()))?;
+    let Authorization::Ask(question) = account.authorize(Some(&visitor.session), &request).await? else {
+        let query = query.unwrap_or_default();
+        return Ok(Redirect::to(&format!("/users/authorize?{query}")).into_response());
+    };
+    let redirect_uri = question.redirect_uri.clone();
+    let page = Page::new(Consent { frame: visitor.frame(), question, request: members(request) });
+    Ok(page.leading_to(&redirect_uri).into_response())
+}
+
+fn members(request: AuthorizationRequest) -> Vec<(&'static str, String)> {
+    let AuthorizationRequest {
+        client_id,
+        redirect_uri,
+        response_type,
+        scope,
+        state,
+        code_challenge,
+        code_challenge_method,
+    } = request;
+    let all = [
+        ("client_id", client_id),
+        ("redirect_uri", redirect_uri),
+        ("response_type", response_type),
+        ("scope", scope),
+        ("state", state),
+        ("code_challenge", code_challenge),
+        ("code_challenge_method", code_challenge_method),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}

@@ -1,0 +1,19 @@
+//! "Are you sure?", before something is taken away.
+
+use askama::Template;
+
+use super::Frame;
+
+/// A question whose form goes back to the path that asked it.
+#[derive(Template)]
+#[template(path = "question.html")]
+pub(in crate::site) struct Question {
+    pub(in crate::site) frame: Frame,
+    pub(in crate::site) title: String,
+    /// What happens then.
+    pub(in crate::site) text: &'static str,
+    /// What the button says.
+    pub(in crate::site) button: &'static str,
+    /// Where to go instead.
+    pub(in crate::site) back: String,
+}

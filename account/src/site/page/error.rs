@@ -1,0 +1,88 @@
+//! Failures as people read them: what programs get as JSON becomes a page when a browser asks.
+
+use askama::Template;
+use axum::{
+    body::to_bytes,
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderMap, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+
+use super::{Frame, Page, form::sentence, visitor::Guest};
+use crate::Account;
+
+/// What programs call; it answers them in JSON whatever they say.
+const PROGRAMS: &str = "/api/";
+/// The most bytes of an answer that is an error.
+const BYTES_MAX: usize = 64 * 1024;
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage {
+    frame: Frame,
+    title: &'static str,
+    text: String,
+    code: u16,
+}
+
+/// What the JSON of an error says, in either shape.
+#[derive(Deserialize)]
+struct Told {
+    error: String,
+    error_description: Option<String>,
+}
+
+/// Whether whoever asks can show a page.
+pub(in crate::site) fn accepts_html(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(header::ACCEPT).iter();
+    accepted.any(|value| value.to_str().is_ok_and(|text| text.contains("text/html")))
+}
+
+/// Turns failures into pages for browsers.
+pub(crate) async fn in_html(State(account): State<Account>, request: Request, next: Next) -> Response {
+    if !accepts_html(request.headers()) || request.uri().path().starts_with(PROGRAMS) {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let mut asked = parts.clone();
+    let response = next.run(Request::from_parts(parts, body)).await;
+    if !is_failure(&response) {
+        return response;
+    }
+    // When even that fails, the page is for nobody in particular.
+    let guest = Guest::from_request_parts(&mut asked, &account).await;
+    page(response, guest.map(|guest| guest.frame()).unwrap_or_default()).await
+}
+
+fn is_failure(response: &Response) -> bool {
+    let failed = response.status().is_client_error() || response.status().is_server_error();
+    failed && response.headers().get(header::CONTENT_TYPE).is_some_and(|value| value == "application/json")
+}
+
+async fn page(response: Response, frame: Frame) -> Response {
+    let (parts, body) = response.into_parts();
+    let told = to_bytes(body, BYTES_MAX).await.ok().and_then(|body| serde_json::from_slice::<Told>(&body).ok());
+    let text = told.map(|told| told.error_description.unwrap_or(told.error)).unwrap_or_default();
+    let (title, code) = (title(parts.status), parts.status.as_u16());
+    let page = ErrorPage { frame, title, text: sentence(&text), code };
+    let mut answer = Page::new(page).with_status(parts.status).into_response();
+    if let Some(wait) = parts.headers.get(header::RETRY_AFTER) {
+        answer.headers_mut().insert(header::RETRY_AFTER, wait.clone());
+    }
+    answer
+}
+
+fn title(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "Please log in",
+        StatusCode::FORBIDDEN => "You may not do this",
+        StatusCode::NOT_FOUND => "Page not found",
+        StatusCode::METHOD_NOT_ALLOWED => "This cannot be opened",
+        StatusCode::CONFLICT => "Somebody was faster",
+        StatusCode::TOO_MANY_REQUESTS => "Too many tries",
+        _ if status.is_server_error() => "Something went wrong here",
+        _ => "This request does not work",
+    }
+}

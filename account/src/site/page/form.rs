@@ -1,0 +1,169 @@
+//! What a form sends, and the same form again with what is wrong with it.
+
+use axum::{
+    extract::{FromRequest, Request},
+    http::StatusCode,
+};
+use types::{IdError, Kind, Kinded, Secret};
+
+use crate::{
+    Account, Error,
+    http::{body::AnyBody, reply::Reply},
+};
+
+/// The fields that a browser sent, in their order.
+#[derive(Debug, Default)]
+pub(in crate::site) struct Fields(Vec<(String, Secret)>);
+
+/// A form as a page shows it: what is in its fields, and what is wrong with them.
+#[derive(Debug, Default)]
+pub(in crate::site) struct Form {
+    values: Vec<(String, String)>,
+    problem: Option<Problem>,
+}
+
+/// What is wrong with a form.
+#[derive(Debug)]
+pub(in crate::site) struct Problem {
+    /// The name of the field, which is also its id on the page; empty for the form as a whole.
+    pub(in crate::site) field: &'static str,
+    /// In a sentence.
+    pub(in crate::site) text: String,
+}
+
+impl FromRequest<Account> for Fields {
+    type Rejection = Reply;
+
+    async fn from_request(request: Request, account: &Account) -> Result<Self, Reply> {
+        AnyBody::from_request(request, account).await.map(|AnyBody(fields)| Self(fields))
+    }
+}
+
+impl Fields {
+    /// What is in a field, without spaces around it; nothing when it was not sent.
+    pub(in crate::site) fn text(&self, name: &str) -> &str {
+        self.find(name).map_or("", |value| value.expose().trim())
+    }
+
+    /// The same, or none when it is empty.
+    pub(in crate::site) fn filled(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
+    }
+
+    /// A password, letter for letter.
+    pub(in crate::site) fn secret(&self, name: &str) -> Secret {
+        self.find(name).cloned().unwrap_or_default()
+    }
+
+    /// Whether a box is ticked.
+    pub(in crate::site) fn ticked(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// Everything that was sent under one name.
+    pub(in crate::site) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.expose())
+    }
+
+    fn find(&self, name: &str) -> Option<&Secret> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
+impl Form {
+    /// A form with this in its fields.
+    pub(in crate::site) fn with<'a>(values: impl IntoIterator<Item = (&'a str, String)>) -> Self {
+        let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Self { values, problem: None }
+    }
+
+    /// The form as it was sent, with the reason why it is refused; passwords have to be typed again.
+    ///
+    /// What is not the fault of whoever filled it in is given back.
+    pub(in crate::site) fn refused(fields: &Fields, error: Error) -> Result<(Self, StatusCode), Error> {
+        let status = server::status::http(error.kind());
+        let own =
+            [Kind::Invalid, Kind::Unauthenticated, Kind::Denied, Kind::NotFound, Kind::AlreadyExists, Kind::Exhausted];
+        if !own.contains(&error.kind()) {
+            return Err(error);
+        }
+        let open = fields.0.iter().filter(|(name, _)| !name.contains("password"));
+        let values = open.map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
+        let problem = Problem { field: field_of(&error), text: sentence(&error.to_string()) };
+        Ok((Self { values, problem: Some(problem) }, status))
+    }
+
+    /// What is in a field.
+    pub(in crate::site) fn value(&self, name: &str) -> &str {
+        self.values.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// Whether a box with this value is ticked.
+    pub(in crate::site) fn ticked(&self, name: &str, value: &str) -> bool {
+        self.values.iter().any(|(known, ticked)| known == name && ticked == value)
+    }
+
+    /// What is wrong with it.
+    pub(in crate::site) fn problem(&self) -> Option<&Problem> {
+        self.problem.as_ref()
+    }
+
+    /// What is wrong with one field.
+    pub(in crate::site) fn problem_of(&self, name: &str) -> Option<&str> {
+        self.problem.as_ref().filter(|problem| problem.field == name).map(|problem| problem.text.as_str())
+    }
+}
+
+/// The same text with a capital at its beginning and a full stop at its end.
+pub(in crate::site) fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(char::to_uppercase).into_iter().flatten();
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    first.chain(characters).chain(end.chars()).collect()
+}
+
+/// Which field of its form an error is about.
+fn field_of(error: &Error) -> &'static str {
+    let what = match error {
+        Error::Invalid { what, .. } | Error::Taken { what, .. } | Error::NotFound { what, .. } => what,
+        Error::Id(IdError::Empty { what } | IdError::Format { what }) => what,
+        Error::EuiTaken(_) => "EUI",
+        Error::WrongPassword => "old password",
+        Error::Escalation(_) | Error::LastCollaborator(_) => "rights",
+        _ => "",
+    };
+    match what {
+        "Username" | "user name" | "user" => "username",
+        "AppID" | "GatewayID" | "application" | "gateway" => "id",
+        "key name" | "access key" => "key_name",
+        "EUI" => "eui",
+        "location" => "latitude",
+        "old password" => "old_password",
+        "email" => "email",
+        "name" => "name",
+        "password" => "password",
+        "second password" => "password_again",
+        "rights" => "rights",
+        "frequency_plan" => "frequency_plan",
+        "latitude" => "latitude",
+        "longitude" => "longitude",
+        "altitude" => "altitude",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_form_keeps_what_was_typed_but_no_password() {
+        let fields = [("username", "alice"), ("password", "hush"), ("old_password", "hush")];
+        let fields = Fields(fields.map(|(name, value)| (name.to_owned(), Secret::new(value))).to_vec());
+        let (form, status) = Form::refused(&fields, Error::WrongPassword).unwrap();
+        assert_eq!((form.value("username"), status), ("alice", StatusCode::FORBIDDEN));
+        assert!(!format!("{form:?}").contains("hush"));
+        assert!(form.problem_of("old_password").unwrap().ends_with('.'));
+        assert!(Form::refused(&fields, Error::Crypto("seal")).is_err());
+    }
+}

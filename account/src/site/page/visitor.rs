@@ -1,0 +1,98 @@
+//! Who looks at a page.
+
+use axum::{
+    extract::{FromRequestParts, OptionalFromRequestParts, Query},
+    http::{Method, request::Parts},
+    response::{IntoResponse, Redirect, Response},
+};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+
+use super::{Frame, notice::Notice};
+use crate::{Account, Person, Session, entity::access::Caller, http::reply::Reply, site::entity::Managed};
+
+/// Somebody who is logged in. Whoever is not is sent to where that can be done.
+pub(in crate::site) struct Visitor {
+    pub(in crate::site) session: Session,
+    asked: Asked,
+}
+
+/// Anybody, logged in or not.
+pub(in crate::site) struct Guest {
+    pub(in crate::site) session: Option<Session>,
+    asked: Asked,
+}
+
+/// What their browser asked for.
+struct Asked {
+    path: String,
+    notice: Option<Notice>,
+}
+
+/// What a page is asked to say.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Done {
+    done: String,
+}
+
+impl Visitor {
+    /// The frame of a page for them.
+    pub(in crate::site) fn frame(&self) -> Frame {
+        self.asked.frame(Some(&self.session))
+    }
+
+    /// Who calls, when they do something to an entity.
+    pub(in crate::site) fn caller<E: Managed>(&self, account: &Account, id: &E::Id) -> Caller {
+        Caller::Bearer(Box::new(account.claims_at_site(self.session.user_id(), E::scope(id))))
+    }
+
+    /// Who changes a profile.
+    pub(in crate::site) fn into_person(self) -> Person {
+        Person::Session(Box::new(self.session))
+    }
+}
+
+impl Guest {
+    /// The frame of a page for them.
+    pub(in crate::site) fn frame(&self) -> Frame {
+        self.asked.frame(self.session.as_ref())
+    }
+}
+
+impl Asked {
+    fn frame(&self, session: Option<&Session>) -> Frame {
+        let username = session.map(|session| session.profile().username.to_string());
+        Frame { username, notice: self.notice, path: self.path.clone() }
+    }
+}
+
+impl FromRequestParts<Account> for Visitor {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Response> {
+        let guest = Guest::from_request_parts(parts, account).await;
+        let Guest { session, asked } = guest.map_err(IntoResponse::into_response)?;
+        session.map(|session| Self { session, asked }).ok_or_else(|| log_in_first(parts).into_response())
+    }
+}
+
+impl FromRequestParts<Account> for Guest {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+        let session = <Session as OptionalFromRequestParts<Account>>::from_request_parts(parts, account).await?;
+        let done = Query::<Done>::try_from_uri(&parts.uri).map(|Query(query)| query.done).unwrap_or_default();
+        let asked = Asked { path: parts.uri.path().to_owned(), notice: done.parse().ok() };
+        Ok(Self { session, asked })
+    }
+}
+
+/// To the login and back here; what a form sent is lost, so its page is asked for anew.
+fn log_in_first(parts: &Parts) -> Redirect {
+    let here = parts.uri.path_and_query().map(ToString::to_string).filter(|_| parts.method == Method::GET);
+    Redirect::to(&match here {
+        Some(here) => format!("/users/login?next={}", utf8_percent_encode(&here, NON_ALPHANUMERIC)),
+        None => "/users/login".to_owned(),
+    })
+}

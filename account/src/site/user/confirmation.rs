@@ -1,0 +1,48 @@
+//! Where the link leads that came by mail.
+
+use askama::Template;
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    Account, Error,
+    http::{path::IdPath, reply::Reply},
+    site::page::{Frame, Page, error::accepts_html, form::sentence, visitor::Guest},
+};
+
+#[derive(Template)]
+#[template(path = "confirmed.html")]
+struct Confirmed {
+    frame: Frame,
+    /// The address that is confirmed now.
+    email: String,
+    /// Or why none is.
+    problem: Option<String>,
+}
+
+/// Confirms an address, and says so to a browser as a page, to a program as the user's profile.
+pub(in crate::site) async fn confirm(
+    State(account): State<Account>,
+    guest: Guest,
+    IdPath(token): IdPath<String>,
+    headers: HeaderMap,
+) -> Result<Response, Reply> {
+    let confirmed = account.confirm_email(&token).await;
+    if !accepts_html(&headers) {
+        return Ok(Json(confirmed?).into_response());
+    }
+    let frame = guest.frame();
+    Ok(match confirmed {
+        Ok(user) => Page::new(Confirmed { frame, email: user.email, problem: None }).into_response(),
+        Err(error @ Error::Invalid { .. }) => {
+            let problem = Some(sentence(&error.to_string()));
+            let page = Page::new(Confirmed { frame, email: String::new(), problem });
+            page.with_status(StatusCode::BAD_REQUEST).into_response()
+        }
+        Err(error) => return Err(error.into()),
+    })
+}

@@ -1,0 +1,112 @@
+//! Logging in and out.
+
+use askama::Template;
+use axum::{
+    extract::{Query, State, rejection::QueryRejection},
+    http::Uri,
+    response::{IntoResponse, Redirect, Response},
+};
+use serde::Deserialize;
+use types::Secret;
+
+use crate::{
+    Account, Authorization, AuthorizationRequest, Error, LocalPath, Question,
+    http::{cookie, peer::Peer, reply::Reply},
+    site::page::{
+        Frame, Page, done,
+        form::{Fields, Form},
+        notice::Notice,
+        visitor::Guest,
+    },
+};
+
+/// Where a login leads when nobody says.
+const AFTER_LOGIN: &str = "/my/applications";
+/// The path that a login for a program leads back to.
+const AUTHORIZE: &str = "/users/authorize";
+
+#[derive(Template)]
+#[template(path = "login.html")]
+pub(in crate::site) struct Login {
+    frame: Frame,
+    form: Form,
+    next: String,
+    /// The program that somebody logs in for.
+    client: Option<String>,
+}
+
+/// Where a login leads.
+#[derive(Deserialize)]
+pub(in crate::site) struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+pub(in crate::site) async fn show(
+    State(account): State<Account>,
+    guest: Guest,
+    query: Result<Query<Next>, QueryRejection>,
+) -> Page<Login> {
+    let next = query.map(|Query(query)| query.next).unwrap_or_default();
+    page(&account, guest, next, Form::default()).await
+}
+
+pub(in crate::site) async fn log_in(
+    State(account): State<Account>,
+    Peer(from): Peer,
+    guest: Guest,
+    fields: Fields,
+) -> Result<Response, Reply> {
+    let answer = account.log_in(fields.text("username"), fields.secret("password"), from).await;
+    let value = match answer.and_then(|answer| answer.ok_or(Error::Login)) {
+        Ok((value, _)) => value,
+        Err(error) => {
+            let (form, status) = Form::refused(&fields, error)?;
+            return Ok(page(&account, guest, fields.text("next").to_owned(), form)
+                .await
+                .with_status(status)
+                .into_response());
+        }
+    };
+    if let Some(old) = guest.session {
+        // A login is always a new session: the cookie that the browser had until now may have been planted.
+        account.log_out(&old).await?;
+    }
+    Ok(welcome(&account, &value, fields.text("next")))
+}
+
+pub(in crate::site) async fn log_out(State(account): State<Account>, guest: Guest) -> Result<Response, Reply> {
+    if let Some(session) = guest.session {
+        account.log_out(&session).await?;
+    }
+    Ok((cookie::end(&account), done("/", Notice::LoggedOut)).into_response())
+}
+
+/// Only to paths of our own.
+fn welcome(account: &Account, value: &Secret, next: &str) -> Response {
+    let next = next.parse::<LocalPath>();
+    let next = next.as_ref().map_or(AFTER_LOGIN, LocalPath::as_str);
+    (cookie::begin(account, value), Redirect::to(next)).into_response()
+}
+
+/// The program that a login is for, and where its user goes afterwards.
+async fn asker(account: &Account, next: &str) -> Option<Question> {
+    let next: LocalPath = next.parse().ok()?;
+    let uri: Uri = next.as_str().parse().ok().filter(|uri: &Uri| uri.path() == AUTHORIZE)?;
+    let Query(request) = Query::<AuthorizationRequest>::try_from_uri(&uri).ok()?;
+    match account.authorize(None, &request).await {
+        Ok(Authorization::LogIn(question)) => Some(question),
+        _ => None,
+    }
+}
+
+/// The page; when it leads back to a program that may be answered, its form may lead there too.
+async fn page(account: &Account, guest: Guest, next: String, form: Form) -> Page<Login> {
+    let asker = asker(account, &next).await;
+    let client = asker.as_ref().map(|question| question.client.to_string());
+    let page = Page::new(Login { frame: guest.frame(), form, next, client });
+    match asker {
+        Some(question) => page.leading_to(&question.redirect_uri),
+        None => page,
+    }
+}

@@ -1,0 +1,145 @@
+//! The profile: name and address, the password, and the programs that may act for somebody.
+
+use api::rest::account::{ProfileChange, User};
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Redirect, Response},
+};
+use types::{ClientId, FullName, Scope, Username};
+
+use super::register::repeated_password;
+use crate::{
+    Account, AuthorizedClient, Error,
+    http::{cookie, path::IdPath, reply::Reply},
+    site::page::{
+        Frame, Page, done,
+        form::{Fields, Form},
+        labels,
+        notice::Notice,
+        visitor::Visitor,
+    },
+};
+
+/// Where the page is.
+const PATH: &str = "/users/profile";
+
+#[derive(Template)]
+#[template(path = "profile.html")]
+pub(in crate::site) struct Profile {
+    frame: Frame,
+    email: String,
+    /// Whether the address is confirmed.
+    valid: bool,
+    person: Form,
+    password: Form,
+    clients: Vec<AuthorizedClient>,
+}
+
+impl Profile {
+    /// What a client may do.
+    fn words(&self, scope: &Scope) -> String {
+        labels::scope(scope)
+    }
+}
+
+/// The forms of the page; what was refused comes in the place of what is so.
+#[derive(Default)]
+struct Forms {
+    person: Option<Form>,
+    password: Form,
+}
+
+pub(in crate::site) async fn show(State(account): State<Account>, visitor: Visitor) -> Result<Page<Profile>, Reply> {
+    let user = visitor.session.profile();
+    Ok(Page::new(page(&account, visitor.frame(), user, Forms::default()).await?))
+}
+
+/// Changes names and address.
+pub(in crate::site) async fn change(
+    State(account): State<Account>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, Reply> {
+    let (frame, user) = (visitor.frame(), visitor.session.profile());
+    let changed = match read(&fields, &user) {
+        Ok(change) => account.change_profile(&visitor.into_person(), change).await,
+        Err(error) => Err(error),
+    };
+    let Err(error) = changed else { return Ok(done(PATH, Notice::Saved).into_response()) };
+    let (form, status) = Form::refused(&fields, error)?;
+    let forms = Forms { person: Some(form), ..Forms::default() };
+    Ok(Page::new(page(&account, frame, user, forms).await?).with_status(status).into_response())
+}
+
+/// Changes the password, which ends every other session and token; this session goes on under a new cookie.
+pub(in crate::site) async fn change_password(
+    State(account): State<Account>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, Reply> {
+    let (frame, user) = (visitor.frame(), visitor.session.profile());
+    let changed = match repeated_password(&fields) {
+        Ok(new) => {
+            let old_password = Some(fields.secret("old_password"));
+            let change = ProfileChange { old_password, password: Some(new), ..ProfileChange::default() };
+            account.change_profile(&visitor.into_person(), change).await
+        }
+        Err(error) => Err(error),
+    };
+    match changed {
+        Ok(value) => {
+            let cookies = value.map_or_else(|| cookie::end(&account), |value| cookie::begin(&account, &value));
+            Ok((cookies, done(PATH, Notice::PasswordChanged)).into_response())
+        }
+        Err(error) => {
+            let (password, status) = Form::refused(&fields, error)?;
+            let forms = Forms { password, ..Forms::default() };
+            Ok(Page::new(page(&account, frame, user, forms).await?).with_status(status).into_response())
+        }
+    }
+}
+
+/// Sends the mail again that asks to confirm the address.
+pub(in crate::site) async fn ask_confirmation(
+    State(account): State<Account>,
+    visitor: Visitor,
+) -> Result<Redirect, Reply> {
+    account.ask_confirmation(visitor.session.user_id()).await?;
+    Ok(done(PATH, Notice::MailSent))
+}
+
+/// Takes back what a program may do.
+pub(in crate::site) async fn revoke(
+    State(account): State<Account>,
+    visitor: Visitor,
+    IdPath(client): IdPath<ClientId>,
+) -> Result<Redirect, Reply> {
+    account.revoke_client(visitor.session.user_id(), &client).await?;
+    Ok(done(PATH, Notice::ClientRevoked))
+}
+
+fn read(fields: &Fields, user: &User) -> Result<ProfileChange, Error> {
+    let username: Username = fields.text("username").parse()?;
+    let name = |name| fields.filled(name).map(str::to_owned);
+    Ok(ProfileChange {
+        username: Some(username).filter(|username| *username != user.username),
+        email: Some(fields.text("email").to_owned()).filter(|email| *email != user.email),
+        name: Some(FullName { first: name("first"), last: name("last") }),
+        ..ProfileChange::default()
+    })
+}
+
+async fn page(account: &Account, frame: Frame, user: User, forms: Forms) -> Result<Profile, Error> {
+    let clients = account.authorized_clients(&user.id).await?;
+    let User { username, email, name, valid, .. } = user;
+    let person = forms.person.unwrap_or_else(|| {
+        Form::with([
+            ("username", username.to_string()),
+            ("email", email.clone()),
+            ("first", name.first.unwrap_or_default()),
+            ("last", name.last.unwrap_or_default()),
+        ])
+    });
+    Ok(Profile { frame, email, valid, person, password: forms.password, clients })
+}

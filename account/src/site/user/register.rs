@@ -1,0 +1,74 @@
+//! The page on which people register.
+
+use api::rest::account::NewUser;
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use types::{Secret, Username};
+
+use crate::{
+    Account, Error,
+    http::{cookie, peer::Peer, reply::Reply},
+    site::page::{
+        Frame, Page, done,
+        form::{Fields, Form},
+        notice::Notice,
+        visitor::Guest,
+    },
+};
+
+#[derive(Template)]
+#[template(path = "register.html")]
+pub(in crate::site) struct Register {
+    frame: Frame,
+    form: Form,
+}
+
+pub(in crate::site) async fn show(guest: Guest) -> Page<Register> {
+    Page::new(Register { frame: guest.frame(), form: Form::default() })
+}
+
+pub(in crate::site) async fn register(
+    State(account): State<Account>,
+    Peer(from): Peer,
+    guest: Guest,
+    fields: Fields,
+) -> Result<Response, Reply> {
+    let registered = match read(&fields) {
+        Ok(new) => account.register(new, from).await,
+        Err(error) => Err(error),
+    };
+    let user = match registered {
+        Ok(user) => user,
+        Err(error) => {
+            let (form, status) = Form::refused(&fields, error)?;
+            return Ok(Page::new(Register { frame: guest.frame(), form }).with_status(status).into_response());
+        }
+    };
+    if let Some(old) = guest.session {
+        account.log_out(&old).await?;
+    }
+    let cookies = match account.first_session(&user.id).await? {
+        Some(value) => cookie::begin(&account, &value),
+        None => return Err(Error::Ended.into()),
+    };
+    Ok((cookies, done("/users/profile", Notice::Registered)).into_response())
+}
+
+fn read(fields: &Fields) -> Result<NewUser, Error> {
+    let username: Username = fields.text("username").parse()?;
+    let password = repeated_password(fields)?;
+    Ok(NewUser { username, email: fields.text("email").to_owned(), password })
+}
+
+/// A new password, which has to be typed twice: nobody sees what they type.
+pub(in crate::site) fn repeated_password(fields: &Fields) -> Result<Secret, Error> {
+    let (password, again) = (fields.secret("password"), fields.secret("password_again"));
+    if password.expose() == again.expose() {
+        Ok(password)
+    } else {
+        Err(Error::Invalid { what: "second password", must: "must be the same as the first" })
+    }
+}

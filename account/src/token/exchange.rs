@@ -1,0 +1,52 @@
+//! Exchanging a user's token for one that names other things, never for one that may do more.
+
+use std::collections::BTreeMap;
+
+use types::{Claims, Scope, Secret};
+
+use super::{TOKEN_SECONDS, USER};
+use crate::{Account, Error, Result, entity::access::Caller, user::no_user};
+
+impl Account {
+    /// A token with other entities, for the bearer of one that may be exchanged; it ends when that one ends.
+    pub(crate) async fn restrict_token(&self, caller: &Caller, scope: &[Scope]) -> Result<Secret> {
+        let (user_id, old) = caller.user_and_claims()?;
+        if !old.interchangeable {
+            return Err(Error::NotInterchangeable);
+        }
+        if let Some(missing) = scope.iter().find(|asked| !covers(old, asked)) {
+            return Err(Error::MissingScope(missing.general()));
+        }
+        let user = self.user(&user_id).await?;
+        let user = user.ok_or_else(|| no_user(&user_id))?;
+        self.check_consent(&user, old.client.as_ref(), scope).await?;
+        let mut claims = self.claims(USER, user_id.as_str(), TOKEN_SECONDS);
+        claims.exp = old.exp;
+        claims.client.clone_from(&old.client);
+        self.grant(&mut claims, &user, scope).await?;
+        limit(&mut claims, old);
+        self.signer.sign(&claims)
+    }
+}
+
+/// Whether a token may be exchanged for one with this scope: a single thing needs any scope of its sort.
+fn covers(old: &Claims, asked: &Scope) -> bool {
+    match *asked == asked.general() {
+        true => old.scope.contains(asked),
+        false => old.scope.iter().any(|held| held.general() == asked.general()),
+    }
+}
+
+/// Takes away what the old token did not say of the entities that it named.
+fn limit(new: &mut Claims, old: &Claims) {
+    fn narrow<K: Ord, R: PartialEq>(new: &mut BTreeMap<K, Vec<R>>, old: &BTreeMap<K, Vec<R>>) {
+        for (id, rights) in new {
+            if let Some(held) = old.get(id) {
+                rights.retain(|right| held.contains(right));
+            }
+        }
+    }
+    narrow(&mut new.apps, &old.apps);
+    narrow(&mut new.gateways, &old.gateways);
+    narrow(&mut new.components, &old.components);
+}

@@ -1,0 +1,72 @@
+//! Confirming an address: a link that comes by mail and shows that mail arrives.
+//!
+//! Nothing of it is kept. The token in the link says which user and until when, and its authentication code covers the
+//! address too, so that it confirms no other.
+
+use std::time::Duration;
+
+use api::rest::account::User;
+use percent_encoding::utf8_percent_encode;
+use types::{Secret, UserId};
+
+use super::{UserRecord, email::Email};
+use crate::{Account, Error, Result, audit, mail::Mail, public_url::ENCODED, seal::plain_of};
+
+/// How long a link works.
+const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+
+impl Account {
+    /// Confirms the address that the token of a link was mailed to; a second time changes nothing.
+    pub async fn confirm_email(&self, token: &str) -> Result<User> {
+        let refused = || Error::Invalid { what: "link", must: "must be the newest that came by mail, and not too old" };
+        let plain: [u8; 20] = plain_of(token).ok_or_else(refused)?;
+        let (user_id, expires_s) = plain.split_at(12);
+        let user_id = UserId::from_bytes(user_id.try_into().map_err(|_| refused())?);
+        let expires_s = u64::from_be_bytes(expires_s.try_into().map_err(|_| refused())?);
+        if self.clock.now().as_secs() >= expires_s || self.user(&user_id).await?.is_none() {
+            return Err(refused());
+        }
+        let confirm = |user: &mut UserRecord| {
+            self.keys.read_coded::<20>(&place(&user.email), token).ok_or_else(refused)?;
+            user.valid = true;
+            Ok(())
+        };
+        let user = self.change_user(&user_id, confirm).await?;
+        audit::event("address confirmed", &user_id, &"mail");
+        Ok(user.into())
+    }
+
+    /// Posts the mail with the link.
+    pub(crate) fn mail_confirmation(&self, user: &UserRecord) {
+        let Some(token) = self.confirmation(user) else { return };
+        let address = String::from(user.email.clone());
+        let link = format!(
+            "{}/users/emails/validate_email/{token}?email={}",
+            self.public_url,
+            utf8_percent_encode(&address, ENCODED)
+        );
+        let text = format!(
+            "Hello {},\n\nplease confirm that this address is yours by opening this link within seven days:\n\n\
+             {link}\n\nIf you did not register at {}, ignore this mail.\n",
+            user.username, self.public_url
+        );
+        self.outbox.post(Mail {
+            user_id: user.id.clone(),
+            to: address,
+            subject: "Please confirm your address",
+            text: Secret::new(text),
+        });
+    }
+
+    fn confirmation(&self, user: &UserRecord) -> Option<String> {
+        let user_id = hex::decode(user.id.as_str()).ok()?;
+        let expires_s = self.clock.now().plus(LIFETIME).as_secs();
+        let plain = [&user_id[..], &expires_s.to_be_bytes()].concat();
+        Some(self.keys.write_coded(&place(&user.email), &plain))
+    }
+}
+
+/// What the code in a link belongs to: the address is part of it, so that it confirms no other.
+fn place(email: &Email) -> String {
+    format!("confirmation of {email}")
+}

@@ -1,0 +1,101 @@
+//! What a user wants to be different, checked: from here on only a change by somebody else can stand in the way.
+
+use api::rest::account::ProfileChange;
+use types::{FullName, Secret, Timestamp, Username};
+
+use super::{
+    UserRecord,
+    email::Email,
+    password::{self, PasswordRecord},
+};
+use crate::{Account, Error, Result, audit};
+
+/// The most bytes of a first or last name.
+const NAME_BYTES_MAX: usize = 100;
+
+/// What becomes different; what is none stays.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    pub(crate) username: Option<Username>,
+    pub(crate) email: Option<Email>,
+    pub(crate) name: Option<FullName>,
+    /// The record from now on, and the one that the old password fitted.
+    pub(crate) password: Option<(PasswordRecord, PasswordRecord)>,
+}
+
+impl Changed {
+    /// Puts all of it into the user; refuses when the password is not any more what it was.
+    pub(crate) fn put_into(&self, user: &mut UserRecord, now: Timestamp) -> Result<()> {
+        if let Some((new, old)) = &self.password {
+            if *old != user.password {
+                return Err(Error::WrongPassword);
+            }
+            user.password.clone_from(new);
+            user.end_all(now);
+        }
+        if let Some(email) = &self.email {
+            user.email = email.clone();
+            user.valid = false;
+        }
+        user.username = self.username.clone().unwrap_or_else(|| user.username.clone());
+        user.name = self.name.clone().unwrap_or_else(|| user.name.clone());
+        Ok(())
+    }
+}
+
+impl Account {
+    /// Checks what a user wants: what it costs to check, and what can be refused cheaply, comes first.
+    ///
+    /// A new name is the user's from here on, whatever becomes of the rest.
+    pub(crate) async fn checked(&self, user: &UserRecord, change: ProfileChange) -> Result<Changed> {
+        check_name(change.name.as_ref())?;
+        let email = change.email.as_deref().map(str::parse::<Email>).transpose()?.filter(|email| *email != user.email);
+        let username = change.username.filter(|username| *username != user.username);
+        let passwords = match (change.old_password, change.password) {
+            (Some(old), Some(new)) => Some((old, new)),
+            (None, None) => None,
+            _ => return Err(Error::Invalid { what: "password", must: "must come together with old_password" }),
+        };
+        if let Some((_, new)) = &passwords {
+            password::check(new, username.as_ref().unwrap_or(&user.username))?;
+            self.throttle_password(&user.id).await?;
+        }
+        if username.is_some() {
+            self.throttle_username(&user.id).await?;
+        }
+        if email.is_some() {
+            self.throttle_mail(&user.id).await?;
+        }
+        let password = match passwords {
+            Some((old, new)) => Some(self.new_password(user, old, new).await?),
+            None => None,
+        };
+        if let Some(username) = &username {
+            self.take_name(username, user).await?;
+        }
+        Ok(Changed { username, email, name: change.name, password })
+    }
+
+    /// The record of a new password, and the one that the old password fits.
+    async fn new_password(
+        &self,
+        user: &UserRecord,
+        old: Secret,
+        new: Secret,
+    ) -> Result<(PasswordRecord, PasswordRecord)> {
+        if !self.passwords.fits(old, Some(user.password.clone())).await? {
+            audit::event("password change refused", &user.id, &"wrong password");
+            return Err(Error::WrongPassword);
+        }
+        Ok((self.passwords.record(new).await?, user.password.clone()))
+    }
+}
+
+fn check_name(name: Option<&FullName>) -> Result<()> {
+    let Some(FullName { first, last }) = name else { return Ok(()) };
+    let fits = |part: &str| part.len() <= NAME_BYTES_MAX && !part.chars().any(char::is_control);
+    match first.iter().chain(last).all(|part| fits(part)) {
+        true => Ok(()),
+        false => Err(Error::Invalid { what: "name", must: "must have at most 100 bytes in each part" }),
+    }
+}

@@ -1,0 +1,139 @@
+//! Sessions of people at the account site: a cookie that is sealed, and a record that ends it.
+
+use std::{net::IpAddr, time::Duration};
+
+use api::rest::account::User;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use store::Key;
+use types::{Secret, Timestamp, UserId};
+
+use super::{UserRecord, user_tag};
+use crate::{
+    Account, Result, audit,
+    documents::{Stored, retried},
+    seal::Sealed,
+};
+
+/// How long a session lives.
+pub const SESSION_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
+/// The most sessions of one user; the oldest makes room for a new one.
+const SESSIONS_MAX: usize = 20;
+/// What seals and marks belong to.
+const PLACE: &str = "session";
+
+/// Somebody who logged in at the site, and is still welcome.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) user: Stored<UserRecord>,
+    key: Key,
+}
+
+/// A session as it is kept, under a mark of its id.
+#[derive(Debug, Serialize, Deserialize)]
+struct SessionRecord {
+    created: Timestamp,
+    /// What counted for the user when it began: when that goes up, the session is over.
+    not_before_s: u64,
+}
+
+impl Session {
+    /// Whose it is.
+    pub fn user_id(&self) -> &UserId {
+        &self.user.value.id
+    }
+
+    /// The user's profile.
+    pub fn profile(&self) -> User {
+        self.user.value.clone().into()
+    }
+}
+
+impl Account {
+    /// Logs a user in; gives the value of a new cookie, or none when name or password are wrong.
+    ///
+    /// Which of the two it was nobody learns, not from the time that it takes either.
+    pub async fn log_in(&self, username: &str, password: Secret, from: IpAddr) -> Result<Option<(Secret, User)>> {
+        let Some(user) = self.user_with_password(username, password, from).await? else { return Ok(None) };
+        let Some(cookie) = self.begin_session(&user).await? else { return Ok(None) };
+        audit::event("login", &user.value.id, &format_args!("session from {from}"));
+        Ok(Some((cookie, user.value.into())))
+    }
+
+    /// Begins a session for a user who has just registered; gives the value of the cookie.
+    pub async fn first_session(&self, user_id: &UserId) -> Result<Option<Secret>> {
+        match self.stored_user(user_id).await? {
+            Some(user) => self.begin_session(&user).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The session that a cookie stands for; none when it is forged, over, or its user shut out.
+    pub async fn session(&self, cookie: &str) -> Result<Option<Session>> {
+        let Some((user_id, id)) = self.open_cookie(cookie) else { return Ok(None) };
+        let key = self.session_key(&user_id, &id)?;
+        let Some(record) = self.documents.read::<SessionRecord>(&key).await? else { return Ok(None) };
+        let user = self.stored_user(&user_id).await?;
+        let user = user.filter(|user| !user.value.disabled && user.value.not_before_s == record.value.not_before_s);
+        Ok(user.map(|user| Session { user, key }))
+    }
+
+    /// Ends a session.
+    pub async fn log_out(&self, session: &Session) -> Result<()> {
+        self.documents.remove(&session.key).await?;
+        audit::event("logout", session.user_id(), &"session");
+        Ok(())
+    }
+
+    /// Begins a session for a user as it was read; none when the password changed since or the user was shut out.
+    pub(crate) async fn begin_session(&self, user: &Stored<UserRecord>) -> Result<Option<Secret>> {
+        let (user_id, id) = (&user.value.id, self.random_bytes::<32>());
+        let key = self.session_key(user_id, &id)?;
+        let now = self.clock.now();
+        let record = SessionRecord { created: now, not_before_s: user.value.not_before_s };
+        self.make_room(user_id).await?;
+        let attempt = || async {
+            let Some(current) = self.stored_user(user_id).await? else { return Ok(Some(None)) };
+            if current.value.not_before_s != record.not_before_s || current.value.disabled {
+                return Ok(Some(None));
+            }
+            let begun = self.documents.create_beside(&current, &key, &record, now.plus(SESSION_LIFETIME)).await?;
+            if begun { self.seal_cookie(user_id, &id).map(|cookie| Some(Some(cookie))) } else { Ok(None) }
+        };
+        retried("user", attempt).await
+    }
+
+    /// Ends the oldest sessions of a user who has as many as there may be.
+    async fn make_room(&self, user_id: &UserId) -> Result<()> {
+        let prefix = Key::new(&user_tag(user_id)?, "session/")?;
+        let keys = self.documents.keys(&prefix, SESSIONS_MAX * 2).await?;
+        if keys.len() < SESSIONS_MAX {
+            return Ok(());
+        }
+        let mut all: Vec<_> = self.documents.read_all::<SessionRecord>(&keys).await?.into_iter().flatten().collect();
+        all.sort_by_key(|stored| stored.value.created);
+        let over = (all.len() + 1).saturating_sub(SESSIONS_MAX);
+        for oldest in all.iter().take(over) {
+            self.documents.delete(oldest).await?;
+        }
+        Ok(())
+    }
+
+    fn seal_cookie(&self, user_id: &UserId, id: &[u8; 32]) -> Result<Secret> {
+        let plain = format!("{user_id}.{}", URL_SAFE_NO_PAD.encode(id));
+        Ok(Secret::new(self.keys.seal(PLACE, plain.as_bytes(), self.random.as_ref())?.as_str()))
+    }
+
+    fn open_cookie(&self, cookie: &str) -> Option<(UserId, [u8; 32])> {
+        let opened = self.keys.unseal(PLACE, PLACE, &Sealed::new(cookie)).ok()?;
+        let (user_id, id) = std::str::from_utf8(&opened).ok()?.split_once('.')?;
+        let id = URL_SAFE_NO_PAD.decode(id).ok()?;
+        Some((user_id.to_owned().try_into().ok()?, id.try_into().ok()?))
+    }
+
+    /// The store knows a mark of the id only: who reads the store cannot make a cookie of it.
+    fn session_key(&self, user_id: &UserId, id: &[u8; 32]) -> Result<Key> {
+        let mark = self.keys.mark(PLACE, id);
+        Ok(Key::new(&user_tag(user_id)?, &format!("session/{}", mark.as_str()))?)
+    }
+}

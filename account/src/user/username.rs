@@ -1,0 +1,68 @@
+//! Names of users: each belongs to one user, for ever.
+
+use serde::{Deserialize, Serialize};
+use store::{Key, Tag};
+use types::{UserId, Username};
+
+use super::UserRecord;
+use crate::{Account, Error, Result, id_index::Roll};
+
+/// How many names a user may take after the first one, because every one of them stays taken for ever.
+const NAMES_TAKEN_MAX: u32 = 10;
+
+/// Whom a user name belongs to.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NameRecord {
+    pub(crate) user_id: UserId,
+}
+
+impl Account {
+    /// The user with this name.
+    pub(crate) async fn user_named(&self, username: &Username) -> Result<Option<UserRecord>> {
+        let Some(name) = self.documents.read::<NameRecord>(&name_key(username)?).await? else { return Ok(None) };
+        // A name that its user gave up stays taken, but nobody has it.
+        Ok(self.user(&name.value.user_id).await?.filter(|user| user.username == *username))
+    }
+
+    /// The user with this name, who must be there.
+    pub(crate) async fn known_user(&self, username: &Username) -> Result<UserRecord> {
+        let user = self.user_named(username).await?;
+        user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })
+    }
+
+    /// Reserves a name for a user; refuses one that is somebody else's, and more names than one user may have had.
+    pub(crate) async fn take_name(&self, username: &Username, user: &UserRecord) -> Result<()> {
+        let key = name_key(username)?;
+        if self.owner_of_name(&key).await?.is_none() {
+            // Counted first: who is stopped in between has one name fewer to take, never one more.
+            self.change_user(&user.id, UserRecord::count_name).await?;
+            self.enroll(Roll::Users, username.as_str()).await?;
+            self.documents.create(&key, &NameRecord { user_id: user.id.clone() }).await?;
+        }
+        match self.owner_of_name(&key).await? {
+            Some(owner) if owner == user.id => Ok(()),
+            _ => Err(Error::Taken { what: "user name", id: username.to_string() }),
+        }
+    }
+
+    async fn owner_of_name(&self, key: &Key) -> Result<Option<UserId>> {
+        Ok(self.documents.read::<NameRecord>(key).await?.map(|name| name.value.user_id))
+    }
+}
+
+impl UserRecord {
+    /// Counts one more name; refuses it when there were as many as may be.
+    fn count_name(&mut self) -> Result<()> {
+        if self.names_taken >= NAMES_TAKEN_MAX {
+            let must = "must be one of those that you had before: nobody takes more than ten others";
+            return Err(Error::Invalid { what: "user name", must });
+        }
+        self.names_taken += 1;
+        Ok(())
+    }
+}
+
+/// Where a name lies.
+pub(crate) fn name_key(username: &Username) -> Result<Key> {
+    Ok(Key::new(&Tag::named("n", username.as_str())?, "user")?)
+}
