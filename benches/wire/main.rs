@@ -41,7 +41,7 @@ async fn main() {
     let mut figures = Figures::default();
     for dataset in [Some(Dataset::file()), Dataset::redis()].into_iter().flatten() {
         let name = dataset.name();
-        dataset.fill(1, list::DEVICES).await;
+        dataset.fill(1, list::LISTED_DEVICES).await;
         let services = Services::start(dataset, &metrics).await;
         calls::measure(&mut figures, &services, name).await;
         list::measure(&mut figures, &services, name).await;

@@ -9,7 +9,7 @@ use crate::{
     dataset::{self, Dataset},
     figures::{Figures, median, microseconds},
     number, process, seconds,
-    services::{APPLICATIONS, Services},
+    services::{Services, TOKEN_APPLICATIONS},
 };
 
 /// The size of the small store.
@@ -25,7 +25,7 @@ struct Cost {
 
 pub(crate) async fn measure(figures: &mut Figures, metrics: &Metrics) {
     let (devices, applications) = (number("WIRE_DEVICES", 1_000_000), number("WIRE_APPLICATIONS", 10_000));
-    let few = cost(Dataset::file(), metrics, (APPLICATIONS, DEVICES_FEW / APPLICATIONS), |_| ()).await;
+    let few = cost(Dataset::file(), metrics, (TOKEN_APPLICATIONS, DEVICES_FEW / TOKEN_APPLICATIONS), |_| ()).await;
     let before = process::resident_mib();
     let began = Instant::now();
     let loaded = |dataset: &Dataset| {
@@ -67,7 +67,7 @@ async fn cost(
     let services = Services::start(dataset, metrics).await;
     let get_device = median_us(async |number| {
         let (app_id, dev_id) =
-            (dataset::app_id(number % APPLICATIONS), dataset::dev_id(number / APPLICATIONS % devices));
+            (dataset::app_id(number % TOKEN_APPLICATIONS), dataset::dev_id(number / TOKEN_APPLICATIONS % devices));
         let message = DeviceIdentifier { app_id: app_id.to_string(), dev_id: dev_id.to_string() };
         services.stub.clone().get_device(services.sign(message)).await.unwrap();
     });

@@ -15,7 +15,7 @@ use types::{Credential, Scope, Secret};
 use crate::dataset::{self, Dataset};
 
 /// How many applications the token covers.
-pub(crate) const APPLICATIONS: usize = 10;
+pub(crate) const TOKEN_APPLICATIONS: usize = 10;
 
 pub(crate) type Stub = ApplicationManagerClient<Channel>;
 
@@ -74,7 +74,7 @@ async fn token(auth_server: &str) -> String {
     let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
     let general = account.password_token(&client, &username.parse().unwrap(), &password, &[]).await.unwrap();
     let mut scope = Vec::new();
-    for number in 0..APPLICATIONS {
+    for number in 0..TOKEN_APPLICATIONS {
         let id = dataset::app_id(number);
         let new = NewApplication { id: id.clone(), name: "A".to_owned(), euis: vec![], access_keys: vec![] };
         account.create_application(&Credential::Token(general.access_token.clone()), &new).await.unwrap();

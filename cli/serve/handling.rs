@@ -59,10 +59,10 @@ impl Handling {
         let tls = ground.tls.as_ref().map(|tls| tls.server_config(&[]));
         ensure!(tls.is_some() || settings.broker.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
         let broker = Broker::start(&settings.broker, tls, authenticator.clone(), ground.random.as_ref()).await?;
-        let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, ground.random.as_ref())?);
+        let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, ground.random.as_ref()));
         let announcer = announcer(ground, token, &listeners, broker.address())?.map(Arc::new);
         let operations = operations(ground, authenticator, output.clone(), announcer.clone()).await?;
-        let (subscriber, published) = DownlinkSubscriber::connect(&broker.internal(), ground.random.as_ref())?;
+        let (subscriber, published) = DownlinkSubscriber::connect(&broker.internal(), ground.random.as_ref());
         let downlinks = tokio::spawn(downlinks(ground, &operations, output.clone()).serve(published));
         let (mut connected, mut subscribed) = (output.connected(), subscriber.subscribed());
         let ready = async { tokio::try_join!(connected.wait_for(|it| *it), subscribed.wait_for(|it| *it)).map(drop) };

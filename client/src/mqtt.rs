@@ -16,10 +16,10 @@ pub use self::connection::Connection;
 use crate::{Error, Result, Trust};
 
 /// The largest packet that is sent or received.
-const PACKET_BYTES_MAX: usize = 1024 * 1024;
+const MQTT_PACKET_BYTES_MAX: usize = 1024 * 1024;
 
 /// How many received messages may queue up before the client stops reading.
-const QUEUE_MAX: usize = 1000;
+const MESSAGE_QUEUE_MAX: usize = 1000;
 
 /// How long the first connection, and each acknowledgement, may take.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
@@ -82,8 +82,8 @@ impl MqttClient {
     ) -> Result<Self> {
         let mut options = options(address::read(address, trust)?, app_id, credential);
         options.set_transport(address::transport(trust)?);
-        let (client, connection) = Connection::new(options, QUEUE_MAX, None);
-        let (sender, events) = mpsc::channel(QUEUE_MAX);
+        let (client, connection) = Connection::new(options, MESSAGE_QUEUE_MAX, None);
+        let (sender, events) = mpsc::channel(MESSAGE_QUEUE_MAX);
         tokio::spawn(run(connection, sender));
         let mut this = Self {
             client,
@@ -150,7 +150,9 @@ impl MqttClient {
     /// Handles an event while the client waits for an acknowledgement.
     fn defer(&mut self, event: ClientEvent) -> Result<()> {
         match event {
-            ClientEvent::Received(message) if self.deferred.len() < QUEUE_MAX => self.deferred.push_back(message),
+            ClientEvent::Received(message) if self.deferred.len() < MESSAGE_QUEUE_MAX => {
+                self.deferred.push_back(message)
+            }
             ClientEvent::Received(_) => return Err(self.timed_out()),
             event => self.recover(event)?,
         }
@@ -264,7 +266,7 @@ fn options((host, port): (&str, u16), app_id: &AppId, credential: &Credential) -
         .set_keep_alive(KEEP_ALIVE)
         .set_clean_session(true)
         .set_credentials(app_id.as_str(), password)
-        .set_max_packet_size(PACKET_BYTES_MAX, PACKET_BYTES_MAX);
+        .set_max_packet_size(MQTT_PACKET_BYTES_MAX, MQTT_PACKET_BYTES_MAX);
     options
 }
 

@@ -61,8 +61,8 @@ impl Default for BrokerSettings {
 /// The address and credentials of an MQTT broker.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// Host and port.
-    pub address: String,
+    /// Where it listens.
+    pub address: SocketAddr,
     /// The user name.
     pub username: String,
     /// The password.
@@ -116,7 +116,7 @@ impl Broker {
     /// The endpoint for the handler itself, which may publish for every device.
     pub fn internal(&self) -> Endpoint {
         Endpoint {
-            address: self.listener.engine.address.to_string(),
+            address: self.listener.engine.address,
             username: HANDLER.to_owned(),
             password: self.listener.engine.secret().clone(),
         }

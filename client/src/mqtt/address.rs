@@ -5,8 +5,8 @@ use rumqttc::Transport;
 use crate::{Error, Result, Trust};
 
 /// The ports of addresses that name none.
-const PORT: u16 = 1883;
-const PORT_TLS: u16 = 8883;
+const MQTT_PORT: u16 = 1883;
+const MQTTS_PORT: u16 = 8883;
 
 /// Parses an address; its scheme, if any, must agree with `trust`.
 pub(super) fn read<'a>(address: &'a str, trust: &Trust) -> Result<(&'a str, u16)> {
@@ -23,7 +23,7 @@ pub(super) fn read<'a>(address: &'a str, trust: &Trust) -> Result<(&'a str, u16)
     }
     let (host, port) = match rest.rsplit_once(':') {
         Some((host, port)) => (host, port.parse().map_err(|_| invalid())?),
-        None => (rest, if *trust == Trust::Plaintext { PORT } else { PORT_TLS }),
+        None => (rest, if *trust == Trust::Plaintext { MQTT_PORT } else { MQTTS_PORT }),
     };
     if host.is_empty() || host.contains(['/', '@', ':', ' ']) { Err(invalid()) } else { Ok((host, port)) }
 }

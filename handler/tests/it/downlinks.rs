@@ -54,7 +54,7 @@ impl Rig {
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
         });
-        let (subscriber, published) = DownlinkSubscriber::connect(&stage.broker.internal(), &SameBytes).unwrap();
+        let (subscriber, published) = DownlinkSubscriber::connect(&stage.broker.internal(), &SameBytes);
         becomes(subscriber.subscribed(), true).await;
         let serving = tokio::spawn(Arc::clone(&downlinks).serve(published));
         let rig = Self { stage, applications, devices, downlinks, subscriber, serving };

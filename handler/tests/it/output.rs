@@ -16,15 +16,15 @@ use crate::{
 
 /// The broker of `stage`, by way of `proxy`.
 fn endpoint(stage: &Stage, proxy: &Proxy) -> Endpoint {
-    Endpoint { address: proxy.address.to_string(), ..stage.broker.internal() }
+    Endpoint { address: proxy.address, ..stage.broker.internal() }
 }
 
 fn engine(stage: &Stage) -> Option<std::net::SocketAddr> {
-    Some(stage.broker.internal().address.parse().unwrap())
+    Some(stage.broker.internal().address)
 }
 
 fn connect(endpoint: &Endpoint, settings: &MqttOutputSettings) -> MqttOutput {
-    MqttOutput::connect(endpoint, settings, &SameBytes).unwrap()
+    MqttOutput::connect(endpoint, settings, &SameBytes)
 }
 
 async fn subscriber(stage: &Stage) -> MqttClient {

@@ -74,7 +74,7 @@ impl Stage {
 
     /// The output of a handler, connected.
     pub async fn output(&self) -> MqttOutput {
-        let output = MqttOutput::connect(&self.broker.internal(), &Default::default(), &SameBytes).unwrap();
+        let output = MqttOutput::connect(&self.broker.internal(), &Default::default(), &SameBytes);
         becomes(output.connected(), true).await;
         output
     }

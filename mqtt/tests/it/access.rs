@@ -64,7 +64,7 @@ async fn refuses_other_protocol_versions() {
 #[tokio::test]
 async fn the_engine_accepts_no_application_credentials() {
     let harness = Harness::start().await;
-    let engine = harness.broker.internal().address.parse().unwrap();
+    let engine = harness.broker.internal().address;
     for user in ["app-one", "app-one:rw", "handler:"] {
         let (_, answered, _) = RawClient::try_connect(engine, &Login::new(4, user, "account.both")).await;
         assert_eq!(answered, 4, "{user}");

@@ -122,7 +122,7 @@ impl Harness {
             password: Some(internal.password.expose().to_owned().leak()),
             ..Login::new(4, "", "")
         };
-        RawClient::connect(internal.address.parse().unwrap(), &login).await
+        RawClient::connect(internal.address, &login).await
     }
 }
 

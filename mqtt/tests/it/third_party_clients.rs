@@ -14,11 +14,11 @@ use crate::{
     raw_client::{Login, RawClient},
 };
 
-/// Starts a program of the package `mosquitto-clients`; returns its output as lines, unbuffered.
-fn start(program: &str, arguments: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+/// Starts `mosquitto_sub`; returns its output as lines, unbuffered.
+fn subscribe(arguments: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = Command::new("stdbuf")
-        .args(["-oL", program])
-        .args(arguments)
+        .args(["-oL", "mosquitto_sub"])
+        .args(arguments.split_whitespace())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
@@ -47,27 +47,9 @@ async fn mosquitto_sub_receives_its_application_by_any_wildcard() {
     for version in ["mqttv311", "mqttv5"] {
         for filter in ["+/devices/+/up", "#", "app-one/devices/dev/up"] {
             let (host, port) = (harness.host(), harness.port());
-            let (mut child, mut lines) = start(
-                "mosquitto_sub",
-                &[
-                    "-h",
-                    &host,
-                    "-p",
-                    &port,
-                    "-V",
-                    version,
-                    "-u",
-                    "app-one",
-                    "-P",
-                    "account.read",
-                    "-t",
-                    filter,
-                    "-C",
-                    "1",
-                    "-v",
-                    "-d",
-                ],
-            );
+            let (mut child, mut lines) = subscribe(&format!(
+                "-h {host} -p {port} -V {version} -u app-one -P account.read -t {filter} -C 1 -v -d"
+            ));
             line_with(&mut lines, "Subscribed").await;
             publish_up(&mut handler, "app-two", "foreign").await;
             publish_up(&mut handler, "app-one", "own").await;
@@ -139,25 +121,8 @@ async fn serves_tls_while_other_clients_never_finish_the_handshake() {
     let file = folder.path().join("ca.pem");
     std::fs::write(&file, certificate).unwrap();
     let port = address.port().to_string();
-    let (mut child, mut lines) = start(
-        "mosquitto_sub",
-        &[
-            "-h",
-            "localhost",
-            "-p",
-            &port,
-            "--cafile",
-            file.to_str().unwrap(),
-            "-u",
-            "app-one",
-            "-P",
-            "account.read",
-            "-t",
-            "#",
-            "-d",
-            "-E",
-        ],
-    );
+    let (mut child, mut lines) =
+        subscribe(&format!("-h localhost -p {port} --cafile {} -u app-one -P account.read -t # -d -E", file.display()));
     line_with(&mut lines, "Subscribed").await;
     assert!(child.wait().await.unwrap().success());
 }

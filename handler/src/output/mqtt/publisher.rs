@@ -24,7 +24,7 @@ use types::{AppId, Random};
 
 use super::{REQUESTS_MAX, connection, fields};
 use crate::{
-    Error, metrics,
+    metrics,
     output::{Event, Message, Output},
     share::{Share, Shares},
 };
@@ -76,8 +76,8 @@ struct Publication {
 
 impl MqttOutput {
     /// Connects in the background.
-    pub fn connect(endpoint: &Endpoint, settings: &MqttOutputSettings, random: &dyn Random) -> Result<Self, Error> {
-        let (client, connection) = connection(endpoint, "outbox", random)?;
+    pub fn connect(endpoint: &Endpoint, settings: &MqttOutputSettings, random: &dyn Random) -> Self {
+        let (client, connection) = connection(endpoint, "outbox", random);
         let (queue, publications) = mpsc::channel(settings.queue_messages_max.clamp(1, Semaphore::MAX_PERMITS));
         let dropped = Arc::new(Dropped::default());
         let (connected_sender, connected) = watch::channel(false);
@@ -91,7 +91,7 @@ impl MqttOutput {
             drop(guard);
         }));
         let field_topics = settings.field_topics;
-        Ok(Self { queue, shares: Arc::default(), dropped, field_topics, connected, closing, closed, _task: task })
+        Self { queue, shares: Arc::default(), dropped, field_topics, connected, closing, closed, _task: task }
     }
 
     /// Whether the broker is connected, now and as it changes.

@@ -9,12 +9,12 @@ use tokio_util::task::AbortOnDropHandle;
 use types::{AppId, DevId, Random};
 
 use super::connection;
-use crate::{Error, metrics};
+use crate::metrics;
 
 const FILTER: &str = "+/devices/+/down";
 
 /// How many downlinks may be queued for the handler.
-const QUEUE_MAX: usize = 1024;
+const DOWNLINK_QUEUE_MAX: usize = 1024;
 
 /// A downlink as an application published it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,16 +38,13 @@ pub struct DownlinkSubscriber {
 
 impl DownlinkSubscriber {
     /// Connects in the background; downlinks arrive on the channel.
-    pub fn connect(
-        endpoint: &Endpoint,
-        random: &dyn Random,
-    ) -> Result<(Self, mpsc::Receiver<PublishedDownlink>), Error> {
-        let (client, connection) = connection(endpoint, "inbox", random)?;
-        let (downlinks, receiver) = mpsc::channel(QUEUE_MAX);
+    pub fn connect(endpoint: &Endpoint, random: &dyn Random) -> (Self, mpsc::Receiver<PublishedDownlink>) {
+        let (client, connection) = connection(endpoint, "inbox", random);
+        let (downlinks, receiver) = mpsc::channel(DOWNLINK_QUEUE_MAX);
         let (subscribed_sender, subscribed) = watch::channel(false);
         let subscription = Subscription { client, connection, downlinks, subscribed: subscribed_sender };
         let task = AbortOnDropHandle::new(tokio::spawn(subscription.run()));
-        Ok((Self { subscribed, _task: task }, receiver))
+        (Self { subscribed, _task: task }, receiver)
     }
 
     /// Whether the broker has granted the subscription, now and as it changes.
