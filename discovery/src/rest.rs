@@ -1,41 +1,115 @@
 //! Discovery's operations over HTTP, with the paths and JSON of v2. Reading needs no credentials.
 //!
-//! v2 only had the two reads of [`reading`]; the other paths are ours.
+//! v2 only had the first two reads of [`reading`]; the other paths are ours.
 
 mod changing;
 mod reading;
 
 use std::sync::Arc;
 
-use axum::{
-    Json, Router,
-    extract::State,
-    http::header::CONTENT_TYPE,
-    routing::{get, post},
+use aide::axum::{
+    ApiRouter,
+    routing::{get_with, post_with},
 };
-use server::reply::ErrorReply;
+use axum::{Router, extract::State};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use server::{
+    json::Json,
+    openapi::{self, About, OperationExt, described, named},
+    reply::{ErrorReply, Shape},
+};
+use types::{ComponentId, Kind, ServiceName};
 
 use crate::{Error, operations::Operations};
-
-/// These paths and bodies, for programs.
-const DESCRIPTION: &str = include_str!("../openapi.json");
 
 type Shared = State<Arc<Operations>>;
 type Answer<T> = Result<Json<T>, ErrorReply>;
 
-/// The routes of discovery.
+/// A component, as its path names it.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct ComponentPath {
+    /// What the component does.
+    #[schemars(with = "ServiceName")]
+    service_name: String,
+    /// The component.
+    #[schemars(with = "ComponentId")]
+    id: String,
+}
+
+/// The routes of discovery, and `/openapi.json`, which describes them.
 pub(crate) fn router(operations: Arc<Operations>) -> Router {
-    let component = get(reading::get_one).put(changing::announce).post(changing::announce);
-    let metadata = post(changing::add_metadata).delete(changing::delete_metadata);
-    Router::new()
-        .route("/announcements/{service_name}", get(reading::get_all))
-        .route("/announcements/{service_name}/{id}", component)
-        .route("/announcements/{service_name}/{id}/metadata", metadata)
-        .route("/announcements/handler/by-app-id/{app_id}", get(reading::get_by_app_id))
-        .route("/announcements/handler/by-app-eui/{app_eui}", get(reading::get_by_app_eui))
-        .route("/announcements/router/by-gateway-id/{gateway_id}", get(reading::get_by_gateway_id))
-        .route("/openapi.json", get(async || ([(CONTENT_TYPE, "application/json")], DESCRIPTION)))
-        .with_state(operations)
+    let about = About {
+        title: "Airlock discovery",
+        description: "Which component serves what, and where. Reading needs no credentials. The two paths that read \
+                      announcements are as in The Things Network v2.",
+        tags: &[],
+        credentials: vec![
+            ("token", openapi::bearer("An access token of the account service.")),
+            ("key", openapi::header("Authorization", "`Key` and an access key of the application.")),
+        ],
+        errors: Shape::Gateway,
+        failures: &[Kind::Unavailable],
+    };
+    let (router, document) = openapi::generate(about, routes);
+    router.route("/openapi.json", openapi::serve(&document)).with_state(operations)
+}
+
+fn routes() -> ApiRouter<Arc<Operations>> {
+    ApiRouter::new().merge(announcements()).merge(lookups())
+}
+
+fn announcements() -> ApiRouter<Arc<Operations>> {
+    let component = get_with(reading::get_one, |op| {
+        op.id("Get").summary("Get a component and what it serves").fails(&[Kind::NotFound])
+    })
+    .put_with(
+        changing::announce,
+        described(
+            "Announce",
+            "Announce a component",
+            "Needs the token of that component. What the component serves is not read here.",
+        ),
+    )
+    .post_with(changing::announce, named("AnnounceByPost", "Announce a component; the same as PUT"));
+    let metadata = post_with(changing::add_metadata, |op| {
+        op.id("AddMetadata").summary("Add something that a component serves").fails(&[Kind::NotFound, Kind::Conflict])
+    })
+    .delete_with(changing::delete_metadata, |op| {
+        op.id("DeleteMetadata")
+            .summary("Remove something that a component serves")
+            .fails(&[Kind::NotFound, Kind::Conflict])
+    });
+    ApiRouter::new()
+        .api_route(
+            "/announcements/{service_name}",
+            get_with(reading::get_all, named("GetAll", "List the components of a service")),
+        )
+        .api_route("/announcements/{service_name}/{id}", component)
+        .api_route("/announcements/{service_name}/{id}/metadata", metadata)
+}
+
+fn lookups() -> ApiRouter<Arc<Operations>> {
+    ApiRouter::new()
+        .api_route(
+            "/announcements/handler/by-app-id/{app_id}",
+            get_with(reading::get_by_app_id, |op| {
+                op.id("GetByAppID").summary("Find the handler of an application").fails(&[Kind::NotFound])
+            }),
+        )
+        .api_route(
+            "/announcements/handler/by-app-eui/{app_eui}",
+            get_with(reading::get_by_app_eui, |op| {
+                op.id("GetByAppEUI").summary("Find the handler of a join EUI").fails(&[Kind::NotFound])
+            }),
+        )
+        .api_route(
+            "/announcements/router/by-gateway-id/{gateway_id}",
+            get_with(reading::get_by_gateway_id, |op| {
+                op.id("GetByGatewayID").summary("Find the router of a gateway").fails(&[Kind::NotFound])
+            }),
+        )
 }
 
 fn refuse(error: impl Into<Error>) -> ErrorReply {

@@ -5,18 +5,32 @@ mod reply;
 
 use std::sync::Arc;
 
+use aide::{
+    OperationOutput,
+    axum::{
+        ApiRouter,
+        routing::{get_with, post_with},
+    },
+    generate::GenContext,
+    openapi::{Operation, Response as Description, StatusCode},
+    transform::TransformOperation,
+};
 use api::rest::handler as body;
 use axum::{
-    Json, Router,
-    body::Bytes,
-    extract::{Path, Query, State},
-    http::{HeaderMap, header::CONTENT_TYPE},
+    Router,
+    extract::{Path, Query, State, rejection::QueryRejection},
+    http,
     response::{AppendHeaders, IntoResponse, Response},
-    routing::{get, post},
 };
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json};
-use server::auth::credential_of;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use server::{
+    auth::{AuthError, Presented},
+    json::{Empty, Json, JsonObject},
+    openapi::{self, About, OperationExt},
+    reply::Shape,
+};
+use types::{AppId, DevId, Kind};
 
 use crate::{
     Error,
@@ -24,143 +38,259 @@ use crate::{
     operations::{Caller, Operations},
 };
 
-use self::reply::Reply;
-
-/// These paths and bodies, for programs.
-const DESCRIPTION: &str = include_str!("../openapi.json");
+use self::reply::{FailureBody, Reply};
 
 type Shared = State<Arc<Operations>>;
-type Answer<T = Json<Value>> = Result<T, Reply>;
+type Answer<T = Json<Empty>> = Result<T, Reply>;
 
-/// The routes of the application manager.
-pub(crate) fn router(operations: Arc<Operations>) -> Router {
-    let device = get(get_device).put(set_device).post(set_device).delete(delete_device);
-    let application = get(get_application).put(set_application).post(set_application).delete(delete_application);
-    Router::new()
-        .route("/applications", post(register_application))
-        .route("/applications/{app_id}", application)
-        .route("/applications/{app_id}/devices", get(list_devices).put(add_device).post(add_device))
-        .route("/applications/{app_id}/devices/{dev_id}", device)
-        .route("/applications/{app_id}/devices/{dev_id}/simulate", post(dry_run::simulate_uplink))
-        .route("/applications/{app_id}/dry-uplink", post(dry_run::dry_uplink))
-        .route("/applications/{app_id}/dry-downlink", post(dry_run::dry_downlink))
-        .route("/openapi.json", get(async || ([(CONTENT_TYPE, "application/json")], DESCRIPTION)))
-        .with_state(operations)
+/// An application, as its path names it.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct ApplicationPath {
+    /// The application.
+    #[schemars(with = "AppId")]
+    app_id: String,
 }
 
-/// Which part of a list is wanted.
-#[derive(Deserialize)]
+/// A device, as its path names it.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct DevicePath {
+    /// The application.
+    #[schemars(with = "AppId")]
+    app_id: String,
+    /// The device.
+    #[schemars(with = "DevId")]
+    dev_id: String,
+}
+
+/// Which part of a list to read.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 struct Part {
+    /// How many devices to list at most; 0 lists as many as a reply holds.
     #[serde(default)]
     limit: usize,
+    /// How many devices to skip.
     #[serde(default)]
     offset: usize,
 }
 
-async fn register_application(State(operations): Shared, headers: HeaderMap, bytes: Bytes) -> Answer {
-    let body: body::Application = parse(&bytes)?;
+/// Names an application; other members are checked, but not used.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("required" = ["app_id"]))]
+struct Registration(body::Application);
+
+/// A page of devices, with the counts in headers.
+struct DevicePage {
+    total: usize,
+    list: body::DeviceList,
+}
+
+/// The routes of the application manager, and `/openapi.json`, which describes them.
+pub(crate) fn router(operations: Arc<Operations>) -> Router {
+    let about = About {
+        title: "Airlock handler",
+        description: "Applications, their payload functions and devices. Members with default values are left out of \
+                      replies. All paths but those of dry runs and of simulated uplinks are as in The Things Network v2.",
+        tags: &[],
+        credentials: vec![
+            ("token", openapi::bearer("An access token of the account service.")),
+            ("key", openapi::header("Authorization", "`Key` and an access key of the application.")),
+        ],
+        errors: Shape::Gateway,
+        failures: &[Kind::Exhausted, Kind::Unavailable],
+    };
+    let (router, document) =
+        openapi::generate(about, || ApiRouter::new().merge(applications()).merge(devices()).merge(dry_runs()));
+    router.route("/openapi.json", openapi::serve(&document)).with_state(operations)
+}
+
+fn applications() -> ApiRouter<Arc<Operations>> {
+    let application = get_with(get_application, |op| {
+        op.id("GetApplication").summary("Get the settings of an application").fails(&[Kind::NotFound])
+    })
+    .put_with(set_application, |op| {
+        op.id("SetApplication")
+            .summary("Replace the settings of an application")
+            .description("A member that is left out is emptied. Functions that cannot be loaded change nothing.")
+            .fails(&[Kind::NotFound, Kind::Conflict])
+    })
+    .post_with(set_application, |op| {
+        op.id("SetApplicationByPost")
+            .summary("Replace the settings of an application; the same as PUT")
+            .fails(&[Kind::NotFound, Kind::Conflict])
+    })
+    .delete_with(delete_application, |op| {
+        op.id("DeleteApplication").summary("Delete an application and all that it owns").fails(&[Kind::NotFound])
+    });
+    let register = post_with(register_application, |op| {
+        op.id("RegisterApplication")
+            .summary("Register an application with this handler")
+            .fails(&[Kind::NotFound, Kind::Conflict])
+    });
+    ApiRouter::new().api_route("/applications", register).api_route("/applications/{app_id}", application)
+}
+
+fn devices() -> ApiRouter<Arc<Operations>> {
+    let list = get_with(list_devices, |op| {
+        op.id("GetDevicesForApplication").summary("List the devices of an application by id").fails(&[Kind::NotFound])
+    })
+    .put_with(add_device, |op| {
+        op.id("SetDeviceOfBody")
+            .summary("Create or replace the device that the body names")
+            .fails(&[Kind::NotFound, Kind::Conflict])
+    })
+    .post_with(add_device, |op| {
+        op.id("SetDeviceOfBodyByPost")
+            .summary("Create or replace the device that the body names; the same as PUT")
+            .fails(&[Kind::NotFound, Kind::Conflict])
+    });
+    let device = get_with(get_device, |op| op.id("GetDevice").summary("Get a device").fails(&[Kind::NotFound]))
+        .put_with(set_device, |op| {
+            op.id("SetDevice")
+                .summary("Create or replace a device")
+                .description("A member that is left out is emptied, except for the address and the keys.")
+                .fails(&[Kind::NotFound, Kind::Conflict])
+        })
+        .post_with(set_device, |op| {
+            op.id("SetDeviceByPost")
+                .summary("Create or replace a device; the same as PUT")
+                .fails(&[Kind::NotFound, Kind::Conflict])
+        })
+        .delete_with(delete_device, |op| op.id("DeleteDevice").summary("Delete a device").fails(&[Kind::NotFound]));
+    ApiRouter::new()
+        .api_route("/applications/{app_id}/devices", list)
+        .api_route("/applications/{app_id}/devices/{dev_id}", device)
+}
+
+fn dry_runs() -> ApiRouter<Arc<Operations>> {
+    let simulate = post_with(dry_run::simulate_uplink, |op| {
+        op.id("SimulateUplink").summary("Handle an uplink as if the device had sent it").fails(&[Kind::NotFound])
+    });
+    let uplink = post_with(dry_run::dry_uplink, |op| {
+        let op = op.id("DryUplink").summary("Show what functions make of a payload");
+        function_may_fail(op.description("Stores and publishes nothing."))
+    });
+    let downlink = post_with(dry_run::dry_downlink, |op| {
+        let op = op.id("DryDownlink").summary("Show what an encoder makes of fields");
+        function_may_fail(op.description("Stores and sends nothing."))
+    });
+    ApiRouter::new()
+        .api_route("/applications/{app_id}/devices/{dev_id}/simulate", simulate)
+        .api_route("/applications/{app_id}/dry-uplink", uplink)
+        .api_route("/applications/{app_id}/dry-downlink", downlink)
+}
+
+fn function_may_fail(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.fails_with::<FailureBody>(http::StatusCode::BAD_REQUEST)
+}
+
+async fn register_application(
+    State(operations): Shared,
+    Presented(caller): Presented,
+    JsonObject(Registration(body)): JsonObject<Registration>,
+) -> Answer {
     let app_id = app_id(&body.app_id)?;
-    operations.register_application(caller(&headers)?, &app_id).await?;
-    Ok(empty())
+    operations.register_application(caller?, &app_id).await?;
+    Ok(Json(Empty {}))
 }
 
 async fn get_application(
     State(operations): Shared,
-    Path(app): Path<String>,
-    headers: HeaderMap,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
 ) -> Answer<Json<body::Application>> {
-    let app_id = app_id(&app)?;
-    let application = operations.get_application(caller(&headers)?, &app_id).await?;
+    let app_id = app_id(&path.app_id)?;
+    let application = operations.get_application(caller?, &app_id).await?;
     Ok(Json(application.into()))
 }
 
 async fn set_application(
     State(operations): Shared,
-    Path(app): Path<String>,
-    headers: HeaderMap,
-    bytes: Bytes,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
+    JsonObject(mut body): JsonObject<body::Application>,
 ) -> Answer {
-    let mut body: body::Application = parse(&bytes)?;
-    agree("app_id", &mut body.app_id, app)?;
+    agree("app_id", &mut body.app_id, path.app_id)?;
     let application = body.try_into()?;
-    operations.set_application(caller(&headers)?, application).await?;
-    Ok(empty())
+    operations.set_application(caller?, application).await?;
+    Ok(Json(Empty {}))
 }
 
-async fn delete_application(State(operations): Shared, Path(app): Path<String>, headers: HeaderMap) -> Answer {
-    let app_id = app_id(&app)?;
-    operations.delete_application(caller(&headers)?, &app_id).await?;
-    Ok(empty())
+async fn delete_application(
+    State(operations): Shared,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
+) -> Answer {
+    let app_id = app_id(&path.app_id)?;
+    operations.delete_application(caller?, &app_id).await?;
+    Ok(Json(Empty {}))
 }
 
 async fn list_devices(
     State(operations): Shared,
-    Path(app): Path<String>,
-    part: Result<Query<Part>, axum::extract::rejection::QueryRejection>,
-    headers: HeaderMap,
-) -> Answer<Response> {
-    let app_id = app_id(&app)?;
+    Path(path): Path<ApplicationPath>,
+    part: Result<Query<Part>, QueryRejection>,
+    Presented(caller): Presented,
+) -> Answer<DevicePage> {
+    let app_id = app_id(&path.app_id)?;
     let Query(part) = part.map_err(|_| Error::invalid("Limit or offset", "must be whole numbers from 0 up"))?;
-    let page = operations.list_devices(caller(&headers)?, &app_id, part.offset, part.limit).await?;
-    let counts = AppendHeaders([
-        ("grpc-metadata-total", page.total.to_string()),
-        ("grpc-metadata-selected", page.devices.len().to_string()),
-    ]);
+    let page = operations.list_devices(caller?, &app_id, part.offset, part.limit).await?;
     let list = body::DeviceList { devices: page.devices.into_iter().map(Into::into).collect() };
-    Ok((counts, Json(list)).into_response())
+    Ok(DevicePage { total: page.total, list })
 }
 
 async fn get_device(
     State(operations): Shared,
-    Path((app, dev)): Path<(String, String)>,
-    headers: HeaderMap,
+    Path(path): Path<DevicePath>,
+    Presented(caller): Presented,
 ) -> Answer<Json<body::Device>> {
-    let (app_id, dev_id) = (app_id(&app)?, dev_id(&dev)?);
-    let device = operations.get_device(caller(&headers)?, &app_id, &dev_id).await?;
+    let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
+    let device = operations.get_device(caller?, &app_id, &dev_id).await?;
     Ok(Json(device.into()))
 }
 
-async fn add_device(State(operations): Shared, Path(app): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
-    let body: body::Device = parse(&bytes)?;
-    let dev = body.dev_id.clone();
-    set(&operations, &headers, body, app, dev).await
+async fn add_device(
+    State(operations): Shared,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
+    JsonObject(body): JsonObject<body::Device>,
+) -> Answer {
+    let path = DevicePath { app_id: path.app_id, dev_id: body.dev_id.clone() };
+    set(&operations, caller, body, path).await
 }
 
 async fn set_device(
     State(operations): Shared,
-    Path((app, dev)): Path<(String, String)>,
-    headers: HeaderMap,
-    bytes: Bytes,
+    Path(path): Path<DevicePath>,
+    Presented(caller): Presented,
+    JsonObject(body): JsonObject<body::Device>,
 ) -> Answer {
-    set(&operations, &headers, parse(&bytes)?, app, dev).await
+    set(&operations, caller, body, path).await
 }
 
-async fn set(operations: &Operations, headers: &HeaderMap, mut body: body::Device, app: String, dev: String) -> Answer {
-    agree("app_id", &mut body.app_id, app)?;
-    agree("dev_id", &mut body.dev_id, dev)?;
-    operations.set_device(caller(headers)?, body.try_into()?).await?;
-    Ok(empty())
+async fn set(
+    operations: &Operations,
+    caller: Result<Caller, AuthError>,
+    mut body: body::Device,
+    path: DevicePath,
+) -> Answer {
+    agree("app_id", &mut body.app_id, path.app_id)?;
+    agree("dev_id", &mut body.dev_id, path.dev_id)?;
+    operations.set_device(caller?, body.try_into()?).await?;
+    Ok(Json(Empty {}))
 }
 
 async fn delete_device(
     State(operations): Shared,
-    Path((app, dev)): Path<(String, String)>,
-    headers: HeaderMap,
+    Path(path): Path<DevicePath>,
+    Presented(caller): Presented,
 ) -> Answer {
-    let (app_id, dev_id) = (app_id(&app)?, dev_id(&dev)?);
-    operations.delete_device(caller(&headers)?, &app_id, &dev_id).await?;
-    Ok(empty())
-}
-
-/// Reads a JSON object whatever its content type says.
-///
-/// An array would be read member by member, and nothing at all as defaults: both would empty what they were meant to
-/// change.
-fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Error> {
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Error::invalid("Body", "it must be a JSON object"));
-    }
-    serde_json::from_slice(bytes).map_err(|error| Error::invalid("Body", error))
+    let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
+    operations.delete_device(caller?, &app_id, &dev_id).await?;
+    Ok(Json(Empty {}))
 }
 
 /// Fills what a body left out with what the path says; both may say it, but not differently.
@@ -172,10 +302,25 @@ fn agree(what: &'static str, body: &mut String, path: String) -> Result<(), Erro
     Err(Error::invalid(what, format_args!("the path says `{path}`, the body says `{body}`")))
 }
 
-fn caller(headers: &HeaderMap) -> Result<Caller, Error> {
-    Ok(credential_of(headers)?)
+impl IntoResponse for DevicePage {
+    fn into_response(self) -> Response {
+        let counts = AppendHeaders([
+            ("grpc-metadata-total", self.total.to_string()),
+            ("grpc-metadata-selected", self.list.devices.len().to_string()),
+        ]);
+        (counts, Json(self.list)).into_response()
+    }
 }
 
-fn empty() -> Json<Value> {
-    Json(json!({}))
+impl OperationOutput for DevicePage {
+    type Inner = body::DeviceList;
+
+    fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Vec<(Option<StatusCode>, Description)> {
+        let list = openapi::reply::<body::DeviceList>(context);
+        let counts = [
+            ("Grpc-Metadata-Total", "integer", "How many devices the application has."),
+            ("Grpc-Metadata-Selected", "integer", "How many of them are in this reply."),
+        ];
+        vec![(Some(StatusCode::Code(200)), openapi::with_headers(list, &counts))]
+    }
 }

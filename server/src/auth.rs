@@ -13,7 +13,7 @@ use std::sync::Arc;
 use types::{AppId, CredentialError, Kind, Kinded};
 
 pub use authenticator::Authenticator;
-pub use credential::credential_of;
+pub use credential::{Presented, credential_of};
 pub use verifier::{TokenError, Verifier};
 
 /// Why a request has no valid credential, or why that cannot be determined now.

@@ -1,5 +1,6 @@
 //! Errors as REST clients read them: in the format of the account service, or of v2's gRPC gateway.
 
+use aide::OperationOutput;
 use api::rest::{account::ErrorBody, handler::GatewayError};
 use axum::{
     Json,
@@ -74,4 +75,9 @@ impl IntoResponse for ErrorReply {
         }
         response
     }
+}
+
+/// Errors are described by their kind, in [`crate::openapi`].
+impl OperationOutput for ErrorReply {
+    type Inner = Self;
 }

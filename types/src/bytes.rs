@@ -1,7 +1,8 @@
 //! EUIs, addresses, nonces and keys of a fixed length, written in hexadecimal.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -74,6 +75,21 @@ macro_rules! fixed_bytes {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let digits = if generator.contract().is_serialize() { "0-9A-F" } else { "0-9A-Fa-f" };
+                json_schema!({
+                    "type": "string",
+                    "description": concat!(stringify!($length), " bytes as hexadecimal digits; empty for none."),
+                    "pattern": format!("^([{digits}]{{{}}})?$", $length * 2),
+                })
             }
         }
     };

@@ -2,12 +2,14 @@
 
 use std::{fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// A string that must not appear in logs, errors or debug output.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Zeroize, ZeroizeOnDrop, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, Zeroize, ZeroizeOnDrop, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline, description = "")]
 pub struct Secret(String);
 
 impl Secret {
@@ -29,8 +31,9 @@ impl fmt::Debug for Secret {
 }
 
 /// An access key: `<issuer>.<secret>`, with exactly one dot.
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline)]
 pub struct AccessKey {
     text: Secret,
     dot: usize,

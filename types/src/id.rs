@@ -2,6 +2,7 @@
 
 use std::{borrow::Borrow, fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of an id, in characters.
@@ -27,7 +28,10 @@ pub enum IdError {
     },
 }
 
-/// Checks `^[0-9a-z](?:[_-]?[0-9a-z]){1,35}$` and at most [`LENGTH_MAX`] characters.
+/// What [`check`] accepts, apart from the length.
+const PATTERN: &str = "^[0-9a-z](?:[_-]?[0-9a-z]){1,35}$";
+
+/// Checks [`PATTERN`] and at most [`LENGTH_MAX`] characters.
 fn check(what: &'static str, text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         return Err(IdError::Empty { what });
@@ -40,10 +44,11 @@ fn check(what: &'static str, text: &str) -> Result<(), IdError> {
 }
 
 macro_rules! id {
-    ($(#[doc = $doc:literal])+ $name:ident, $what:literal) => {
+    ($(#[doc = $doc:literal])+ $name:ident, $what:literal, $example:literal) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "String", into = "String")]
+        #[schemars(extend("pattern" = PATTERN, "minLength" = 2, "maxLength" = LENGTH_MAX, "examples" = [$example]))]
         pub struct $name(String);
 
         impl $name {
@@ -92,37 +97,44 @@ macro_rules! id {
 id!(
     /// The id of an application, unique in the network.
     AppId,
-    "AppID"
+    "AppID",
+    "my-app"
 );
 id!(
     /// The id of a device, unique in its application.
     DevId,
-    "DevID"
+    "DevID",
+    "my-device"
 );
 id!(
     /// The id of a gateway, unique in the network.
     GatewayId,
-    "GatewayID"
+    "GatewayID",
+    "my-gateway"
 );
 id!(
     /// The id of a network component, such as a handler.
     ComponentId,
-    "ComponentID"
+    "ComponentID",
+    "my-handler"
 );
 id!(
     /// The id of an OAuth client.
     ClientId,
-    "ClientID"
+    "ClientID",
+    "my-client"
 );
 id!(
     /// The name with which a user logs in.
     Username,
-    "Username"
+    "Username",
+    "alice"
 );
 
 /// The immutable id of a user: 24 hexadecimal digits.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = "^[0-9a-f]{24}$"))]
 pub struct UserId(String);
 
 impl UserId {

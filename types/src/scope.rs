@@ -2,13 +2,15 @@
 
 use std::{fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{AppId, ComponentId, GatewayId, IdError};
 
 /// One entry of a token's scope.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = "^(profile|clients|(apps|gateways|components)(:[0-9a-z_-]{2,36})?)$"))]
 pub enum Scope {
     /// View and edit the profile.
     Profile,

@@ -2,12 +2,14 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
 
 /// A point in time, in nanoseconds since 1970, UTC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(i64);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(inline, description = "")]
+pub struct Timestamp(#[schemars(with = "String", extend("format" = "date-time"))] i64);
 
 impl Timestamp {
     /// From nanoseconds since 1970.

@@ -7,6 +7,7 @@ mod component;
 mod frequency_plan;
 mod gateway;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use types::{FullName, Scope, Secret, Timestamp, UserId, Username};
 
@@ -21,18 +22,20 @@ pub use self::{
 use super::json::{millis, null_is_default};
 
 /// What registering takes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NewUser {
     /// The name to log in with.
     pub username: Username,
     /// The user's address.
+    #[schemars(email, length(max = 254))]
     pub email: String,
     /// The password.
+    #[schemars(length(min = 8, max = 128))]
     pub password: Secret,
 }
 
 /// The answer to registering.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Registered {
     /// The user's address.
     pub email: String,
@@ -41,7 +44,7 @@ pub struct Registered {
 }
 
 /// A user's profile.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct User {
     /// The name to log in with.
     pub username: Username,
@@ -49,6 +52,7 @@ pub struct User {
     pub email: String,
     /// When the user registered.
     #[serde(with = "millis")]
+    #[schemars(with = "Timestamp")]
     pub created: Timestamp,
     /// First and last name.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -62,7 +66,7 @@ pub struct User {
 }
 
 /// What a user wants to be different; what is left out stays.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProfileChange {
     /// The name to log in with; the old one stays taken.
@@ -70,6 +74,7 @@ pub struct ProfileChange {
     pub username: Option<Username>,
     /// The address; a new one has to be confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(email, length(max = 254))]
     pub email: Option<String>,
     /// First and last name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,11 +84,12 @@ pub struct ProfileChange {
     pub old_password: Option<Secret>,
     /// The password from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 8, max = 128))]
     pub password: Option<Secret>,
 }
 
 /// A token request, as a form or as JSON; which members count depends on the grant.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TokenRequest {
     /// `password`, `authorization_code` or `refresh_token`.
@@ -115,11 +121,12 @@ pub struct TokenRequest {
     pub client_secret: Option<Secret>,
     /// The scopes asked for: in a form separated by spaces, in JSON also a list. They are parsed by whoever grants.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "list_or_words")]
+    #[schemars(with = "Written")]
     pub scope: Option<Vec<String>>,
 }
 
 /// A token; exchanges answer only `access_token` and `expires_in`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TokenAnswer {
     /// `bearer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,21 +141,21 @@ pub struct TokenAnswer {
 }
 
 /// Asks for a token with a narrower scope or other entities.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RestrictRequest {
     /// The scopes of the new token.
     pub scope: Vec<Scope>,
 }
 
 /// The restricted token, and nothing else.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RestrictAnswer {
     /// The token.
     pub access_token: Secret,
 }
 
 /// The public key that verifies tokens.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyDocument {
     /// The signature algorithm, `ES256`.
     pub algorithm: String,
@@ -157,7 +164,8 @@ pub struct KeyDocument {
 }
 
 /// A failure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Error")]
 pub struct ErrorBody {
     /// The HTTP status.
     pub code: u16,
@@ -165,14 +173,17 @@ pub struct ErrorBody {
     pub error: String,
 }
 
+/// A list of words, or the words with spaces between them.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum Written {
+    List(Vec<String>),
+    Words(String),
+}
+
 /// Reads `["a", "b"]` and `"a b"`.
 fn list_or_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        List(Vec<String>),
-        Words(String),
-    }
     Ok(Option::<Written>::deserialize(deserializer)?.map(|written| match written {
         Written::List(list) => list,
         Written::Words(words) => words.split_whitespace().map(str::to_owned).collect(),

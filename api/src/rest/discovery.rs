@@ -1,12 +1,13 @@
 //! Bodies of discovery's HTTP API: its messages in the JSON of the old gateway.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::json::{bytes, is_default, null_is_default};
+use super::json::{Base64, bytes, is_default, null_is_default};
 use crate::discovery;
 
 /// A component, and how to reach it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Announcement {
     /// The component's id.
@@ -27,7 +28,7 @@ pub struct Announcement {
     /// Whether it is part of the public community network.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub public: bool,
-    /// `host:port` of its gRPC API.
+    /// `host:port` of its gRPC API, several with commas between; the first is used.
     #[serde(alias = "netAddress", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub net_address: String,
     /// Its ECDSA public key, as PEM.
@@ -36,13 +37,13 @@ pub struct Announcement {
     /// The certificate of `net_address`, as PEM.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub certificate: String,
-    /// Its HTTP API.
+    /// Its HTTP API: `http(s)://host(:port)`.
     #[serde(alias = "apiAddress", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub api_address: String,
-    /// Its MQTT broker.
+    /// Its MQTT server: `(mqtt(s)://)host(:port)`.
     #[serde(alias = "mqttAddress", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub mqtt_address: String,
-    /// Its AMQP broker.
+    /// Its AMQP server: `(amqp(s)://)host(:port)`.
     #[serde(alias = "amqpAddress", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub amqp_address: String,
     /// What it serves.
@@ -51,25 +52,33 @@ pub struct Announcement {
 }
 
 /// Something that a component serves: an object with exactly one member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metadata {
-    /// A gateway.
+    /// A gateway, served by a router.
     #[serde(alias = "gatewayId")]
     GatewayId(String),
-    /// A prefix of device addresses: its length, then four bytes; as base64.
+    /// A prefix of device addresses, served by a broker: its length in bits, then 4 bytes, as base64.
     #[serde(alias = "devAddrPrefix")]
-    DevAddrPrefix(#[serde(with = "bytes")] Vec<u8>),
-    /// An application.
+    DevAddrPrefix(
+        #[serde(with = "bytes")]
+        #[schemars(with = "Base64")]
+        Vec<u8>,
+    ),
+    /// An application, served by a handler.
     #[serde(alias = "appId")]
     AppId(String),
-    /// A join EUI, as base64.
+    /// A join EUI of 8 bytes, as base64.
     #[serde(alias = "appEui")]
-    AppEui(#[serde(with = "bytes")] Vec<u8>),
+    AppEui(
+        #[serde(with = "bytes")]
+        #[schemars(with = "Base64")]
+        Vec<u8>,
+    ),
 }
 
 /// The components of a service.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AnnouncementsResponse {
     /// The components; left out when there are none.

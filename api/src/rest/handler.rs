@@ -7,16 +7,17 @@ mod dry_run;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{AppEui, AppKey, AppSKey, BytesError, DevAddr, DevEui, NwkSKey};
 
-use super::json::{bytes, float, is_default, null_is_default, number, text_number};
+use super::json::{Base64, bytes, float, is_default, null_is_default, number, text_number};
 use crate::{handler, lorawan};
 
 pub use self::dry_run::{Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry};
 
 /// An application's payload functions.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Application {
     /// The application's id.
@@ -25,19 +26,19 @@ pub struct Application {
     /// `custom` or `cayennelpp`; kept as it came.
     #[serde(alias = "payloadFormat", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub payload_format: String,
-    /// Turns bytes into an object.
+    /// JavaScript that turns bytes into an object.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub decoder: String,
-    /// Changes the values of that object.
+    /// JavaScript that changes the values of that object.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub converter: String,
-    /// Decides whether the message is kept.
+    /// JavaScript that decides whether the message is kept.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub validator: String,
-    /// Turns an object into bytes.
+    /// JavaScript that turns an object into bytes.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub encoder: String,
-    /// The access key with which devices are registered when they join.
+    /// The access key with which devices are registered when they join; shown to those with the right `devices`.
     #[serde(
         alias = "registerOnJoinAccessKey",
         skip_serializing_if = "is_default",
@@ -47,8 +48,9 @@ pub struct Application {
 }
 
 /// A device of an application.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["lorawan_device"]))]
 pub struct Device {
     /// The application's id.
     #[serde(alias = "appId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
@@ -61,26 +63,30 @@ pub struct Device {
     pub lorawan_device: Option<LorawanDevice>,
     /// Degrees north.
     #[serde(skip_serializing_if = "is_default", with = "float")]
+    #[schemars(with = "f32")]
     pub latitude: f32,
     /// Degrees east.
     #[serde(skip_serializing_if = "is_default", with = "float")]
+    #[schemars(with = "f32")]
     pub longitude: f32,
     /// Metres.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     pub altitude: i32,
-    /// What the user says about it.
+    /// At most 5 attributes of the user's own, with keys and values of at most 64 bytes.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub attributes: BTreeMap<String, String>,
     /// What people call it.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    #[schemars(length(max = 1024))]
     pub description: String,
 }
 
 /// The LoRaWAN side of a device.
 ///
 /// An address or key that is missing or `null` is left alone by a change; an empty one is cleared.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["app_id", "dev_id"]))]
 pub struct LorawanDevice {
     /// The EUI of the application; written even when it is empty.
     #[serde(alias = "appEui", deserialize_with = "null_is_default")]
@@ -108,9 +114,11 @@ pub struct LorawanDevice {
     pub app_key: Option<AppKey>,
     /// The uplink frame counter.
     #[serde(alias = "fCntUp", skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    #[schemars(range(max = u32::MAX))]
     pub f_cnt_up: u32,
     /// The downlink frame counter.
     #[serde(alias = "fCntDown", skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    #[schemars(range(max = u32::MAX))]
     pub f_cnt_down: u32,
     /// Whether the counter is not checked.
     #[serde(alias = "disableFCntCheck", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
@@ -123,11 +131,12 @@ pub struct LorawanDevice {
     pub activation_constraints: String,
     /// When it was last heard, in nanoseconds since 1970; written as text.
     #[serde(alias = "lastSeen", skip_serializing_if = "is_default", with = "text_number")]
+    #[schemars(with = "String")]
     pub last_seen: i64,
 }
 
 /// Devices of an application.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DeviceList {
     /// The devices; left out when there are none.
@@ -136,7 +145,7 @@ pub struct DeviceList {
 }
 
 /// An uplink as if from a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SimulatedUplink {
     /// The application's id.
@@ -145,16 +154,19 @@ pub struct SimulatedUplink {
     /// The device's id.
     #[serde(alias = "devId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub dev_id: String,
-    /// The bytes, as base64.
+    /// At most 255 bytes, as base64.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
     /// The LoRaWAN port.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    #[schemars(range(max = 255))]
     pub port: u32,
 }
 
 /// A failure, as the old gateway wrote it; discovery answers the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Error")]
 pub struct GatewayError {
     /// What went wrong.
     pub error: String,

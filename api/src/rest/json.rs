@@ -1,6 +1,12 @@
 //! How the old gateway writes protocol buffers as JSON, where serde would do otherwise.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
+
+/// The schema of [`bytes`].
+#[derive(JsonSchema)]
+#[schemars(inline, description = "", extend("contentEncoding" = "base64"))]
+pub(super) struct Base64(#[expect(dead_code, reason = "only its schema is used")] String);
 
 /// Reads `null` like a member that is not there.
 pub(super) fn null_is_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>

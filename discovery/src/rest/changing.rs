@@ -2,89 +2,93 @@
 
 use std::collections::HashMap;
 
+use aide::{OperationInput, generate::GenContext, openapi::Operation};
 use api::{
     discovery as message,
     rest::discovery::{Announcement, Metadata},
 };
 use axum::{
-    Json,
-    body::Bytes,
-    extract::{Path, Query, State},
-    http::HeaderMap,
+    extract::{FromRequestParts, Path, Query, State},
+    http::request::Parts,
+    response::{IntoResponse, Response},
 };
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
-use server::auth::credential_of;
-use types::Credential;
+use serde_json::Value;
+use server::{
+    auth::Presented,
+    json::{Empty, Json, JsonObject},
+    openapi,
+};
 
-use super::{Answer, Shared, refuse};
+use super::{Answer, ComponentPath, Shared, refuse};
 use crate::{Error, error::Result, operations::Service};
 
-type Empty = Map<String, Value>;
+/// Metadata in the query, with parameters named like the members of a body.
+pub(super) struct MetadataQuery(Result<Metadata>);
 
 /// Announces a component. What it serves has calls of its own and is ignored here.
 pub(super) async fn announce(
     State(operations): Shared,
-    Path((service_name, id)): Path<(String, String)>,
-    headers: HeaderMap,
-    bytes: Bytes,
+    Path(path): Path<ComponentPath>,
+    Presented(caller): Presented,
+    JsonObject(mut body): JsonObject<Announcement>,
 ) -> Answer<Empty> {
     let announced = async {
-        let mut body: Announcement = parse(&bytes)?;
-        agree("service_name", &mut body.service_name, service_name)?;
-        agree("id", &mut body.id, id)?;
+        agree("service_name", &mut body.service_name, path.service_name)?;
+        agree("id", &mut body.id, path.id)?;
         let announcement = message::Announcement::from(body).try_into()?;
-        operations.announce(caller(&headers)?, &announcement).await
+        operations.announce(caller?, &announcement).await
     };
-    announced.await.map(|()| Json(Empty::new())).map_err(refuse)
+    announced.await.map(|()| Json(Empty {})).map_err(refuse)
 }
 
 /// Assigns what the body names to a component.
 pub(super) async fn add_metadata(
     State(operations): Shared,
-    Path(component): Path<(String, String)>,
-    headers: HeaderMap,
-    bytes: Bytes,
+    Path(component): Path<ComponentPath>,
+    Presented(caller): Presented,
+    JsonObject(metadata): JsonObject<Metadata>,
 ) -> Answer<Empty> {
     let added = async {
-        let service = service(component, parse(&bytes)?)?;
-        operations.add_metadata(caller(&headers)?, &service).await
+        let service = service(&component, metadata)?;
+        operations.add_metadata(caller?, &service).await
     };
-    added.await.map(|()| Json(Empty::new())).map_err(refuse)
+    added.await.map(|()| Json(Empty {})).map_err(refuse)
 }
 
-/// Removes what the query names from what a component serves; parameters are named like in the body of
-/// [`add_metadata`].
+/// Removes what the query names from what a component serves.
 pub(super) async fn delete_metadata(
     State(operations): Shared,
-    Path(component): Path<(String, String)>,
-    Query(query): Query<HashMap<String, String>>,
-    headers: HeaderMap,
+    Path(component): Path<ComponentPath>,
+    MetadataQuery(metadata): MetadataQuery,
+    Presented(caller): Presented,
 ) -> Answer<Empty> {
     let deleted = async {
-        let query = query.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
-        let metadata = serde_json::from_value(Value::Object(query)).map_err(|error| Error::invalid("Query", error))?;
-        let service = service(component, metadata)?;
-        operations.delete_metadata(caller(&headers)?, &service).await
+        let service = service(&component, metadata?)?;
+        operations.delete_metadata(caller?, &service).await
     };
-    deleted.await.map(|()| Json(Empty::new())).map_err(refuse)
+    deleted.await.map(|()| Json(Empty {})).map_err(refuse)
 }
 
-fn service((service_name, id): (String, String), metadata: Metadata) -> Result<Service> {
-    let metadata = message::metadata::Metadata::from(metadata).try_into()?;
-    Ok(Service { name: service_name.parse()?, id: id.parse()?, metadata })
-}
+impl<S: Send + Sync> FromRequestParts<S> for MetadataQuery {
+    type Rejection = Response;
 
-fn caller(headers: &HeaderMap) -> Result<Option<Credential>> {
-    Ok(credential_of(headers)?)
-}
-
-/// Parses a JSON object, whatever its content type. An array is rejected: serde would read it field by field.
-fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T> {
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Error::invalid("Body", "must be a JSON object"));
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> std::result::Result<Self, Response> {
+        let query = Query::<HashMap<String, String>>::try_from_uri(&parts.uri).map_err(IntoResponse::into_response)?;
+        let members = query.0.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
+        let metadata = serde_json::from_value(Value::Object(members));
+        Ok(Self(metadata.map_err(|error| Error::invalid("Query", error))))
     }
-    serde_json::from_slice(bytes).map_err(|error| Error::invalid("Body", error))
+}
+
+impl OperationInput for MetadataQuery {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        openapi::query_parameters::<Metadata>(context, operation);
+    }
+}
+
+fn service(component: &ComponentPath, metadata: Metadata) -> Result<Service> {
+    let metadata = message::metadata::Metadata::from(metadata).try_into()?;
+    Ok(Service { name: component.service_name.parse()?, id: component.id.parse()?, metadata })
 }
 
 /// Fills in what the body omits from the path; if both are given, they must agree.

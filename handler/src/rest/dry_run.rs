@@ -4,55 +4,51 @@ use api::{
     handler::{DryDownlinkMessage, DryDownlinkResult, DryUplinkMessage, DryUplinkResult},
     rest::handler::{self as body, Cost},
 };
-use axum::{
-    Json,
-    body::Bytes,
-    extract::{Path, State},
-    http::HeaderMap,
+use axum::extract::{Path, State};
+use server::{
+    auth::Presented,
+    json::{Json, JsonObject},
 };
 
-use super::{Answer, Shared, agree, caller, parse};
+use super::{Answer, ApplicationPath, DevicePath, Shared, agree};
 use crate::operations::DryRun;
 
 /// Shows what functions would make of a payload.
 pub(super) async fn dry_uplink(
     State(operations): Shared,
-    Path(app): Path<String>,
-    headers: HeaderMap,
-    bytes: Bytes,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
+    JsonObject(mut body): JsonObject<body::DryUplink>,
 ) -> Answer<Json<body::DryUplinkResult>> {
-    let mut body: body::DryUplink = parse(&bytes)?;
-    agree("app_id", &mut body.app.app_id, app)?;
+    agree("app_id", &mut body.app.app_id, path.app_id)?;
     let payload = body.payload.clone();
     let run: DryRun<Vec<u8>> = DryUplinkMessage::from(body).try_into()?;
-    let decoded = operations.dry_uplink(caller(&headers)?, run).await?;
+    let decoded = operations.dry_uplink(caller?, run).await?;
     Ok(Json(DryUplinkResult { payload, ..decoded.into() }.into()))
 }
 
 /// Shows what an encoder would make of fields.
 pub(super) async fn dry_downlink(
     State(operations): Shared,
-    Path(app): Path<String>,
-    headers: HeaderMap,
-    bytes: Bytes,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
+    JsonObject(mut body): JsonObject<body::DryDownlink>,
 ) -> Answer<Json<body::DryDownlinkResult>> {
-    let mut body: body::DryDownlink = parse(&bytes)?;
-    agree("app_id", &mut body.app.app_id, app)?;
+    agree("app_id", &mut body.app.app_id, path.app_id)?;
     let run = DryDownlinkMessage::from(body).try_into()?;
-    let encoded = operations.dry_downlink(caller(&headers)?, run).await?;
+    let encoded = operations.dry_downlink(caller?, run).await?;
     Ok(Json(DryDownlinkResult::from(encoded).into()))
 }
 
 /// Sends an uplink on its way as if the device had sent it, and says what it cost.
 pub(super) async fn simulate_uplink(
     State(operations): Shared,
-    Path((app, dev)): Path<(String, String)>,
-    headers: HeaderMap,
-    bytes: Bytes,
+    Path(path): Path<DevicePath>,
+    Presented(caller): Presented,
+    JsonObject(mut body): JsonObject<body::SimulatedUplink>,
 ) -> Answer<Json<Cost>> {
-    let mut body: body::SimulatedUplink = parse(&bytes)?;
-    agree("app_id", &mut body.app_id, app)?;
-    agree("dev_id", &mut body.dev_id, dev)?;
-    let cost = operations.simulate_uplink(caller(&headers)?, body.try_into()?).await?;
+    agree("app_id", &mut body.app_id, path.app_id)?;
+    agree("dev_id", &mut body.dev_id, path.dev_id)?;
+    let cost = operations.simulate_uplink(caller?, body.try_into()?).await?;
     Ok(Json(Cost { fuel: cost.fuel, microseconds: cost.microseconds() }))
 }

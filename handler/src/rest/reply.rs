@@ -1,10 +1,12 @@
 //! Failures as REST clients read them.
 
+use aide::OperationOutput;
 use api::rest::handler::{FunctionFailure, GatewayError};
 use axum::{
     Json,
     response::{IntoResponse, Response},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use server::{reply::ErrorReply, status};
 use types::{Kind, Kinded};
@@ -15,9 +17,10 @@ use crate::{Error, fault::Fault};
 #[derive(Debug)]
 pub(super) struct Reply(Error);
 
-/// A payload function that failed: the error of v2, and what the function's author wants to know.
-#[derive(Serialize)]
-struct FailureBody {
+/// An error; when a payload function failed, also where and why.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FunctionError")]
+pub(super) struct FailureBody {
     #[serde(flatten)]
     error: GatewayError,
     #[serde(flatten)]
@@ -40,6 +43,11 @@ impl IntoResponse for Reply {
             error => ErrorReply::gateway(error).into_response(),
         }
     }
+}
+
+/// Errors are described by their kind, in [`server::openapi`].
+impl OperationOutput for Reply {
+    type Inner = Self;
 }
 
 fn failed(fault: &Fault, message: String) -> Response {

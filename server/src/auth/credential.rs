@@ -1,6 +1,12 @@
 //! Finds the credential in the headers of a request.
 
-use axum::http::HeaderMap;
+use std::convert::Infallible;
+
+use aide::{OperationInput, generate::GenContext, openapi::Operation};
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, request::Parts},
+};
 use types::{Credential, Secret};
 
 use super::AuthError;
@@ -11,6 +17,26 @@ const AUTHORIZATION: &str = "authorization";
 const TOKEN: [&str; 2] = ["token", "grpc-metadata-token"];
 /// Headers that contain a bare access key.
 const KEY: [&str; 2] = ["key", "grpc-metadata-key"];
+
+/// The credential of a request, if it brings one; read at once, but refused only where it is needed.
+#[derive(Clone, Debug)]
+pub struct Presented(pub Result<Option<Credential>, AuthError>);
+
+impl<S: Sync> FromRequestParts<S> for Presented {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(credential_of(&parts.headers)))
+    }
+}
+
+/// A token or an access key, as [`crate::openapi::About`] names them.
+impl OperationInput for Presented {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        let schemes = ["token", "key"].map(|name| [(name.to_owned(), Vec::new())].into());
+        operation.security.extend(schemes);
+    }
+}
 
 /// Returns the credential of an HTTP or gRPC request, if it has one.
 ///

@@ -1,5 +1,6 @@
 //! Applications and their access keys.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{AppEui, AppId, ApplicationRight, Timestamp};
 
@@ -7,7 +8,7 @@ use super::Collaborator;
 use crate::rest::json::{millis, null_is_default};
 
 /// An application, as far as the caller may see it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Application {
     /// Its id.
     pub id: AppId,
@@ -18,6 +19,7 @@ pub struct Application {
     pub euis: Vec<AppEui>,
     /// When it was created.
     #[serde(with = "millis")]
+    #[schemars(with = "Timestamp")]
     pub created: Timestamp,
     /// What the caller may do to it.
     #[serde(default)]
@@ -30,17 +32,20 @@ pub struct Application {
     pub access_keys: Option<Vec<AccessKey>>,
     /// When it was deleted, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::optional")]
+    #[schemars(with = "Timestamp")]
     pub deleted: Option<Timestamp>,
 }
 
 /// What creating an application takes; other members are ignored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewApplication {
     /// Its id, taken for ever.
     pub id: AppId,
     /// What people call it.
+    #[schemars(length(max = 200))]
     pub name: String,
     /// EUIs it has already; without any it is given one.
+    #[schemars(inner(pattern(r"^[0-9A-Fa-f]{16}$")), extend("uniqueItems" = true))]
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub euis: Vec<AppEui>,
     /// Access keys to create with it.
@@ -49,7 +54,7 @@ pub struct NewApplication {
 }
 
 /// An access key of an application.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessKey {
     /// What people call it, unique in the application.
     pub name: String,
@@ -64,11 +69,13 @@ pub struct AccessKey {
 }
 
 /// What creating an access key takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewAccessKey {
     /// What people will call it.
+    #[schemars(length(min = 1, max = 100))]
     pub name: String,
     /// What it may do.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub rights: Vec<ApplicationRight>,
 }
 

@@ -1,9 +1,10 @@
 //! Frequency plans.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A frequency plan, as in the list of all.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrequencyPlan {
     /// Its id, such as `EU_863_870`.
     pub id: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{AccessKey, ComponentId, GatewayId, GatewayRight, UserId, Username};
 
@@ -9,7 +10,7 @@ use super::{Collaborator, TokenAnswer};
 use crate::rest::json::null_is_default;
 
 /// A gateway, as far as the caller may see it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Gateway {
     /// Its id.
     pub id: GatewayId,
@@ -63,13 +64,15 @@ pub struct Gateway {
 }
 
 /// A place on Earth.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
     /// Degrees east, -180 to 180.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -180, max = 180))]
     pub longitude: Option<f64>,
     /// Degrees north, -90 to 90.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -90, max = 90))]
     pub latitude: Option<f64>,
     /// Metres above the sea.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +80,7 @@ pub struct Location {
 }
 
 /// A router and where it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Router {
     /// Its id.
     pub id: ComponentId,
@@ -88,7 +91,7 @@ pub struct Router {
 }
 
 /// Whose a gateway is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     /// The user's immutable id.
     pub id: UserId,
@@ -97,7 +100,8 @@ pub struct Owner {
 }
 
 /// Something named by its id, or by the object that an answer had for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 #[serde(untagged, expecting = "must be an id, or an object with it")]
 pub enum Named<T> {
     /// The id alone.
@@ -115,7 +119,8 @@ pub enum Named<T> {
 }
 
 /// What creating a gateway takes; other members are ignored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("required" = ["id", "frequency_plan"]))]
 pub struct NewGateway {
     /// Its id, taken for ever.
     pub id: GatewayId,
@@ -125,7 +130,7 @@ pub struct NewGateway {
 }
 
 /// What can be changed of a gateway; what is left out stays, other members are ignored.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GatewayUpdate {
     /// The id of its frequency plan.

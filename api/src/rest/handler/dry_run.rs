@@ -2,35 +2,39 @@
 //!
 //! v2 had dry runs over gRPC only; these are its messages in the same JSON as all the others.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::json::{bytes, is_default, null_is_default, number, text_number},
+    super::json::{Base64, bytes, is_default, null_is_default, number, text_number},
     Application,
 };
 use crate::handler;
 
 /// Asks what an uplink would be decoded to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DryUplink {
-    /// The bytes, as base64.
+    /// At most 255 bytes, as base64.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
     /// The functions to try; nothing of them is kept.
     #[serde(deserialize_with = "null_is_default")]
     pub app: Application,
     /// The LoRaWAN port.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    #[schemars(range(max = 255))]
     pub port: u32,
 }
 
 /// Asks what a downlink would be encoded to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DryDownlink {
     /// Bytes that stay as they are, as base64; instead of fields.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
     /// The text of a JSON object.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
@@ -40,15 +44,17 @@ pub struct DryDownlink {
     pub app: Application,
     /// The LoRaWAN port.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    #[schemars(range(max = 255))]
     pub port: u32,
 }
 
 /// What an uplink would be decoded to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DryUplinkResult {
     /// The bytes that were tried, as base64.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
     /// The text of a JSON object, or `null`.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
@@ -65,11 +71,12 @@ pub struct DryUplinkResult {
 }
 
 /// What a downlink would be encoded to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DryDownlinkResult {
     /// The bytes to send, as base64.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
+    #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
     /// What the encoder logged.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
@@ -80,7 +87,7 @@ pub struct DryDownlinkResult {
 }
 
 /// What a payload function logged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LogEntry {
     /// `decoder`, `converter`, `validator` or `encoder`.
@@ -92,19 +99,21 @@ pub struct LogEntry {
 }
 
 /// What a message cost in the sandbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Cost {
     /// Units of fuel, as text: the same for the same message on every machine.
     #[serde(skip_serializing_if = "is_default", with = "text_number")]
+    #[schemars(with = "String")]
     pub fuel: u64,
     /// Time in the sandbox, as text.
     #[serde(skip_serializing_if = "is_default", with = "text_number")]
+    #[schemars(with = "String")]
     pub microseconds: u64,
 }
 
 /// Why a payload function gave no result; its members stand beside those of the error.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FunctionFailure {
     /// `decoder`, `converter`, `validator` or `encoder`.

@@ -1,0 +1,67 @@
+//! Error replies: one description per status, to which operations refer.
+
+use aide::{
+    generate::GenContext,
+    openapi::{Operation, ReferenceOr, Response, StatusCode as Code},
+};
+use api::rest::{account::ErrorBody, handler::GatewayError};
+use axum::http::StatusCode;
+use schemars::Schema;
+
+use super::{reply, schema};
+use crate::reply::Shape;
+
+/// Every status that is described, with the name of its reply.
+const REPLIES: [(StatusCode, &str, &str); 9] = [
+    (StatusCode::BAD_REQUEST, "Invalid", "The request is malformed or breaks a rule."),
+    (StatusCode::UNAUTHORIZED, "Unauthenticated", "There is no valid credential."),
+    (StatusCode::FORBIDDEN, "Denied", "The credential is valid, but lacks the scope or right."),
+    (StatusCode::NOT_FOUND, "NotFound", "There is no such thing, or none that the caller may know of."),
+    (StatusCode::CONFLICT, "Conflict", "The id or name is taken, or something else changed it at the same time."),
+    (StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", "The body is too large."),
+    (StatusCode::UNSUPPORTED_MEDIA_TYPE, "ContentType", "The content type is not supported."),
+    (StatusCode::TOO_MANY_REQUESTS, "TooMany", "A rate limit was reached."),
+    (StatusCode::SERVICE_UNAVAILABLE, "Unavailable", "Something that the service needs is unavailable: try again."),
+];
+
+/// Adds the usual error reply with this status, unless the operation describes one of its own.
+pub fn refuse(operation: &mut Operation, status: StatusCode) {
+    let Some((_, name, _)) = REPLIES.iter().find(|(known, ..)| *known == status) else { return };
+    let reference = format!("#/components/responses/{name}");
+    let responses = &mut operation.responses.get_or_insert_default().responses;
+    let reply = ReferenceOr::Reference { reference, summary: None, description: None };
+    responses.entry(Code::Code(status.as_u16())).or_insert(reply);
+}
+
+/// The schema of the body of errors.
+pub(super) fn body(context: &mut GenContext, shape: Shape) -> Schema {
+    match shape {
+        Shape::Account => schema::sent::<ErrorBody>(context),
+        Shape::Gateway => schema::sent::<GatewayError>(context),
+    }
+}
+
+/// The error replies with these statuses, by name.
+pub(super) fn replies<M>(used: &[Code], body: &Schema) -> M
+where
+    M: FromIterator<(String, ReferenceOr<Response>)>,
+{
+    let used = REPLIES.iter().filter(|(status, ..)| used.contains(&Code::Code(status.as_u16())));
+    let named = used.map(|(status, name, description)| {
+        let reply = reply::with_body(description, body.clone());
+        ((*name).to_owned(), ReferenceOr::Item(reply::with_headers(reply, headers(*status))))
+    });
+    named.collect()
+}
+
+fn headers(status: StatusCode) -> &'static [reply::Header] {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS => &[
+            ("Retry-After", "integer", "When to try again, in seconds."),
+            ("RateLimit-Policy", "string", "The limit, as in the IETF draft for rate limits."),
+            ("RateLimit", "string", "What is left of it."),
+        ],
+        StatusCode::SERVICE_UNAVAILABLE => &[("Retry-After", "integer", "When to try again, in seconds.")],
+        _ => &[],
+    }
+}

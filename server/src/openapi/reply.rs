@@ -1,0 +1,55 @@
+//! Replies of operations.
+
+use aide::{
+    generate::GenContext,
+    openapi::{self, HeaderStyle, MediaType, ParameterSchemaOrContent, ReferenceOr, Response, SchemaObject},
+};
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::Value;
+
+use super::schema;
+
+/// The name of a header, the JSON type of its value, and what it says.
+pub type Header = (&'static str, &'static str, &'static str);
+
+/// Describes a reply with a JSON body of this type, in the words of the type.
+pub fn reply<T: JsonSchema>(context: &mut GenContext) -> Response {
+    let schema = schema::sent::<T>(context);
+    let description = context.resolve_schema(&schema).get("description").and_then(Value::as_str);
+    with_body(&description.unwrap_or("Success.").to_owned(), schema)
+}
+
+/// Adds headers to a reply.
+pub fn with_headers(mut reply: Response, headers: &[Header]) -> Response {
+    let described = headers.iter().map(|(name, kind, description)| {
+        let header = openapi::Header {
+            description: Some((*description).to_owned()),
+            style: HeaderStyle::Simple,
+            required: false,
+            deprecated: None,
+            format: ParameterSchemaOrContent::Schema(object(json_schema!({ "type": kind }))),
+            example: None,
+            examples: [].into(),
+            extensions: [].into(),
+        };
+        ((*name).to_owned(), ReferenceOr::Item(header))
+    });
+    reply.headers.extend(described);
+    reply
+}
+
+/// A reply whose JSON body has this schema.
+pub(super) fn with_body(description: &str, schema: Schema) -> Response {
+    let content = [("application/json".to_owned(), media(schema))].into();
+    Response { description: description.to_owned(), content, ..Response::default() }
+}
+
+/// A body with this schema.
+pub(super) fn media(schema: Schema) -> MediaType {
+    MediaType { schema: Some(object(schema)), ..MediaType::default() }
+}
+
+/// A schema as aide wraps it.
+pub(super) fn object(json_schema: Schema) -> SchemaObject {
+    SchemaObject { json_schema, external_docs: None, example: None }
+}

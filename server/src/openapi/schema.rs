@@ -1,0 +1,78 @@
+//! Schemas of bodies, in which what is taken may be looser than what is sent.
+
+use aide::{
+    generate::GenContext,
+    openapi::{Operation, ReferenceOr, RequestBody},
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::RecursiveTransform};
+use serde_json::{Value, json};
+
+use super::reply::media;
+
+/// Describes the body of a request, which comes in these media types.
+pub fn body<T: JsonSchema>(context: &mut GenContext, operation: &mut Operation, media_types: &[&str]) {
+    let schema = taken::<T>(context);
+    let content = media_types.iter().map(|name| ((*name).to_owned(), media(schema.clone())));
+    let body = RequestBody { content: content.collect(), required: true, ..RequestBody::default() };
+    operation.request_body = Some(ReferenceOr::Item(body));
+}
+
+/// A generator for the JSON Schema of OpenAPI 3.1, for what is read.
+pub(super) fn generator() -> SchemaGenerator {
+    settings().into_generator()
+}
+
+/// The schema of what is read as a `T`.
+pub(super) fn taken<T: JsonSchema>(context: &mut GenContext) -> Schema {
+    let mut generator = generator();
+    let schema = generator.subschema_for::<T>();
+    // A type that is both read and sent has the schema of reading, which allows more.
+    context.schema.definitions_mut().extend(generator.take_definitions(true));
+    schema
+}
+
+/// The schema of a query, in which no member is `null`.
+pub(super) fn of_query<T: JsonSchema>() -> Schema {
+    settings().with_transform(RecursiveTransform(leave_out_null)).into_generator().into_root_schema_for::<T>()
+}
+
+/// The schema of what is written from a `T`.
+pub(super) fn sent<T: JsonSchema>(context: &mut GenContext) -> Schema {
+    let settings = settings().for_serialize().with_transform(RecursiveTransform(leave_out_null));
+    let mut generator = settings.into_generator();
+    let schema = generator.subschema_for::<T>();
+    for (name, definition) in generator.take_definitions(true) {
+        context.schema.definitions_mut().entry(name).or_insert(definition);
+    }
+    schema
+}
+
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    })
+}
+
+/// Takes `null` out of optional members: when there is no value, the member is left out.
+fn leave_out_null(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    let required = object.get("required").cloned().unwrap_or_else(|| json!([]));
+    let Some(members) = object.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    let is_required = |name: &str| required.as_array().is_some_and(|names| names.iter().any(|known| known == name));
+    for (_, member) in members.iter_mut().filter(|(name, _)| !is_required(name)) {
+        let Some(member) = member.as_object_mut() else { continue };
+        if let Some(Value::Array(kinds)) = member.get_mut("type") {
+            kinds.retain(|kind| kind != "null");
+        }
+        if let Some(Value::Array(choices)) = member.get_mut("anyOf") {
+            choices.retain(|choice| choice["type"] != "null");
+            // One choice is no choice: its keywords are the member's own.
+            if let [Value::Object(only)] = &choices[..] {
+                let only = only.clone();
+                member.remove("anyOf");
+                member.extend(only);
+            }
+        }
+    }
+}
