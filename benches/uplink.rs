@@ -18,11 +18,10 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use handler::{
     application::{Application, Applications, Functions, JoinKey},
     device::{Device, Devices, Lorawan},
-    frame::Frame,
     output::{Message, Output},
     payload::Payloads,
-    uplink::Uplinks,
-    vault::Vault,
+    sealer::Vault,
+    uplink::{Frame, Uplinks},
 };
 use runtime::{Asker, Call, Engine, Entry, Load, Pool, Settings, Sources, Urgency};
 use server::{

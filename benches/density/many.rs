@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use handler::application::{Application, Functions as Texts};
-use handler::frame::Payload;
-use handler::outline::Outline;
+use handler::application::{Application, Functions as Texts, Outline};
 use handler::payload::{Payloads, Verdict};
+use handler::uplink::Payload;
 use handler::{Loading, Settings as HandlerSettings};
 use runtime::{Engine, Functions, Pool, Sandbox, Settings, Urgency};
 use types::Timestamp;

@@ -9,7 +9,7 @@ use airlock::settings::{Settings, StoreSettings};
 use handler::{
     application::Applications,
     device::{Device, Devices, Lorawan},
-    vault::Vault,
+    sealer::Vault,
 };
 use server::{
     seal::{Keys, Owner},

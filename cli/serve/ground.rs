@@ -6,7 +6,7 @@ use account::Account;
 use anyhow::Context;
 use client::account::AccountClient;
 use discovery::Discovery;
-use handler::vault::Vault;
+use handler::sealer::Vault;
 use server::{
     auth::Authenticator,
     identity::Identity,

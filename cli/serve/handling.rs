@@ -5,18 +5,16 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
-    access::Access,
-    address::Addresses,
-    announce::Announcer,
+    access::{Access, Throttle},
+    announcement::Announcer,
+    api::operations::Operations,
     application::Applications,
-    device::Devices,
+    device::{Addresses, Devices},
     downlink::Downlinks,
     join::Joins,
-    operations::Operations,
     output::mqtt::{DownlinkSubscriber, MqttOutput},
     payload::Payloads,
     status::Component,
-    throttle::Throttle,
     uplink::Uplinks,
 };
 use mqtt::Broker;

@@ -1,11 +1,14 @@
 //! Who may do what to an application: asked once per operation, before anything is looked up.
 
+pub(crate) mod rate_limit;
+
 use std::sync::Arc;
 
 use server::auth::Authenticator;
 use types::{AccessKey, AppId, ApplicationRight, Claims, ComponentId, Credential, Kind, Kinded, Scope, ServiceName};
 
-use crate::{Error, throttle::Throttle};
+pub use self::rate_limit::{Calls, Throttle};
+use crate::Error;
 
 /// Decides whether a caller may do something.
 #[derive(Clone)]

@@ -23,13 +23,13 @@ use self::{
 use crate::{
     Error,
     application::{Application, Applications, Conversion},
+    concurrency_limit::{Share, Shares},
     device::Devices,
-    frame::{PAYLOAD_BYTES_MAX, Payload},
     metrics,
     output::{Event, Message, Output, mqtt::PublishedDownlink},
     payload::Payloads,
-    rates::Traffic,
-    share::{Share, Shares},
+    status::Traffic,
+    uplink::{PAYLOAD_BYTES_MAX, Payload},
 };
 
 /// The port of a downlink for which nobody chose one.

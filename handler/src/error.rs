@@ -1,10 +1,12 @@
 //! What can go wrong in the handler, as far as callers would treat it differently.
 
+mod function;
+
 use std::fmt;
 
 use types::{Kind, Kinded};
 
-use crate::fault::Fault;
+pub use self::function::Fault;
 
 /// Why the handler could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]

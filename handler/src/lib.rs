@@ -1,39 +1,28 @@
 #![doc = include_str!("../README.md")]
 
 pub mod access;
-pub mod address;
-pub mod announce;
+pub mod announcement;
+pub mod api;
 pub mod application;
-mod body;
-mod cayenne;
-mod config;
+mod concurrency_limit;
 pub mod device;
 pub mod downlink;
-mod error;
-pub mod fault;
-pub mod frame;
-mod grpc;
+pub mod error;
 pub mod join;
-mod loaded;
 mod metrics;
-pub mod operations;
-pub mod outline;
 pub mod output;
 pub mod payload;
-pub mod rates;
-mod rest;
-mod share;
+pub mod sealer;
+mod settings;
 pub mod status;
-pub mod throttle;
 pub mod uplink;
-pub mod vault;
 
 use std::sync::Arc;
 
-pub use config::{Loading, Settings};
+use self::api::{grpc, operations::Operations, rest};
 pub use error::Error;
-use operations::Operations;
 use server::telemetry::Health;
+pub use settings::{Loading, Settings};
 
 /// The handler's interfaces: gRPC and REST on the same paths of one router.
 pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Router, server::Error> {

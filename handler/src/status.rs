@@ -1,5 +1,7 @@
 //! Figures about the handler's process and its machine, as v2 clients ask for them.
 
+mod rates;
+
 use std::{fs, str::FromStr, sync::Arc};
 
 use api::{
@@ -8,7 +10,7 @@ use api::{
 };
 use types::{ComponentId, Timestamp};
 
-use crate::rates::Traffic;
+pub use self::rates::{Meter, Traffic};
 
 /// How many ticks of the kernel's clock make a second, on every Linux that we know.
 const TICKS_PER_SECOND: f32 = 100.0;

@@ -1,5 +1,7 @@
 //! The way of one uplink, from a frame to a message on the bus.
 
+pub mod frame;
+
 use std::sync::Arc;
 
 use runtime::Urgency;
@@ -7,14 +9,14 @@ use types::{ErrorEvent, Kinded, Uplink};
 
 use crate::{
     Error,
-    application::Applications,
+    application::{Applications, Outline},
     device::{Device, Devices},
-    frame::{Frame, Payload},
     metrics,
-    outline::Outline,
     output::{Event, Message, Output},
     payload::{Cost, Decoded, Payloads, Verdict},
 };
+
+pub use self::frame::{Frame, PAYLOAD_BYTES_MAX, Payload};
 
 /// Brings uplinks from devices to their applications.
 pub struct Uplinks {

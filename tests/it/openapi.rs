@@ -38,7 +38,7 @@ fn routes(source: &str) -> Vec<&str> {
 async fn documents_and_routes_agree() {
     let network = Network::start().await;
     let discovery = format!("http://{}", network.stack.discovery_http_address().unwrap());
-    let handler_routes = routes(include_str!("../../handler/src/rest.rs"));
+    let handler_routes = routes(include_str!("../../handler/src/api/rest.rs"));
     let discovery_routes = routes(include_str!("../../discovery/src/rest.rs"));
     for (service, routes, count_min) in [(network.handler_http(), handler_routes, 15), (discovery, discovery_routes, 9)]
     {

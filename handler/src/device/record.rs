@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use server::seal::Sealed;
 use types::{AppId, AppKey, AppSKey, DevId, NwkSKey};
 
-use super::Device;
-use crate::{Error, vault::Vault};
+use super::devices::Device;
+use crate::{Error, sealer::Vault};
 
 /// What the keys of a device are called in errors.
 const WHAT: &str = "keys of a device";

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Key, Tag};
 use types::{AppId, AppNonce, AppSKey, DevAddr, DevEui, DevId, DevNonce, NwkSKey, Timestamp};
 
-use super::{Device, Devices, TRIES_MAX, device_key, eui_key, not_found, record};
+use super::{
+    devices::{Device, Devices, TRIES_MAX, device_key, eui_key, not_found},
+    record,
+};
 use crate::{Error, application};
 
 /// The nonces with which a device has joined under its key; there are at most 65 536 of either.

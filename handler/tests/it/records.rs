@@ -7,9 +7,8 @@ use handler::{
     Error, Loading, Settings,
     application::{Application, Applications, Functions, JoinKey},
     device::{Change, Device, Devices, Lorawan},
-    frame::{Frame, Payload},
     payload::Payloads,
-    uplink::Uplinks,
+    uplink::{Frame, Payload, Uplinks},
 };
 use runtime::{Engine, Limits, Pool, Urgency};
 use serde_json::{Value, json};

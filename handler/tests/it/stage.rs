@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use handler::{
     output::{Event, Message, mqtt::MqttOutput},
-    vault::Vault,
+    sealer::Vault,
 };
 use mqtt::{Authenticator, Broker, BrokerSettings, Refusal};
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use handler::{
     application::{Application, Applications, JoinKey},
     device::{Device, Devices, Lorawan},
-    vault::Vault,
+    sealer::Vault,
 };
 use serde_json::{Value, json};
 use server::{

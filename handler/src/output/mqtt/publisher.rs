@@ -24,9 +24,9 @@ use types::{AppId, Random};
 
 use super::{REQUESTS_MAX, connection, fields};
 use crate::{
+    concurrency_limit::{Share, Shares},
     metrics,
     output::{Event, Message, Output},
-    share::{Share, Shares},
 };
 
 /// How many messages are kept that rumqttc had accepted when connections broke in quick succession.

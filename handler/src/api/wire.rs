@@ -8,9 +8,9 @@ use types::{AppId, DevId};
 
 use crate::{
     Error,
+    api::operations::SimulatedUplink,
     application::{Application, Functions},
     device::{Device, Lorawan},
-    operations::SimulatedUplink,
 };
 
 /// Parses an application's id.

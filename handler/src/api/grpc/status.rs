@@ -9,7 +9,7 @@ use api::handler::{
 use tonic::{Request, Response, Status};
 
 use super::{answer, open};
-use crate::operations::Operations;
+use crate::api::operations::Operations;
 
 /// The gRPC side of the figures.
 pub(crate) struct Figures {

@@ -2,7 +2,7 @@
 
 use types::{DeviceEvent, Timestamp};
 
-use super::{Change, Device};
+use super::devices::{Change, Device};
 use crate::output::Event;
 
 impl Change {

@@ -34,8 +34,8 @@ use types::{AppId, DevId, Kind};
 
 use crate::{
     Error,
-    body::{app_id, dev_id},
-    operations::{Caller, Operations},
+    api::operations::{Caller, Operations},
+    api::wire::{app_id, dev_id},
 };
 
 use self::reply::{FailureBody, Reply};

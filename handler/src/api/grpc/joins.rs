@@ -13,9 +13,9 @@ use tonic::{Request, Response, Status};
 
 use super::{answer, open, refuse};
 use crate::{
-    body::{app_id, dev_id},
+    api::operations::Operations,
+    api::wire::{app_id, dev_id},
     join::{Join, JoinRequest},
-    operations::Operations,
 };
 
 /// The gRPC side of joining.

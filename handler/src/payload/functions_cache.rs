@@ -14,7 +14,7 @@ use types::AppId;
 use crate::{
     Error,
     application::Application,
-    config::{Loading, Settings},
+    settings::{Loading, Settings},
 };
 
 /// What came of loading one set. Whoever fills the cell loads; the others wait for that.

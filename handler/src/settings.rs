@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use types::{AppId, ComponentId};
 
 use crate::{
-    address::{Prefix, Usage},
-    throttle::Calls,
+    access::Calls,
+    device::{Prefix, Usage},
 };
 
 /// How the handler presents itself, and how much it keeps ready.

@@ -5,11 +5,8 @@ use serde::{Deserialize, Serialize};
 use server::seal::Sealed;
 use types::{AccessKey, AppId};
 
-use crate::{
-    Error,
-    application::{Application, Conversion, Functions},
-    vault::Vault,
-};
+use super::applications::{Application, Conversion, Functions};
+use crate::{Error, sealer::Vault};
 
 /// An application without the texts of its functions; short, as every uplink reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

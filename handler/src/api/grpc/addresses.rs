@@ -11,8 +11,8 @@ use tonic::{Request, Response, Status};
 
 use super::answer;
 use crate::{
-    address::{Prefix, Usage},
-    operations::Operations,
+    api::operations::Operations,
+    device::{Prefix, Usage},
 };
 
 /// The gRPC side of the addresses.

@@ -7,9 +7,9 @@ use api::rest::handler::Application as ApplicationBody;
 
 use crate::{
     Error,
+    api::operations::{Downlink, DryRun},
     application::Application,
-    fault::Fault,
-    operations::{Downlink, DryRun},
+    error::Fault,
     payload::{Decoded, Encoded, Verdict},
 };
 

@@ -11,7 +11,7 @@ use server::{
 };
 
 use super::{Answer, ApplicationPath, DevicePath, Shared, agree};
-use crate::operations::DryRun;
+use crate::api::operations::DryRun;
 
 /// Shows what functions would make of a payload.
 pub(super) async fn dry_uplink(

@@ -1,7 +1,8 @@
 //! What a device may look like; beyond that it is what its owner says.
 
-use super::Device;
-use crate::{Error, address::Usage};
+use super::address::Usage;
+use super::devices::Device;
+use crate::Error;
 
 /// The most attributes of their own choice that a device may have.
 const ATTRIBUTES_MAX: usize = 5;

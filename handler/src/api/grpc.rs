@@ -1,8 +1,8 @@
 //! The handler's operations over gRPC, as v2 clients call them.
 
 mod addresses;
-mod figures;
 mod joins;
+mod status;
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ use types::{Kind, Kinded};
 
 use crate::{
     Error,
-    body::{app_id, dev_id},
-    operations::{Caller, DryRun, Operations},
+    api::operations::{Caller, DryRun, Operations},
+    api::wire::{app_id, dev_id},
 };
 
-pub(crate) use self::{addresses::Addresses, figures::Figures, joins::Joins};
+pub(crate) use self::{addresses::Addresses, joins::Joins, status::Figures};
 
 /// The gRPC side of the application manager.
 pub(crate) struct Service {

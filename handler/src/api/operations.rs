@@ -11,16 +11,14 @@ use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
 use crate::{
     Error,
     access::Access,
-    address::Addresses,
-    announce::Announcer,
+    announcement::Announcer,
     application::{Application, Applications, Conversion, JoinKey},
-    device::{Device, Devices, LIST_MAX, Page},
-    frame::{Frame, Payload},
+    device::{Addresses, Device, Devices, LIST_MAX, Page},
     join::{Join, JoinRequest, Joined, Joins},
     output::{Event, Message},
     payload::{Cost, Decoded, Encoded, Payloads},
     status::Component,
-    uplink::Uplinks,
+    uplink::{Frame, Payload, Uplinks},
 };
 
 /// What a client shows to prove who it is.

@@ -1,6 +1,6 @@
 //! Tells the discovery service that this handler is here, and which applications are on it.
 
-mod news;
+mod pending;
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use types::{AppId, ComponentId, Credential, Kind, Kinded, Secret};
 
-use self::news::{Item, News};
+use self::pending::{Item, News};
 
 /// How long to wait after the first failure; every further one doubles it.
 const RETRY_MIN: Duration = Duration::from_millis(200);

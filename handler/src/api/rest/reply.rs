@@ -11,7 +11,7 @@ use serde::Serialize;
 use server::{reply::ErrorReply, status};
 use types::{Kind, Kinded};
 
-use crate::{Error, fault::Fault};
+use crate::{Error, error::Fault};
 
 /// A failure on its way to a client.
 #[derive(Debug)]
