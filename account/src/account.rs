@@ -1,4 +1,4 @@
-//! The service itself: what it is given, and what its nouns share.
+//! The service itself and its dependencies.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::{
     openapi::Description, seal::Keys, token::signing::Signer, user::password::Passwords,
 };
 
-/// Where people reach the service when nobody says.
+/// The public address unless one is set.
 const ON_THIS_MACHINE: &str = "http://localhost";
 
 /// The account service; cheap to clone.
 ///
-/// What it does is written beside its nouns: users, applications, gateways, components,
-/// collaborators, keys, OAuth clients, tokens.
+/// Its methods are in the modules of their nouns: users, applications, gateways, components, collaborators, keys, OAuth
+/// clients, tokens.
 #[derive(Clone)]
 pub struct Account {
     pub(crate) settings: Arc<Settings>,
@@ -33,9 +33,9 @@ pub struct Account {
 }
 
 impl Account {
-    /// Opens the service on a store; makes the signing key and the first OAuth clients when they are not there.
+    /// Opens the service on a store; creates the signing key and the first OAuth clients if they do not exist.
     ///
-    /// Fails when a setting is not valid, the store is away, or `keys` are not those that the store was sealed with.
+    /// Fails if a setting is invalid, the store is unavailable, or the store was sealed with other `keys`.
     pub async fn open(
         settings: Settings,
         keys: Keys,
@@ -67,12 +67,12 @@ impl Account {
         Ok(account)
     }
 
-    /// The id that tokens and access keys name as their issuer.
+    /// The issuer id in tokens and access keys.
     pub fn issuer(&self) -> &str {
         &self.settings.issuer
     }
 
-    /// Says where the service listens: that is where people reach it, unless the settings know better.
+    /// Sets the public address to where the service listens, unless the settings have one.
     pub fn listening_at(self, url: PublicUrl) -> Self {
         let public_url = self.settings.public_url.clone().unwrap_or(url);
         Self { public_url: Arc::new(public_url), ..self }

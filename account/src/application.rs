@@ -1,4 +1,4 @@
-//! Applications: the document that says everything about one, and creating, changing and listing them.
+//! Applications: the stored document, and creating, changing and listing them.
 
 pub(crate) mod access_key;
 pub(crate) mod eui;
@@ -22,15 +22,15 @@ use crate::{
     },
 };
 
-/// The most characters of a name.
+/// Maximum length of a name, in characters.
 const NAME_CHARACTERS_MAX: usize = 200;
-/// Ids that are paths of the API.
+/// Ids that would collide with paths of the API.
 const RESERVED: [&str; 1] = ["token"];
 
-/// What somebody may do to an application.
+/// A user's rights to an application.
 pub(crate) type Rights = entity::Rights<ApplicationRight>;
 
-/// An application with everything that belongs to it.
+/// An application, as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Application {
     pub(crate) id: AppId,
@@ -39,7 +39,7 @@ pub(crate) struct Application {
     pub(crate) deleted: Option<Timestamp>,
     /// In the order in which they were added.
     pub(crate) euis: Vec<AppEui>,
-    /// EUIs that are on their way into `euis`.
+    /// EUIs that are being claimed.
     pub(crate) claiming: Vec<AppEui>,
     pub(crate) collaborators: Collaborators<ApplicationRight>,
     /// In the order in which they were added.
@@ -55,7 +55,7 @@ impl Entity for Application {
     const COLLABORATORS: ApplicationRight = ApplicationRight::Collaborators;
     const RESTORE: Option<ApplicationRight> = Some(ApplicationRight::Delete);
 
-    /// The handler keeps its own part of an application under the same tag.
+    /// The handler stores its own part of an application under the same tag.
     fn key(id: &str) -> Result<Key> {
         Ok(Key::new(&Tag::application(id)?, "account")?)
     }
@@ -90,7 +90,7 @@ impl Entity for Application {
 }
 
 impl Account {
-    /// Creates an application. Its creator may do everything, and it has an EUI and a `default key` at once.
+    /// Creates an application with an EUI and a `default key`. Its creator has all rights.
     pub(crate) async fn create_application(&self, creator: &UserId, new: NewApplication) -> Result<Application> {
         check_new(&new)?;
         self.check_room::<Application>(creator).await?;
@@ -100,7 +100,7 @@ impl Account {
             return Err(self.taken::<Application>(creator, &new.id).await?);
         }
         if let Err(error) = self.first_euis(&application, new.euis.is_empty()).await {
-            // Nobody has seen it.
+            // Nobody has seen it yet.
             self.documents.remove(&key).await?;
             return Err(error);
         }
@@ -110,7 +110,7 @@ impl Account {
         stored.map(|stored| stored.value).ok_or_else(|| not_found::<Application>(&new.id))
     }
 
-    /// Gives an application another name.
+    /// Renames an application.
     pub(crate) async fn rename_application(&self, caller: &Caller, app_id: &AppId, name: &str) -> Result<()> {
         check_name(name)?;
         let rename = |application: &mut Application, _: &Rights| {
@@ -120,7 +120,7 @@ impl Account {
         self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), rename).await
     }
 
-    /// Deletes an application; its id stays taken, and it can be restored.
+    /// Deletes an application. Its id is never reused, and it can be restored.
     pub(crate) async fn delete_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
         let now = self.clock.now();
         let delete = |application: &mut Application, _: &Rights| {
@@ -132,7 +132,7 @@ impl Account {
         Ok(())
     }
 
-    /// Takes the deletion back. It counts as made by whoever does so.
+    /// Restores a deleted application. It then counts as created by the caller.
     pub(crate) async fn restore_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
         let user_id = caller.user()?;
         self.check_room::<Application>(&user_id).await?;
@@ -146,7 +146,7 @@ impl Account {
         Ok(())
     }
 
-    /// The application as it is first written: complete but for its EUIs, which it is claiming.
+    /// The first version of an application: complete except for its EUIs, which it is claiming.
     async fn first_version(&self, creator: &UserId, new: &NewApplication) -> Result<Application> {
         let all = all_rights::<Application>();
         let mut application = Application {
@@ -175,7 +175,7 @@ impl Account {
         Ok(application)
     }
 
-    /// Claims the first EUIs. One that was only drawn may be replaced by another.
+    /// Claims the first EUIs. A randomly chosen one may be replaced if it is taken.
     async fn first_euis(&self, application: &Application, drawn: bool) -> Result<()> {
         for eui in &application.claiming {
             match self.finish_claim(&application.id, *eui).await {

@@ -1,11 +1,11 @@
-//! The audit log: one line for each event that matters to security, under the log target `audit`.
+//! The audit log: one line per security-relevant event, under the log target `audit`.
 //!
-//! Logins and refusals, passwords, sessions, consents, codes, grants, clients, keys and rights: what was done, by whom,
-//! to what. `telemetry.audit_file` keeps the lines in a file of their own.
+//! It covers logins and rejected ones, passwords, sessions, consents, codes, grants, clients, keys and rights: what
+//! happened, who did it, and to what. `telemetry.audit_file` also writes it to a file.
 
 use std::fmt::Display;
 
-/// Says what happened, who did it and to what. Only parsed values go in here, so nobody can forge a line.
+/// Logs what happened, who did it, and to what. It takes parsed values only, so that nobody can forge a line.
 pub(crate) fn event(event: &'static str, actor: &dyn Display, object: &dyn Display) {
     tracing::info!(target: "audit", event, %actor, %object);
 }

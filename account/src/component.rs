@@ -1,4 +1,4 @@
-//! Components of the network: handlers, routers and brokers, which prove themselves with tokens of their own.
+//! Network components: handlers, routers and brokers, which authenticate with tokens of their own.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::{
     id_index::Roll,
 };
 
-/// What somebody may do to a component.
+/// A user's rights to a component.
 pub(crate) type Rights = entity::Rights<ComponentRight>;
 
 /// A component. The operator's own have no collaborators.
@@ -31,7 +31,7 @@ pub(crate) struct Component {
     pub(crate) collaborators: Collaborators<ComponentRight>,
 }
 
-/// What paths name a component by. Ids are unique over all services, so tokens need not name the service.
+/// How paths name a component. Ids are unique across services, so tokens need not name the service.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceAndId {
     pub(crate) service: ServiceName,
@@ -87,7 +87,7 @@ impl Entity for Component {
 }
 
 impl Account {
-    /// Creates a component. Its creator may do everything.
+    /// Creates a component. Its creator has all rights.
     pub(crate) async fn create_component(&self, creator: &UserId, id: &ServiceAndId) -> Result<Component> {
         let collaborators = Collaborators::from([(creator.clone(), all_rights::<Component>())]);
         let component = self.new_component(id, collaborators);
@@ -97,7 +97,7 @@ impl Account {
         Ok(component)
     }
 
-    /// Deletes a component; its id stays taken, and it gets no more tokens.
+    /// Deletes a component. Its id is never reused, and it gets no more tokens.
     pub(crate) async fn delete_component(&self, caller: &Caller, id: &ServiceAndId) -> Result<()> {
         let now = self.clock.now();
         let delete = |component: &mut Component, _: &Rights| {
@@ -109,10 +109,10 @@ impl Account {
         Ok(())
     }
 
-    /// A token for a component of the operator's own, which is registered when it is new.
+    /// Returns a token of 93 days for one of the operator's own components, which is registered if it is new.
     ///
-    /// It lives 93 days. Whoever can call this can do anything here anyway: it is not part of any interface. An id
-    /// that a user has, or that another service has, is refused.
+    /// This is not part of any API: whoever can call it can do anything anyway. Fails if the id belongs to a user's
+    /// component or to another service.
     pub async fn component_token(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
         let id = ServiceAndId { service, id: id.clone() };
         let key = Component::key(id.id.as_str())?;

@@ -1,7 +1,7 @@
 //! JSON documents in the store, each read and replaced as a whole.
 //!
-//! A document is one aggregate: a rule that spans its parts is checked on what was read and holds because the store
-//! refuses the replacement when somebody else changed the document in between.
+//! A document is an aggregate: rules that span its parts are checked on the version that was read, and hold because the
+//! store rejects the replacement if the document has changed since.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use types::Timestamp;
 
 use crate::{Error, Result};
 
-/// How many documents are asked for at once.
+/// How many documents to read at once.
 const READ_MAX: usize = 100;
-/// How often a change is tried again when others are faster.
+/// How often a change is retried after a conflict.
 const TRIES_MAX: usize = 200;
 
 /// The documents of this service.
@@ -25,10 +25,10 @@ pub(crate) struct Documents {
     store: Arc<dyn Store>,
 }
 
-/// A document as it was read.
+/// A document and the version that was read.
 #[derive(Debug)]
 pub(crate) struct Stored<T> {
-    /// What it says.
+    /// Its contents.
     pub(crate) value: T,
     key: Key,
     version: Version,
@@ -39,13 +39,13 @@ impl Documents {
         Self { store }
     }
 
-    /// Reads one document.
+    /// Reads a document.
     pub(crate) async fn read<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Stored<T>>> {
         let found = self.store.get(std::slice::from_ref(key)).await?;
         found.into_iter().next().flatten().map(Stored::parse).transpose()
     }
 
-    /// Reads several documents, in the order asked for.
+    /// Reads several documents, in the given order.
     pub(crate) async fn read_all<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<Stored<T>>>> {
         let mut all = Vec::with_capacity(keys.len());
         for some in keys.chunks(READ_MAX) {
@@ -56,35 +56,35 @@ impl Documents {
         Ok(all)
     }
 
-    /// The keys below a prefix, in order, `limit` at most.
+    /// Lists the keys below a prefix, in order, at most `limit`.
     pub(crate) async fn keys(&self, prefix: &Key, limit: usize) -> Result<Vec<Key>> {
         self.keys_after(prefix, None, limit).await
     }
 
-    /// The same, from behind the key `after` on.
+    /// Lists the keys below a prefix that follow `after`.
     pub(crate) async fn keys_after(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Key>> {
         Ok(self.store.list(prefix, after, limit).await?.into_iter().map(|entry| entry.key).collect())
     }
 
-    /// Writes a new document; says `false` when there is one already.
+    /// Creates a document; returns `false` if it exists already.
     pub(crate) async fn create<T: Serialize>(&self, key: &Key, value: &T) -> Result<bool> {
         self.commit(Batch::new().expect_absent(key.clone()).put(key.clone(), json(key, value)?)).await
     }
 
-    /// Writes a document whatever was there.
+    /// Writes a document, replacing any other.
     pub(crate) async fn put<T: Serialize>(&self, key: &Key, value: &T) -> Result<()> {
         self.commit(Batch::new().put(key.clone(), json(key, value)?)).await.map(drop)
     }
 
-    /// Writes a new document that vanishes at `expires`; says `false` when there is one already.
+    /// Creates a document that expires; returns `false` if it exists already.
     pub(crate) async fn create_until<T: Serialize>(&self, key: &Key, value: &T, expires: Timestamp) -> Result<bool> {
         let bytes = json(key, value)?;
         self.commit(Batch::new().expect_absent(key.clone()).put_until(key.clone(), bytes, unix_ms(expires))).await
     }
 
-    /// Writes a new document beside one of the same aggregate that must not have changed; it vanishes at `expires`.
+    /// Creates a document that expires, provided that another one of the same aggregate has not changed.
     ///
-    /// Says `false` when the other one changed, or there is one at `key` already.
+    /// Returns `false` if that has changed, or the new one exists already.
     pub(crate) async fn create_beside<T, U: Serialize>(
         &self,
         unchanged: &Stored<T>,
@@ -97,9 +97,9 @@ impl Documents {
         self.commit(batch.put_until(key.clone(), bytes, unix_ms(expires))).await
     }
 
-    /// Takes what was read away and writes another document of the same aggregate that vanishes at `expires`.
+    /// Deletes a document that was read, and creates another one of the same aggregate that expires.
     ///
-    /// Says `false` when somebody else changed the first in between, or there is one at `key` already.
+    /// Returns `false` if the first has changed, or the second exists already.
     pub(crate) async fn exchange_until<T, U: Serialize>(
         &self,
         taken: &Stored<T>,
@@ -112,24 +112,24 @@ impl Documents {
         self.commit(batch.put_until(key.clone(), bytes, unix_ms(expires))).await
     }
 
-    /// Writes back what was read and changed; says `false` when somebody else changed it in between.
+    /// Replaces a document; returns `false` if it has changed since it was read.
     pub(crate) async fn replace<T: Serialize>(&self, stored: &Stored<T>) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
         self.commit(stored.unchanged().put(stored.key.clone(), bytes)).await
     }
 
-    /// Like [`Documents::replace`], for a document that vanishes at `expires`.
+    /// Like [`Documents::replace`], with an expiry.
     pub(crate) async fn replace_until<T: Serialize>(&self, stored: &Stored<T>, expires: Timestamp) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
         self.commit(stored.unchanged().put_until(stored.key.clone(), bytes, unix_ms(expires))).await
     }
 
-    /// Deletes what was read; says `false` when somebody else changed it in between.
+    /// Deletes a document; returns `false` if it has changed since it was read.
     pub(crate) async fn delete<T>(&self, stored: &Stored<T>) -> Result<bool> {
         self.commit(stored.unchanged().delete(stored.key.clone())).await
     }
 
-    /// Deletes what is there, if anything is; what somebody else writes in between stays.
+    /// Deletes whatever is stored under a key, unless it changes in between.
     pub(crate) async fn remove(&self, key: &Key) -> Result<()> {
         match self.read::<IgnoredAny>(key).await? {
             Some(stored) => self.delete(&stored).await.map(drop),
@@ -137,7 +137,7 @@ impl Documents {
         }
     }
 
-    /// Takes a token from a bucket.
+    /// Takes a token from a rate limit's bucket.
     pub(crate) async fn take_token(&self, bucket: &Key, rate: Rate) -> Result<Token> {
         Ok(self.store.take_token(bucket, rate).await?)
     }
@@ -147,9 +147,9 @@ impl Documents {
     }
 }
 
-/// Tries a change until it is made; an attempt gives nothing when somebody else was faster.
+/// Retries a change until it succeeds; an attempt returns `None` on a conflict.
 ///
-/// Whoever is overtaken all the time is told so; `what` names the thing.
+/// Fails after too many conflicts; `what` names the document.
 pub(crate) async fn retried<T, Attempt>(what: &'static str, attempt: impl Fn() -> Attempt) -> Result<T>
 where
     Attempt: Future<Output = Result<Option<T>>>,
@@ -163,7 +163,7 @@ where
 }
 
 impl<T> Stored<T> {
-    /// The beginning of a change that must find the document as it was read.
+    /// Starts a batch that requires the document to be unchanged.
     fn unchanged(&self) -> Batch {
         Batch::new().expect(self.key.clone(), self.version)
     }

@@ -1,7 +1,7 @@
-//! What applications, gateways and components have in common: an id that is taken for ever, and collaborators.
+//! What applications, gateways and components have in common: an id that is never reused, and collaborators.
 //!
-//! An entity is one document, so a rule that spans its parts is checked on what was read, and the store refuses the
-//! change when somebody else was faster. Every user has an index of theirs.
+//! An entity is one document, so rules that span its parts are enforced by optimistic concurrency. Every user has an
+//! index of their entities.
 
 pub(crate) mod access;
 pub(crate) mod collaborators;
@@ -25,12 +25,12 @@ use crate::{
 
 pub(crate) use self::index::Listing;
 
-/// What somebody may do to an entity.
+/// A user's rights to an entity.
 pub(crate) type Rights<R> = BTreeSet<R>;
-/// Who may do what.
+/// The collaborators of an entity with their rights.
 pub(crate) type Collaborators<R> = BTreeMap<UserId, Rights<R>>;
 
-/// A right of one sort of entity.
+/// A right to one kind of entity.
 pub(crate) trait Right:
     Copy + Ord + Debug + Into<&'static str> + Serialize + DeserializeOwned + Send + Sync + 'static
 {
@@ -41,44 +41,44 @@ impl<R> Right for R where
 {
 }
 
-/// A sort of entity.
+/// A kind of entity.
 pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + Sync {
-    /// What paths name it by.
+    /// How paths name it.
     type Id: Clone + Display + Send + Sync;
-    /// What one may do to it.
+    /// The rights to it.
     type Right: Right;
 
-    /// What people call such a thing; also where users' indexes list it.
+    /// What people call it; also its prefix in users' indexes.
     const NOUN: &'static str;
-    /// Everything that one may do to it.
+    /// All rights to it.
     const RIGHTS: &'static [Self::Right];
-    /// What lets one add and remove collaborators.
+    /// The right to add and remove collaborators.
     const COLLABORATORS: Self::Right;
-    /// What lets one restore it after it was deleted, if that can be done.
+    /// The right to restore it after deletion, if that is possible.
     const RESTORE: Option<Self::Right>;
 
-    /// Where it is kept.
+    /// Its key in the store.
     fn key(id: &str) -> Result<Key>;
-    /// What a token must name to be about it.
+    /// The scope that a token needs for it.
     fn scope(id: &Self::Id) -> Scope;
-    /// What a token says that its bearer may do to it.
+    /// The rights to it in a token's claims.
     fn claimed<'a>(claims: &'a Claims, id: &Self::Id) -> Option<&'a Vec<Self::Right>>;
-    /// Whether it is what this id means.
+    /// Whether this id refers to it.
     fn is(&self, id: &Self::Id) -> bool;
     /// Whether it is deleted.
     fn is_deleted(&self) -> bool;
-    /// Who may do what to it.
+    /// Its collaborators.
     fn collaborators(&self) -> &Collaborators<Self::Right>;
-    /// Who stays among them until it is somebody else's.
+    /// Its owner, who cannot be removed.
     fn owner(&self) -> Option<&UserId> {
         None
     }
-    /// Who may do what to it, to be changed.
+    /// Its collaborators, to be changed.
     fn collaborators_mut(&mut self) -> &mut Collaborators<Self::Right>;
-    /// What somebody with this key may do to it; nothing when it is no key of this entity.
+    /// The rights of this key; `None` if it is not a key of this entity.
     fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights<Self::Right>>;
 
-    /// What a user may do to it now; a deleted one can at most be restored.
+    /// A user's current rights; the only right to a deleted entity is to restore it.
     fn rights_of(&self, user_id: &UserId) -> Rights<Self::Right> {
         let mut rights = self.collaborators().get(user_id).cloned().unwrap_or_default();
         if self.is_deleted() {
@@ -88,24 +88,24 @@ pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + S
     }
 }
 
-/// Everything that one may do to an entity, which its creator may.
+/// All rights to an entity, as its creator has them.
 pub(crate) fn all_rights<E: Entity>() -> Rights<E::Right> {
     E::RIGHTS.iter().copied().collect()
 }
 
-/// The answer for an entity that does not exist, and for one that the caller may not know of.
+/// The error for an entity that does not exist, or that the caller may not see.
 pub(crate) fn not_found<E: Entity>(id: &E::Id) -> Error {
     Error::NotFound { what: E::NOUN, id: id.to_string() }
 }
 
 impl Account {
-    /// The entity with this id, deleted or not.
+    /// Returns an entity, even if it is deleted.
     pub(crate) async fn entity<E: Entity>(&self, id: &E::Id) -> Result<Option<Stored<E>>> {
         let found = self.documents.read::<E>(&E::key(&id.to_string())?).await?;
         Ok(found.filter(|stored| stored.value.is(id)))
     }
 
-    /// Writes a new entity and lists it for its creator; refuses an id that is or was taken.
+    /// Creates an entity and adds it to its creator's index; fails if the id is or was taken.
     pub(crate) async fn create_entity<E: Entity>(&self, creator: &UserId, id: &E::Id, entity: &E) -> Result<()> {
         self.check_room::<E>(creator).await?;
         if !self.documents.create(&E::key(&id.to_string())?, entity).await? {
@@ -114,7 +114,7 @@ impl Account {
         self.list_made::<E>(creator, id).await
     }
 
-    /// The answer for an id that is taken. It may be the creator's own second try after a crash.
+    /// The error for an id that is taken, which may be by the creator's own attempt before a crash.
     pub(crate) async fn taken<E: Entity>(&self, creator: &UserId, id: &E::Id) -> Result<Error> {
         let found = self.entity::<E>(id).await?;
         if found.is_some_and(|stored| stored.value.collaborators().contains_key(creator)) {
@@ -123,7 +123,7 @@ impl Account {
         Ok(Error::Taken { what: E::NOUN, id: id.to_string() })
     }
 
-    /// Changes an entity for a caller who can do what it needs, at the moment of the change.
+    /// Changes an entity for a caller who meets the requirement at the moment of the change.
     pub(crate) async fn change_as<E: Entity, T>(
         &self,
         caller: &Caller,
@@ -142,7 +142,7 @@ impl Account {
         retried(E::NOUN, attempt).await
     }
 
-    /// Changes an entity on behalf of nobody in particular: to finish what was begun.
+    /// Changes an entity without a caller, to complete an earlier change.
     pub(crate) async fn change<E: Entity, T>(&self, id: &E::Id, change: impl Fn(&mut E) -> Result<T>) -> Result<T> {
         let attempt = || async {
             let mut stored = self.entity::<E>(id).await?.ok_or_else(|| not_found::<E>(id))?;

@@ -1,4 +1,4 @@
-//! Why the account service refuses a call or cannot answer it.
+//! Errors of the account service.
 
 use std::convert::Infallible;
 
@@ -6,93 +6,93 @@ use types::{AppEui, GatewayId, IdError, Kind, Kinded, Scope, ScopeError};
 
 use crate::{oauth::Refusal, seal};
 
-/// What a call gives.
+/// The result of an operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call is refused, or why it cannot be answered.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something in the request is not as it must be.
+    /// A value breaks a rule.
     #[error("{what} not valid: {must}")]
     Invalid {
-        /// What was given.
+        /// The field.
         what: &'static str,
         /// What it must be.
         must: &'static str,
     },
-    /// An id is none.
+    /// An id is malformed.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// A scope is none.
+    /// A scope is malformed.
     #[error(transparent)]
     Scope(#[from] ScopeError),
     /// The body cannot be read.
     #[error("body not valid: {0}")]
     Body(String),
-    /// The body comes in a form that this endpoint does not take.
+    /// The content type is not supported.
     #[error("content type not supported: send {0}")]
     ContentType(&'static str),
-    /// The body is larger than any that makes sense.
+    /// The body is too large.
     #[error("body not valid: must have at most {bytes_max} bytes")]
     BodySize {
         /// The limit.
         bytes_max: usize,
     },
-    /// There is no valid credential.
+    /// The credential is missing or invalid.
     #[error(transparent)]
     Credential(#[from] server::auth::AuthError),
-    /// The key opens nothing here; an unknown thing and a wrong key look alike.
+    /// The key is not valid here; an unknown entity and a wrong key give the same error.
     #[error("access key not valid for this {0}: it may be mistyped, deleted, or of another {0}")]
     Key(&'static str),
-    /// The token does not cover this.
+    /// The token lacks a scope.
     #[error("token lacks the scope `{0}`: exchange it at /users/restrict-token, or log in with that scope")]
     MissingScope(Scope),
     /// The caller lacks a right.
     #[error("missing right `{right}` on {what} `{id}`: ask one of its collaborators")]
     MissingRight {
-        /// What sort of thing it is.
+        /// The kind of entity.
         what: &'static str,
         /// Its id.
         id: String,
-        /// What is missing.
+        /// The missing right.
         right: &'static str,
     },
-    /// The caller wants to hand out what they do not have.
-    #[error("right `{0}` cannot be granted by somebody who does not have it")]
+    /// The caller tries to grant a right that they lack.
+    #[error("right `{0}` cannot be granted by somebody who lacks it")]
     Escalation(&'static str),
-    /// Only people may do this.
+    /// Only users may do this.
     #[error("a {0} cannot do this: log in and send a user's token")]
     NotUser(&'static str),
     /// Only components may do this.
     #[error("only a component's token can do this: send client credentials as Basic, or nothing")]
     NotComponent,
-    /// The token was not made for exchanging.
-    #[error("token cannot be exchanged: use the one that the login gave")]
+    /// The token cannot be exchanged.
+    #[error("token cannot be exchanged: use the one from the login")]
     NotInterchangeable,
-    /// The user lets the client do something, but not this.
+    /// The user did not grant the client this scope.
     #[error("the user did not allow this client the scope `{0}`: log in again and ask for it")]
     NoConsent(Scope),
-    /// The user has no rights there, or it does not exist.
+    /// The user has no rights to the entity, or it does not exist.
     #[error("no rights to `{0}`, or it does not exist")]
     NoRights(Scope),
-    /// It would leave nobody who can add collaborators.
+    /// Nobody would be left who can add collaborators.
     #[error("the last collaborator with the right `{0}` must keep it: give it to somebody else first")]
     LastCollaborator(&'static str),
     /// Only the owner may do this.
-    #[error("only its owner can give gateway `{0}` to somebody else")]
+    #[error("only its owner can transfer gateway `{0}`")]
     NotOwner(GatewayId),
-    /// The owner is not removed.
-    #[error("the owner of {what} `{id}` stays its collaborator: give it to somebody else first")]
+    /// The owner cannot be removed.
+    #[error("the owner of {what} `{id}` cannot be removed: transfer it first")]
     OwnerStays {
-        /// What sort of thing it is.
+        /// The kind of entity.
         what: &'static str,
         /// Its id.
         id: String,
     },
-    /// There is none, or none that the caller may see.
+    /// It does not exist, or the caller may not see it.
     #[error("{what} `{id}` not found")]
     NotFound {
-        /// What was looked for.
+        /// What was requested.
         what: &'static str,
         /// Its id or name.
         id: String,
@@ -105,46 +105,46 @@ pub enum Error {
         /// Its id or name.
         id: String,
     },
-    /// The path has other methods.
-    #[error("this path does not have that method")]
+    /// The path does not support the method.
+    #[error("method not allowed")]
     Method,
-    /// Nothing is at this path.
-    #[error("there is no such path here")]
+    /// The path does not exist.
+    #[error("path not found")]
     NoPath,
     /// Another application has this EUI.
     #[error("EUI {0} belongs to another application")]
     EuiTaken(AppEui),
-    /// There are as many as there may be.
-    #[error("{what} not added: there are {count_max} already, which is the limit; delete one first")]
+    /// A limit on the number of items was reached.
+    #[error("{what} not added: the limit is {count_max}; delete one first")]
     Full {
         /// What was to be added.
         what: &'static str,
         /// The limit.
         count_max: usize,
     },
-    /// Every EUI that was drawn is taken.
+    /// All randomly chosen EUIs were taken.
     #[error("EUI not added: the block of this network is full, ask its operator for a larger one")]
     BlockFull,
-    /// The signing key that is to come next has not begun to sign.
-    #[error("a signing key waits for its hour already: rotate again when it signs, or at once")]
+    /// The next signing key is not in use yet.
+    #[error("the next signing key is not in use yet: wait until it is, or rotate at once")]
     KeyWaits,
-    /// There are as many signing keys as there may be.
-    #[error("signing key not added: the tokens of {count_max} others may still be valid, wait or rotate at once")]
+    /// There are too many signing keys.
+    #[error("signing key not added: tokens of {count_max} others may still be valid; wait, or rotate at once")]
     KeysVerify {
         /// The limit.
         count_max: usize,
     },
-    /// Others changed the same thing all the time.
+    /// Concurrent changes kept interfering.
     #[error("{what} is being changed by others: try again")]
     Contended {
         /// What was to be changed.
         what: &'static str,
     },
-    /// Too many passwords are being checked at once.
+    /// Too many passwords are being verified.
     #[error("too many logins at once: try again in a second")]
     Busy,
-    /// Too many tries, from one address or for one user.
-    #[error("too many tries: wait {} s and try again", .0.wait_s)]
+    /// A rate limit was exceeded.
+    #[error("too many attempts: try again in {} s", .0.wait_s)]
     Throttled(server::limit::Exceeded),
     /// What the user was logged in with is over.
     #[error("login is over: the user logged out, changed the password, or took back what the client may do")]

@@ -1,4 +1,4 @@
-//! Gateways: the document that says everything about one, and creating, changing and deleting them.
+//! Gateways: the stored document, and creating, changing and deleting them.
 
 pub(crate) mod frequency_plan;
 mod key;
@@ -25,23 +25,23 @@ use crate::{
 
 pub use self::routers::RouterSettings;
 
-/// What somebody may do to a gateway.
+/// A user's rights to a gateway.
 pub(crate) type Rights = entity::Rights<GatewayRight>;
 
-/// A gateway with everything that belongs to it.
+/// A gateway, as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Gateway {
     pub(crate) id: GatewayId,
     pub(crate) created: Timestamp,
     pub(crate) deleted: Option<Timestamp>,
-    /// The user who may give it away.
+    /// The user who may transfer it.
     pub(crate) owner: UserId,
     pub(crate) collaborators: Collaborators<GatewayRight>,
-    /// With what it proves itself.
+    /// The key with which it authenticates.
     key: KeptKey,
-    /// Whether it has ever done so.
+    /// Whether it has ever used its key.
     pub(crate) activated: bool,
-    /// The id of a plan that there is.
+    /// The id of an existing plan.
     pub(crate) frequency_plan: String,
     pub(crate) antenna_location: Option<Location>,
     pub(crate) location_public: bool,
@@ -50,9 +50,9 @@ pub(crate) struct Gateway {
     pub(crate) auto_update: bool,
     pub(crate) beta_updates: bool,
     pub(crate) attributes: BTreeMap<String, String>,
-    /// None is the network's first.
+    /// `None` means the network's first router.
     router: Option<ComponentId>,
-    /// None named are all the others of the network.
+    /// Empty means all other routers of the network.
     fallback_routers: Vec<ComponentId>,
 }
 
@@ -97,14 +97,14 @@ impl Entity for Gateway {
         &mut self.collaborators
     }
 
-    /// A gateway may know where it is.
+    /// A gateway may read its own location.
     fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights> {
         account.is_gateway_key(self, key).then(|| Rights::from([GatewayRight::Location]))
     }
 }
 
 impl Account {
-    /// Creates a gateway. Its creator owns it and may do everything, and it has a key at once.
+    /// Creates a gateway with a key. Its creator is its owner and has all rights.
     pub(crate) async fn create_gateway(&self, creator: &UserId, new: NewGateway) -> Result<Gateway> {
         let NewGateway { id, settings } = new;
         let frequency_plan = settings.frequency_plan.clone().unwrap_or_default();
@@ -127,7 +127,7 @@ impl Account {
             router: None,
             fallback_routers: Vec::new(),
         };
-        // Without a plan of its own, the empty one is refused here.
+        // An empty frequency plan is rejected here.
         let settings = GatewayUpdate { frequency_plan: Some(gateway.frequency_plan.clone()), owner: None, ..settings };
         self.update(&mut gateway, &settings, &all_rights::<Gateway>())?;
         self.create_entity(creator, &gateway.id, &gateway).await?;
@@ -135,7 +135,7 @@ impl Account {
         Ok(gateway)
     }
 
-    /// Changes what is named of a gateway. Only its owner can give it to somebody else.
+    /// Changes the given fields of a gateway. Only its owner can transfer it.
     pub(crate) async fn update_gateway(
         &self,
         caller: &Caller,
@@ -143,7 +143,7 @@ impl Account {
         update: &GatewayUpdate,
     ) -> Result<()> {
         let actor = caller.user()?;
-        // Asked first, so that only those who may change the gateway learn which users exist.
+        // Check this first, so that only callers who may change the gateway learn which users exist.
         self.access::<Gateway>(caller, gateway_id, Which::Active).await?.require(GatewayRight::Settings)?;
         let heir = match &update.owner {
             Some(owner) => Some(self.known_user(owner.id()).await?.id),
@@ -161,7 +161,7 @@ impl Account {
         Ok(())
     }
 
-    /// Deletes a gateway; its id stays taken, and everything that says where it was is forgotten.
+    /// Deletes a gateway. Its id is never reused, and its location is erased.
     pub(crate) async fn delete_gateway(&self, caller: &Caller, gateway_id: &GatewayId) -> Result<()> {
         let now = self.clock.now();
         let delete = |gateway: &mut Gateway, _: &Rights| {
@@ -177,7 +177,7 @@ impl Account {
 }
 
 impl Gateway {
-    /// Makes somebody else the owner, who then may do what the giver may; says `false` when it is theirs already.
+    /// Transfers the gateway and the previous owner's rights; returns `false` if `heir` owns it already.
     fn give(&mut self, giver: &UserId, heir: &UserId, own: &Rights) -> Result<bool> {
         if self.owner == *heir {
             return Ok(false);

@@ -1,7 +1,7 @@
-//! The rolls: which users, clients and components there are.
+//! Directories of all users, clients and components.
 //!
-//! A roll only says where to look. It is written before what it names, so nothing is missing after a crash, and what
-//! is not there, or not any more, is passed over.
+//! An entry only says where to look. It is written before the record it refers to, so a crash cannot lose any; entries
+//! without a record are skipped.
 
 use std::str::FromStr;
 
@@ -9,13 +9,13 @@ use store::{Key, Tag};
 
 use crate::{Account, Result};
 
-/// The most of one sort that are listed at once; who wants more asks for those after the last one.
+/// Maximum length of a list. To get more, list those after the last one.
 pub const LISTED_MAX: usize = 500;
 
-/// What there is a roll of.
+/// What a directory lists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Roll {
-    /// User names.
+    /// Usernames.
     Users,
     /// OAuth clients.
     Clients,
@@ -24,7 +24,7 @@ pub(crate) enum Roll {
 }
 
 impl Roll {
-    /// Where the entry of an id is; that of an empty one is the prefix of all.
+    /// The key of an id's entry; an empty id gives the prefix.
     fn entry(self, id: &str) -> Result<Key> {
         let name = match self {
             Self::Users => "users",
@@ -36,12 +36,12 @@ impl Roll {
 }
 
 impl Account {
-    /// Puts an id on a roll; a second time changes nothing.
+    /// Adds an id to a directory. Repeating it has no effect.
     pub(crate) async fn enroll(&self, roll: Roll, id: &str) -> Result<()> {
         self.documents.put(&roll.entry(id)?, &()).await
     }
 
-    /// The ids of a roll in their order, from behind `after` on; [`LISTED_MAX`] at most.
+    /// Lists the ids in a directory that follow `after`, in order, at most [`LISTED_MAX`].
     pub(crate) async fn enrolled<Id: FromStr>(&self, roll: Roll, after: Option<&str>) -> Result<Vec<Id>> {
         let after = after.map(|id| roll.entry(id)).transpose()?;
         let entries = self.documents.keys_after(&roll.entry("")?, after.as_ref(), LISTED_MAX).await?;

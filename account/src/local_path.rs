@@ -1,18 +1,18 @@
-//! A path of our own site, to send somebody to after a login.
+//! A path of our own site, for redirects after a login.
 
 use std::{fmt, str::FromStr};
 
 use crate::{Error, Result};
 
-/// The most bytes: an authorization request with the longest `state`, encoded twice.
+/// Maximum length in bytes: an authorization request with the longest `state`, encoded twice.
 const BYTES_MAX: usize = 40 * 1024;
 
-/// A path with its query that leads nowhere but to this site, whoever wrote it.
+/// A path with an optional query that cannot lead to another site, whoever wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalPath(String);
 
 impl LocalPath {
-    /// The path as it is written.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -22,7 +22,7 @@ impl FromStr for LocalPath {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        // Browsers read a backslash as a slash, and two slashes as the beginning of another site's address.
+        // Browsers treat a backslash like a slash, and two leading slashes as another site's address.
         let plain = text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
         if text.starts_with('/') && !text.starts_with("//") && plain && text.len() <= BYTES_MAX {
             Ok(Self(text.to_owned()))
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stays_here_is_a_local_path() {
+    fn accepts_only_paths_that_stay_on_this_site() {
         for path in ["/", "/users/authorize?client_id=a&state=%2F%2Fevil.example", "/%2f%2fevil.example"] {
             assert_eq!(path.parse::<LocalPath>().unwrap().as_str(), path);
         }

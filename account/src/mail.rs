@@ -1,4 +1,4 @@
-//! Mails to users: a bounded queue, and what takes them from there.
+//! Mails to users: a bounded queue, and its consumer.
 
 mod smtp;
 
@@ -16,76 +16,76 @@ use types::{Secret, UserId};
 use self::smtp::Smtp;
 use crate::{Result, metrics};
 
-/// How many mails wait at most to be sent, and as many to be sent again; what comes on top is dropped, and its user can
-/// ask again.
+/// Maximum number of mails that wait to be sent, and of mails that wait to be sent again. Further ones are dropped; the
+/// user can request another.
 const WAITING_MAX: usize = 256;
-/// How long to wait before each further try.
+/// The pauses before each further attempt.
 const PAUSES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(15), Duration::from_secs(60)];
 
-/// How mail is sent.
+/// Mail settings.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MailSettings {
-    /// The mail server: `smtps://name:password@host` for TLS from the start, `smtp://…?tls=required` for STARTTLS.
+    /// URL of the mail server: `smtps://name:password@host` for TLS, `smtp://…?tls=required` for STARTTLS.
     #[schemars(with = "String", extend("writeOnly" = true))]
     pub url: Secret,
-    /// Whom mails are from, such as `Airlock <airlock@example.com>`.
+    /// Sender address, such as `Airlock <airlock@example.com>`.
     pub from: String,
 }
 
-/// A mail to one user.
+/// A mail to a user.
 #[derive(Clone, Debug)]
 pub(crate) struct Mail {
-    /// Whom it is for, in the log; addresses are nobody's business there.
+    /// The recipient, for the log, which must not contain addresses.
     pub(crate) user_id: UserId,
-    /// The address.
+    /// The e-mail address.
     pub(crate) to: String,
     pub(crate) subject: &'static str,
-    /// The text; it may hold a link that is as good as a password.
+    /// The text, which may contain a link that is as good as a password.
     pub(crate) text: Secret,
 }
 
 /// Why a mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MailError {
-    /// The mail itself will never do.
+    /// The mail is malformed.
     #[error("the mail cannot be written")]
     Mail(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The mail server refuses it for good.
-    #[error("the mail server refuses it")]
+    /// The mail server rejected it permanently.
+    #[error("the mail server rejected it")]
     Refused(#[source] lettre::transport::smtp::Error),
-    /// The mail server is away, or wants to be asked again.
+    /// The mail server is unavailable, or rejected it temporarily.
     #[error("the mail server did not take it")]
     Away(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What sends mails.
+/// Sends mails.
 #[async_trait]
 trait Mailer: Send + Sync {
-    /// Sends one; it has left when this returns.
+    /// Sends a mail; returns when the mail server has accepted it.
     async fn send(&self, mail: &Mail) -> std::result::Result<(), MailError>;
 }
 
-/// Where mails wait; cheap to clone. What waits when the process ends is lost.
+/// The queue of mails; cheap to clone. It is lost when the process ends.
 #[derive(Clone)]
 pub(crate) struct Outbox {
     queue: mpsc::Sender<Mail>,
 }
 
-/// A mail that is to be sent, or sent again.
+/// A mail to be sent, or sent again.
 struct Attempt {
     mail: Mail,
-    /// When.
+    /// When to send it.
     due: Instant,
-    /// How long to wait before each try after that.
+    /// The pauses before further attempts.
     pauses: std::array::IntoIter<Duration, 3>,
 }
 
-/// Writes mails to the log, for who has no mail server.
+/// Logs mails when no mail server is configured.
 struct ToLog;
 
 impl Outbox {
-    /// Starts what sends; it ends when nobody can post any more.
+    /// Starts the task that sends mails. It ends when all clones of the outbox are dropped.
     pub(crate) fn start(settings: Option<&MailSettings>) -> Result<Self> {
         let mailer: Arc<dyn Mailer> = match settings {
             Some(settings) => Arc::new(Smtp::new(settings)?),
@@ -96,7 +96,7 @@ impl Outbox {
         Ok(Self { queue })
     }
 
-    /// Posts a mail; never waits.
+    /// Queues a mail without blocking.
     pub(crate) fn post(&self, mail: Mail) {
         let why = match self.queue.try_send(mail) {
             Ok(()) => return,
@@ -104,18 +104,18 @@ impl Outbox {
             Err(TrySendError::Closed(_)) => "what sends them has ended",
         };
         metrics::mail("dropped");
-        tracing::error!(why, "a mail was dropped");
+        tracing::error!(why, "mail dropped");
     }
 }
 
 impl Attempt {
-    /// The first one, at once.
+    /// The first attempt, immediately.
     fn first(mail: Mail) -> Self {
         Self { mail, due: Instant::now(), pauses: PAUSES.into_iter() }
     }
 }
 
-/// Sends what is posted, and again what the mail server did not take: others pass it while it waits.
+/// Sends queued mails, and retries failed ones without delaying the others.
 async fn deliver(mailer: Arc<dyn Mailer>, mut posted: mpsc::Receiver<Mail>) {
     let mut again: Vec<Attempt> = Vec::new();
     loop {
@@ -132,7 +132,7 @@ async fn deliver(mailer: Arc<dyn Mailer>, mut posted: mpsc::Receiver<Mail>) {
     }
 }
 
-/// Waits for this moment; without one, for ever.
+/// Waits until this moment; forever if there is none.
 async fn until(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
@@ -140,7 +140,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-/// Tries to send one mail; gives what is left to try.
+/// Tries to send a mail; returns the attempt to make next, if any.
 async fn send(mailer: &dyn Mailer, mut attempt: Attempt) -> Option<Attempt> {
     let Err(error) = mailer.send(&attempt.mail).await else {
         metrics::mail("sent");
@@ -149,11 +149,11 @@ async fn send(mailer: &dyn Mailer, mut attempt: Attempt) -> Option<Attempt> {
     let pause = if matches!(error, MailError::Away(_)) { attempt.pauses.next() } else { None };
     let (user, error) = (&attempt.mail.user_id, server::status::Causes(&error).to_string());
     let Some(pause) = pause else {
-        tracing::error!(%user, error, "a mail was not sent");
+        tracing::error!(%user, error, "cannot send mail");
         metrics::mail("failed");
         return None;
     };
-    tracing::warn!(%user, error, again_s = pause.as_secs(), "a mail was not sent yet");
+    tracing::warn!(%user, error, again_s = pause.as_secs(), "cannot send mail yet");
     attempt.due = Instant::now() + pause;
     Some(attempt)
 }
@@ -162,7 +162,7 @@ async fn send(mailer: &dyn Mailer, mut attempt: Attempt) -> Option<Attempt> {
 impl Mailer for ToLog {
     async fn send(&self, mail: &Mail) -> std::result::Result<(), MailError> {
         let (subject, text) = (mail.subject, mail.text.expose());
-        tracing::warn!(user = %mail.user_id, subject, text, "no mail server is set (account.mail): this is the mail");
+        tracing::warn!(user = %mail.user_id, subject, text, "no mail server is configured (account.mail); this is the mail");
         Ok(())
     }
 }
@@ -171,7 +171,7 @@ impl Mailer for ToLog {
 mod tests {
     use super::*;
 
-    /// A mail server that is away for one address.
+    /// A mail server that is unavailable for one address.
     struct Choosy(mpsc::UnboundedSender<(String, Duration)>, Instant);
 
     #[async_trait]
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_mail_that_waits_lets_others_pass() {
+    async fn a_retried_mail_does_not_delay_others() {
         let (seen, mut tries) = mpsc::unbounded_channel();
         let (post, posted) = mpsc::channel(WAITING_MAX);
         tokio::spawn(deliver(Arc::new(Choosy(seen, Instant::now())), posted));

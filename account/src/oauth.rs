@@ -1,4 +1,4 @@
-//! The token endpoint of OAuth 2.0: which client asks, for which grant, and what it gets.
+//! The OAuth 2.0 token endpoint: client authentication, grants, and their tokens.
 
 mod authorize;
 pub(crate) mod client;
@@ -30,35 +30,35 @@ pub(crate) use self::{
     registered::{check_own_uri, check_scope},
 };
 
-/// Why a request for a code or token is refused, in the words of RFC 6749.
+/// Error codes of RFC 6749.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Something is missing or malformed.
+    /// A parameter is missing or malformed.
     Request,
-    /// The client is unknown or did not prove itself.
+    /// The client is unknown or failed to authenticate.
     Client,
-    /// The password, code or refresh token is not valid.
+    /// The password, code or refresh token is invalid.
     Grant,
     /// The client may not use this grant.
     UnauthorizedClient,
-    /// There is no such grant here.
+    /// The grant is not supported.
     UnsupportedGrant,
-    /// A scope is none, or more than may be had.
+    /// A scope is malformed or not allowed.
     Scope,
-    /// The authorization endpoint gives codes only.
+    /// The authorization endpoint only returns codes.
     UnsupportedResponse,
-    /// The user does not allow it.
+    /// The user refused.
     Denied,
 }
 
-/// An id and secret from an `Authorization: Basic` header.
+/// Client credentials from an `Authorization: Basic` header.
 #[derive(Clone, Debug)]
 pub(crate) struct Basic {
     pub(crate) id: String,
     pub(crate) secret: Secret,
 }
 
-/// What a client wants to be over (RFC 7009).
+/// A revocation request (RFC 7009).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct RevokeRequest {
@@ -68,7 +68,7 @@ pub(crate) struct RevokeRequest {
 }
 
 impl Refusal {
-    /// The word that programs read.
+    /// The error code.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Request => "invalid_request",
@@ -90,7 +90,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Account {
-    /// Answers a token request.
+    /// Handles a token request.
     pub(crate) async fn token(&self, basic: Option<Basic>, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
         let missing = || Error::oauth(Refusal::Request, "grant_type is missing");
@@ -104,17 +104,17 @@ impl Account {
         answer.map_err(in_oauth_words)
     }
 
-    /// Ends the grant of a refresh token; says nothing of whether there was one.
+    /// Revokes the grant of a refresh token. The response does not tell whether there was one.
     pub(crate) async fn revoke(&self, basic: Option<Basic>, request: RevokeRequest) -> Result<()> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
         let missing = || Error::oauth(Refusal::Request, "token is missing");
         self.revoke_token(&client, &request.token.ok_or_else(missing)?).await
     }
 
-    /// A password typed into a program of the operator's says that this program may act for the user.
+    /// A password typed into a first-party program implies consent.
     async fn password_grant(&self, client: &Client, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
         if !(client.first_party && self.settings.password_grant) {
-            let reason = "this client may not log in with a user's password";
+            let reason = "this client may not use the password grant";
             return Err(Error::oauth(Refusal::UnauthorizedClient, reason));
         }
         let scope = client.scope_for(request.scope.as_deref())?;
@@ -144,12 +144,12 @@ fn answer(access_token: Secret, refresh_token: Secret) -> TokenAnswer {
     }
 }
 
-/// Reads the scopes of a request.
+/// Parses the scopes of a request.
 fn parse_scope(texts: &[String]) -> Result<Vec<Scope>> {
     texts.iter().map(|text| Ok(text.parse()?)).collect()
 }
 
-/// What goes wrong with scopes has a word of its own here.
+/// OAuth has its own error code for scopes.
 fn in_oauth_words(error: Error) -> Error {
     match error {
         Error::Scope(_) | Error::NoRights(_) | Error::Invalid { what: "scope", .. } => {

@@ -1,7 +1,7 @@
-//! What an operator does to the service's own store, beside what people ask for: no part of any interface.
+//! Operations of the operator on the service's own store. They are not part of any API.
 //!
-//! Whoever can open the store and its key file can do anything here anyway, so nothing asks who calls. Every change
-//! leaves a line in the audit log.
+//! Whoever can open the store and its key file can do anything anyway, so there is no authorisation. Every change is in
+//! the audit log.
 
 mod clients;
 mod components;

@@ -1,4 +1,4 @@
-//! Where people reach the service: what links, redirects and metadata begin with.
+//! The public address of the service, with which links, redirects and metadata start.
 
 use std::{fmt, str::FromStr};
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// What is encoded in a parameter of an address. The rest may stand there as it is, and real clients of v2 count on
-/// finding a code so.
+/// Characters to encode in a query parameter. The others stay as they are, because real clients expect a code to be
+/// readable there.
 pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// `https://account.example.com`, possibly with a port; without a path, because the site lies at the root.
+/// `https://account.example.com`, optionally with a port, but without a path, because the site is at the root.
 ///
-/// It comes from the settings alone: what a request says of its host may be anybody's words.
+/// It comes from the settings only: the host in a request cannot be trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PublicUrl(String);
 
 impl PublicUrl {
-    /// The address as browsers send it in `Origin`.
+    /// The origin, as browsers send it in `Origin`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether people come over TLS.
+    /// Whether it uses TLS.
     pub fn is_https(&self) -> bool {
         self.0.starts_with("https://")
     }
@@ -39,7 +39,7 @@ impl FromStr for PublicUrl {
         let refused = || Error::Setting { name: "account.public_url", must };
         let text = text.strip_suffix('/').unwrap_or(text);
         let (scheme, authority) = text.split_once("://").ok_or_else(refused)?;
-        // Browsers write the host in small letters, and it is compared with what they write.
+        // Browsers send the host in lowercase, and it is compared with that.
         let host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:[]".contains(&byte);
         let whole = !authority.is_empty() && authority.bytes().all(host);
         if whole && ["http", "https"].contains(&scheme) { Ok(Self(text.to_owned())) } else { Err(refused()) }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_for_people_is_the_origin_of_the_site() {
+    fn accepts_only_an_origin() {
         let cases = [
             ("https://account.example.com", "https://account.example.com"),
             ("https://example.com:8443/", "https://example.com:8443"),

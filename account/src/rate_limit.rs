@@ -1,4 +1,4 @@
-//! How often strangers may try: logins, registrations and mails, for each account and for each address.
+//! Rate limits of logins, registrations and mails, per account and per address.
 
 use std::net::IpAddr;
 
@@ -10,30 +10,29 @@ use types::{UserId, Username};
 
 use crate::{Account, Error, Result, metrics};
 
-/// How often strangers may try; beyond that they are told how long to wait.
+/// Rate limits for logins, registrations and mails.
 ///
-/// A guesser runs out of tries for one user at once, and holds up that user only at the guesser's own address. What
-/// many addresses may try together is bounded far above what people need, and those from which the user logged in
-/// before are let through.
+/// A guesser quickly exhausts the limit for one user and address, but locks the user out at that address only. The
+/// limit across addresses is far above what people need, and addresses from which the user logged in before are exempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Passwords for one user from one address.
+    /// Login attempts per user and address.
     pub login: Limit,
-    /// Passwords for one user from all addresses from which the user never logged in.
+    /// Login attempts per user, from all addresses from which the user never logged in.
     pub user: Limit,
-    /// Passwords from one address for all users.
+    /// Login attempts per address, for all users.
     pub address: Limit,
-    /// New users from one address.
+    /// Registrations per address.
     pub registration: Limit,
-    /// Mails to one user.
+    /// Mails per user.
     pub mail: Limit,
-    /// New names of one user.
+    /// Username changes per user.
     pub username: Limit,
 }
 
 impl Account {
-    /// Counts one try of a password.
+    /// Counts a login attempt.
     pub(crate) async fn throttle_login(&self, username: Option<&Username>, from: IpAddr) -> Result<()> {
         let (limits, address) = (&self.settings.limits, bucket_of(from));
         self.take("address", limits.address, &address).await?;
@@ -43,27 +42,27 @@ impl Account {
         Ok(())
     }
 
-    /// Counts one try of a password for a user from an address that may be a guesser's.
+    /// Counts a login attempt from an address that the user never logged in from.
     pub(crate) async fn throttle_stranger(&self, username: &Username) -> Result<()> {
         self.take("user", self.settings.limits.user, username.as_str()).await
     }
 
-    /// Counts one try of a password by somebody who is logged in already.
+    /// Counts a password attempt of a user who is logged in.
     pub(crate) async fn throttle_password(&self, user_id: &UserId) -> Result<()> {
         self.take("password", self.settings.limits.login, user_id.as_str()).await
     }
 
-    /// Counts one registration.
+    /// Counts a registration.
     pub(crate) async fn throttle_registration(&self, from: IpAddr) -> Result<()> {
         self.take("registration", self.settings.limits.registration, &bucket_of(from)).await
     }
 
-    /// Counts one mail to a user.
+    /// Counts a mail to a user.
     pub(crate) async fn throttle_mail(&self, user_id: &UserId) -> Result<()> {
         self.take("mail", self.settings.limits.mail, user_id.as_str()).await
     }
 
-    /// Counts one change of a user's name.
+    /// Counts a username change.
     pub(crate) async fn throttle_username(&self, user_id: &UserId) -> Result<()> {
         self.take("username", self.settings.limits.username, user_id.as_str()).await
     }
@@ -93,7 +92,7 @@ impl Default for Limits {
     }
 }
 
-/// What counts as one address: of IPv6 the network of a household, which can take as many addresses as it likes.
+/// The unit of rate limits: an IPv4 address, or the /64 network of an IPv6 address, which is one household.
 pub(crate) fn bucket_of(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_household_is_one_address() {
+    fn an_ipv6_network_counts_as_one_address() {
         let bucket = |text: &str| bucket_of(text.parse().unwrap());
         assert_eq!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:2:ffff::9"));
         assert_ne!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:3::3"));

@@ -1,6 +1,6 @@
-//! The HTTP API: paths under `/api/v2`, the OAuth endpoints and keys at the root.
+//! The HTTP API: paths under `/api/v2`, and the OAuth endpoints and keys at the root.
 //!
-//! What real clients of v2 call without the prefix, they find at the root too.
+//! Paths that real v2 clients call without the prefix are also served at the root.
 
 mod access_keys;
 mod applications;
@@ -73,17 +73,17 @@ impl Account {
     }
 }
 
-/// A path that is none, answered here so that people get a page of it.
+/// Handles unknown paths, so that browsers get a page.
 async fn nowhere() -> Reply {
     Error::NoPath.into()
 }
 
-/// A path that has other methods, answered here for the same reason.
+/// Handles unsupported methods, so that browsers get a page.
 async fn wrong_method() -> Reply {
     Error::Method.into()
 }
 
-/// Who somebody is.
+/// Registration, login and tokens.
 fn people() -> Router<Account> {
     Router::new()
         .route("/users", post(users::register))
@@ -91,7 +91,7 @@ fn people() -> Router<Account> {
         .route("/users/logout", post(sessions::log_out))
 }
 
-/// What people do for themselves, with a token or a session.
+/// The caller's own profile, with a token or a session.
 fn profile() -> Router<Account> {
     Router::new()
         .route("/users/me", get(users::me).patch(users::update))
@@ -100,13 +100,13 @@ fn profile() -> Router<Account> {
         .route("/users/me/authorized-clients/{client}", delete(users::revoke_client))
 }
 
-/// Whatever is asked, the signing keys are those that another instance may have changed.
+/// Reloads signing keys if they are due, because another instance may have changed them.
 async fn renew_keys(State(account): State<Account>, request: Request, next: Next) -> Response {
     account.signer.renew(&account.documents, &account.keys).await;
     next.run(request).await
 }
 
-/// Where people come over TLS, their browsers never come without it again.
+/// Sends HSTS if the service is reached over TLS.
 async fn stay_on_tls(State(account): State<Account>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     if account.public_url.is_https() {
@@ -153,7 +153,7 @@ fn components() -> Router<Account> {
         .merge(collaborators::<Component>("/components/{services}/{id}"))
 }
 
-/// The collaborators of the entities at a path.
+/// The collaborators of entities at a path.
 fn collaborators<E: Located + 'static>(path: &str) -> Router<Account> {
     Router::new().route(&format!("{path}/collaborators"), get(collaborators::list::<E>)).route(
         &format!("{path}/collaborators/{{username}}"),

@@ -20,37 +20,39 @@ use crate::{
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// The id that tokens and access keys name as their issuer; changing it makes all of them worthless.
+    /// The issuer id in tokens and access keys. Changing it invalidates all of them.
     pub issuer: String,
-    /// Where people reach the service, such as `https://account.example.com`; the address it listens on unless set.
+    /// The address at which users reach the service, such as `https://account.example.com`; defaults to the address it
+    /// listens on.
     ///
-    /// Links in mails, redirects and metadata begin with it, and with https the session cookie is sent over TLS only.
+    /// Links in mails, redirects and metadata start with it. If it is https, session cookies are only sent over TLS.
     #[schemars(with = "Option<String>")]
     pub public_url: Option<PublicUrl>,
-    /// How many reverse proxies stand before the service, each of which adds to `X-Forwarded-For`.
+    /// Number of reverse proxies in front of the service that append to `X-Forwarded-For`.
     ///
-    /// Limits go by the address that the outermost of them saw; with too high a number clients choose their own.
+    /// Rate limits use the client address that the outermost proxy saw. If the number is too high, clients can forge
+    /// it.
     pub proxies: u8,
-    /// How often strangers may try.
+    /// Rate limits for logins, registrations and mails.
     pub limits: Limits,
-    /// How mail is sent; without it the log says what would be sent.
+    /// How to send mail. If unset, mails are logged instead.
     pub mail: Option<MailSettings>,
-    /// The block from which applications are given EUIs: the first EUI of it and how many bits are fixed.
+    /// The block from which applications get EUIs: its first EUI and the number of fixed bits.
     ///
-    /// The default is locally administered. Set it to the block that the IEEE assigned to you if you have one.
+    /// The default is locally administered. If the IEEE assigned you a block, set it here.
     #[schemars(with = "String")]
     pub eui_block: EuiBlock,
-    /// Whether clients of the first party may log in with a user's name and password.
+    /// Whether first-party clients may log in with a user's name and password.
     pub password_grant: bool,
-    /// How many passwords are checked at once; each takes 19 MiB. Zero is one fewer than there are cores.
+    /// How many passwords are verified at once; each takes 19 MiB. Zero means one fewer than there are cores.
     pub password_checks_max: usize,
-    /// OAuth clients to create when they do not exist yet; afterwards the store has the say.
+    /// OAuth clients to create if they do not exist yet. Later changes are made in the store.
     ///
-    /// By default `airlock`, which is public, and `ttnctl` with the secret `ttnctl`, which TTN v2's command line has
-    /// built in. Both belong to the first party and may ask for every scope.
+    /// The default is `airlock`, which is public, and `ttnctl` with the secret `ttnctl`, which is built into TTN v2's
+    /// command line. Both are first-party clients with every scope.
     #[schemars(with = "BTreeMap<String, ClientSettings>", extend("writeOnly" = true))]
     pub clients: BTreeMap<ClientId, ClientSettings>,
-    /// The routers that gateways are told of; the first is for those that name none.
+    /// The routers that gateways can use; the first is the default.
     pub routers: Vec<RouterSettings>,
 }
 
@@ -65,20 +67,20 @@ pub struct ClientSettings {
     /// Whether it belongs to the operator, so that users may trust it with their password.
     #[serde(default)]
     pub first_party: bool,
-    /// The general scopes that it may ask for.
+    /// The general scopes that it may request.
     #[schemars(with = "Vec<String>")]
     pub scope: Vec<Scope>,
-    /// Where it may have users sent with a code, letter for letter; only the port of `http://127.0.0.1/…`
-    /// and `http://[::1]/…` is free.
+    /// Exact URIs to which it may redirect users with a code; only the port of `http://127.0.0.1/…` and
+    /// `http://[::1]/…` is free.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
-    /// Whether it is as old as v2 and sends neither a challenge nor, with the code, its redirect URI.
+    /// Whether it is a v2 client that sends neither a PKCE challenge nor its redirect URI with the code.
     #[serde(default)]
     pub legacy: bool,
 }
 
 impl Settings {
-    /// Refuses what no service can run with.
+    /// Rejects invalid settings.
     pub(crate) fn check(&self) -> Result<()> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if self.issuer.is_empty() || self.issuer.len() > 36 || !self.issuer.bytes().all(plain) {
@@ -99,7 +101,7 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// Our own command line as a public client, and the one that TTN v2's command line has built in.
+    /// Our own command line as a public client, and the client built into TTN v2's command line.
     fn default() -> Self {
         let scope = [Scope::Profile, Scope::Apps, Scope::Gateways, Scope::Components, Scope::Clients].to_vec();
         let client = |id: &str, secret: Option<&str>, redirect_uris: &[&str]| {

@@ -1,7 +1,7 @@
-//! The account site: pages for people, made here and readable without any script.
+//! The account site: pages for people, rendered here, that work without scripts.
 //!
-//! A page calls the methods of [`Account`] as the HTTP API does, never the API itself. The HTML lies in `account/templates`;
-//! here is what fills it, and what the forms send.
+//! Pages call methods of [`Account`], like the HTTP API does; they do not call the API. The templates are in
+//! `account/templates`; this module fills them in and reads their forms.
 
 mod application;
 mod entity;
@@ -27,7 +27,7 @@ use self::{
 };
 use crate::{Account, application::Application, gateway::Gateway};
 
-/// Every page.
+/// All pages.
 pub(crate) fn pages() -> Router<Account> {
     Router::new()
         .route("/", get(home::show))
@@ -38,7 +38,7 @@ pub(crate) fn pages() -> Router<Account> {
         .merge(collaborators::<Gateway>())
 }
 
-/// Who somebody is, and who may act for them.
+/// Registration, login, profile and consent.
 fn people() -> Router<Account> {
     Router::new()
         .route("/register", get(register::show).post(register::register))

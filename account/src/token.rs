@@ -1,4 +1,4 @@
-//! Tokens: what each sort of them says, how long it lives, and what may be exchanged for what.
+//! Tokens: the claims and lifetime of each kind, and what can be exchanged for what.
 
 mod exchange;
 pub(crate) mod signing;
@@ -15,13 +15,13 @@ use crate::{
     user::UserRecord,
 };
 
-/// How long users' tokens and those of access keys live, in seconds.
+/// Lifetime of tokens of users and access keys, in seconds.
 pub(crate) const TOKEN_SECONDS: u64 = 3600;
-/// How long tokens of gateways and components live, in seconds: 93 days. Nothing lives longer.
+/// Lifetime of tokens of gateways and components, in seconds: 93 days. No token lives longer.
 pub(crate) const MACHINE_SECONDS: u64 = 93 * 24 * 3600;
-/// How far `iat` lies back, because clients of v2 refuse tokens from the future without any leeway.
+/// How far `iat` is backdated, because v2 clients tolerate no clock difference.
 const BACKDATED_SECONDS: u64 = 60;
-/// The most applications, gateways and components that one token names.
+/// Maximum number of entities that a token names.
 const ENTITIES_MAX: usize = 10;
 /// The `type` of a user's token.
 const USER: &str = "user";
@@ -30,20 +30,20 @@ const APPLICATION: &str = "application";
 /// The `type` of a gateway's own token.
 const GATEWAY: &str = "gateway";
 
-/// Whose token it is.
+/// The subject of a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// A user's.
     User(UserId),
-    /// That of whoever had an access key of an application.
+    /// An application, by one of its access keys.
     Application { app_id: AppId, key_id: String },
-    /// A gateway's.
+    /// A gateway.
     Gateway,
-    /// A component's.
+    /// A component.
     Component,
 }
 
-/// Whose token it is that says this.
+/// Returns the subject of these claims.
 pub(crate) fn holder(claims: &Claims) -> Result<Holder> {
     let strange = || Error::NotUser("token of this type");
     match claims.kind.as_str() {
@@ -59,10 +59,10 @@ pub(crate) fn holder(claims: &Claims) -> Result<Holder> {
 }
 
 impl Account {
-    /// Refuses the token of a user who is shut out, who changed the password since, or took back what its client may do.
+    /// Rejects the token of a user who was disabled, changed the password, or revoked the client's consent since.
     ///
-    /// Other services learn of that when the token expires, within the hour; rights to single things are checked here
-    /// against what is so now.
+    /// Other services notice when they next ask for the token's rights. Rights to entities are checked against their
+    /// current state here.
     pub(crate) async fn check_not_ended(&self, claims: &Claims) -> Result<()> {
         let Holder::User(user_id) = holder(claims)? else { return Ok(()) };
         let user = self.user(&user_id).await?.filter(|user| !user.disabled).ok_or(Error::Ended)?;
@@ -74,9 +74,9 @@ impl Account {
         if counts { Ok(()) } else { Err(Error::Ended) }
     }
 
-    /// A token for a user with these scopes; those with an id need rights there.
+    /// Issues a user's token with these scopes. Scopes of entities require rights to them.
     ///
-    /// General scopes name no single thing, so a token with only those opens none: it is there to be exchanged.
+    /// General scopes grant access to no entity: such a token is meant to be exchanged.
     pub(crate) async fn user_token(&self, user: &UserRecord, client: &ClientId, scope: &[Scope]) -> Result<Secret> {
         let mut claims = self.claims(USER, user.id.as_str(), TOKEN_SECONDS);
         claims.interchangeable = true;
@@ -85,7 +85,7 @@ impl Account {
         self.signer.sign(&claims)
     }
 
-    /// A token with the rights of an access key.
+    /// Issues a token with the rights of an access key.
     pub(crate) async fn exchange_key(&self, app_id: &AppId, key: &AccessKey) -> Result<Secret> {
         let refused = || Error::Key(Application::NOUN);
         let found = self.entity::<Application>(app_id).await?.filter(|stored| stored.value.deleted.is_none());
@@ -94,12 +94,12 @@ impl Account {
         let mut claims = self.claims(APPLICATION, app_id.as_str(), TOKEN_SECONDS);
         claims.scope = vec![Scope::App(app_id.clone())];
         claims.apps = BTreeMap::from([(app_id.clone(), record.rights.iter().copied().collect())]);
-        // Names the key, so that here the token dies with it, and something of its own after that.
+        // Starts with the key's id, so that the token becomes invalid with it here, followed by something unique.
         claims.jti = Some(format!("{}-{}", record.id, hex::encode(self.random_bytes::<4>())));
         self.signer.sign(&claims)
     }
 
-    /// Signs the token of a gateway.
+    /// Issues a gateway's token.
     pub(crate) fn sign_gateway(&self, gateway: &Gateway) -> Result<Secret> {
         let mut claims = self.claims(GATEWAY, gateway.id.as_str(), MACHINE_SECONDS);
         claims.location_public = Some(gateway.location_public);
@@ -107,13 +107,13 @@ impl Account {
         self.signer.sign(&claims)
     }
 
-    /// Signs the token of a component.
+    /// Issues a component's token.
     pub(crate) fn sign_component(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
         audit::event("component token issued", &service, id);
         self.signer.sign(&self.claims(service.as_str(), id.as_str(), MACHINE_SECONDS))
     }
 
-    /// Puts scopes and what comes with them into a user's token.
+    /// Adds scopes, and the claims that belong to them, to a user's token.
     async fn grant(&self, claims: &mut Claims, user: &UserRecord, scope: &[Scope]) -> Result<()> {
         let scope = distinct(scope)?;
         for scope in &scope {
@@ -146,14 +146,14 @@ impl Account {
         Ok(())
     }
 
-    /// What a user may do to the entity that a scope names.
+    /// The rights of a user to the entity of a scope.
     async fn granted<E: Entity>(&self, user_id: &UserId, id: &str, scope: &Scope) -> Result<Vec<E::Right>> {
         let found = self.documents.read::<E>(&E::key(id)?).await?;
         let rights = found.map(|stored| stored.value.rights_of(user_id)).unwrap_or_default();
         if rights.is_empty() { Err(Error::NoRights(scope.clone())) } else { Ok(rights.into_iter().collect()) }
     }
 
-    /// What a user may do at the site to the thing that a scope names: as much as it says. It is never signed.
+    /// The claims of a user at the site for the entity of a scope, with all rights. They are never signed.
     pub(crate) fn claims_at_site(&self, user_id: &UserId, scope: Scope) -> Claims {
         let mut claims = self.claims(USER, user_id.as_str(), TOKEN_SECONDS);
         match &scope {
@@ -191,7 +191,7 @@ impl Account {
     }
 }
 
-/// The scopes in the order asked for, each once; refuses none at all, and more entities than fit.
+/// The requested scopes without duplicates, in order; rejects an empty list and too many entities.
 fn distinct(scope: &[Scope]) -> Result<Vec<Scope>> {
     let mut all: Vec<Scope> = Vec::new();
     for scope in scope {

@@ -1,4 +1,4 @@
-//! Users: registering, checking a password, and finding them.
+//! Users: registration, password verification, and lookup.
 
 mod confirmation;
 pub(crate) mod email;
@@ -34,7 +34,7 @@ pub use self::{
     session::{SESSION_LIFETIME, Session},
 };
 
-/// A user, as kept under the immutable id.
+/// A user, as stored under the immutable id.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct UserRecord {
     pub(crate) id: UserId,
@@ -45,24 +45,24 @@ pub(crate) struct UserRecord {
     pub(crate) name: FullName,
     /// Whether the address is confirmed.
     pub(crate) valid: bool,
-    /// Whether an operator shut the user out.
+    /// Whether an operator disabled the user.
     #[serde(default)]
     pub(crate) disabled: bool,
-    /// Sessions, codes and tokens from before this second, since 1970, are over.
+    /// Sessions, codes and tokens issued before this second since 1970 are invalid.
     #[serde(default)]
     pub(crate) not_before_s: u64,
-    /// What the user lets clients do, or once let them do.
+    /// What the user allows, or once allowed, clients to do.
     #[serde(default)]
     pub(crate) consents: BTreeMap<ClientId, Consent>,
-    /// How many names the user took after the first one; all of them stay the user's.
+    /// How many other usernames the user has taken; all of them remain reserved.
     #[serde(default)]
     names_taken: u32,
 }
 
 impl Account {
-    /// Registers a user, and sends the mail that asks to confirm the address.
+    /// Registers a user, and mails a link to confirm the address.
     ///
-    /// Refused when the name is taken, the password too easy, or too many come from the same address.
+    /// Fails if the username is taken, the password is too simple, or the address exceeds its rate limit.
     pub async fn register(&self, new: NewUser, from: IpAddr) -> Result<User> {
         check(&new)?;
         self.throttle_registration(from).await?;
@@ -73,7 +73,7 @@ impl Account {
         Ok(user.into())
     }
 
-    /// The record is written first and nobody knows of it until its name is: the name decides.
+    /// Writes the record first: nobody can find it until the username refers to it.
     pub(crate) async fn create_user(&self, new: NewUser) -> Result<UserRecord> {
         let email = check(&new)?;
         let name_key = name_key(&new.username)?;
@@ -106,9 +106,9 @@ impl Account {
         Ok(user)
     }
 
-    /// The user with this name and password; an unknown name takes as long as a wrong password.
+    /// Returns the user with this name and password. An unknown name takes as long as a wrong password.
     ///
-    /// What is read after the check is what counts: a password that was changed in the meantime opens nothing.
+    /// The record is read again after the verification, so a password that was changed meanwhile is not accepted.
     pub(crate) async fn user_with_password(
         &self,
         username: &str,
@@ -140,25 +140,25 @@ impl Account {
 
     fn no_login<T>(&self, username: Option<&Username>, from: IpAddr) -> Result<Option<T>> {
         metrics::refused("password");
-        // A text that is no name is not repeated: people type their password there.
+        // Do not repeat text that is not a username: people type passwords there by mistake.
         let username = username.map_or("something that is no user name", Username::as_str);
         audit::event("login refused", &from, &username);
         Ok(None)
     }
 
-    /// The user with this id.
+    /// Returns a user by id.
     pub(crate) async fn user(&self, user_id: &UserId) -> Result<Option<UserRecord>> {
         Ok(self.stored_user(user_id).await?.map(|stored| stored.value))
     }
 
-    /// The user with this id, to be changed.
+    /// Returns a user by id, to be changed.
     pub(crate) async fn stored_user(&self, user_id: &UserId) -> Result<Option<Stored<UserRecord>>> {
         self.documents.read(&user_key(user_id)?).await
     }
 
-    /// Changes a user; gives the user as it is then.
+    /// Changes a user, and returns the result.
     ///
-    /// `change` sees the newest record each time that somebody else was faster.
+    /// `change` is called again with the newest record after a conflict.
     pub(crate) async fn change_user(
         &self,
         user_id: &UserId,
@@ -172,7 +172,7 @@ impl Account {
         retried("user", attempt).await
     }
 
-    /// The users with these ids, in the same order; those who are gone are left out.
+    /// Returns the users with these ids, in order, without those that no longer exist.
     pub(crate) async fn users(&self, user_ids: impl Iterator<Item = &UserId>) -> Result<Vec<UserRecord>> {
         let keys = user_ids.map(user_key).collect::<Result<Vec<_>>>()?;
         let found: Vec<Option<Stored<UserRecord>>> = self.documents.read_all(&keys).await?;
@@ -181,32 +181,33 @@ impl Account {
 }
 
 impl UserRecord {
-    /// Ends every session, code and token of the user that there is.
+    /// Ends all sessions, codes and tokens of the user.
     pub(crate) fn end_all(&mut self, now: Timestamp) {
         self.not_before_s = next_second(self.not_before_s, now);
     }
 
-    /// From which second on tokens count that this client has for the user.
+    /// Tokens of this client issued before this second are invalid.
     ///
-    /// It goes up whenever something ends; sessions, codes and grants remember it and count while it is the same.
+    /// It increases whenever they are revoked. Sessions, codes and grants store it, and are valid while it is
+    /// unchanged.
     pub(crate) fn not_before_s_of(&self, client: &ClientId) -> u64 {
         let consent = self.consents.get(client).map_or(0, |consent| consent.not_before_s);
         self.not_before_s.max(consent)
     }
 }
 
-/// The first second after everything that was issued until now, and after `last`.
+/// The first second after everything that was issued so far, and after `last`.
 pub(crate) fn next_second(last: u64, now: Timestamp) -> u64 {
     last.max(now.as_secs()).saturating_add(1)
 }
 
-/// Refuses what can be nobody; gives the address.
+/// Validates a registration; returns the address.
 fn check(new: &NewUser) -> Result<Email> {
     password::check(&new.password, &new.username)?;
     new.email.parse()
 }
 
-/// There is no such user, or not any more.
+/// The error for a user who does not exist, or no longer.
 pub(crate) fn no_user(user_id: &UserId) -> Error {
     Error::NotFound { what: "user", id: user_id.to_string() }
 }
@@ -218,7 +219,7 @@ impl From<UserRecord> for User {
     }
 }
 
-/// Where a user's entries are.
+/// The tag of a user's records.
 pub(crate) fn user_tag(user_id: &UserId) -> Result<Tag> {
     Ok(Tag::user(user_id.as_str())?)
 }

@@ -1,4 +1,4 @@
-//! A generator of HTTP requests that costs little: the same bytes again and again over connections that stay open.
+//! A cheap HTTP load generator that sends the same bytes over persistent connections.
 
 use std::{
     net::SocketAddr,
@@ -17,22 +17,22 @@ use tokio::{
 
 use crate::figures::quantile;
 
-/// Requests of one sort.
+/// Requests of one kind.
 #[derive(Clone)]
 pub(crate) struct Load {
     address: SocketAddr,
     request: Arc<[u8]>,
     in_flight: usize,
-    /// How long after one request the next is due, on one connection; at once unless set.
+    /// The interval between requests on one connection; none unless set.
     pause: Option<Duration>,
-    /// How long a connection that was refused keeps still.
+    /// How long to pause after a rejected request.
     back_off: Duration,
 }
 
-/// What came back.
+/// The results.
 #[derive(Default)]
 pub(crate) struct Taken {
-    /// Status, and milliseconds from when the request was due.
+    /// Status, and milliseconds since the request was due.
     answers: Vec<(u16, f64)>,
     time: Duration,
 }
@@ -42,7 +42,7 @@ impl Load {
         Self { address, request: request.into(), in_flight, pause: None, back_off: Duration::ZERO }
     }
 
-    /// The same at a steady rate, whether or not answers come in time.
+    /// Sends at a steady rate, even if responses are late.
     pub(crate) fn at(self, per_second: u32) -> Self {
         let pause = Duration::from_secs(1) * u32::try_from(self.in_flight).unwrap() / per_second;
         Self { pause: Some(pause), ..self }
@@ -77,7 +77,7 @@ impl Load {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (mut answers, mut buffer) = (Vec::new(), Vec::new());
-        // The connections of a steady rate take turns.
+        // Staggers the connections of a steady rate.
         let stagger = self.pause.map(|pause| pause * number as u32 / self.in_flight as u32);
         let mut due = Instant::now() + stagger.unwrap_or_default();
         while goes_on() {
@@ -100,7 +100,7 @@ impl Load {
     }
 }
 
-/// Reads one answer to its end; gives its status. All of ours have a length.
+/// Reads a response and returns its status. All of ours have a length.
 async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
     buffer.clear();
     loop {
@@ -123,7 +123,7 @@ impl Taken {
         self.answers.iter().filter(|(answered, _)| *answered == status).count()
     }
 
-    /// Refuses to take figures of anything but this.
+    /// Panics unless all responses have this status.
     pub(crate) fn all(&self, status: u16) {
         assert!(self.of(status) == self.answers.len() && !self.answers.is_empty(), "not all answers were {status}");
     }

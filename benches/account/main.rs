@@ -1,8 +1,8 @@
-//! What the account service does in a second, and who waits for whom: a table with an aim beside every figure.
+//! Throughput and latency of the account service, with a goal for every figure.
 //!
-//! The service runs on an embedded store on disk and is asked over HTTP on loopback; service and generator share one
-//! process and its processors. Seconds per figure are in `ACCOUNT_SECONDS`, 10 unless set; tokens issued for the last
-//! figure in `ACCOUNT_TOKENS`, 200,000 unless set.
+//! The service uses an embedded store on disk and is called over HTTP on loopback; service and load generator share a
+//! process and its processors. `ACCOUNT_SECONDS` sets the duration per figure, by default 10; `ACCOUNT_TOKENS` the
+//! number of tokens issued for the last figure, by default 200,000.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
@@ -21,14 +21,14 @@ use figures::Figures;
 use load::{Load, Taken};
 use site::Site;
 
-/// Requests in flight where as many as possible are wanted.
+/// Requests in flight when measuring throughput.
 const IN_FLIGHT: usize = 32;
-/// Requests in a second, and in flight, where only their time counts.
+/// Requests per second, and in flight, when measuring latency.
 const STEADY_PER_SECOND: u32 = 500;
 const STEADY_IN_FLIGHT: usize = 16;
 /// Logins in flight.
 const LOGINS: usize = 200;
-/// Tokens between two looks at the memory.
+/// Tokens between two samples of memory.
 const TOKENS_PER_LOOK: usize = 50_000;
 
 #[tokio::main]
@@ -56,7 +56,7 @@ async fn rates(site: &Site, figures: &mut Figures) {
     }
 }
 
-/// Requests at a steady rate, alone and while every login that may wait does.
+/// Measures requests at a steady rate, alone and with the login queue full.
 async fn beside_logins(site: &Site, figures: &mut Figures) {
     for (name, request) in [("GET", &site.get), ("exchange", &site.exchange)] {
         let steady = || Load::new(site.address, request, STEADY_IN_FLIGHT).at(STEADY_PER_SECOND);

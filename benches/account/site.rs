@@ -1,4 +1,4 @@
-//! The account service that is measured, and what it is asked.
+//! The account service under test, and the requests to it.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -18,16 +18,16 @@ use types::{Clock as _, Secret};
 
 const PASSWORD: &str = "correct horse battery";
 
-/// A running service, and requests to it as bytes.
+/// A running service, and requests as bytes.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
-    /// One application, with a token that names it.
+    /// Reads an application, with a token that names it.
     pub(crate) get: Vec<u8>,
-    /// The own profile, with the token of a login.
+    /// Reads the caller's profile, with the token of a login.
     pub(crate) me: Vec<u8>,
-    /// An access key for a token.
+    /// Exchanges an access key for a token.
     pub(crate) exchange: Vec<u8>,
-    /// A user's password for a token.
+    /// Logs a user in with a password.
     pub(crate) login: Vec<u8>,
     _folder: tempfile::TempDir,
     _stop: DropGuard,

@@ -1,4 +1,4 @@
-//! Access keys: made, found by what they open, and shown only to those who could do as much themselves.
+//! Access keys: created, looked up by HMAC, and shown only to users with all of the key's rights.
 
 use api::rest::account::{self as body, NewAccessKey};
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,12 @@ use crate::{
     },
 };
 
-/// The most access keys of one application.
+/// Maximum number of access keys per application.
 const ACCESS_KEYS_MAX: usize = 100;
-/// The most characters of a key's name.
+/// Maximum length of a key's name, in characters.
 const NAME_CHARACTERS_MAX: usize = 100;
 
-/// An access key, as kept in its application.
+/// An access key, as stored in its application.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct AccessKeyRecord {
     /// 24 hexadecimal digits.
@@ -31,15 +31,15 @@ pub(crate) struct AccessKeyRecord {
     kept: KeptKey,
 }
 
-/// The key that every new application has.
+/// The access key that every new application has.
 pub(crate) fn default_key() -> NewAccessKey {
     let rights = vec![ApplicationRight::MessagesUpRead, ApplicationRight::MessagesDownWrite];
     NewAccessKey { name: "default key".to_owned(), rights }
 }
 
-/// Refuses initial access keys that cannot be.
+/// Validates the initial access keys of an application.
 pub(crate) fn check_list(keys: &[NewAccessKey]) -> Result<()> {
-    // One place stays for the default key.
+    // Leaves room for the default key.
     if keys.len() >= ACCESS_KEYS_MAX {
         return Err(Error::Invalid { what: "access_keys", must: "must have at most 99 entries" });
     }
@@ -47,7 +47,7 @@ pub(crate) fn check_list(keys: &[NewAccessKey]) -> Result<()> {
 }
 
 impl Account {
-    /// Creates an access key and shows it.
+    /// Creates an access key and returns it.
     pub(crate) async fn create_key(
         &self,
         caller: &Caller,
@@ -64,7 +64,7 @@ impl Account {
         self.show_key(app_id, &record, &record.rights)
     }
 
-    /// Deletes the access key of this name.
+    /// Deletes an access key by name.
     pub(crate) async fn delete_key(&self, caller: &Caller, app_id: &AppId, name: &str) -> Result<()> {
         let delete = |application: &mut Application, _: &Rights| {
             let before = application.access_keys.len();
@@ -76,17 +76,17 @@ impl Account {
         Ok(())
     }
 
-    /// The access keys of an application as somebody with these rights may see them.
+    /// Lists an application's access keys, as far as these rights allow.
     pub(crate) fn show_keys(&self, application: &Application, rights: &Rights) -> Result<Vec<body::AccessKey>> {
         application.access_keys.iter().map(|key| self.show_key(&application.id, key, rights)).collect()
     }
 
-    /// The same as part of a whole; none when somebody with these rights may not see any.
+    /// Lists an application's access keys as part of its description; `None` if these rights do not allow it.
     pub(crate) fn keys_for(&self, application: &Application, rights: &Rights) -> Result<Option<Vec<body::AccessKey>>> {
         rights.contains(&ApplicationRight::Settings).then(|| self.show_keys(application, rights)).transpose()
     }
 
-    /// The access key of this name as somebody with these rights may see it.
+    /// Returns an access key by name, as far as these rights allow.
     pub(crate) fn show_key_named(
         &self,
         application: &Application,
@@ -97,13 +97,13 @@ impl Account {
         self.show_key(&application.id, found, rights)
     }
 
-    /// The record of a key that somebody sent, if the application has it.
+    /// Looks up the record of a key in its application.
     pub(crate) fn find_key<'a>(&self, application: &'a Application, key: &AccessKey) -> Option<&'a AccessKeyRecord> {
         let mark = self.mark_of_key(&place(&application.id), key);
         application.access_keys.iter().find(|record| record.kept.has(&mark))
     }
 
-    /// Puts a new key into an application, for somebody with these rights.
+    /// Adds a new key to an application, limited to these rights.
     pub(crate) fn add_key(&self, application: &mut Application, new: &NewAccessKey, rights: &Rights) -> Result<()> {
         if let Some(right) = new.rights.iter().find(|right| !rights.contains(right)) {
             return Err(Error::Escalation(right.as_str()));
@@ -123,7 +123,7 @@ impl Account {
         Ok(())
     }
 
-    /// Leaves the key itself out for those who cannot do all that it can.
+    /// Omits the secret unless the caller has all of the key's rights.
     fn show_key(&self, app_id: &AppId, record: &AccessKeyRecord, rights: &Rights) -> Result<body::AccessKey> {
         let open = || self.open_key("an access key", &place(app_id), &record.kept);
         let key = record.rights.is_subset(rights).then(open).transpose()?;
@@ -140,7 +140,7 @@ fn check(new: &NewAccessKey) -> Result<()> {
     check_rights(&new.rights)
 }
 
-/// Refuses rights that are none at all or that come twice.
+/// Rejects empty and duplicate rights.
 pub(crate) fn check_rights<R: Right>(rights: &[R]) -> Result<()> {
     let different: entity::Rights<R> = rights.iter().copied().collect();
     if !rights.is_empty() && different.len() == rights.len() {

@@ -1,4 +1,4 @@
-//! EUIs of applications: the configured block, and what an EUI may look like.
+//! EUIs of applications: the configured block, and validation.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
@@ -7,10 +7,10 @@ use types::{AppEui, Random};
 
 use crate::{Error, Result};
 
-/// The most EUIs of one application.
+/// Maximum number of EUIs per application.
 pub(crate) const EUIS_MAX: usize = 100;
 
-/// A block of EUIs that share their first bits, written `0200000000000000/8`.
+/// A block of EUIs with a common prefix, written `0200000000000000/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct EuiBlock {
@@ -18,13 +18,13 @@ pub struct EuiBlock {
     fixed_bits: u32,
 }
 
-/// Why a text is no block of EUIs.
+/// Why a text is not a block of EUIs.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("block of EUIs not valid: must be 16 hexadecimal digits, `/`, and 1 to 56 fixed bits, the others being zero")]
 pub struct EuiBlockError;
 
 impl EuiBlock {
-    /// An EUI of this block.
+    /// Generates an EUI in this block.
     pub(crate) fn draw(self, random: &dyn Random) -> AppEui {
         let mut bytes = [0; 8];
         random.fill(&mut bytes);
@@ -34,7 +34,7 @@ impl EuiBlock {
 }
 
 impl Default for EuiBlock {
-    /// Every EUI that is unicast and locally administered, with nothing else set in its first byte.
+    /// All unicast, locally administered EUIs with no other bit set in the first byte.
     fn default() -> Self {
         Self { first: 0x02 << 56, fixed_bits: 8 }
     }
@@ -73,7 +73,7 @@ impl fmt::Display for EuiBlock {
     }
 }
 
-/// Reads an EUI as paths have it: 16 upper-case hexadecimal digits, not all zero.
+/// Parses an EUI in a path: 16 upper-case hexadecimal digits, not all zero.
 pub(crate) fn parse(text: &str) -> Result<AppEui> {
     let digits = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'F'));
     match text.parse::<AppEui>() {
@@ -82,7 +82,7 @@ pub(crate) fn parse(text: &str) -> Result<AppEui> {
     }
 }
 
-/// Refuses initial EUIs that cannot be.
+/// Validates the initial EUIs of an application.
 pub(crate) fn check_list(euis: &[AppEui]) -> Result<()> {
     let different: BTreeSet<_> = euis.iter().collect();
     if euis.len() <= EUIS_MAX && different.len() == euis.len() && !euis.iter().any(AppEui::is_zero) {

@@ -1,9 +1,9 @@
-//! Owning EUIs: one application each, however many want the same one at the same time.
+//! Exclusive ownership of EUIs by applications.
 //!
-//! An EUI is claimed in an entry of its own, beside the application that lists it. The application says first that it
-//! is claiming, then the claim is written, then the EUI is listed. A claim that its application neither lists nor is
-//! claiming is left over from a crash, and whoever wants the EUI may take it over: every claimant writes the claim
-//! anew, so that a takeover that races with it fails on the version.
+//! A claim is a record of its own, besides the application that lists the EUI. The application first records that it is
+//! claiming, then the claim is written, then the EUI is listed. A claim whose application neither lists the EUI nor is
+//! claiming it is left over from a crash, and can be taken over: every claimant rewrites the claim, so a racing
+//! takeover fails on the version.
 
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
@@ -19,12 +19,12 @@ use crate::{
     },
 };
 
-/// How many EUIs are drawn from the block before it counts as full: one in thirty still free is all but surely found.
+/// How many random EUIs to try before the block counts as full: enough even if only one in thirty is free.
 const DRAWS_MAX: usize = 200;
-/// How often another application may be faster with a free one.
+/// How often to retry when another application claims a free EUI first.
 const CLAIMS_MAX: usize = 20;
 
-/// Which application an EUI belongs to.
+/// The application that owns an EUI.
 #[derive(Debug, Serialize, Deserialize)]
 struct Claim {
     app_id: AppId,
@@ -40,10 +40,10 @@ impl Account {
         Ok(eui)
     }
 
-    /// Adds this EUI to an application, unless another one has it.
+    /// Adds an EUI to an application, unless another one has it.
     pub(crate) async fn add_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
         let begin = |application: &mut Application, _: &Rights| begin(application, eui);
-        // What is listed has its claim, and writing that anew could outlive a removal that has read it.
+        // A listed EUI has its claim; rewriting that could outlive a concurrent removal.
         if self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), begin).await? {
             self.finish_claim(app_id, eui).await?;
         }
@@ -51,9 +51,9 @@ impl Account {
         Ok(())
     }
 
-    /// Takes an EUI from an application; anybody may have it then.
+    /// Removes an EUI from an application, which makes it available to others.
     pub(crate) async fn remove_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
-        // Read before the application lets go of it: if somebody claims it in between, theirs has another version.
+        // Read the claim before removing the EUI: if somebody claims it in between, the version differs.
         let claim = self.claim(eui).await?;
         let remove = |application: &mut Application, _: &Rights| {
             let before = application.euis.len();
@@ -69,7 +69,7 @@ impl Account {
         Ok(())
     }
 
-    /// Finds a free EUI in the block and adds it.
+    /// Adds a free EUI of the block.
     pub(crate) async fn draw_eui(&self, app_id: &AppId) -> Result<AppEui> {
         for _ in 0..CLAIMS_MAX {
             let eui = self.free_eui().await?;
@@ -85,7 +85,7 @@ impl Account {
         Err(Error::BlockFull)
     }
 
-    /// Finds an EUI in the block that nobody has at this moment.
+    /// Returns an EUI of the block that is free at this moment.
     pub(crate) async fn free_eui(&self) -> Result<AppEui> {
         for _ in 0..DRAWS_MAX {
             let eui = self.settings.eui_block.draw(self.random.as_ref());
@@ -96,7 +96,7 @@ impl Account {
         Err(Error::BlockFull)
     }
 
-    /// Refuses an EUI that another application has.
+    /// Rejects an EUI that another application has.
     pub(crate) async fn check_free(&self, eui: AppEui, app_id: &AppId) -> Result<()> {
         match self.owner(eui).await? {
             Some(owner) if owner != *app_id => Err(Error::EuiTaken(eui)),
@@ -104,10 +104,10 @@ impl Account {
         }
     }
 
-    /// Writes the claim and lists the EUI; if another application was faster, the application stops claiming.
+    /// Writes the claim and lists the EUI. If another application was faster, stops claiming.
     ///
-    /// It is listed only if the application did not change since before the claim was written: otherwise it may have
-    /// been listed and removed in between, and be somebody else's now.
+    /// The EUI is listed only if the application has not changed since before the claim was written. Otherwise it may
+    /// have been listed and removed in between, and belong to somebody else now.
     pub(crate) async fn finish_claim(&self, app_id: &AppId, eui: AppEui) -> Result<()> {
         let attempt = || async {
             let found = self.entity::<Application>(app_id).await?;
@@ -127,7 +127,7 @@ impl Account {
         if retried("EUI", attempt).await? { Ok(()) } else { Err(Error::EuiTaken(eui)) }
     }
 
-    /// Finishes what somebody began and did not finish; for whoever reads the application.
+    /// Completes unfinished claims of an application that is being read.
     pub(crate) async fn settle(&self, application: &mut Application) -> Result<()> {
         if application.claiming.is_empty() {
             return Ok(());
@@ -144,7 +144,7 @@ impl Account {
         Ok(())
     }
 
-    /// Whether the EUI is this application's, after trying to make it so.
+    /// Writes the claim; returns whether the EUI belongs to this application.
     async fn write_claim(&self, app_id: &AppId, eui: AppEui) -> Result<bool> {
         let claim = Claim { app_id: app_id.clone() };
         let attempt = || async {
@@ -167,20 +167,20 @@ impl Account {
         self.documents.read(&claim_key(eui)?).await
     }
 
-    /// The application that an EUI belongs to, or will in a moment.
+    /// The application that an EUI belongs to, or is about to.
     async fn owner(&self, eui: AppEui) -> Result<Option<AppId>> {
         let Some(claim) = self.claim(eui).await? else { return Ok(None) };
         Ok(self.is_live(&claim, eui).await?.then_some(claim.value.app_id))
     }
 
-    /// Whether the application that a claim names knows about it.
+    /// Whether the application of a claim lists the EUI or is claiming it.
     async fn is_live(&self, claim: &Stored<Claim>, eui: AppEui) -> Result<bool> {
         let owner = self.entity::<Application>(&claim.value.app_id).await?;
         Ok(owner.is_some_and(|owner| owner.value.euis.contains(&eui) || owner.value.claiming.contains(&eui)))
     }
 }
 
-/// Says whether there is something to finish.
+/// Records that the application is claiming the EUI; returns `false` if it has it already.
 fn begin(application: &mut Application, eui: AppEui) -> Result<bool> {
     if application.euis.contains(&eui) {
         return Ok(false);

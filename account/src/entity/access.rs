@@ -1,8 +1,8 @@
-//! Who calls, and what they may do to an application, gateway or component at this moment.
+//! Authentication of callers, and their current rights to an application, gateway or component.
 //!
-//! A user's token opens an entity only with its id in the scope, and with the rights that both the token names and
-//! the entity still gives. A key opens its own entity, for reading: an access key its application, a gateway's key
-//! the gateway. So does a token that an access key was exchanged for.
+//! A user's token grants access to an entity only if its scope includes the entity's id; the effective rights are those
+//! that both the token names and the user still has. A key grants read access to its own entity: an access key to its
+//! application, a gateway key to the gateway. So does a token that an access key was exchanged for.
 
 use std::fmt;
 
@@ -16,16 +16,16 @@ use crate::{
     token::{self, Holder},
 };
 
-/// Who calls.
+/// A caller.
 #[derive(Debug)]
 pub(crate) enum Caller {
-    /// Somebody with a token of ours.
+    /// A caller with one of our tokens.
     Bearer(Box<Claims>),
-    /// Somebody with a key, which can be checked only against its application or gateway.
+    /// A caller with a key, which can only be verified against its application or gateway.
     Key(AccessKey),
 }
 
-/// Which entities a call is about.
+/// Which entities a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     /// Those that are not deleted.
@@ -34,34 +34,34 @@ pub(crate) enum Which {
     Any,
 }
 
-/// What the caller must be able to do for a change.
+/// What a change requires of the caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Need<R> {
-    /// This, to an entity that is not deleted.
+    /// This right, to an entity that is not deleted.
     Right(R),
-    /// This, to an entity whether it is deleted or not.
+    /// This right, even if the entity is deleted.
     EvenDeleted(R),
-    /// Anything at all, to an entity that is not deleted.
+    /// Any right, to an entity that is not deleted.
     Anything,
 }
 
-/// An entity, and what the caller may do to it.
+/// An entity, and the caller's rights to it.
 #[derive(Debug)]
 pub(crate) struct Access<E: Entity> {
     pub(crate) entity: Stored<E>,
     pub(crate) rights: Rights<E::Right>,
-    /// What the path names it by.
+    /// The id in the path.
     id: E::Id,
 }
 
 impl Caller {
-    /// The user who calls and who may do general things of this sort.
+    /// Returns the calling user, if the token has this general scope.
     pub(crate) fn user_with(&self, scope: &Scope) -> Result<UserId> {
         let (user_id, claims) = self.user_and_claims()?;
         if claims.scope.contains(scope) { Ok(user_id) } else { Err(Error::MissingScope(scope.clone())) }
     }
 
-    /// Refuses whoever is not a component.
+    /// Rejects callers other than components.
     pub(crate) fn component(&self) -> Result<()> {
         match self {
             Self::Bearer(claims) if token::holder(claims)? == Holder::Component => Ok(()),
@@ -69,12 +69,12 @@ impl Caller {
         }
     }
 
-    /// The user who calls.
+    /// Returns the calling user.
     pub(crate) fn user(&self) -> Result<UserId> {
         self.user_and_claims().map(|(user_id, _)| user_id)
     }
 
-    /// The user who calls, and what their token says.
+    /// Returns the calling user and the claims of their token.
     pub(crate) fn user_and_claims(&self) -> Result<(UserId, &Claims)> {
         match self {
             Self::Key(_) => Err(Error::NotUser("key")),
@@ -98,7 +98,7 @@ impl fmt::Display for Caller {
 }
 
 impl<R: Copy> Need<R> {
-    /// The right, if it must be a certain one.
+    /// The required right, if it is a specific one.
     pub(crate) fn right(self) -> Option<R> {
         match self {
             Self::Right(right) | Self::EvenDeleted(right) => Some(right),
@@ -106,7 +106,7 @@ impl<R: Copy> Need<R> {
         }
     }
 
-    /// The entities that it is about.
+    /// The entities that this applies to.
     pub(crate) fn which(self) -> Which {
         match self {
             Self::Right(_) | Self::Anything => Which::Active,
@@ -116,7 +116,7 @@ impl<R: Copy> Need<R> {
 }
 
 impl<E: Entity> Access<E> {
-    /// Refuses a caller without this right.
+    /// Rejects callers without this right.
     pub(crate) fn require(&self, right: E::Right) -> Result<()> {
         if self.rights.contains(&right) {
             return Ok(());
@@ -126,13 +126,13 @@ impl<E: Entity> Access<E> {
 }
 
 impl Account {
-    /// What a user may do to an entity now; an unknown and a foreign one answer alike.
+    /// Returns a user's current rights to an entity. An unknown entity and a foreign one give the same error.
     pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, which: Which) -> Result<Access<E>> {
         let (user_id, claims) = caller.user_and_claims()?;
         user_access(claims, &user_id, id, self.entity_in(id, which).await?)
     }
 
-    /// The same for calls that may be made with a key of the entity, too.
+    /// Like [`Account::access`], but also accepts a key of the entity.
     pub(crate) async fn access_with_key<E: Entity>(&self, caller: &Caller, id: &E::Id) -> Result<Access<E>> {
         let Caller::Key(key) = caller else { return self.access(caller, id, Which::Active).await };
         let entity = self.entity_in::<E>(id, Which::Active).await?.ok_or(Error::Key(E::NOUN))?;
@@ -140,7 +140,7 @@ impl Account {
         Ok(Access { entity, rights, id: id.clone() })
     }
 
-    /// The same for an application, which tokens of its access keys open as the keys do.
+    /// Like [`Account::access`], but also accepts tokens of the application's access keys.
     pub(crate) async fn access_to_read(&self, caller: &Caller, app_id: &AppId) -> Result<Access<Application>> {
         if let Caller::Bearer(claims) = caller
             && let Holder::Application { app_id: own, key_id } = token::holder(claims)?
@@ -170,7 +170,7 @@ fn user_access<E: Entity>(
     let scope = E::scope(id);
     let collaborates = found.as_ref().is_some_and(|stored| stored.value.collaborators().contains_key(user_id));
     if !claims.scope.contains(&scope) {
-        // Who may list their entities may know which exist for them, and no more than that.
+        // A caller who may list entities may learn which of their own exist, but no more.
         let may_know = claims.scope.contains(&scope.general()) && !collaborates;
         return Err(if may_know { not_found::<E>(id) } else { Error::MissingScope(scope) });
     }
@@ -180,7 +180,7 @@ fn user_access<E: Entity>(
     if rights.is_empty() { Err(not_found::<E>(id)) } else { Ok(Access { entity, rights, id: id.clone() }) }
 }
 
-/// What both the token and the entity say.
+/// The rights that both the token and the entity grant.
 fn intersection<E: Entity>(claims: &Claims, id: &E::Id, current: &Rights<E::Right>) -> Rights<E::Right> {
     let claimed = E::claimed(claims, id).filter(|_| claims.scope.contains(&E::scope(id)));
     current.iter().copied().filter(|right| claimed.is_some_and(|claimed| claimed.contains(right))).collect()

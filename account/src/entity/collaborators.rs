@@ -1,4 +1,4 @@
-//! Collaborators: who may do what to an entity, and who may change that.
+//! Collaborators of an entity and their rights.
 
 use api::rest::account::Collaborator;
 use types::Username;
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::{Account, Error, Result, application::access_key::check_rights, audit, user::UserRecord};
 
-/// The most collaborators of one entity.
+/// Maximum number of collaborators per entity.
 const COLLABORATORS_MAX: usize = 100;
 
 impl Account {
-    /// The collaborators of an entity in the order of their names.
+    /// Lists the collaborators of an entity, ordered by name.
     pub(crate) async fn collaborators<E: Entity>(&self, entity: &E) -> Result<Vec<Collaborator<E::Right>>> {
         let users = self.users(entity.collaborators().keys()).await?;
         let mut all: Vec<_> = users.into_iter().filter_map(|user| collaborator(entity, user)).collect();
@@ -21,7 +21,7 @@ impl Account {
         Ok(all)
     }
 
-    /// The same for somebody with these rights; none when they may not see them.
+    /// Lists them for a caller with these rights; `None` if those do not allow it.
     pub(crate) async fn collaborators_for<E: Entity>(
         &self,
         entity: &E,
@@ -33,7 +33,7 @@ impl Account {
         }
     }
 
-    /// One collaborator of an entity.
+    /// Returns one collaborator.
     pub(crate) async fn collaborator<E: Entity>(
         &self,
         entity: &E,
@@ -43,9 +43,9 @@ impl Account {
         user.and_then(|user| collaborator(entity, user)).ok_or_else(|| no_collaborator(username))
     }
 
-    /// Gives a user exactly these rights to an entity.
+    /// Replaces a user's rights to an entity.
     ///
-    /// Nobody can give what they do not have themselves; rights that the user already has may stay.
+    /// Callers can only grant rights that they have, but need not remove others that the user has already.
     pub(crate) async fn set_collaborator<E: Entity>(
         &self,
         caller: &Caller,
@@ -54,7 +54,7 @@ impl Account {
         rights: &[E::Right],
     ) -> Result<()> {
         check_rights(rights)?;
-        // Asked first, so that only those who may add collaborators learn which users exist.
+        // Check this first, so that only callers who may add collaborators learn which users exist.
         self.access::<E>(caller, id, Which::Active).await?.require(E::COLLABORATORS)?;
         let user_id = self.known_user(username).await?.id;
         let wanted: Rights<E::Right> = rights.iter().copied().collect();
@@ -71,7 +71,7 @@ impl Account {
         Ok(())
     }
 
-    /// Takes all rights to an entity from a user. Everybody can leave; whoever removes others needs the right to.
+    /// Removes a collaborator. Everybody can leave; removing others requires the right.
     pub(crate) async fn remove_collaborator<E: Entity>(
         &self,
         caller: &Caller,
@@ -79,7 +79,7 @@ impl Account {
         username: &Username,
     ) -> Result<()> {
         let user_id = self.user_named(username).await?.map(|user| user.id);
-        // Read before: if the user is added again in between, the entry that lists it for them is another one.
+        // Read this first: if the user is added again in between, their index entry is a new one.
         let entries = match &user_id {
             Some(user_id) => self.listed::<E>(user_id, id).await?,
             None => Vec::new(),
@@ -106,7 +106,7 @@ fn collaborator<E: Entity>(entity: &E, user: UserRecord) -> Option<Collaborator<
     Some(Collaborator { username: user.username, email: user.email.into(), rights })
 }
 
-/// Refuses to leave an entity to people who cannot add anybody.
+/// Rejects a change that leaves nobody who can add collaborators.
 pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
     if entity.collaborators().len() > COLLABORATORS_MAX {
         return Err(Error::Full { what: "collaborator", count_max: COLLABORATORS_MAX });
@@ -118,7 +118,7 @@ pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
     }
 }
 
-/// Refuses to leave an entity without its owner.
+/// Rejects a change that removes the owner.
 fn check_owner<E: Entity>(entity: &E, id: &E::Id) -> Result<()> {
     match entity.owner() {
         Some(owner) if !entity.collaborators().contains_key(owner) => {

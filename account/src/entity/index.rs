@@ -1,7 +1,8 @@
-//! Where a user's entities are looked for: those that the user made, and those that others let the user see.
+//! Indexes of a user's entities: those that the user created, and those shared with the user.
 //!
-//! An index only says where to look; the entity says who collaborates on it. The two are apart because anybody can add
-//! to the second one: only what a user made counts against the user, and it is never behind what others added.
+//! An index only says where to look; the entity has its collaborators. There are two, because anybody can add to the
+//! second one: only what a user created counts against the user's limits, and it is never hidden behind what others
+//! shared.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +12,22 @@ use types::UserId;
 use super::Entity;
 use crate::{Account, Error, Result, documents::Stored, user::user_tag};
 
-/// The most entities of one sort that one user made and did not delete.
+/// Maximum number of entities of one kind that a user has created and not deleted.
 const MADE_MAX: usize = 1000;
-/// How many of those that others let a user see are listed at once.
+/// Page size of the list of shared entities.
 const PAGE_LENGTH: usize = 1000;
 
-/// Some entities of a user, in the order of their ids.
+/// Entities of a user, ordered by id.
 #[derive(Debug)]
 pub(crate) struct Listing<E> {
-    /// The entities, deleted ones included.
+    /// The entities, including deleted ones.
     pub(crate) entities: Vec<E>,
-    /// Behind which id there are more.
+    /// The id after which the next page starts.
     pub(crate) next: Option<String>,
 }
 
 impl Account {
-    /// The entities of a user: all that the user made with the first others, or the next others from `after` on.
+    /// Lists a user's entities: all that the user created and the first shared ones, or the shared ones after `after`.
     pub(crate) async fn entities_of<E: Entity>(&self, user_id: &UserId, after: Option<&str>) -> Result<Listing<E>> {
         let made = match after {
             Some(_) => Vec::new(),
@@ -43,7 +44,7 @@ impl Account {
         Ok(Listing { entities: own.map(|stored| stored.value).collect(), next })
     }
 
-    /// Refuses one more entity to a user who made as many as they may.
+    /// Rejects another entity if a user has created too many.
     pub(crate) async fn check_room<E: Entity>(&self, user_id: &UserId) -> Result<()> {
         let prefix = made_key::<E>(user_id, "")?;
         let mut entries = self.documents.keys(&prefix, MADE_MAX).await?;
@@ -56,17 +57,17 @@ impl Account {
         Ok(())
     }
 
-    /// Counts an entity among those that a user made, and lists it there.
+    /// Adds an entity to those that a user created.
     pub(crate) async fn list_made<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
         self.documents.put(&made_key::<E>(user_id, &id.to_string())?, &()).await
     }
 
-    /// Lists an entity among those that others let a user see.
+    /// Adds an entity to those shared with a user.
     pub(crate) async fn list_shared<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
         self.documents.put(&shared_key::<E>(user_id, &id.to_string())?, &()).await
     }
 
-    /// Lists it there if it is nowhere: whoever wrote the entity may have been stopped before the index.
+    /// Adds an entity to the index if it is missing, because the process may have crashed before it was added.
     pub(crate) async fn repair_index<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
         match self.listed::<E>(user_id, id).await?[..] {
             [] => self.list_shared::<E>(user_id, id).await,
@@ -74,14 +75,14 @@ impl Account {
         }
     }
 
-    /// What lists an entity among those of a user.
+    /// The index entries of an entity.
     pub(crate) async fn listed<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<Vec<Stored<()>>> {
         let id = id.to_string();
         let keys = [made_key::<E>(user_id, &id)?, shared_key::<E>(user_id, &id)?];
         Ok(self.documents.read_all(&keys).await?.into_iter().flatten().collect())
     }
 
-    /// Stops counting what is deleted or was left to others; says whether there was any such thing.
+    /// Removes entries of entities that were deleted or left; returns whether there were any.
     async fn release_gone<E: Entity>(&self, user_id: &UserId, entries: &[Key]) -> Result<bool> {
         let keys = entries.iter().map(|key| E::key(id_in(key))).collect::<Result<Vec<_>>>()?;
         let found: Vec<Option<Stored<E>>> = self.documents.read_all(&keys).await?;
@@ -101,17 +102,17 @@ impl Account {
     }
 }
 
-/// What lists an entity that a user made; without an id, the prefix of all.
+/// The key of an entity that the user created; an empty id gives the prefix.
 fn made_key<E: Entity>(user_id: &UserId, id: &str) -> Result<Key> {
     Ok(Key::new(&user_tag(user_id)?, &format!("made/{}/{id}", E::NOUN))?)
 }
 
-/// What lists an entity that others let a user see; without an id, the prefix of all.
+/// The key of an entity shared with the user; an empty id gives the prefix.
 fn shared_key<E: Entity>(user_id: &UserId, id: &str) -> Result<Key> {
     Ok(Key::new(&user_tag(user_id)?, &format!("{}/{id}", E::NOUN))?)
 }
 
-/// The id that an entry lists.
+/// The id in an entry's key.
 fn id_in(entry: &Key) -> &str {
     entry.path().rsplit('/').next().unwrap_or_default()
 }

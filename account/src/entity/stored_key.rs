@@ -1,4 +1,4 @@
-//! Keys of applications and gateways, as they are kept: recognised by a mark, shown again from a seal.
+//! Stored keys of applications and gateways: looked up by HMAC, and shown again from a sealed copy.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -9,24 +9,24 @@ use crate::{
     seal::{self, Mark, Sealed},
 };
 
-/// A key, as kept in what it opens.
+/// A key, as stored in the entity that it belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KeptKey {
-    /// What it is recognised by.
+    /// The HMAC by which it is recognised.
     mark: Mark,
-    /// What it is shown again from.
+    /// The sealed key, to show it again.
     sealed: Sealed,
 }
 
 impl KeptKey {
-    /// Whether it is the key with this mark.
+    /// Whether this HMAC is that of the key.
     pub(crate) fn has(&self, mark: &Mark) -> bool {
         self.mark.is_that_of(mark)
     }
 }
 
 impl Account {
-    /// Makes a key of 256 random bits. `place` says what it opens; it is worth nothing elsewhere.
+    /// Generates a key of 256 random bits. It is only valid for this `place`.
     pub(crate) fn make_key(&self, place: &str) -> Result<KeptKey> {
         let secret = URL_SAFE_NO_PAD.encode(self.random_bytes::<32>());
         let key = AccessKey::new(&self.settings.issuer, &secret).map_err(|_| Error::Crypto("make a key"))?;
@@ -35,12 +35,12 @@ impl Account {
         Ok(KeptKey { mark: self.keys.mark(place, text), sealed })
     }
 
-    /// The mark that a key has which somebody sent, if it is one of this place.
+    /// Returns the HMAC of a key that was sent, for this place.
     pub(crate) fn mark_of_key(&self, place: &str, sent: &AccessKey) -> Mark {
         self.keys.mark(place, sent.expose().as_bytes())
     }
 
-    /// The key itself; `what` names it in the error.
+    /// Opens the sealed key; `what` names it in errors.
     pub(crate) fn open_key(&self, what: &'static str, place: &str, kept: &KeptKey) -> Result<AccessKey> {
         let opened = self.keys.unseal(what, place, &kept.sealed)?;
         let key = std::str::from_utf8(&opened).ok().and_then(|text| text.parse().ok());

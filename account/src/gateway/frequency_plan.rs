@@ -1,7 +1,7 @@
-//! Frequency plans: which channels gateways of a region listen on.
+//! Frequency plans: the channels that gateways of a region listen on.
 //!
-//! `plans.json` holds what the regional parameters of LoRaWAN say, with frequencies in Hz. A plan with 64 channels
-//! has one sub-band here, the one that public networks agreed on.
+//! `plans.json` has the LoRaWAN regional parameters, with frequencies in Hz. Plans with 64 channels are reduced to the
+//! sub-band that public networks use.
 
 mod forwarder;
 
@@ -9,29 +9,29 @@ use serde::Deserialize;
 
 use crate::{Error, Result};
 
-/// The plans, as data.
+/// The plans, as JSON.
 const PLANS: &str = include_str!("frequency_plan/plans.json");
 
-/// All plans that there are.
+/// All plans.
 #[derive(Clone, Debug)]
 pub(crate) struct FrequencyPlans(Vec<FrequencyPlan>);
 
-/// The channels of one region. Frequencies, bandwidths and data rates are in Hz and bits each second.
+/// The channels of one region. Frequencies and bandwidths are in Hz, data rates in bit/s.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FrequencyPlan {
     pub(crate) id: String,
-    /// What the old command line's help calls it.
+    /// Short names in the help of v2's command line.
     aliases: Vec<String>,
     pub(crate) name: String,
     pub(crate) description: String,
-    /// The band that the hardware is made for, in MHz.
+    /// The band for which the hardware is made, in MHz.
     pub(crate) base_freq: u32,
-    /// What the two radios are tuned to.
+    /// The centre frequencies of the two radios.
     radios: [u32; 2],
-    /// Between which frequencies a gateway may send.
+    /// The frequency range for transmission.
     tx: [u32; 2],
-    /// LoRa with 125 kHz and every spreading factor; at most 8.
+    /// LoRa channels with 125 kHz and every spreading factor; at most 8.
     channels: Vec<u32>,
     #[serde(default)]
     lora: Option<LoraChannel>,
@@ -39,7 +39,7 @@ pub(crate) struct FrequencyPlan {
     fsk: Option<FskChannel>,
 }
 
-/// The channel for one fast setting of LoRa.
+/// The channel for one fast LoRa setting.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoraChannel {
@@ -48,7 +48,7 @@ struct LoraChannel {
     spread_factor: u8,
 }
 
-/// The channel for FSK.
+/// The FSK channel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FskChannel {
@@ -57,23 +57,23 @@ struct FskChannel {
 }
 
 impl FrequencyPlans {
-    /// Reads the plans that this program was built with.
+    /// Loads the plans that are compiled in.
     pub(crate) fn read() -> Result<Self> {
         serde_json::from_str(PLANS).map(Self).map_err(Error::FrequencyPlans)
     }
 
-    /// All of them.
+    /// Iterates over all plans.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &FrequencyPlan> {
         self.0.iter()
     }
 
-    /// The plan with this id.
+    /// Returns a plan by id.
     pub(crate) fn get(&self, id: &str) -> Result<&FrequencyPlan> {
         let found = self.0.iter().find(|plan| plan.id == id);
         found.ok_or_else(|| Error::NotFound { what: "frequency plan", id: id.escape_debug().to_string() })
     }
 
-    /// The id of the plan that is meant by an id or a short name such as `EU`.
+    /// Returns the id of the plan with this id or short name, such as `EU`.
     pub(crate) fn id_of(&self, text: &str) -> Result<&str> {
         let found = self.0.iter().find(|plan| plan.id == text || plan.aliases.iter().any(|alias| alias == text));
         let unknown = Error::Invalid { what: "frequency_plan", must: "must be an id from /api/v2/frequency-plans" };

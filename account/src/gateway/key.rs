@@ -1,4 +1,4 @@
-//! The key with which a gateway proves itself, and the token that it gets for it.
+//! The key with which a gateway authenticates, and the token that it gets for it.
 
 use types::{AccessKey, GatewayId, GatewayRight, Secret};
 
@@ -9,28 +9,28 @@ use crate::{
 };
 
 impl Account {
-    /// Makes the key of a gateway.
+    /// Generates a gateway's key.
     pub(super) fn make_gateway_key(&self, gateway_id: &GatewayId) -> Result<KeptKey> {
         self.make_key(&place(gateway_id))
     }
 
-    /// Whether somebody sent the gateway's key.
+    /// Whether this is the gateway's key.
     pub(super) fn is_gateway_key(&self, gateway: &Gateway, sent: &AccessKey) -> bool {
         gateway.key.has(&self.mark_of_key(&place(&gateway.id), sent))
     }
 
-    /// The gateway's key itself.
+    /// Returns the gateway's key.
     pub(crate) fn gateway_key(&self, gateway: &Gateway) -> Result<AccessKey> {
         self.open_key("a gateway's key", &place(&gateway.id), &gateway.key)
     }
 
-    /// The same for somebody with these rights, who must be able to do all that the key lets one do.
+    /// Returns the gateway's key if these rights include everything that the key allows.
     pub(crate) fn gateway_key_for(&self, gateway: &Gateway, rights: &Rights) -> Result<Option<AccessKey>> {
         let all = [GatewayRight::Settings, GatewayRight::Location].iter().all(|right| rights.contains(right));
         all.then(|| self.gateway_key(gateway)).transpose()
     }
 
-    /// A token for the gateway, which is activated when it asks for the first time itself.
+    /// Issues a token for the gateway, and activates it the first time that it asks itself.
     pub(crate) async fn gateway_token(&self, caller: &Caller, gateway: &mut Gateway) -> Result<Secret> {
         if matches!(caller, Caller::Key(_)) && !gateway.activated {
             let activate = |gateway: &mut Gateway| {
@@ -44,7 +44,7 @@ impl Account {
     }
 }
 
-/// What the mark and the seal of a gateway's key belong to.
+/// The context of the HMAC and the seal of a gateway's key.
 fn place(gateway_id: &GatewayId) -> String {
     format!("key of {} {gateway_id}", Gateway::NOUN)
 }

@@ -1,25 +1,25 @@
-//! Where a gateway is, exactly or roughly.
+//! Exact and approximate locations of gateways.
 //!
-//! A rough location is the middle of a square, `SQUARE_METRES` wide, in a grid that is shifted by amounts which only
-//! this service can know, different for every gateway. It says which square, and nothing more however often it is
-//! asked: there is no noise that would average out, and a gateway that is moved a little stays where it was.
+//! An approximate location is the centre of a square, `SQUARE_METRES` wide, in a grid with an offset per gateway that
+//! only this service can compute. Repeated requests reveal nothing more: there is no noise to average out, and a
+//! gateway that moves a little stays in its square.
 
 use api::rest::account::Location;
 
 use super::Gateway;
 use crate::{Account, Error, Result};
 
-/// How wide the squares are. The middle of one is at most 1 km from any place in it.
+/// The width of the squares, whose centre is at most 1 km from any point.
 const SQUARE_METRES: f64 = 1_400.0;
-/// How long a degree of latitude is; one of longitude is as long at the equator.
+/// The length of a degree of latitude, and of longitude at the equator.
 const DEGREE_METRES: f64 = 111_320.0;
-/// Nearer to the poles than this, in cosines of latitude, squares are not made any wider in degrees.
+/// Limits the width of squares in degrees near the poles, as a cosine of the latitude.
 const COSINE_MIN: f64 = 0.01;
-/// Degrees are rounded to this part of one, about a metre.
+/// Degrees are rounded to this fraction, about a metre.
 const ROUND: f64 = 100_000.0;
 
 impl Account {
-    /// Roughly where a gateway is, if that is known; how high is left out.
+    /// The approximate location of a gateway, if known, without its altitude.
     pub(crate) fn rough_location(&self, gateway: &Gateway) -> Option<Location> {
         let place = format!("grid of gateway {}", gateway.id);
         let location = gateway.antenna_location?;
@@ -35,7 +35,7 @@ impl Account {
     }
 }
 
-/// Refuses places that are not on Earth.
+/// Rejects coordinates that are out of range.
 pub(super) fn check(location: &Location) -> Result<()> {
     let within = |degrees: Option<f64>, max: f64| degrees.is_none_or(|degrees| degrees.abs() <= max);
     if within(location.latitude, 90.0) && within(location.longitude, 180.0) {
@@ -44,9 +44,9 @@ pub(super) fn check(location: &Location) -> Result<()> {
     Err(Error::Invalid { what: "location", must: "must have a latitude of -90 to 90 and a longitude of -180 to 180" })
 }
 
-/// Puts what was sent into what is known.
+/// Merges an update into the known location.
 ///
-/// The command line of v2 always sends all three members, and zero for what it does not mean.
+/// The v2 command line always sends all three members, with zero for those that are unset.
 pub(super) fn merge(known: Option<Location>, sent: Location) -> Location {
     let known = known.unwrap_or_default();
     let nowhere = sent.latitude == Some(0.0) && sent.longitude == Some(0.0);
@@ -64,12 +64,12 @@ pub(super) fn merge(known: Option<Location>, sent: Location) -> Location {
     }
 }
 
-/// The middle of the step of a shifted scale that `degrees` lies on.
+/// The centre of the step that `degrees` lies on, on a shifted scale.
 fn middle(degrees: f64, shift: f64, step: f64) -> f64 {
     ((degrees / step - shift).floor() + 0.5 + shift) * step
 }
 
-/// Four bytes as a number from 0 to less than 1.
+/// Converts four bytes to a number from 0 to less than 1.
 fn fraction(bytes: &[u8]) -> f64 {
     let whole = bytes.iter().fold(0u32, |whole, byte| whole << 8 | u32::from(*byte));
     f64::from(whole) / 4_294_967_296.0

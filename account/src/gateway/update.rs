@@ -1,4 +1,4 @@
-//! Changing a gateway: what is named changes, everything else stays.
+//! Updates of a gateway: fields that are not named stay unchanged.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use types::GatewayRight;
 use super::{Gateway, Rights, location};
 use crate::{Account, Error, Result, entity::Entity};
 
-/// The most attributes of one gateway.
+/// Maximum number of attributes per gateway.
 const ATTRIBUTES_MAX: usize = 20;
-/// The most characters of an attribute's name.
+/// Maximum length of an attribute's name, in characters.
 const NAME_CHARACTERS_MAX: usize = 40;
-/// The most characters of an attribute's value.
+/// Maximum length of an attribute's value, in characters.
 const VALUE_CHARACTERS_MAX: usize = 200;
-/// The most routers that a gateway names.
+/// Maximum number of routers that a gateway names.
 const ROUTERS_MAX: usize = 10;
 
 impl Account {
-    /// Puts an update by somebody with these rights into a gateway, all but the owner.
+    /// Applies an update by a caller with these rights, except for the owner.
     ///
-    /// On failure, the gateway is not to be used any more.
+    /// On failure, discard the gateway.
     pub(super) fn update(&self, gateway: &mut Gateway, update: &GatewayUpdate, own: &Rights) -> Result<()> {
         if let Some(plan) = &update.frequency_plan {
             gateway.frequency_plan = self.frequency_plans.id_of(plan)?.to_owned();
@@ -60,7 +60,7 @@ fn update_flags(gateway: &mut Gateway, update: &GatewayUpdate) {
     }
 }
 
-/// Hides things from everybody or shows them; who may not see a thing cannot have it shown.
+/// Changes what is public. Callers cannot publish what they may not see themselves.
 fn publish(gateway: &mut Gateway, update: &GatewayUpdate, own: &Rights) -> Result<()> {
     let flags = [
         (&mut gateway.location_public, update.location_public, GatewayRight::Location),

@@ -1,4 +1,4 @@
-//! Where a client reached this service, for answers that hold an address of it.
+//! The address at which a client reached this service, for responses that include one.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use axum::{
 
 use crate::Account;
 
-/// Scheme and host, without a slash at the end.
+/// Scheme and host, without a trailing slash.
 ///
-/// The setting has the say. What a request says of its host goes only into the answer to that request, and only when
-/// it is a host at all; with none, addresses are paths.
+/// The setting takes precedence. Otherwise this is the host of the request, used only in the response to it, or empty
+/// if that is malformed, which makes addresses relative.
 pub(crate) struct Address(String);
 
 impl FromRequestParts<Account> for Address {
@@ -25,7 +25,7 @@ impl FromRequestParts<Account> for Address {
         let header = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let authority = parts.uri.authority().cloned().or_else(|| header?.parse::<Authority>().ok());
         let plain = authority.filter(|authority| !authority.as_str().contains('@'));
-        // This service speaks TLS only behind a proxy, and then the setting is there.
+        // This service uses TLS only behind a proxy, and then the setting is required.
         Ok(Self(plain.map(|authority| format!("http://{authority}")).unwrap_or_default()))
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies of requests: bounded, and refused in our own words.
+//! Request bodies: size limits, and our own error responses.
 
 use axum::{
     body::{Bytes, to_bytes},
@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 use super::reply::Reply;
 use crate::{Account, Error};
 
-/// The most bytes of a body.
+/// Maximum size of a body, in bytes.
 const BYTES_MAX: usize = 64 * 1024;
 
-/// A body in JSON, whatever its content type says: clients of v2 do not always say.
+/// A JSON body. The content type is ignored, because v2 clients do not always send one.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
 /// A body in JSON or as a form.
@@ -34,7 +34,7 @@ impl<T: DeserializeOwned> FromRequest<Account> for AnyBody<T> {
         let sort = media_type(&request);
         let body = read(request).await?;
         match sort.as_str() {
-            // JSON labelled as text is what one client of v2 sends.
+            // One v2 client labels JSON as text.
             "application/json" | "text/plain" => Ok(Self(json(&body)?)),
             "application/x-www-form-urlencoded" => form(body).await.map(Self).map_err(Reply::from),
             _ => Err(Error::ContentType("application/json or application/x-www-form-urlencoded").into()),
@@ -42,7 +42,7 @@ impl<T: DeserializeOwned> FromRequest<Account> for AnyBody<T> {
     }
 }
 
-/// The content type without its parameters, in lower case.
+/// The content type without parameters, in lowercase.
 fn media_type(request: &Request) -> String {
     let value = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     value.and_then(|value| value.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase()

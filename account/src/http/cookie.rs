@@ -1,7 +1,7 @@
-//! The session's cookie, and whose browser brings it.
+//! The session cookie, and protection against cross-site requests.
 //!
-//! A browser sends the cookie along with whatever any page makes it ask, so what changes something must come from our
-//! own pages: the browser says so in `Sec-Fetch-Site` or `Origin`, and pages cannot make it lie.
+//! A browser sends the cookie with requests from any page, so requests that change something must come from our own
+//! pages: the browser says so in `Sec-Fetch-Site` or `Origin`, which pages cannot forge.
 
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts, Request, State},
@@ -19,10 +19,10 @@ use crate::{Account, Error, Person, SESSION_LIFETIME, Session};
 
 /// The name of the cookie.
 const NAME: &str = "session";
-/// Where a browser says which site made it ask.
+/// The header in which browsers say which site made the request.
 const FETCH_SITE: &str = "sec-fetch-site";
 
-/// What a request says about where it comes from.
+/// The origin of a request, according to its headers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum From {
     Here,
@@ -50,7 +50,7 @@ impl OptionalFromRequestParts<Account> for Session {
     }
 }
 
-/// A token comes before a cookie: who sends one means it.
+/// A token takes precedence over a cookie, because it is sent on purpose.
 impl FromRequestParts<Account> for Person {
     type Rejection = Reply;
 
@@ -64,17 +64,17 @@ impl FromRequestParts<Account> for Person {
     }
 }
 
-/// Refuses what a page of somebody else's makes a browser ask; what changes nothing may come from everywhere.
+/// Rejects cross-site requests that change something.
 ///
-/// Without a cookie, programs that say nothing of where they come from pass: they bring their own credentials.
+/// Requests without a cookie and origin come from programs with their own credentials, and pass.
 pub(crate) async fn same_site(State(account): State<Account>, request: Request, next: Next) -> Result<Response, Reply> {
     check_site(&account, &request)?;
     Ok(next.run(request).await)
 }
 
-/// The same where a token comes before the cookie: what brings one is not refused for where it comes from.
+/// Like [`same_site`], but requests with a token may come from anywhere.
 ///
-/// Nothing else in the header counts: a browser that knows a password for the site sends it wherever it is led from.
+/// No other kind of credentials counts: browsers send Basic credentials that they know with cross-site requests too.
 pub(crate) async fn same_site_or_token(
     State(account): State<Account>,
     request: Request,
@@ -103,7 +103,7 @@ pub(crate) fn begin(account: &Account, value: &Secret) -> CookieJar {
     CookieJar::new().add(cookie(account, value.expose().to_owned(), lifetime))
 }
 
-/// The cookie that takes the place of a session's.
+/// The cookie that removes a session's cookie.
 pub(crate) fn end(account: &Account) -> CookieJar {
     CookieJar::new().add(cookie(account, String::new(), Duration::ZERO))
 }
@@ -117,7 +117,7 @@ fn from(headers: &HeaderMap, origin: &str) -> From {
     let single = |name: &str| {
         let mut values = headers.get_all(name).iter();
         let first = values.next()?;
-        // Twice is a lie, whatever it says.
+        // A repeated header cannot be trusted.
         Some(if values.next().is_some() { "" } else { first.to_str().unwrap_or_default() })
     };
     match (single(FETCH_SITE), single(header::ORIGIN.as_str())) {

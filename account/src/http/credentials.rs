@@ -1,4 +1,4 @@
-//! What a request says besides its body and path: who sends it, and what answer it understands.
+//! The caller of a request, and the response format that it accepts.
 
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts},
@@ -11,12 +11,12 @@ use types::{Credential, Secret};
 use super::reply::Reply;
 use crate::{Account, Error, entity::access::Caller, oauth::Basic};
 
-/// Whether the client said that it understands JSON.
+/// Whether the client accepts JSON.
 ///
-/// Such clients get a body where the specification has none or a bare value: SDKs of v2 cannot do without.
+/// Such clients get a JSON body where the specification has none or a bare value, because v2 SDKs need one.
 pub(crate) struct WantsJson(pub(crate) bool);
 
-/// Who asks for a token or an exchange, if they said so in a header.
+/// The credentials in the header of a token or exchange request, if any.
 pub(crate) enum Asker {
     Nobody,
     Client(Basic),
@@ -32,7 +32,7 @@ impl FromRequestParts<Account> for Caller {
     }
 }
 
-/// Nobody is a caller too, where everybody may look; a credential that is there must be valid.
+/// Public endpoints allow requests without credentials, but not with invalid ones.
 impl OptionalFromRequestParts<Account> for Caller {
     type Rejection = Reply;
 
@@ -81,7 +81,7 @@ impl Account {
     }
 }
 
-/// The id and secret of a Basic header, when there is one.
+/// The credentials of a Basic header, if there is one.
 fn basic(headers: &HeaderMap) -> Result<Option<Basic>, Error> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let first = values.next().and_then(|value| value.to_str().ok()).and_then(|value| value.trim().split_once(' '));

@@ -1,4 +1,4 @@
-//! Lists that come in pages: behind which id a page begins, and where the next one is.
+//! Pagination of lists: the id after which a page starts, and the link to the next.
 
 use axum::{
     extract::{FromRequestParts, Query},
@@ -9,7 +9,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::reply::Reply;
 use crate::{Account, Error};
 
-/// Behind which id a page begins; the first one begins behind none.
+/// The id after which a page starts; none for the first.
 #[derive(Deserialize)]
 pub(crate) struct After<Id> {
     pub(crate) after: Option<Id>,
@@ -27,7 +27,7 @@ impl<Id: DeserializeOwned> FromRequestParts<Account> for After<Id> {
     }
 }
 
-/// The header for a list that goes on behind `next`; `asked` is what else its query said, with a `&` at the end.
+/// The header for a list that continues after `next`; `asked` is the rest of its query, ending with `&`.
 pub(crate) fn next_page(next: Option<String>, asked: &str) -> Next {
     next.map(|id| [(header::LINK, format!("<?{asked}after={id}>; rel=\"next\""))])
 }

@@ -1,4 +1,4 @@
-//! Which thing a request is about, as its path says.
+//! The entity that a path names.
 
 use std::str::FromStr;
 
@@ -20,18 +20,18 @@ use crate::{
 /// The id of the entity in the path.
 pub(crate) struct EntityPath<E: Entity>(pub(crate) E::Id);
 
-/// The id of the entity in the path, and what comes after it.
+/// The id of the entity in the path, and the next parameter.
 pub(crate) struct EntityPathAnd<E: Entity, T>(pub(crate) E::Id, pub(crate) T);
 
-/// The one id in the path.
+/// The only id in the path.
 pub(crate) struct IdPath<T>(pub(crate) T);
 
 /// A service in the path, in the plural.
 pub(crate) struct ServicePath(pub(crate) ServiceName);
 
-/// An entity with paths of its own.
+/// An entity with its own paths.
 pub(crate) trait Located: Entity {
-    /// Reads the id from the first parameters of the path; gives the others too.
+    /// Parses the id from the first parameters of the path; returns the others too.
     fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error>;
 }
 
@@ -103,7 +103,7 @@ fn one<T: FromStr<Err: Into<Error>>>(parameters: &[String]) -> Result<(T, &[Stri
     Ok((first.parse().map_err(Into::into)?, rest))
 }
 
-/// A path that names no service is one that does not exist.
+/// An unknown service is an unknown path.
 fn service(plural: &str) -> Result<ServiceName, Error> {
     let singular = plural.strip_suffix('s').and_then(|singular| singular.parse().ok());
     singular.ok_or_else(|| Error::NotFound { what: "sort of component", id: plural.escape_debug().to_string() })

@@ -1,4 +1,4 @@
-//! Which address a request comes from, as far as that can be known.
+//! The client address of a request, as far as it can be trusted.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -12,10 +12,10 @@ use axum::{
 use super::reply::Reply;
 use crate::{Account, audit};
 
-/// The header to which every proxy adds the address that it was called from.
+/// The header to which every proxy appends the address of its client.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address of whoever sends a request.
+/// The address of a request's sender.
 pub(crate) struct Peer(pub(crate) IpAddr);
 
 impl FromRequestParts<Account> for Peer {
@@ -29,7 +29,7 @@ impl FromRequestParts<Account> for Peer {
 impl Peer {
     fn of(headers: &HeaderMap, extensions: &Extensions, account: &Account) -> Self {
         let connected = extensions.get::<ConnectInfo<SocketAddr>>();
-        // Without a listener of ours there is no address; all of those share their limits.
+        // Requests without a listener (in tests) have no address, and share one rate limit.
         let connected = connected.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
         Self(outermost(headers, connected, account.settings.proxies.into()))
     }
@@ -47,14 +47,15 @@ pub(crate) async fn note_refusals(
     let response = next.run(request).await;
     let status = response.status();
     if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS].contains(&status) {
-        // The route, not the path: what a stranger writes has no place in this log.
+        // Log the route, not the path, which is arbitrary input.
         let route = route.as_ref().map_or("none", MatchedPath::as_str);
         audit::event("request refused", &from, &format_args!("{} {method} {route}", status.as_u16()));
     }
     response
 }
 
-/// What the outermost of our own proxies saw: the last entries are theirs, everything before them anybody's words.
+/// The address that the outermost of our proxies saw. Only the last entries are from our proxies; those before them can
+/// be forged.
 fn outermost(headers: &HeaderMap, connected: IpAddr, proxies: usize) -> IpAddr {
     let values = headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
     let entries: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_entries_of_our_own_proxies_count() {
+    fn trusts_only_entries_of_our_own_proxies() {
         let mut headers = HeaderMap::new();
         headers.append(FORWARDED_FOR, "198.51.100.1, 198.51.100.2".parse().unwrap());
         headers.append(FORWARDED_FOR, "198.51.100.3".parse().unwrap());

@@ -1,4 +1,4 @@
-//! Failures as clients read them.
+//! Error responses.
 
 use api::rest::account::ErrorBody;
 use axum::{
@@ -12,11 +12,11 @@ use types::{Kind, Kinded};
 
 use crate::{Error, oauth::Refusal};
 
-/// A failure on its way to a client.
+/// An error response.
 #[derive(Debug)]
 pub struct Reply(Error);
 
-/// The failure of a token request, in the shapes of both OAuth 2.0 and this API.
+/// The error of a token request, in the formats of OAuth 2.0 and of this API.
 #[derive(Serialize)]
 struct OAuthBody<'a> {
     code: u16,
@@ -24,7 +24,7 @@ struct OAuthBody<'a> {
     error_description: &'a str,
 }
 
-/// The failure of a key exchange: what the specification says, and what handlers of v2 read.
+/// The error of a key exchange: what the specification says, and what v2 handlers read.
 #[derive(Serialize)]
 struct ExchangeBody {
     code: u16,
@@ -73,7 +73,7 @@ impl IntoResponse for ExchangeReply {
     }
 }
 
-/// For a status that no kind of error stands for.
+/// For statuses without an error kind.
 fn with_status(error: &Error, status: StatusCode) -> Response {
     (status, Json(ErrorBody { code: status.as_u16(), error: error.to_string() })).into_response()
 }

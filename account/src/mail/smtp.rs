@@ -11,7 +11,7 @@ use lettre::{
 use super::{Mail, MailError, MailSettings, Mailer};
 use crate::{Error, Result};
 
-/// How long the mail server may take for one answer.
+/// How long the mail server may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A mail server.
@@ -21,7 +21,7 @@ pub(super) struct Smtp {
 }
 
 impl Smtp {
-    /// Reads the settings; connects only when there is a mail.
+    /// Parses the settings, and connects when there is a mail to send.
     pub(super) fn new(settings: &MailSettings) -> Result<Self> {
         let from = settings.from.parse();
         let from = from.map_err(|_| Error::Setting {

@@ -1,4 +1,4 @@
-//! The authorization endpoint: may this client act for this user, and where does the answer go?
+//! The authorization endpoint: whether a client may act for a user, and where to redirect.
 
 use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope};
@@ -10,71 +10,71 @@ use super::{
 };
 use crate::{Account, Error, Result, Session, audit, user::UserRecord};
 
-/// The most bytes of `state`.
+/// Maximum length of `state`, in bytes.
 const STATE_BYTES_MAX: usize = 4096;
 
-/// What a client asks of `/users/authorize`, as it came: in the query, or in the form that answers the question.
+/// The parameters of `/users/authorize`, from the query or the consent form.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuthorizationRequest {
     /// The client.
     pub client_id: Option<String>,
-    /// Where the user goes afterwards.
+    /// Where to redirect the user.
     pub redirect_uri: Option<String>,
     /// `code`.
     pub response_type: Option<String>,
-    /// What the client wants to do, separated by spaces; without it, all that it may.
+    /// The requested scopes, separated by spaces; defaults to all that the client may request.
     pub scope: Option<String>,
-    /// What the client wants to hear again.
+    /// Returned to the client unchanged.
     pub state: Option<String>,
-    /// The hash of the client's verifier.
+    /// The hash of the PKCE verifier.
     pub code_challenge: Option<String>,
     /// `S256`.
     pub code_challenge_method: Option<String>,
 }
 
-/// What is to be done about such a request.
+/// The next step of an authorization.
 #[derive(Debug)]
 pub enum Authorization {
-    /// Send the user there: back to the client, with a code or a refusal.
+    /// Redirect the user to the client, with a code or an error.
     Redirect(String),
-    /// Ask the user to log in for the sake of this, and then again.
+    /// Ask the user to log in, and then call this again.
     LogIn(Question),
-    /// Ask the user this, and then [`Account::decide`].
+    /// Ask the user for consent, and then call [`Account::decide`].
     Ask(Question),
 }
 
-/// May this client do this?
+/// What the consent page asks.
 #[derive(Debug, Serialize)]
 pub struct Question {
     /// The client.
     pub client: ClientId,
-    /// What its owner says of it.
+    /// Its description by its owner.
     pub description: String,
     /// Whether the client belongs to the operator.
     pub first_party: bool,
-    /// What it wants to do.
+    /// The requested scopes.
     pub scope: Vec<Scope>,
-    /// Where the user goes afterwards.
+    /// Where to redirect the user.
     pub redirect_uri: String,
 }
 
-/// Who asks, and where answers may go: from here on refusals go there too.
+/// A validated client and redirect URI, to which errors can be sent.
 struct Asker {
     client: Client,
     redirect_uri: String,
 }
 
-/// What is asked, once it is understood.
+/// A validated request.
 struct Asked {
     scope: Vec<Scope>,
     challenge: Option<Challenge>,
 }
 
 impl Account {
-    /// Decides what to do about a request, given who is logged in.
+    /// Determines the next step of an authorization for this session.
     ///
-    /// An error is for the user's eyes: nothing may be sent to where the request says.
+    /// An error must be shown to the user: it is not safe to redirect.
     pub async fn authorize(&self, session: Option<&Session>, request: &AuthorizationRequest) -> Result<Authorization> {
         let asker = self.asker(request).await?;
         let asked = match understand(&asker.client, request) {
@@ -90,7 +90,7 @@ impl Account {
         Ok(if user.is_some() { Authorization::Ask(question) } else { Authorization::LogIn(question) })
     }
 
-    /// Takes the user's answer; says where to send the user.
+    /// Records the user's decision; returns where to redirect.
     pub async fn decide(&self, session: &Session, request: &AuthorizationRequest, allow: bool) -> Result<String> {
         let asker = self.asker(request).await?;
         let asked = match understand(&asker.client, request) {
@@ -110,7 +110,7 @@ impl Account {
         self.send_code(&user, asker, asked, request).await
     }
 
-    /// Whether the client is public that has users sent to this path of the site; none if there is no such client.
+    /// Whether the client that redirects to this path of the site is public; `None` if there is no such client.
     pub(crate) async fn reads_code_at(&self, id: &ClientId, path: &str) -> Result<Option<bool>> {
         let client = self.client_named(id.as_str()).await?;
         let client = client.filter(|client| client.check_grant(GrantType::AuthorizationCode).is_ok());
@@ -118,12 +118,12 @@ impl Account {
         Ok(client.map(|client| client.is_public()))
     }
 
-    /// The client, and one of its own redirect URIs.
+    /// Validates the client and its redirect URI.
     async fn asker(&self, request: &AuthorizationRequest) -> Result<Asker> {
         let invalid = |must| Error::Invalid { what: "authorization request", must };
         let id = request.client_id.as_deref().ok_or(invalid("must have client_id"))?;
         let client = self.client_named(id).await?;
-        // Who waits for the operator looks like nobody.
+        // A client that awaits approval looks like an unknown one.
         let client = client.filter(|client| client.check_grant(GrantType::AuthorizationCode).is_ok());
         let client = client.ok_or(invalid("must name a client that is registered here and accepted"))?;
         if request.state.as_ref().is_some_and(|state| state.len() > STATE_BYTES_MAX) {
@@ -139,7 +139,7 @@ impl Account {
         Ok(Asker { client, redirect_uri })
     }
 
-    /// Where to send the user with a code.
+    /// Returns where to redirect the user with a code.
     async fn send_code(
         &self,
         user: &UserRecord,
@@ -152,13 +152,13 @@ impl Account {
         Ok(self.redirect(&asker, request, &[("code", code.expose())]))
     }
 
-    /// Where to send the user with a refusal; what is not in the words of OAuth is ours to answer.
+    /// Returns where to redirect the user with an OAuth error; other errors are returned.
     fn refuse(&self, asker: &Asker, request: &AuthorizationRequest, error: Error) -> Result<String> {
         let Error::OAuth { refusal, reason } = error else { return Err(error) };
         Ok(self.redirect(asker, request, &[("error", refusal.as_str()), ("error_description", &reason)]))
     }
 
-    /// `iss` says who answers, so that a client of several services cannot be led to mix them up (RFC 9207).
+    /// Adds `iss`, which identifies this service, so that clients of several services cannot be confused (RFC 9207).
     fn redirect(&self, asker: &Asker, request: &AuthorizationRequest, parameters: &[(&str, &str)]) -> String {
         let issuer = self.public_url.to_string();
         let mut all = parameters.to_vec();

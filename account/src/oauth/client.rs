@@ -16,73 +16,73 @@ use crate::{
     settings::ClientSettings,
 };
 
-/// An OAuth client, as kept under its id.
+/// An OAuth client, as stored.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Client {
     pub(crate) id: ClientId,
-    /// What its secret is recognised by; a public client has none.
+    /// The HMAC of its secret; public clients have none.
     pub(crate) secret: Option<Mark>,
     /// Whether it belongs to the operator, so that users may trust it with their password.
     pub(crate) first_party: bool,
-    /// The general scopes that it may ask for.
+    /// The general scopes that it may request.
     pub(crate) scope: Vec<Scope>,
-    /// Where it may have users sent, letter for letter; without any it gets no codes.
+    /// Exact redirect URIs; without any, it cannot use codes.
     #[serde(default)]
     pub(crate) redirect_uris: Vec<String>,
-    /// Whether it is as old as v2 and sends neither a challenge nor, with the code, its redirect URI.
+    /// Whether it is a v2 client that sends neither a PKCE challenge nor its redirect URI with the code.
     #[serde(default)]
     pub(crate) legacy: bool,
-    /// Who registered it; the operator's own have nobody.
+    /// The user who registered it; the operator's own have none.
     #[serde(default)]
     pub(crate) owner: Option<UserId>,
-    /// What its secret is shown to the owner from.
+    /// The sealed secret, to show it to its owner.
     #[serde(default)]
     pub(crate) sealed: Option<Sealed>,
-    /// What people are told about it.
+    /// Its description for users.
     #[serde(default)]
     pub(crate) description: String,
-    /// How it may get tokens.
+    /// The grants that it may use.
     #[serde(default = "GrantType::all")]
     pub(crate) grants: Vec<GrantType>,
-    /// What the operator says of it.
+    /// The operator's decision.
     #[serde(default)]
     pub(crate) standing: Standing,
 }
 
-/// What the operator says of a client. Only those accepted get tokens.
+/// The operator's decision about a client. Only accepted clients get tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Standing {
-    /// Nothing yet.
+    /// No decision yet.
     Undecided,
-    /// It may come.
+    /// The client may be used.
     #[default]
     Accepted,
-    /// It may not.
+    /// The client may not be used.
     Rejected,
     /// Its owner deleted it.
     Deleted,
 }
 
-/// How a client may get tokens.
+/// A way to get tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GrantType {
-    /// By a user's name and password.
+    /// A username and password.
     Password,
-    /// By a code that the user's browser brings.
+    /// An authorization code.
     AuthorizationCode,
-    /// By what an earlier answer gave.
+    /// A refresh token.
     RefreshToken,
 }
 
 impl GrantType {
-    /// Every one of them.
+    /// All grants.
     pub(crate) fn all() -> Vec<Self> {
         vec![Self::Password, Self::AuthorizationCode, Self::RefreshToken]
     }
 
-    /// The word that programs read.
+    /// The name in OAuth requests.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Password => "password",
@@ -103,12 +103,12 @@ impl FromStr for GrantType {
 }
 
 impl Client {
-    /// Whether it has no secret, so that everybody can say to be it.
+    /// Whether it has no secret, so that anybody can impersonate it.
     pub(crate) fn is_public(&self) -> bool {
         self.secret.is_none()
     }
 
-    /// Refuses a client that the operator does not let in, or that may not use this grant.
+    /// Rejects a client that is not accepted, or that may not use this grant.
     pub(crate) fn check_grant(&self, grant: GrantType) -> Result<()> {
         let refuse = |reason| Err(Error::oauth(Refusal::UnauthorizedClient, reason));
         match self.standing {
@@ -118,7 +118,7 @@ impl Client {
         }
     }
 
-    /// The scopes that it gets: what it asks for, if it may, or else all that it may have.
+    /// The scopes that it gets: those requested, if allowed, or else all that it may request.
     pub(crate) fn scope_for(&self, asked: Option<&[String]>) -> Result<Vec<Scope>> {
         let asked = match asked {
             Some(asked) if !asked.is_empty() => parse_scope(asked).map_err(super::in_oauth_words)?,
@@ -134,7 +134,7 @@ impl Client {
 }
 
 impl Account {
-    /// Creates the clients of the settings that do not exist yet.
+    /// Creates the clients in the settings that do not exist yet.
     pub(crate) async fn create_first_clients(&self) -> Result<()> {
         for (id, settings) in &self.settings.clients {
             let ClientSettings { secret, first_party, scope, redirect_uris, legacy } = settings.clone();
@@ -159,7 +159,7 @@ impl Account {
         Ok(())
     }
 
-    /// The client that asks, by Basic credentials or by those in the body; both must agree when both are there.
+    /// Authenticates a client by Basic credentials or those in the body, which must agree.
     pub(crate) async fn authenticate_client(
         &self,
         basic: Option<Basic>,
@@ -180,14 +180,14 @@ impl Account {
         }
     }
 
-    /// The client with this id, unless it is deleted; a text that is no id is nobody's.
+    /// Returns a client by id, unless it is deleted; a malformed id is unknown.
     pub(crate) async fn client_named(&self, id: &str) -> Result<Option<Client>> {
         let Ok(id) = id.parse() else { return Ok(None) };
         let client = self.documents.read::<Client>(&client_key(&id)?).await?.map(|stored| stored.value);
         Ok(client.filter(|client| client.standing != Standing::Deleted))
     }
 
-    /// Refuses Basic credentials that are not those of a client that the operator lets in.
+    /// Rejects Basic credentials unless they are those of an accepted client.
     pub(crate) async fn check_client(&self, basic: Basic) -> Result<()> {
         let id = basic.id.clone();
         let client = self.authenticate_client(Some(basic), None, &None).await?;
@@ -202,7 +202,7 @@ impl Account {
     }
 }
 
-/// A secret in Basic credentials as it is, as most clients send it, and decoded like a form, as RFC 6749 2.3.1 has it.
+/// A Basic secret as sent, and form-decoded: RFC 6749 2.3.1 requires the encoding, but most clients omit it.
 fn readings(secret: Secret) -> Vec<Secret> {
     let spaced = secret.expose().replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8().ok().map(Secret::new);
@@ -213,7 +213,7 @@ fn refused(id: &str) -> Error {
     metrics::refused("client");
     match id.parse::<ClientId>() {
         Ok(id) => audit::event("client refused", &id, &"token endpoint"),
-        // A text that is no id is not repeated: it can be long, and forge lines of the log.
+        // Do not log a malformed id: it can be long, or forge log lines.
         Err(_) => audit::event("client refused", &"something that is no client id", &"token endpoint"),
     }
     Error::oauth(Refusal::Client, "Invalid client id or secret")

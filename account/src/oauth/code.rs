@@ -1,7 +1,7 @@
-//! Authorization codes: good for one use within a minute.
+//! Authorization codes, valid once within a minute.
 //!
-//! A code is the id of the grant that it becomes and an authentication code over it. So one that comes back after its
-//! use is recognised, and ends the grant: somebody copied it.
+//! A code consists of the id of its future grant and an authentication code. A code that is used twice is therefore
+//! recognised, and ends the grant: somebody copied it.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use super::{
 };
 use crate::{Account, Error, Result, audit, metrics, user::UserRecord};
 
-/// How long a code can be redeemed.
+/// How long a code is valid.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// What the authentication codes belong to.
+/// The context of authentication codes.
 const PLACE: &str = "authorization code";
 
 /// What a code stands for.
@@ -35,7 +35,7 @@ struct CodeRecord {
 }
 
 impl Account {
-    /// Makes a code for a client that the user lets do this.
+    /// Issues a code for a client with the user's consent.
     pub(super) async fn issue_code(
         &self,
         user: &UserRecord,
@@ -70,7 +70,7 @@ impl Account {
         let user = self.user(&code.user_id).await?;
         let user = user.filter(|user| !user.disabled && user.anchor(&client.id) == code.anchor);
         let user = user.ok_or_else(refused)?;
-        // Signed before the code is used up: a scope that the user has no rights to must not cost the code.
+        // Sign before using up the code: a scope without rights must not cost the code.
         let access_token = self.user_token(&user, &client.id, &code.scope).await?;
         let grant = Grant::new(&user, &client.id, &code.scope, self.clock.now());
         let expires = self.clock.now().plus(GRANT_LIFETIME);
@@ -82,7 +82,7 @@ impl Account {
         Ok(answer(access_token, self.first_refresh_token(id)))
     }
 
-    /// Ends the grant of a code that comes a second time; a code that is too old has none.
+    /// Revokes the grant of a code that is used twice; an expired code has none.
     async fn end_reused<T>(&self, client: &Client, id: GrantId) -> Result<T> {
         metrics::refused("authorization_code");
         self.end_stolen(client, id, "grant revoked: a used code came back").await?;
@@ -98,7 +98,7 @@ impl Account {
     }
 }
 
-/// Real clients of v2 leave the URI out here; that is safe when there is but one that it can have been.
+/// Real v2 clients omit the URI here, which is safe if the client has only one.
 fn check_redirect(client: &Client, code: &CodeRecord, sent: Option<&str>) -> Result<()> {
     let fits = match sent {
         Some(sent) => sent == code.redirect_uri,

@@ -1,4 +1,4 @@
-//! What users let clients do, which is remembered until they take it back.
+//! What users allowed clients to do, until they revoke it.
 
 use std::collections::BTreeMap;
 
@@ -10,44 +10,44 @@ use crate::{
     user::{UserRecord, next_second, no_user},
 };
 
-/// The most clients that one user lets do something.
+/// Maximum number of clients that a user allows to act.
 const CONSENTS_MAX: usize = 100;
-/// The most scopes of one client that are remembered; the oldest are asked for again.
+/// Maximum number of scopes stored per client; the oldest are asked for again.
 const SCOPES_MAX: usize = 50;
 
-/// What a user lets a client do, kept with the user.
+/// A user's consent to a client, stored with the user.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Consent {
-    /// General scopes and those of single things; none when the user took it back.
+    /// General scopes and scopes of entities; empty if revoked.
     pub(crate) scope: Vec<Scope>,
-    /// When the user first said so.
+    /// When the user first consented.
     pub(crate) given: Timestamp,
-    /// How often it was taken back.
+    /// How often it was revoked.
     epoch: u32,
-    /// Access tokens from before this second, since 1970, are over.
+    /// Access tokens issued before this second since 1970 are invalid.
     pub(crate) not_before_s: u64,
 }
 
-/// What codes and grants hang on: they count while it is the same.
+/// Codes and grants are valid while this is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Anchor {
     not_before_s: u64,
     epoch: u32,
 }
 
-/// A client that a user lets do something.
+/// A client with the user's consent.
 #[derive(Clone, Debug, Serialize)]
 pub struct AuthorizedClient {
     /// The id of the client.
     pub name: ClientId,
     /// What it may do.
     pub scope: Vec<Scope>,
-    /// When the user first said so.
+    /// When the user first consented.
     pub given: Timestamp,
 }
 
 impl UserRecord {
-    /// Whether the user lets a client do all of this.
+    /// Whether the user allows a client all of these scopes.
     pub(super) fn consents_to(&self, client: &ClientId, scope: &[Scope]) -> bool {
         let held = |scope: &Scope| {
             self.consents
@@ -57,12 +57,12 @@ impl UserRecord {
         !scope.is_empty() && scope.iter().all(held)
     }
 
-    /// Whether the user lets a client do anything.
+    /// Whether the user allows a client anything.
     pub(crate) fn lets_act(&self, client: &ClientId) -> bool {
         self.consents.get(client).is_some_and(|consent| !consent.scope.is_empty())
     }
 
-    /// What codes and grants of this client hang on now.
+    /// The current anchor of codes and grants of this client.
     pub(super) fn anchor(&self, client: &ClientId) -> Anchor {
         let epoch = self.consents.get(client).map_or(0, |consent| consent.epoch);
         Anchor { not_before_s: self.not_before_s, epoch }
@@ -92,14 +92,14 @@ impl UserRecord {
 }
 
 impl Account {
-    /// The clients that a user lets do something, in the order of their ids.
+    /// Lists the clients that a user allows to act, ordered by id.
     pub async fn authorized_clients(&self, user_id: &UserId) -> Result<Vec<AuthorizedClient>> {
         let consents: BTreeMap<_, _> = self.user(user_id).await?.ok_or_else(|| no_user(user_id))?.consents;
         let given = consents.into_iter().filter(|(_, consent)| !consent.scope.is_empty());
         Ok(given.map(|(name, Consent { scope, given, .. })| AuthorizedClient { name, scope, given }).collect())
     }
 
-    /// Takes back what a client may do: its codes, grants and tokens for this user are over.
+    /// Revokes a consent, and with it the client's codes, grants and tokens for this user.
     pub async fn revoke_client(&self, user_id: &UserId, client: &ClientId) -> Result<()> {
         let now = self.clock.now();
         let take_back = |user: &mut UserRecord| {
@@ -116,7 +116,7 @@ impl Account {
         Ok(())
     }
 
-    /// Remembers what a user lets a client do; gives the user as it is then.
+    /// Stores a consent; returns the updated user.
     pub(super) async fn give_consent(
         &self,
         user: &UserRecord,
@@ -132,9 +132,9 @@ impl Account {
         Ok(given)
     }
 
-    /// Refuses to a client what the user does not let it do; who uses one of the operator's is not asked.
+    /// Rejects scopes that the user did not allow the client. First-party clients need no consent.
     ///
-    /// A token for one thing may become one for another only where the user said so of both, or of the whole sort.
+    /// A token for one entity can only be exchanged for one for another if the user consented to both, or to all.
     pub(crate) async fn check_consent(
         &self,
         user: &UserRecord,
@@ -149,7 +149,7 @@ impl Account {
         if found.is_some_and(|client| client.first_party) { Ok(()) } else { missing(strange) }
     }
 
-    /// Ends the access tokens that a client has for a user; its other grants bring it new ones.
+    /// Ends the access tokens that a client has for a user; its other grants can get new ones.
     pub(super) async fn end_tokens(&self, user_id: &UserId, client: &ClientId) -> Result<()> {
         let now = self.clock.now();
         let end = |user: &mut UserRecord| {

@@ -1,4 +1,4 @@
-//! Proof of possession of a code (RFC 7636): only who asked for it can redeem it.
+//! PKCE (RFC 7636): only the client that requested a code can redeem it.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -8,13 +8,13 @@ use types::Secret;
 use super::Refusal;
 use crate::{Error, Result};
 
-/// The hash of a verifier, sent with the question for a code.
+/// The hash of a verifier, sent when requesting a code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Challenge(String);
 
 impl Challenge {
-    /// Reads a challenge; only hashes are one, because a plain one could be read on its way.
+    /// Parses a challenge. Only hashes are accepted, because a plain challenge could be intercepted.
     pub(super) fn parse(challenge: &str, method: Option<&str>) -> Result<Self> {
         if method != Some("S256") {
             return Err(Error::oauth(Refusal::Request, "code_challenge_method must be S256"));
@@ -34,7 +34,7 @@ impl Challenge {
     }
 }
 
-/// Refuses a verifier that does not fit, that is missing, or that comes without a challenge before it.
+/// Rejects a verifier that does not match, is missing, or has no challenge.
 pub(super) fn check(challenge: Option<&Challenge>, verifier: Option<&Secret>) -> Result<()> {
     let fits = match (challenge, verifier) {
         (Some(challenge), Some(verifier)) => challenge.is_of(verifier.expose()),
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_the_rfc_fits_and_nothing_else() {
+    fn accepts_the_example_of_the_rfc_and_nothing_else() {
         let challenge = Challenge::parse("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", Some("S256")).unwrap();
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
         let check = |challenge, verifier: Option<&str>| check(challenge, verifier.map(Secret::new).as_ref()).is_ok();
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_challenge_is_refused() {
+    fn rejects_a_plain_challenge() {
         let hash = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
         for (challenge, method) in [(hash, None), (hash, Some("plain")), (hash, Some("s256")), ("short", Some("S256"))]
         {

@@ -1,20 +1,20 @@
-//! Redirect URIs: which one a client may use, and what is put at its end.
+//! Redirect URIs: which ones a client may use, and the parameters appended to them.
 
 use percent_encoding::utf8_percent_encode;
 
 use crate::public_url::ENCODED;
 
-/// The most bytes of a redirect URI.
+/// Maximum length of a redirect URI, in bytes.
 pub(super) const URI_BYTES_MAX: usize = 2048;
-/// What the registered URI of a program on the user's own machine begins with: its port is free, as RFC 8252 says.
+/// Loopback prefixes of registered URIs, whose port is free (RFC 8252).
 const LOOPBACK: [&str; 2] = ["http://127.0.0.1", "http://[::1]"];
 
-/// Whether `sent` is one of those registered: letter for letter, but for the port of a loopback address.
+/// Whether `sent` exactly matches a registered URI, except for the port of a loopback address.
 pub(super) fn is_registered(registered: &[String], sent: &str) -> bool {
     registered.iter().any(|registered| registered == sent || fits_loopback(registered, sent))
 }
 
-/// The URI with these parameters after those that it has.
+/// Appends query parameters to the URI.
 pub(super) fn with_parameters(uri: &str, parameters: &[(&str, &str)]) -> String {
     let mut uri = uri.to_owned();
     for (name, value) in parameters {
@@ -35,7 +35,7 @@ fn fits_loopback(registered: &str, sent: &str) -> bool {
     })
 }
 
-/// What comes after the port, if there is one.
+/// Returns what follows the port, if there is one.
 fn without_port(text: &str) -> Option<&str> {
     let text = text.strip_prefix(':')?;
     let end = text.find('/')?;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_encoded_and_come_after_others() {
+    fn appends_encoded_parameters_after_existing_ones() {
         assert_eq!(
             with_parameters("ttn://oauth", &[("code", "a b"), ("x", "&#\r\n")]),
             "ttn://oauth?code=a%20b&x=%26%23%0D%0A"

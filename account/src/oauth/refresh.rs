@@ -1,9 +1,8 @@
-//! Refresh tokens: each is good for one use, and the next one comes with the answer.
+//! Refresh tokens, valid once; each response includes the next one.
 //!
-//! A token is 32 bytes: the id of its grant, which number it is, and an authentication code over both. So none is
-//! kept, every token that was ever given out is recognised, and one that comes back long after its use gives away
-//! that somebody copied it: then the whole grant ends. Within seconds it is only a client that sends twice, and gets
-//! the same next token again.
+//! A token is 32 bytes: the id of its grant, a sequence number, and an authentication code over both. So tokens are not
+//! stored, yet every issued token is recognised. One that comes back long after its use was copied by somebody, which
+//! revokes the whole grant. Within seconds, it is a client that retries, and gets the same next token again.
 
 use std::time::Duration;
 
@@ -22,23 +21,23 @@ use crate::{
 
 /// How long a grant lives after its last use.
 pub(super) const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
-/// How long a used token may come again as a client's retry.
+/// How long a used token is accepted again as a client's retry.
 const RETRY: Duration = Duration::from_secs(10);
-/// What the codes belong to.
+/// The context of authentication codes.
 const PLACE: &str = "refresh token";
 
-/// What a user let a client do.
+/// A grant: what a user allowed a client to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Grant {
     user_id: UserId,
     pub(super) client: ClientId,
     scope: Vec<Scope>,
-    /// The grant is over when this changes for the user.
+    /// The grant ends when this changes for the user.
     #[serde(default)]
     anchor: Anchor,
-    /// The number of the token that is good now.
+    /// The sequence number of the current token.
     number: u32,
-    /// When the token before it was used.
+    /// When the previous token was used.
     rotated: Timestamp,
 }
 
@@ -46,7 +45,7 @@ pub(super) struct Grant {
 #[derive(Clone, Copy)]
 pub(super) struct GrantId(pub(super) [u8; 12]);
 
-/// A refresh token, taken apart.
+/// A decoded refresh token.
 #[derive(Clone, Copy)]
 struct Numbered {
     grant: GrantId,
@@ -54,7 +53,7 @@ struct Numbered {
 }
 
 impl Grant {
-    /// What a user lets a client do from `now` on.
+    /// A new grant.
     pub(super) fn new(user: &UserRecord, client: &ClientId, scope: &[Scope], now: Timestamp) -> Self {
         let (user_id, scope, anchor) = (user.id.clone(), scope.to_vec(), user.anchor(client));
         Self { user_id, client: client.clone(), scope, anchor, number: 0, rotated: now }
@@ -62,26 +61,26 @@ impl Grant {
 }
 
 impl GrantId {
-    /// Where everything of the grant lies.
+    /// The tag of the grant's records.
     pub(super) fn tag(self) -> Result<Tag> {
         Ok(Tag::named("t", &hex::encode(self.0))?)
     }
 
-    /// Where the grant lies.
+    /// The key of the grant.
     pub(super) fn key(self) -> Result<Key> {
         Ok(Key::new(&self.tag()?, "grant")?)
     }
 }
 
 impl Account {
-    /// Remembers what a user lets a client do, and gives the first refresh token for it.
+    /// Creates a grant, and returns its first refresh token.
     pub(super) async fn begin_grant(&self, user: &UserRecord, client: &ClientId, scope: &[Scope]) -> Result<Secret> {
         let (id, now) = (GrantId(self.random_bytes()), self.clock.now());
         self.documents.create_until(&id.key()?, &Grant::new(user, client, scope, now), now.plus(LIFETIME)).await?;
         Ok(self.first_refresh_token(id))
     }
 
-    /// The first refresh token of a new grant.
+    /// The first refresh token of a grant.
     pub(super) fn first_refresh_token(&self, grant: GrantId) -> Secret {
         self.write_token(Numbered { grant, number: 0 })
     }
@@ -92,7 +91,7 @@ impl Account {
         let sent = self.read_token(&request.refresh_token.ok_or_else(missing)?).ok_or_else(refused)?;
         let attempt = || async {
             let mut grant = self.grant_of(client, sent).await?;
-            // Signed before the token is used up: what is refused must not cost the grant.
+            // Sign before using up the token: a rejected request must not cost the grant.
             let access_token = self.sign_for(client, &grant.value, request.scope.as_deref()).await?;
             let now = self.clock.now();
             if sent.number == grant.value.number {
@@ -109,7 +108,7 @@ impl Account {
         Ok(answer)
     }
 
-    /// The grant that a token is of; the token is the one that is good now, or the one before it as a retry.
+    /// Returns the grant of a token, which must be the current one, or the previous one as a retry.
     async fn grant_of(&self, client: &Client, sent: Numbered) -> Result<Stored<Grant>> {
         let found = self.documents.read::<Grant>(&sent.grant.key()?).await?;
         let grant = found.filter(|grant| grant.value.client == client.id).ok_or_else(refused)?;
@@ -123,7 +122,7 @@ impl Account {
         Err(refused())
     }
 
-    /// An access token with what a grant allows, or less if less is asked for.
+    /// Issues an access token with the grant's scopes, or fewer if requested.
     async fn sign_for(&self, client: &Client, grant: &Grant, asked: Option<&[String]>) -> Result<Secret> {
         let user = self.user(&grant.user_id).await?;
         let holds = |user: &UserRecord| user.lets_act(&client.id) && user.anchor(&client.id) == grant.anchor;
@@ -134,11 +133,11 @@ impl Account {
         }
     }
 
-    /// Ends a grant of which somebody has a copy, and the access tokens of its client; `event` says how it showed.
+    /// Ends a stolen grant and the access tokens of its client; `event` says how it was detected.
     pub(super) async fn end_stolen(&self, client: &Client, id: GrantId, event: &'static str) -> Result<()> {
         let attempt = || async {
             let grant = self.documents.read::<Grant>(&id.key()?).await?;
-            // Somebody else was faster, or it never came to a grant.
+            // A concurrent request ended it, or there never was a grant.
             let Some(grant) = grant.filter(|grant| grant.value.client == client.id) else { return Ok(Some(None)) };
             Ok(self.end_grant(&grant, event).await?.then_some(Some(grant.value.user_id)))
         };
@@ -148,7 +147,7 @@ impl Account {
         }
     }
 
-    /// Says `false` when somebody else changed it in between.
+    /// Returns `false` on a conflict.
     async fn end_grant(&self, grant: &Stored<Grant>, event: &'static str) -> Result<bool> {
         let ended = self.documents.delete(grant).await?;
         if ended {
@@ -157,10 +156,10 @@ impl Account {
         Ok(ended)
     }
 
-    /// Ends the grant of a refresh token (RFC 7009); what is no token of this client is none of its business.
+    /// Revokes the grant of a refresh token (RFC 7009). Tokens of other clients are ignored.
     ///
-    /// Access tokens do not say which grant they came of, so those of this one live on to their end: ending all of the
-    /// client would cut off whoever logged in elsewhere.
+    /// Access tokens do not name their grant, so they remain valid until they expire: ending all of the client's would
+    /// log the user out elsewhere.
     pub(super) async fn revoke_token(&self, client: &Client, token: &Secret) -> Result<()> {
         let Some(sent) = self.read_token(token) else { return Ok(()) };
         let key = sent.grant.key()?;
@@ -184,7 +183,7 @@ impl Account {
     }
 }
 
-/// A refresh may ask for less than was granted, never for more.
+/// A refresh may request fewer scopes than were granted, but not more.
 fn narrowed(grant: &Grant, asked: &[String]) -> Result<Vec<Scope>> {
     let asked = parse_scope(asked)?;
     match asked.iter().find(|scope| !grant.scope.contains(scope) && !grant.scope.contains(&scope.general())) {

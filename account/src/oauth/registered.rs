@@ -1,7 +1,7 @@
-//! What a registered client says of itself, what of that can be, and what people are shown.
+//! Validation and display of registered clients.
 //!
-//! What users were promised about a client must stay so. When its owner changes where it sends users to or what it
-//! may ask for, the operator decides again.
+//! Users rely on what a client's description said. If its owner changes its redirect URI or scopes, the operator has to
+//! accept it again.
 
 use api::rest::account::{self as body, ClientUpdate};
 use types::{Scope, UserId};
@@ -9,15 +9,15 @@ use types::{Scope, UserId};
 use super::client::{Client, GrantType, Standing};
 use crate::{Error, LocalPath, Result};
 
-/// The most characters of a description.
+/// Maximum length of a description, in characters.
 const DESCRIPTION_CHARACTERS_MAX: usize = 1000;
-/// The most bytes of an address.
+/// Maximum length of a redirect URI, in bytes.
 const URI_BYTES_MAX: usize = 500;
-/// What would run in the browser instead of going somewhere.
+/// Schemes that would run code in the browser.
 const SCHEMES_REFUSED: [&str; 5] = ["javascript", "data", "file", "blob", "vbscript"];
 
 impl Client {
-    /// The client as everybody may see it whom it asks for something.
+    /// The public view of the client.
     pub(crate) fn shown(&self) -> body::Client {
         body::Client {
             name: self.id.clone(),
@@ -32,12 +32,12 @@ impl Client {
         }
     }
 
-    /// Whether this user registered it, and did not delete it.
+    /// Whether this user registered it and did not delete it.
     pub(crate) fn is_of(&self, user_id: &UserId) -> bool {
         self.owner.as_ref() == Some(user_id) && self.standing != Standing::Deleted
     }
 
-    /// Puts an update into the client, which then waits for the operator unless only its description changed.
+    /// Applies an update. Unless only the description changed, the client then needs approval again.
     pub(crate) fn update(&mut self, update: ClientUpdate) -> Result<()> {
         let before = (self.redirect_uris.clone(), self.grants.clone(), self.scope.clone());
         if let Some(description) = update.description {
@@ -62,14 +62,14 @@ impl Client {
     }
 }
 
-/// Users' passwords are for the operator's own clients only.
+/// The password grant is for first-party clients only.
 fn grant_for_all(text: &str) -> Result<GrantType> {
     let must = "must be authorization_code and refresh_token, or one of them";
     let grant = text.parse().ok().filter(|grant| *grant != GrantType::Password);
     grant.ok_or(Error::Invalid { what: "grants", must })
 }
 
-/// Refuses what is no list of general scopes.
+/// Rejects an empty or duplicate list, and scopes of entities.
 pub(crate) fn check_scope(scope: &[Scope]) -> Result<()> {
     if !scope.is_empty() && scope.len() <= 5 && scope.iter().all(|scope| *scope == scope.general()) {
         return Ok(());
@@ -85,13 +85,13 @@ pub(crate) fn check_description(text: &str) -> Result<()> {
     Err(Error::Invalid { what: "description", must: "must have at most 1000 characters and no control characters" })
 }
 
-/// The operator's own clients may also have users sent to a path of this site.
+/// First-party clients may also redirect to a path of this site.
 pub(crate) fn check_own_uri(text: &str) -> Result<()> {
     let is_local = text.parse::<LocalPath>().is_ok() && !text.contains('#');
     if is_local { Ok(()) } else { check_uri(text) }
 }
 
-/// Codes go to this address: on the way they must be read by nobody, and nothing may run there.
+/// Codes are sent to this URI: it must be protected in transit, and must not run code.
 pub(crate) fn check_uri(text: &str) -> Result<()> {
     let must = "must be an address such as https://example.com/callback or app://callback, without a fragment; \
                 http only on localhost";
@@ -111,7 +111,7 @@ fn is_scheme(text: &str) -> bool {
     first && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte))
 }
 
-/// Whether it is this machine, on any port.
+/// Whether it is localhost, on any port.
 fn is_local(authority: &str) -> bool {
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),

@@ -1,4 +1,4 @@
-//! OAuth clients that users register: they ask, and the operator decides.
+//! Registration of OAuth clients: users apply, and the operator decides.
 
 use api::rest::account::{self as body, ClientUpdate, NewClient};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -14,13 +14,13 @@ use crate::{
     user::user_tag,
 };
 
-/// The most OAuth clients of one user.
+/// Maximum number of OAuth clients per user.
 const CLIENTS_MAX: usize = 100;
-/// The most that wait for the operator and are listed at once.
+/// Maximum number of clients in the list of those that await approval.
 const UNDECIDED_MAX: usize = 1000;
 
 impl Account {
-    /// Registers a client that waits for the operator; shows its secret.
+    /// Registers a client that awaits approval; returns its secret.
     pub(crate) async fn create_client(&self, owner: &UserId, new: NewClient) -> Result<body::Client> {
         let NewClient { name: id, description, uri, grants, scope } = new;
         let taken = || Error::Taken { what: "OAuth client", id: id.to_string() };
@@ -48,7 +48,7 @@ impl Account {
         let grants = (!grants.is_empty()).then_some(grants);
         let all = ClientUpdate { description: Some(description), uri: Some(uri), grants, scope: Some(scope) };
         client.update(all)?;
-        // An entry of an index for a client that is not there, or not theirs, is passed over.
+        // Index entries of clients that do not exist, or have another owner, are skipped.
         self.documents.put(&undecided_key(&id)?, &()).await?;
         self.documents.put(&index_key(owner, &id)?, &()).await?;
         self.enroll(Roll::Clients, id.as_str()).await?;
@@ -59,25 +59,25 @@ impl Account {
         self.show_client(&client)
     }
 
-    /// The clients that a user registered, in the order of their ids.
+    /// Lists the clients that a user registered, ordered by id.
     pub(crate) async fn clients_of(&self, owner: &UserId) -> Result<Vec<body::Client>> {
         let found = self.clients_listed(&index_prefix(owner)?, CLIENTS_MAX).await?;
         found.iter().filter(|client| client.is_of(owner)).map(|client| self.show_client(client)).collect()
     }
 
-    /// A client that a user registered; somebody else's and none at all answer alike.
+    /// Returns a client that a user registered. Unknown and foreign clients give the same error.
     pub(crate) async fn client_of(&self, owner: &UserId, id: &ClientId) -> Result<body::Client> {
         self.show_client(&self.own_client(owner, id).await?.value)
     }
 
-    /// Changes what is named of a client.
+    /// Changes the given fields of a client.
     pub(crate) async fn update_client(&self, owner: &UserId, id: &ClientId, update: ClientUpdate) -> Result<()> {
         self.change_client(owner, id, |client| client.update(update.clone())).await?;
         audit::event("OAuth client changed", owner, id);
         Ok(())
     }
 
-    /// Deletes a client; its id stays taken, and what it was given is worth nothing any more.
+    /// Deletes a client. Its id is never reused, and its tokens become invalid.
     pub(crate) async fn delete_client(&self, owner: &UserId, id: &ClientId) -> Result<()> {
         let delete = |client: &mut Client| {
             client.standing = Standing::Deleted;
@@ -89,30 +89,30 @@ impl Account {
         Ok(())
     }
 
-    /// The clients that wait for the operator, without their secrets. Not part of any interface.
+    /// Lists clients that await approval, without their secrets. For the operator; not part of any API.
     pub async fn clients_undecided(&self) -> Result<Vec<body::Client>> {
         let found = self.clients_listed(&undecided_prefix()?, UNDECIDED_MAX).await?;
         let undecided = found.iter().filter(|client| client.standing == Standing::Undecided);
         Ok(undecided.map(Client::shown).collect())
     }
 
-    /// The operator lets a client in; gives what was accepted, which its owner may have changed just before.
+    /// Accepts a client; returns it as accepted, because its owner may have changed it just before.
     ///
-    /// Not part of any interface.
+    /// For the operator; not part of any API.
     pub async fn accept_client(&self, id: &ClientId) -> Result<body::Client> {
         let client = self.decide_client(id, Standing::Accepted).await?;
         audit::event("OAuth client accepted", &"operator", id);
         Ok(client.shown())
     }
 
-    /// The operator keeps a client out, at once. Not part of any interface.
+    /// Rejects a client with immediate effect. For the operator; not part of any API.
     pub async fn reject_client(&self, id: &ClientId) -> Result<()> {
         self.decide_client(id, Standing::Rejected).await?;
         audit::event("OAuth client rejected", &"operator", id);
         Ok(())
     }
 
-    /// Puts what the operator says into a client; gives the client as it is then.
+    /// Stores the operator's decision; returns the updated client.
     pub(crate) async fn decide_client(&self, id: &ClientId, standing: Standing) -> Result<Client> {
         let attempt = || async {
             let found = self.documents.read::<Client>(&client_key(id)?).await?;
@@ -126,7 +126,7 @@ impl Account {
         Ok(client)
     }
 
-    /// Takes a client that was deleted off the lists of its owner, where it would go on counting, and of the operator.
+    /// Removes a deleted client from the indexes of its owner and of the operator.
     pub(crate) async fn unlist_client(&self, owner: Option<&UserId>, id: &ClientId) -> Result<()> {
         if let Some(owner) = owner {
             self.documents.remove(&index_key(owner, id)?).await?;
@@ -164,7 +164,7 @@ impl Account {
         Ok(found.into_iter().flatten().map(|stored| stored.value).collect())
     }
 
-    /// A client as its owner may see it.
+    /// The view of a client for its owner.
     fn show_client(&self, client: &Client) -> Result<body::Client> {
         let mut shown = client.shown();
         if let Some(sealed) = &client.sealed {

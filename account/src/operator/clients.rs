@@ -1,4 +1,4 @@
-//! OAuth clients of the operator's own, and what the operator sees of everybody's.
+//! First-party OAuth clients, and the operator's view of all clients.
 
 use api::rest::account as body;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -14,22 +14,22 @@ use crate::{
     },
 };
 
-/// An OAuth client of the operator's own, which needs no decision.
+/// A first-party OAuth client, which needs no approval.
 #[derive(Clone, Debug)]
 pub struct OwnClient {
-    /// Its id, taken for ever.
+    /// Its id, which is never reused.
     pub id: ClientId,
-    /// What people are told about it.
+    /// Its description for users.
     pub description: String,
-    /// The general scopes that it may ask for.
+    /// The general scopes that it may request.
     pub scope: Vec<Scope>,
-    /// Where it may have users sent, letter for letter; a path is one of this site.
+    /// Exact redirect URIs; a path refers to this site.
     pub redirect_uris: Vec<String>,
     /// Whether users may trust it with their password.
     pub first_party: bool,
-    /// Whether it has no secret, because it could not keep one.
+    /// Whether it is public and has no secret.
     pub public: bool,
-    /// Whether it is as old as v2 and sends neither a challenge nor, with the code, its redirect URI.
+    /// Whether it is a v2 client that sends neither a PKCE challenge nor its redirect URI with the code.
     pub legacy: bool,
 }
 
@@ -44,7 +44,7 @@ impl Account {
         Ok(there.map(|stored| stored.value.shown()).collect())
     }
 
-    /// Registers a client of the operator's own; gives its secret, which is kept nowhere, unless it is public.
+    /// Registers a first-party client; returns its secret, which is not stored, unless it is public.
     pub async fn register_client(&self, new: OwnClient) -> Result<Option<Secret>> {
         check(&new)?;
         let OwnClient { id, description, scope, redirect_uris, first_party, public, legacy } = new;
@@ -71,7 +71,7 @@ impl Account {
         Ok(secret)
     }
 
-    /// Deletes any client; its id stays taken, and what it was given is worth nothing any more.
+    /// Deletes any client. Its id is never reused, and its tokens become invalid.
     pub async fn remove_client(&self, id: &ClientId) -> Result<()> {
         let client = self.decide_client(id, Standing::Deleted).await?;
         self.unlist_client(client.owner.as_ref(), id).await?;

@@ -1,4 +1,4 @@
-//! Components, as the operator sees them.
+//! The operator's view of components.
 
 use api::rest::account as body;
 use types::ComponentId;

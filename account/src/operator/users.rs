@@ -1,16 +1,16 @@
-//! Users, as the operator sees and makes them; `profile.rs` has what is done to them afterwards.
+//! The operator's view of users, and creating them; `profile.rs` has later changes.
 
 use api::rest::account::{NewUser, User};
 use types::{UserId, Username};
 
 use crate::{Account, Result, audit, id_index::Roll, user::UserRecord};
 
-/// A user, and what only the operator sees.
+/// A user, as operators see it.
 #[derive(Clone, Debug)]
 pub struct UserInfo {
     /// The profile.
     pub user: User,
-    /// Whether the user is shut out.
+    /// Whether the user is disabled.
     pub disabled: bool,
 }
 
@@ -24,19 +24,19 @@ impl Account {
         Ok(users)
     }
 
-    /// The user with this name.
+    /// Returns a user by name.
     pub async fn show_user(&self, username: &Username) -> Result<UserInfo> {
         Ok(self.known_user(username).await?.into())
     }
 
-    /// Creates a user whose address counts as confirmed, for whom nothing is sent.
+    /// Creates a user with a confirmed address. No mail is sent.
     pub async fn add_user(&self, new: NewUser) -> Result<User> {
         let user = self.create_user(new).await?;
         audit::event("user registered", &"operator", &format_args!("{} {}", user.id, user.username));
         self.set_confirmed(&user.id).await
     }
 
-    /// Takes the operator's word that a user's address is right.
+    /// Confirms a user's address without a mail.
     pub async fn confirm_user(&self, username: &Username) -> Result<User> {
         let user_id = self.known_user(username).await?.id;
         self.set_confirmed(&user_id).await

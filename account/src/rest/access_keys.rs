@@ -31,7 +31,7 @@ pub(super) async fn list(
     Ok(Json(account.show_keys(&access.entity.value, &access.rights)?))
 }
 
-/// Creates a key. The specification answers nothing; clients that understand JSON get the key.
+/// Creates a key. The specification has no body; clients that accept JSON get the key.
 pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,

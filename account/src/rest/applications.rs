@@ -25,14 +25,14 @@ use crate::{
     },
 };
 
-/// What a list may be asked for.
+/// The query parameters of a list.
 #[derive(Deserialize)]
 pub(super) struct ListQuery {
     #[serde(default)]
     deleted: Option<String>,
 }
 
-/// What can be changed of an application; other members are ignored, as clients send back what they read.
+/// The fields that can be changed; others are ignored, because clients send back what they read.
 #[derive(Deserialize)]
 pub(super) struct Update {
     name: Option<String>,
@@ -121,7 +121,7 @@ pub(super) async fn rights(
 }
 
 impl Account {
-    /// An application as somebody with these rights may see it.
+    /// The view of an application for a caller with these rights.
     async fn show(&self, application: &Application, rights: &Rights) -> Result<Body, Error> {
         Ok(Body {
             id: application.id.clone(),

@@ -1,4 +1,4 @@
-//! `/users/authorize`: where clients send users for a code.
+//! `/users/authorize`: where clients send users to obtain a code.
 
 use axum::{
     extract::{Query, RawQuery, State, rejection::QueryRejection},
@@ -14,7 +14,7 @@ use crate::{
     public_url::ENCODED,
 };
 
-/// The user's answer to the question, with the request that it belongs to.
+/// The user's decision, with the request that it belongs to.
 #[derive(Deserialize)]
 pub(super) struct Decision {
     #[serde(flatten)]
@@ -22,7 +22,7 @@ pub(super) struct Decision {
     decision: Answer,
 }
 
-/// May the client do it?
+/// The decision.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Answer {
@@ -30,18 +30,18 @@ enum Answer {
     Deny,
 }
 
-/// Codes are secrets: neither caches nor the next page learn of them.
+/// Codes are secrets: keep them out of caches and referrers.
 const PRIVATE: [(HeaderName, &str); 2] =
     [(header::CACHE_CONTROL, "no-store"), (header::REFERRER_POLICY, "no-referrer")];
 
-/// Redirects to the client when the user is logged in and said yes before, otherwise to where that can be done.
+/// Redirects to the client if the user is logged in and consented before, and otherwise to login or consent.
 pub(super) async fn authorize(
     State(account): State<Account>,
     session: Option<Session>,
     RawQuery(query): RawQuery,
     request: Result<Query<AuthorizationRequest>, QueryRejection>,
 ) -> Result<Response, Reply> {
-    // A parameter that comes twice is refused here, so that no two readers can see two requests.
+    // A repeated parameter is rejected here, so that no two readers can see different requests.
     let Query(request) = request.map_err(|error| Error::Body(error.body_text()))?;
     let query = query.unwrap_or_default();
     Ok(match account.authorize(session.as_ref(), &request).await? {
@@ -54,7 +54,7 @@ pub(super) async fn authorize(
     })
 }
 
-/// Takes the answer, and redirects to the client.
+/// Stores the decision, and redirects to the client.
 pub(super) async fn decide(
     State(account): State<Account>,
     session: Session,
@@ -64,7 +64,7 @@ pub(super) async fn decide(
     Ok(redirect(account.decide(&session, &request, allow).await?))
 }
 
-/// With 303 the browser asks anew and sends no form along.
+/// 303 makes the browser send a GET without the form.
 fn redirect(uri: String) -> Response {
     (StatusCode::SEE_OTHER, PRIVATE, [(header::LOCATION, uri)]).into_response()
 }

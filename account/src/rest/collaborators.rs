@@ -1,4 +1,4 @@
-//! `…/collaborators` and `…/rights` of applications, gateways and components: who may do what.
+//! `…/collaborators` and `…/rights` of applications, gateways and components.
 
 use api::rest::account::{Collaborator, RightsBody};
 use axum::{
@@ -44,7 +44,7 @@ pub(super) async fn get<E: Located>(
     Ok(Json(account.collaborator(&access.entity.value, &username).await?))
 }
 
-/// Sets rights. The specification answers nothing; clients that understand JSON get an empty object.
+/// Sets rights. The specification has no body; clients that accept JSON get an empty object.
 pub(super) async fn set<E: Located>(
     State(account): State<Account>,
     caller: Caller,
@@ -67,7 +67,7 @@ pub(super) async fn delete<E: Located>(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What the caller may do.
+/// The caller's rights.
 pub(super) async fn rights<E: Located>(
     State(account): State<Account>,
     caller: Caller,

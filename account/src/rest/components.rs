@@ -82,7 +82,7 @@ pub(super) async fn token(
 }
 
 impl Account {
-    /// A component as somebody with these rights may see it.
+    /// The view of a component for a caller with these rights.
     async fn show_component(&self, component: &Component, rights: &Rights) -> Result<Body, Error> {
         let Component { service, id, created, .. } = component.clone();
         let collaborators = self.collaborators_for(component, rights).await?;

@@ -30,7 +30,7 @@ pub(super) async fn list(
     Ok(Json(access.entity.value.euis))
 }
 
-/// Adds one of the network's block. The specification has a bare string; SDKs of v2 read an object.
+/// Adds an EUI of the network's block. The specification has a bare string; v2 SDKs read an object.
 pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,

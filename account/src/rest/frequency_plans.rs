@@ -1,4 +1,4 @@
-//! `/frequency-plans`: the list that everybody may read, and configurations of packet forwarders.
+//! `/frequency-plans`: the public list, and packet forwarder configurations.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) async fn list(State(account): State<Account>, address: Address) -> Js
     Json(plans.collect())
 }
 
-/// Gives the configuration; the firmware of The Things Gateway has gains of its own.
+/// Returns the configuration. The firmware of The Things Gateway has its own gains.
 pub(super) async fn get(
     State(account): State<Account>,
     IdPath(id): IdPath<String>,
@@ -35,7 +35,7 @@ pub(super) async fn get(
     Ok(Json(account.frequency_plans.get(&id)?.forwarder(!firmware::asks(&headers))))
 }
 
-/// Where the configuration of a plan is.
+/// The URL of a plan's configuration.
 pub(super) fn url(address: &Address, id: &str) -> String {
     format!("{address}/api/v2/frequency-plans/{id}")
 }

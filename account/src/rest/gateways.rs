@@ -1,4 +1,4 @@
-//! `/gateways`: the gateways themselves, for those who look after them, for themselves, and for everybody.
+//! `/gateways`, for collaborators, for the gateway itself, and for the public.
 
 pub(super) mod firmware;
 
@@ -62,7 +62,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-/// Shows a gateway to everybody, and more of it to those who may know more.
+/// Returns the public view of a gateway, and more to callers with rights.
 pub(super) async fn get(
     State(account): State<Account>,
     caller: Option<Caller>,
@@ -77,7 +77,7 @@ pub(super) async fn get(
         body.key = Some(account.gateway_key(&gateway)?);
         body.activated = gateway.activated;
     }
-    // What is shown depends on who asks, and secrets may be among it.
+    // The response depends on the caller, and may contain secrets.
     Ok(match firmware::asks(&headers) {
         true => (NO_STORE, Json(firmware::Trimmed::from(body))).into_response(),
         false => (NO_STORE, Json(body)).into_response(),
@@ -103,7 +103,7 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A token for the network's components: for the gateway itself, and for those who may read its key.
+/// A token for network components, for the gateway itself and for callers who may read its key.
 pub(super) async fn token(
     State(account): State<Account>,
     caller: Caller,
@@ -117,7 +117,7 @@ pub(super) async fn token(
 }
 
 impl Account {
-    /// A gateway, and what somebody may do to it. Who has no business with it is told what everybody is.
+    /// Returns a gateway and the caller's rights, which may be empty.
     async fn gateway_for(&self, caller: Option<&Caller>, gateway_id: &GatewayId) -> Result<(Gateway, Rights), Error> {
         let scope = Gateway::scope(gateway_id);
         let stranger = |caller: &&Caller| matches!(caller, Caller::Bearer(claims) if !claims.scope.contains(&scope));
@@ -138,7 +138,7 @@ impl Account {
         Ok(TokenAnswer { token_type: None, access_token, expires_in: MACHINE_SECONDS, refresh_token: None })
     }
 
-    /// A gateway as somebody with these rights may see it.
+    /// The view of a gateway for a caller with these rights.
     async fn show_gateway(&self, gateway: &Gateway, rights: &Rights, address: &Address) -> Result<Body, Error> {
         let may = |right: GatewayRight| rights.contains(&right);
         let exact = gateway.location_public || may(GatewayRight::Location);

@@ -1,4 +1,4 @@
-//! `/users/login` and `/users/logout`: sessions at the site.
+//! `/users/login` and `/users/logout`: sessions of the account site.
 
 use api::rest::account::User;
 use axum::{Json, extract::State, http::StatusCode};
@@ -11,7 +11,7 @@ use crate::{
     http::{body::AnyBody, cookie, peer::Peer, reply::Reply},
 };
 
-/// A user's name and password, as a form or as JSON.
+/// A username and password, as a form or as JSON.
 #[derive(Deserialize)]
 pub(super) struct Login {
     username: String,
@@ -26,7 +26,7 @@ pub(super) async fn log_in(
 ) -> Result<(CookieJar, Json<User>), Reply> {
     let (value, user) = account.log_in(&login.username, login.password, from).await?.ok_or(Error::Login)?;
     if let Some(old) = old {
-        // A login is always a new session: the cookie that the browser had until now may have been planted.
+        // Always start a new session: the browser's previous cookie may have been planted.
         account.log_out(&old).await?;
     }
     Ok((cookie::begin(&account, &value), Json(user)))

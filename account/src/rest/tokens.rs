@@ -26,11 +26,11 @@ use crate::{
     token::TOKEN_SECONDS,
 };
 
-/// How long an answer may be kept.
+/// Cache control.
 pub(super) type Kept = [(HeaderName, &'static str); 1];
-/// Tokens do not belong into caches.
+/// Tokens must not be cached.
 pub(super) const NO_STORE: Kept = [(header::CACHE_CONTROL, "no-store")];
-/// Public keys do: the next one is published an hour before it signs.
+/// Public keys may be: the next one is published an hour before it signs.
 const FOR_MINUTES: Kept = [(header::CACHE_CONTROL, "public, max-age=300")];
 
 pub(super) async fn token(
@@ -42,9 +42,9 @@ pub(super) async fn token(
     Ok((NO_STORE, Json(account.token(client(asker)?, request, from).await?)))
 }
 
-/// Always 200 for a client that proved itself: whether there was such a token is told to nobody.
+/// Always answers 200 to an authenticated client, without telling whether the token existed.
 ///
-/// The empty object is for libraries that take nothing but JSON.
+/// The empty object is for libraries that require JSON.
 pub(super) async fn revoke(
     State(account): State<Account>,
     asker: Asker,
@@ -104,7 +104,7 @@ pub(super) async fn metadata(State(account): State<Account>) -> (Kept, Json<Meta
     (FOR_MINUTES, Json(account.metadata()))
 }
 
-/// The client that a request's header names, if it names one.
+/// The client in the request's header, if any.
 fn client(asker: Asker) -> Result<Option<Basic>, Error> {
     match asker {
         Asker::Client(basic) => Ok(Some(basic)),
@@ -113,7 +113,7 @@ fn client(asker: Asker) -> Result<Option<Basic>, Error> {
     }
 }
 
-/// Exchanges a key, which proves itself: who asks need not be known, but what they say of themselves must be true.
+/// Exchanges a key, which is sufficient by itself. Client credentials are optional, but must be valid.
 async fn exchanged(
     account: &Account,
     asker: Asker,
@@ -125,7 +125,7 @@ async fn exchanged(
         Asker::Client(basic) => account.check_client(basic).await?,
         Asker::Bearer(caller) => caller.component()?,
     }
-    // What is no id or no key at all opens as little as a wrong one, and is told the same.
+    // Malformed ids and keys get the same error as wrong ones.
     let (Ok(app_id), Ok(key)) = (app_id.parse::<AppId>(), key.expose().parse::<AccessKey>()) else {
         metrics::refused("access_key");
         return Err(Error::Key(Application::NOUN).into());

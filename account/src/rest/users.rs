@@ -1,4 +1,4 @@
-//! `/users`: registering, one's own profile, and the clients that may act for one.
+//! `/users`: registration, the caller's profile, and the clients that may act for them.
 
 use api::rest::account::{NewUser, ProfileChange, Registered, User};
 use axum::{Json, extract::State, http::StatusCode};
@@ -16,9 +16,9 @@ pub(super) async fn register(
     JsonBody(new): JsonBody<NewUser>,
 ) -> Result<(StatusCode, CookieJar, Json<Registered>), Reply> {
     let user = account.register(new, from).await?;
-    // Whoever registers is logged in, as they were at v2; where that fails they are registered all the same.
+    // Registration also logs the user in, as in v2. If that fails, the user is registered all the same.
     let session = account.first_session(&user.id).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot begin the session of a new user");
+        tracing::warn!(%error, "cannot start a session for a new user");
         None
     });
     let cookies = session.map_or_else(CookieJar::new, |value| cookie::begin(&account, &value));
@@ -39,7 +39,7 @@ pub(super) async fn update(
     Ok((StatusCode::NO_CONTENT, cookies))
 }
 
-/// Sends the mail again that asks to confirm the address.
+/// Mails the confirmation link again.
 pub(super) async fn ask_confirmation(State(account): State<Account>, person: Person) -> Result<StatusCode, Reply> {
     account.ask_confirmation(person.user_id()).await?;
     Ok(StatusCode::NO_CONTENT)

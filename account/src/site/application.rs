@@ -1,4 +1,4 @@
-//! Applications: the list, and the page of each.
+//! The list of applications, and a page for each.
 
 pub(in crate::site) mod access_keys;
 pub(in crate::site) mod euis;
@@ -39,9 +39,9 @@ use crate::{
 pub(in crate::site) struct List {
     frame: Frame,
     applications: Vec<Application>,
-    /// Those that can be restored.
+    /// Applications that can be restored.
     deleted: Vec<Application>,
-    /// Behind which id there are more.
+    /// The id after which the next page starts.
     next: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub(in crate::site) struct New {
     form: Form,
 }
 
-/// The page of an application, with what the visitor may see of it.
+/// The page of an application, as far as the visitor may see it.
 #[derive(Template)]
 #[template(path = "application.html")]
 pub(in crate::site) struct Show {
@@ -68,7 +68,7 @@ pub(in crate::site) struct Show {
     forms: Forms,
 }
 
-/// The forms of the page; what was refused comes in the place of what is so.
+/// The forms of the page; a rejected form keeps its values.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Forms {
     pub(in crate::site) name: Option<Form>,
@@ -188,7 +188,7 @@ pub(in crate::site) async fn restore(
     Ok(done(&path::<Application>(&app_id), Notice::Restored))
 }
 
-/// The page of an application again, because one of its forms was refused.
+/// The page of an application with a rejected form.
 pub(in crate::site) async fn refused(
     account: &Account,
     visitor: &Visitor,

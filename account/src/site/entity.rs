@@ -1,4 +1,4 @@
-//! What people manage at the site: applications and gateways, and what both have on their pages.
+//! What the pages of applications and gateways have in common.
 
 pub(in crate::site) mod collaborators;
 
@@ -15,10 +15,10 @@ use crate::{
 
 /// A sort of entity with pages.
 pub(in crate::site) trait Managed: Located {
-    /// What many of them are called in paths.
+    /// Its plural in paths.
     const PLURAL: &'static str;
 
-    /// What a right lets one do.
+    /// Describes a right for people.
     fn words(right: Self::Right) -> &'static str;
 }
 
@@ -29,7 +29,7 @@ pub(in crate::site) struct RightBox {
     pub(in crate::site) name: &'static str,
     /// What it lets one do.
     pub(in crate::site) words: &'static str,
-    /// Whether the visitor may give it; nobody gives what they do not have.
+    /// Whether the visitor may grant it: nobody can grant rights that they lack.
     pub(in crate::site) grantable: bool,
 }
 

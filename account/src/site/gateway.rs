@@ -1,4 +1,4 @@
-//! Gateways: the list, and the page of each.
+//! The list of gateways, and a page for each.
 
 mod form;
 
@@ -38,7 +38,7 @@ use crate::{
 pub(in crate::site) struct List {
     frame: Frame,
     gateways: Vec<Gateway>,
-    /// Behind which id there are more.
+    /// The id after which the next page starts.
     next: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(in crate::site) struct New {
     form: Form,
 }
 
-/// The page of a gateway, with what the visitor may see of it.
+/// The page of a gateway, as far as the visitor may see it.
 #[derive(Template)]
 #[template(path = "gateway.html")]
 pub(in crate::site) struct Show {
@@ -58,7 +58,7 @@ pub(in crate::site) struct Show {
     id: String,
     created: String,
     activated: bool,
-    /// For those who may know where it is and change it: the key lets one ask for both.
+    /// For users who may see and change its location, because the key allows both.
     key: Option<AccessKey>,
     plan: String,
     router: Option<Router>,

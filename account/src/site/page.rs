@@ -1,4 +1,4 @@
-//! A page on its way to a browser: the frame that all share, and what browsers are told about it.
+//! Rendering a page: the common layout, and its HTTP headers.
 
 pub(in crate::site) mod assets;
 pub(in crate::site) mod confirm;
@@ -16,17 +16,17 @@ use axum::{
 
 use self::notice::Notice;
 
-/// What a page may load and send: our own style and pictures, and forms to ourselves. Scripts there are none.
+/// The content security policy: our own style sheet and images, forms to this site, and no scripts.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What stands around every page.
+/// The layout around every page.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Frame {
-    /// The name of whoever is logged in.
+    /// The name of the logged-in user.
     pub(in crate::site) username: Option<String>,
-    /// What was just done.
+    /// A notice about what was just done.
     pub(in crate::site) notice: Option<Notice>,
-    /// What was asked for.
+    /// The requested path.
     pub(in crate::site) path: String,
 }
 
@@ -38,36 +38,36 @@ pub(in crate::site) struct Page<T> {
 }
 
 impl Frame {
-    /// Whether the page is in the part of the site that begins with this path.
+    /// Whether the page is in the section of the site below this path.
     pub(in crate::site) fn is_in(&self, part: &str) -> bool {
         self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Where the style sheet is.
+    /// The path of the style sheet.
     pub(in crate::site) fn style_path(&self) -> String {
         assets::style_path()
     }
 
-    /// Where the picture is.
+    /// The path of the icon.
     pub(in crate::site) fn icon_path(&self) -> String {
         assets::icon_path()
     }
 }
 
 impl<T> Page<T> {
-    /// A page that answers what was asked for.
+    /// A page with status 200.
     pub(in crate::site) fn new(template: T) -> Self {
         Self { template, status: StatusCode::OK, form_target: None }
     }
 
-    /// The same with another status.
+    /// Replaces the status.
     pub(in crate::site) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
 
-    /// Lets the answers to its forms lead to the origin of `uri` too.
+    /// Allows redirects of the page's forms to the origin of `uri`.
     ///
-    /// Browsers apply the policy of a page to redirects that its forms end in.
+    /// Browsers apply a page's policy to the redirects of its forms too.
     pub(in crate::site) fn leading_to(self, uri: &str) -> Self {
         Self { form_target: origin(uri), ..self }
     }
@@ -78,7 +78,7 @@ impl<T: Template> IntoResponse for Page<T> {
         let html = match self.template.render() {
             Ok(html) => html,
             Err(error) => {
-                tracing::error!(%error, "cannot write a page");
+                tracing::error!(%error, "cannot render a page");
                 return StatusCode::INTERNAL_SERVER_ERROR.into_response();
             }
         };
@@ -89,9 +89,9 @@ impl<T: Template> IntoResponse for Page<T> {
                 header::CONTENT_SECURITY_POLICY,
                 HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(POLICY)),
             ),
-            // What is on it belongs to whoever is logged in at this moment.
+            // The page is for the current user only.
             (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            // Codes and ids stay here; our own forms still say where they come from, which is checked.
+            // Do not send codes and ids to other sites. Forms to this site still send their origin, which is checked.
             (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
             (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         ];
@@ -99,12 +99,12 @@ impl<T: Template> IntoResponse for Page<T> {
     }
 }
 
-/// Sends the browser to a page after something was done, which that page says.
+/// Redirects to a page with a notice.
 pub(in crate::site) fn done(path: &str, what: Notice) -> Redirect {
     Redirect::to(&format!("{path}?done={}", what.name()))
 }
 
-/// The part of an address that a policy can name; nothing when it could mean more than that.
+/// The part of a URI that a policy can name; `None` if it would allow more than that.
 fn origin(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;
     let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-+:".contains(&byte));
@@ -112,7 +112,7 @@ fn origin(uri: &str) -> Option<String> {
     match scheme {
         _ if scheme.contains(':') || !plain(scheme) => None,
         "http" | "https" if plain(host) && !host.is_empty() => Some(format!("{scheme}://{host}")),
-        // A policy cannot name an address of IPv6, nor anything but the scheme of an app.
+        // A policy cannot name an IPv6 address, and of an app's URI only the scheme.
         _ => Some(format!("{scheme}:")),
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_names_the_origin_of_an_address_and_nothing_else() {
+    fn a_policy_names_exactly_the_origin_of_a_uri() {
         for (uri, expected) in [
             ("https://app.example.com/callback?x=1", Some("https://app.example.com")),
             ("https://app.example.com:8443", Some("https://app.example.com:8443")),

@@ -1,4 +1,4 @@
-//! Exchanging a user's token for one that names other things, never for one that may do more.
+//! Exchanges a user's token for one that names other entities, but never grants more.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{TOKEN_SECONDS, USER};
 use crate::{Account, Error, Result, entity::access::Caller, user::no_user};
 
 impl Account {
-    /// A token with other entities, for the bearer of one that may be exchanged; it ends when that one ends.
+    /// Exchanges a token for one with other entities, which expires at the same time.
     pub(crate) async fn restrict_token(&self, caller: &Caller, scope: &[Scope]) -> Result<Secret> {
         let (user_id, old) = caller.user_and_claims()?;
         if !old.interchangeable {
@@ -29,7 +29,7 @@ impl Account {
     }
 }
 
-/// Whether a token may be exchanged for one with this scope: a single thing needs any scope of its sort.
+/// Whether a token can be exchanged for one with this scope: an entity needs any scope of its kind.
 fn covers(old: &Claims, asked: &Scope) -> bool {
     match *asked == asked.general() {
         true => old.scope.contains(asked),
@@ -37,7 +37,7 @@ fn covers(old: &Claims, asked: &Scope) -> bool {
     }
 }
 
-/// Takes away what the old token did not say of the entities that it named.
+/// Removes rights that the old token did not have to the entities that it named.
 fn limit(new: &mut Claims, old: &Claims) {
     fn narrow<K: Ord, R: PartialEq>(new: &mut BTreeMap<K, Vec<R>>, old: &BTreeMap<K, Vec<R>>) {
         for (id, rights) in new {

@@ -1,7 +1,7 @@
-//! Signing tokens, and what others need to verify them.
+//! Signs tokens and publishes the keys that verify them.
 //!
-//! Keys change while tokens of the last one are still about: the next key is published before it signs, and the last
-//! one stays until its last token is over. Every instance looks at the store again after a while.
+//! Keys rotate while tokens of the previous one are valid: the next key is published before it is used, and the
+//! previous one stays until its last token expires. Every instance checks the store regularly.
 
 mod key_pair;
 mod rotation;
@@ -21,10 +21,10 @@ use crate::{Error, Result, documents::Documents, seal::Keys};
 
 pub use self::rotation::{Rotation, SigningKeyInfo};
 
-/// How long an instance goes on with what it knows of the keys.
+/// How long an instance caches the keys.
 const KNOWN: Duration = Duration::from_secs(10);
 
-/// Signs tokens, and knows what verifies them; cheap to clone.
+/// Signs and verifies tokens; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Signer {
     issuer: Arc<str>,
@@ -32,20 +32,20 @@ pub(crate) struct Signer {
     state: Arc<RwLock<State>>,
 }
 
-/// The keys as they were read.
+/// The cached keys.
 struct State {
     ring: Arc<Ring>,
     read: Timestamp,
 }
 
-/// Key pairs that are ready for use, in the order in which they begin to sign.
+/// Key pairs, in the order in which they start to sign.
 struct Ring {
     pairs: Vec<Pair>,
     verifier: Verifier,
 }
 
 impl Signer {
-    /// Takes the key pairs from the store; makes the first one when there is none.
+    /// Loads the key pairs from the store; creates the first one if there is none.
     pub(crate) async fn open(
         issuer: &str,
         documents: &Documents,
@@ -59,16 +59,16 @@ impl Signer {
                 return Self::new(issuer, &stored.value, keys, clock);
             }
             let first = SigningKeys::first(keys, random, now)?;
-            // Several instances may start at once: whoever is first decides, the others read it.
+            // If several instances start at once, the first one decides and the others read its key.
             if documents.create(&entry, &first).await? {
                 return Self::new(issuer, &first, keys, clock);
             }
         }
     }
 
-    /// Looks at the store again when it is time to.
+    /// Reloads the keys if they are due.
     ///
-    /// While the store is away, the keys that are known go on counting.
+    /// While the store is unavailable, the cached keys stay valid.
     pub(crate) async fn renew(&self, documents: &Documents, keys: &Keys) {
         let now = self.clock.now();
         if !self.is_due(now) {
@@ -81,11 +81,11 @@ impl Signer {
             Err(error) => Err(error),
         };
         if let Err(error) = renewed {
-            tracing::warn!(%error, "cannot read the signing keys again: going on with those that are known");
+            tracing::warn!(%error, "cannot reload the signing keys: using the cached ones");
         }
     }
 
-    /// Signs a token with the key whose turn it is.
+    /// Signs a token with the current key.
     pub(crate) fn sign(&self, claims: &Claims) -> Result<Secret> {
         let ring = self.ring();
         let pair = ring.signing(self.clock.now())?;
@@ -94,17 +94,17 @@ impl Signer {
         Ok(Secret::new(token))
     }
 
-    /// The claims of a token that this service signed and that is valid at `now`.
+    /// Returns the claims of a token that this service signed and that is valid at `now`.
     pub(crate) fn verify(&self, token: &Secret, now: Timestamp) -> Result<Claims> {
         Ok(self.ring().verifier.verify(token.expose(), now).map_err(server::auth::AuthError::from)?)
     }
 
-    /// The public key that signs now, as PEM.
+    /// The current public key, as PEM.
     pub(crate) fn pem(&self) -> Result<String> {
         Ok(self.ring().signing(self.clock.now())?.pem.clone())
     }
 
-    /// All public keys that verify, the one that signs now first.
+    /// All public keys that verify tokens, the current one first.
     pub(crate) fn jwks(&self) -> Result<JwkSet> {
         let ring = self.ring();
         let signing = ring.signing(self.clock.now())?.public.clone();
@@ -118,14 +118,14 @@ impl Signer {
         Ok(Self { issuer: issuer.into(), clock, state: Arc::new(RwLock::new(State { ring, read })) })
     }
 
-    /// Uses what was read from now on.
+    /// Replaces the cached keys.
     fn take(&self, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<()> {
         let ring = Arc::new(Ring::new(&self.issuer, stored, keys, now)?);
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = State { ring, read: now };
         Ok(())
     }
 
-    /// Whether it is time to read again; who asks first is to do it, the others go on.
+    /// Whether to reload. The first caller is told to do it; others continue.
     fn is_due(&self, now: Timestamp) -> bool {
         let due = |state: &State| now.since(state.read) >= KNOWN;
         if !due(&self.state.read().unwrap_or_else(PoisonError::into_inner)) {
@@ -149,7 +149,7 @@ impl Ring {
         Ok(Self { pairs, verifier: Verifier::new(issuer, &jwks) })
     }
 
-    /// The last key whose time to sign has come.
+    /// The last key that has started to sign.
     fn signing(&self, now: Timestamp) -> Result<&Pair> {
         let begun = self.pairs.iter().rev().find(|pair| pair.signs_from <= now);
         begun.or(self.pairs.first()).ok_or(Error::Crypto("find a signing key in the store"))

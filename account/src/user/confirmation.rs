@@ -1,7 +1,7 @@
-//! Confirming an address: a link that comes by mail and shows that mail arrives.
+//! E-mail confirmation by a link.
 //!
-//! Nothing of it is kept. The token in the link says which user and until when, and its authentication code covers the
-//! address too, so that it confirms no other.
+//! Nothing is stored. The token in the link contains the user and its expiry, and its authentication code covers the
+//! address, so it confirms no other.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use types::{Secret, UserId};
 use super::{UserRecord, email::Email};
 use crate::{Account, Error, Result, audit, mail::Mail, public_url::ENCODED, seal::plain_of};
 
-/// How long a link works.
+/// How long a link is valid.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Account {
-    /// Confirms the address that the token of a link was mailed to; a second time changes nothing.
+    /// Confirms the address that a token was mailed to. Repeating it has no effect.
     pub async fn confirm_email(&self, token: &str) -> Result<User> {
         let refused = || Error::Invalid { what: "link", must: "must be the newest that came by mail, and not too old" };
         let plain: [u8; 20] = plain_of(token).ok_or_else(refused)?;
@@ -36,7 +36,7 @@ impl Account {
         Ok(user.into())
     }
 
-    /// Posts the mail with the link.
+    /// Mails the confirmation link.
     pub(crate) fn mail_confirmation(&self, user: &UserRecord) {
         let Some(token) = self.confirmation(user) else { return };
         let address = String::from(user.email.clone());
@@ -66,7 +66,7 @@ impl Account {
     }
 }
 
-/// What the code in a link belongs to: the address is part of it, so that it confirms no other.
+/// The context of the token's authentication code. It includes the address, so the token confirms no other.
 fn place(email: &Email) -> String {
     format!("confirmation of {email}")
 }

@@ -1,4 +1,4 @@
-//! Addresses for mail.
+//! E-mail addresses.
 
 use std::{fmt, str::FromStr};
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The most bytes of an address, as SMTP has it.
+/// Maximum length of an address, in bytes, as in SMTP.
 const BYTES_MAX: usize = 254;
 
-/// An address that looks like one; whether mail arrives there only mail can tell.
+/// A syntactically valid address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Email(String);

@@ -1,4 +1,4 @@
-//! Addresses from which users logged in: guessers elsewhere hold nobody up there.
+//! Addresses from which users logged in before; guessing from elsewhere does not lock them out there.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -8,11 +8,11 @@ use types::UserId;
 use super::user_tag;
 use crate::{Account, Result, rate_limit::bucket_of};
 
-/// How long an address is remembered after the login that made it known.
+/// How long an address is remembered after a login.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
-/// The most addresses of one user; more are remembered when some of them are forgotten.
+/// Maximum number of remembered addresses per user; new ones replace some of the old ones.
 const ADDRESSES_MAX: usize = 100;
-/// What the marks belong to.
+/// The context of the addresses' HMACs.
 const PLACE: &str = "address of a login";
 
 impl Account {
@@ -21,10 +21,10 @@ impl Account {
         Ok(self.documents.read::<()>(&self.address_key(user_id, from)?).await?.is_some())
     }
 
-    /// Remembers that a user logged in from there. It is a help for the next time: what was done now stands without it.
+    /// Remembers an address of a user. A failure is only logged, because the login itself succeeded.
     pub(crate) async fn remember_address(&self, user_id: &UserId, from: IpAddr) {
         if let Err(error) = self.try_to_remember(user_id, from).await {
-            tracing::warn!(%error, "failed to remember where a user logged in from");
+            tracing::warn!(%error, "cannot remember the address of a login");
         }
     }
 
@@ -37,7 +37,7 @@ impl Account {
         Ok(())
     }
 
-    /// The store has a mark of the address only: where people were is nobody's business.
+    /// The key contains an HMAC, so that the store does not reveal where users were.
     fn address_key(&self, user_id: &UserId, from: IpAddr) -> Result<Key> {
         let mark = self.keys.mark(PLACE, bucket_of(from).as_bytes());
         Ok(Key::new(&user_tag(user_id)?, &format!("address/{}", mark.as_str()))?)

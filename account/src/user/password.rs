@@ -1,4 +1,4 @@
-//! Passwords: what they must be, and how they are kept and checked.
+//! Passwords: rules, hashing and verification.
 
 mod threads;
 
@@ -14,21 +14,21 @@ use types::{Random, Secret, Username};
 use self::threads::Threads;
 use crate::{Error, Result};
 
-/// The fewest characters of a password.
+/// Minimum length of a password, in characters.
 const CHARACTERS_MIN: usize = 8;
-/// The most characters of a password.
+/// Maximum length of a password, in characters.
 const CHARACTERS_MAX: usize = 128;
-/// The memory of one check: 19 MiB, as OWASP advises.
+/// Memory per hash: 19 MiB, as OWASP recommends.
 const MEMORY_KIB: u32 = 19 * 1024;
-/// How often the memory is gone through.
+/// Argon2 passes over the memory.
 const PASSES: u32 = 2;
-/// How many checks may wait for each that runs.
+/// How many verifications may wait per running one.
 const WAITING_PER_CHECK: usize = 32;
 
-/// Hashes and checks passwords, few at a time.
+/// Hashes and verifies passwords, a few at a time.
 ///
-/// Checks beyond those that run wait; beyond those that may wait they are refused, so that a flood of logins neither
-/// takes the memory nor holds up anything else.
+/// Others wait in a bounded queue and are rejected when it is full, so a flood of logins neither exhausts memory nor
+/// delays anything else.
 #[derive(Clone)]
 pub(crate) struct Passwords {
     running: Arc<Semaphore>,
@@ -38,13 +38,13 @@ pub(crate) struct Passwords {
     random: Arc<dyn Random>,
 }
 
-/// What of a password is kept: a PHC string.
+/// The stored hash, a PHC string.
 pub(crate) type PasswordRecord = String;
 
-/// The passwords that everybody tries first, of those that are long enough.
+/// The most common passwords that are long enough.
 const COMMON: &str = include_str!("password/common.txt");
 
-/// Refuses passwords that are too short, too long to be typed, or among the first that anybody would try.
+/// Rejects passwords that are too short, too long, or too common.
 pub(crate) fn check(password: &Secret, username: &Username) -> Result<()> {
     let password = password.expose();
     if !(CHARACTERS_MIN..=CHARACTERS_MAX).contains(&password.chars().count()) {
@@ -58,7 +58,7 @@ pub(crate) fn check(password: &Secret, username: &Username) -> Result<()> {
 }
 
 impl Passwords {
-    /// Makes room for this many checks at once; zero is one fewer than there are cores, and at least one.
+    /// Allows this many concurrent verifications; zero means one fewer than there are cores, but at least one.
     pub(crate) fn new(checks_max: usize, random: Arc<dyn Random>) -> Result<Self> {
         let checks = if checks_max == 0 { one_core_left() } else { checks_max };
         let nobody = hash("a password that no user has", &salt(random.as_ref()))?.into();
@@ -71,17 +71,17 @@ impl Passwords {
         })
     }
 
-    /// What to keep of a new password.
+    /// Hashes a new password.
     pub(crate) async fn record(&self, password: Secret) -> Result<PasswordRecord> {
         let salt = salt(self.random.as_ref());
         self.run(move || hash(password.expose(), &salt)).await?
     }
 
-    /// Whether the password fits the record; without one the same work is done in vain.
+    /// Whether a password matches a hash. Without a hash it takes the same time.
     pub(crate) async fn fits(&self, password: Secret, record: Option<PasswordRecord>) -> Result<bool> {
         let known = record.is_some();
         let record = record.unwrap_or_else(|| self.nobody.to_string());
-        // No record has a password this long: hashing megabytes would only be work.
+        // No stored password is this long; do not hash megabytes.
         if password.expose().len() > CHARACTERS_MAX * char::MAX.len_utf8() {
             return Ok(false);
         }
@@ -92,7 +92,7 @@ impl Passwords {
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let place = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Error::Busy)?;
         let turn = Arc::clone(&self.running).acquire_owned().await.map_err(|_| Error::Busy)?;
-        // The permits go along, because the work goes on when the caller does not wait for it.
+        // The task holds the permits, because it continues even if the caller stops waiting.
         let held: [OwnedSemaphorePermit; 2] = [place, turn];
         let task = move || {
             let done = work();
@@ -103,7 +103,7 @@ impl Passwords {
     }
 }
 
-/// As many checks as leave a core to everything else.
+/// One fewer than there are cores, but at least one.
 fn one_core_left() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
 }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn beyond_those_that_may_wait_checks_are_refused() {
+    async fn rejects_verifications_when_the_queue_is_full() {
         let passwords = Passwords::new(1, Arc::new(OsRandom)).unwrap();
         let turn = Arc::clone(&passwords.running).acquire_owned().await.unwrap();
         let check = || Box::pin(passwords.fits(Secret::new("a password"), None));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_record_fits_its_password_and_no_other() {
+    async fn a_hash_matches_only_its_password() {
         let passwords = Passwords::new(1, Arc::new(OsRandom)).unwrap();
         let record = passwords.record(Secret::new("a password")).await.unwrap();
         assert!(passwords.fits(Secret::new("a password"), Some(record.clone())).await.unwrap());

@@ -1,4 +1,4 @@
-//! A user's own profile, password and confirmed address; and what an operator may do to users.
+//! A user's own profile, password and confirmed address, and the operator's changes to users.
 
 use api::rest::account::{ProfileChange, User};
 use types::{Secret, UserId, Username};
@@ -6,17 +6,17 @@ use types::{Secret, UserId, Username};
 use super::{UserRecord, no_user, password};
 use crate::{Account, Result, Session, audit};
 
-/// Who changes the profile.
+/// Who changes a profile.
 #[derive(Debug)]
 pub enum Person {
-    /// Somebody who logged in at the site.
+    /// A user with a session of the site.
     Session(Box<Session>),
-    /// Somebody with a token.
+    /// A user with a token.
     Token(UserId),
 }
 
 impl Person {
-    /// Who it is.
+    /// The user's id.
     pub fn user_id(&self) -> &UserId {
         match self {
             Self::Session(session) => session.user_id(),
@@ -26,18 +26,18 @@ impl Person {
 }
 
 impl Account {
-    /// A user's own profile.
+    /// Returns a user's profile.
     pub async fn profile(&self, user_id: &UserId) -> Result<User> {
         Ok(self.user(user_id).await?.ok_or_else(|| no_user(user_id))?.into())
     }
 
-    /// Changes a profile, all of it or nothing; a new address is asked to confirm itself.
+    /// Changes a profile atomically. A new address gets a confirmation mail.
     ///
-    /// A new password needs the old one and ends every other session, grant and token of the user. The cookie that the
-    /// session who asked goes on with is what this gives then.
+    /// A new password requires the old one, and ends every other session, grant and token of the user. In that case,
+    /// returns the new cookie for the caller's session.
     pub async fn change_profile(&self, person: &Person, change: ProfileChange) -> Result<Option<Secret>> {
         let before = self.user(person.user_id()).await?.ok_or_else(|| no_user(person.user_id()))?;
-        // Everything that can refuse comes before the one change.
+        // Do everything that can fail before the change itself.
         let changed = self.checked(&before, change).await?;
         let now = self.clock.now();
         let user = self.change_user(&before.id, |user| changed.put_into(user, now)).await?;
@@ -57,7 +57,7 @@ impl Account {
         }
     }
 
-    /// Sends the mail again that asks to confirm the address; nothing when it is confirmed.
+    /// Sends the confirmation mail again, unless the address is confirmed.
     pub async fn ask_confirmation(&self, user_id: &UserId) -> Result<()> {
         let user = self.user(user_id).await?.ok_or_else(|| no_user(user_id))?;
         if !user.valid {
@@ -67,9 +67,9 @@ impl Account {
         Ok(())
     }
 
-    /// Shuts a user out, or in again: sessions, grants and tokens end, and no password opens anything.
+    /// Disables or enables a user. Disabling ends sessions, grants and tokens, and the password stops working.
     ///
-    /// An operator's call, not part of any interface.
+    /// For the operator; not part of any API.
     pub async fn set_disabled(&self, username: &Username, disabled: bool) -> Result<()> {
         let user_id = self.known_user(username).await?.id;
         let now = self.clock.now();
@@ -83,9 +83,9 @@ impl Account {
         Ok(())
     }
 
-    /// Gives a user who forgot the password a new one, and ends sessions, grants and tokens.
+    /// Sets a user's password, and ends sessions, grants and tokens.
     ///
-    /// An operator's call, not part of any interface.
+    /// For the operator; not part of any API.
     pub async fn reset_password(&self, username: &Username, new: Secret) -> Result<()> {
         password::check(&new, username)?;
         let user_id = self.known_user(username).await?.id;

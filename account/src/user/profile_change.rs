@@ -1,4 +1,4 @@
-//! What a user wants to be different, checked: from here on only a change by somebody else can stand in the way.
+//! A validated change of a profile: from here on, only a concurrent change can make it fail.
 
 use api::rest::account::ProfileChange;
 use types::{FullName, Secret, Timestamp, Username};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Account, Error, Result, audit};
 
-/// The most bytes of a first or last name.
+/// Maximum length of a first or last name, in bytes.
 const NAME_BYTES_MAX: usize = 100;
 
 /// What becomes different; what is none stays.
@@ -19,12 +19,12 @@ pub(crate) struct Changed {
     pub(crate) username: Option<Username>,
     pub(crate) email: Option<Email>,
     pub(crate) name: Option<FullName>,
-    /// The record from now on, and the one that the old password fitted.
+    /// The new password hash, and the one that the old password matched.
     pub(crate) password: Option<(PasswordRecord, PasswordRecord)>,
 }
 
 impl Changed {
-    /// Puts all of it into the user; refuses when the password is not any more what it was.
+    /// Applies all changes; fails if the password has changed in between.
     pub(crate) fn put_into(&self, user: &mut UserRecord, now: Timestamp) -> Result<()> {
         if let Some((new, old)) = &self.password {
             if *old != user.password {
@@ -44,9 +44,9 @@ impl Changed {
 }
 
 impl Account {
-    /// Checks what a user wants: what it costs to check, and what can be refused cheaply, comes first.
+    /// Validates a change, cheap checks first.
     ///
-    /// A new name is the user's from here on, whatever becomes of the rest.
+    /// A new username is reserved here, even if the rest fails.
     pub(crate) async fn checked(&self, user: &UserRecord, change: ProfileChange) -> Result<Changed> {
         check_name(change.name.as_ref())?;
         let email = change.email.as_deref().map(str::parse::<Email>).transpose()?.filter(|email| *email != user.email);
@@ -76,7 +76,7 @@ impl Account {
         Ok(Changed { username, email, name: change.name, password })
     }
 
-    /// The record of a new password, and the one that the old password fits.
+    /// Hashes the new password, and returns the hash that the old one matched.
     async fn new_password(
         &self,
         user: &UserRecord,

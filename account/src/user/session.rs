@@ -1,4 +1,4 @@
-//! Sessions of people at the account site: a cookie that is sealed, and a record that ends it.
+//! Sessions of the account site: an encrypted cookie, and a record that ends it.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -15,30 +15,30 @@ use crate::{
     seal::Sealed,
 };
 
-/// How long a session lives.
+/// Lifetime of a session.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
-/// The most sessions of one user; the oldest makes room for a new one.
+/// Maximum number of sessions per user; a new one ends the oldest.
 const SESSIONS_MAX: usize = 20;
-/// What seals and marks belong to.
+/// The context of sealed and signed values.
 const PLACE: &str = "session";
 
-/// Somebody who logged in at the site, and is still welcome.
+/// A user who is logged in at the site.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) user: Stored<UserRecord>,
     key: Key,
 }
 
-/// A session as it is kept, under a mark of its id.
+/// A session, as stored under an HMAC of its id.
 #[derive(Debug, Serialize, Deserialize)]
 struct SessionRecord {
     created: Timestamp,
-    /// What counted for the user when it began: when that goes up, the session is over.
+    /// The user's `not_before_s` when the session started: a later one ends the session.
     not_before_s: u64,
 }
 
 impl Session {
-    /// Whose it is.
+    /// The user's id.
     pub fn user_id(&self) -> &UserId {
         &self.user.value.id
     }
@@ -50,9 +50,9 @@ impl Session {
 }
 
 impl Account {
-    /// Logs a user in; gives the value of a new cookie, or none when name or password are wrong.
+    /// Logs a user in; returns the value of the cookie, or `None` if username or password are wrong.
     ///
-    /// Which of the two it was nobody learns, not from the time that it takes either.
+    /// Callers cannot tell which of the two, not even by timing.
     pub async fn log_in(&self, username: &str, password: Secret, from: IpAddr) -> Result<Option<(Secret, User)>> {
         let Some(user) = self.user_with_password(username, password, from).await? else { return Ok(None) };
         let Some(cookie) = self.begin_session(&user).await? else { return Ok(None) };
@@ -60,7 +60,7 @@ impl Account {
         Ok(Some((cookie, user.value.into())))
     }
 
-    /// Begins a session for a user who has just registered; gives the value of the cookie.
+    /// Starts a session for a user who has just registered; returns the value of the cookie.
     pub async fn first_session(&self, user_id: &UserId) -> Result<Option<Secret>> {
         match self.stored_user(user_id).await? {
             Some(user) => self.begin_session(&user).await,
@@ -68,7 +68,7 @@ impl Account {
         }
     }
 
-    /// The session that a cookie stands for; none when it is forged, over, or its user shut out.
+    /// Returns the session of a cookie; `None` if the cookie is forged, the session ended, or the user is disabled.
     pub async fn session(&self, cookie: &str) -> Result<Option<Session>> {
         let Some((user_id, id)) = self.open_cookie(cookie) else { return Ok(None) };
         let key = self.session_key(&user_id, &id)?;
@@ -85,7 +85,7 @@ impl Account {
         Ok(())
     }
 
-    /// Begins a session for a user as it was read; none when the password changed since or the user was shut out.
+    /// Starts a session for a user as read; `None` if the password changed since, or the user is disabled.
     pub(crate) async fn begin_session(&self, user: &Stored<UserRecord>) -> Result<Option<Secret>> {
         let (user_id, id) = (&user.value.id, self.random_bytes::<32>());
         let key = self.session_key(user_id, &id)?;
@@ -103,7 +103,7 @@ impl Account {
         retried("user", attempt).await
     }
 
-    /// Ends the oldest sessions of a user who has as many as there may be.
+    /// Ends the oldest sessions of a user who has too many.
     async fn make_room(&self, user_id: &UserId) -> Result<()> {
         let prefix = Key::new(&user_tag(user_id)?, "session/")?;
         let keys = self.documents.keys(&prefix, SESSIONS_MAX * 2).await?;
@@ -131,7 +131,7 @@ impl Account {
         Some((user_id.to_owned().try_into().ok()?, id.try_into().ok()?))
     }
 
-    /// The store knows a mark of the id only: who reads the store cannot make a cookie of it.
+    /// The key contains an HMAC of the id, so that nobody can forge a cookie by reading the store.
     fn session_key(&self, user_id: &UserId, id: &[u8; 32]) -> Result<Key> {
         let mark = self.keys.mark(PLACE, id);
         Ok(Key::new(&user_tag(user_id)?, &format!("session/{}", mark.as_str()))?)

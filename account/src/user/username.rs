@@ -1,4 +1,4 @@
-//! Names of users: each belongs to one user, for ever.
+//! Usernames: each belongs to one user forever.
 
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
@@ -7,7 +7,7 @@ use types::{UserId, Username};
 use super::UserRecord;
 use crate::{Account, Error, Result, id_index::Roll};
 
-/// How many names a user may take after the first one, because every one of them stays taken for ever.
+/// How many other usernames a user may take; each stays reserved forever.
 const NAMES_TAKEN_MAX: u32 = 10;
 
 /// Whom a user name belongs to.
@@ -17,24 +17,24 @@ pub(crate) struct NameRecord {
 }
 
 impl Account {
-    /// The user with this name.
+    /// Returns a user by name.
     pub(crate) async fn user_named(&self, username: &Username) -> Result<Option<UserRecord>> {
         let Some(name) = self.documents.read::<NameRecord>(&name_key(username)?).await? else { return Ok(None) };
-        // A name that its user gave up stays taken, but nobody has it.
+        // A name that its user gave up stays reserved, but refers to nobody.
         Ok(self.user(&name.value.user_id).await?.filter(|user| user.username == *username))
     }
 
-    /// The user with this name, who must be there.
+    /// Returns a user by name, or an error.
     pub(crate) async fn known_user(&self, username: &Username) -> Result<UserRecord> {
         let user = self.user_named(username).await?;
         user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })
     }
 
-    /// Reserves a name for a user; refuses one that is somebody else's, and more names than one user may have had.
+    /// Reserves a username; fails if another user has it, or the user has taken too many.
     pub(crate) async fn take_name(&self, username: &Username, user: &UserRecord) -> Result<()> {
         let key = name_key(username)?;
         if self.owner_of_name(&key).await?.is_none() {
-            // Counted first: who is stopped in between has one name fewer to take, never one more.
+            // Count first: if this is interrupted, the user has one name fewer left, never one more.
             self.change_user(&user.id, UserRecord::count_name).await?;
             self.enroll(Roll::Users, username.as_str()).await?;
             self.documents.create(&key, &NameRecord { user_id: user.id.clone() }).await?;
@@ -51,7 +51,7 @@ impl Account {
 }
 
 impl UserRecord {
-    /// Counts one more name; refuses it when there were as many as may be.
+    /// Counts another name; fails if there are too many.
     fn count_name(&mut self) -> Result<()> {
         if self.names_taken >= NAMES_TAKEN_MAX {
             let must = "must be one of those that you had before: nobody takes more than ten others";

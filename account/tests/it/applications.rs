@@ -8,7 +8,7 @@ use crate::service::{Service, send};
 const APP: &str = "/api/v2/applications/my-app";
 
 #[tokio::test]
-async fn a_new_application_has_the_exact_shape_that_clients_read() {
+async fn a_new_application_has_the_exact_json_that_clients_read() {
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
         let body = json!({"id": "my-app", "name": "Mine", "euis": null, "rights": ["x"], "created": "y", "deleted": 1});
@@ -55,7 +55,7 @@ async fn initial_euis_and_access_keys_are_kept() {
 }
 
 #[tokio::test]
-async fn an_application_is_renamed_and_nothing_else_of_it_changes() {
+async fn renaming_changes_nothing_else() {
     let service = Service::start().await;
     let mine = service.application(&service.user("alice").await, "my-app").await;
     let before = service.get(APP, &mine).await.json();
@@ -68,7 +68,7 @@ async fn an_application_is_renamed_and_nothing_else_of_it_changes() {
 }
 
 #[tokio::test]
-async fn a_deleted_application_is_closed_until_it_is_restored() {
+async fn a_deleted_application_is_hidden_until_it_is_restored() {
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
         let mine = service.application(&general, "my-app").await;
@@ -95,7 +95,7 @@ async fn a_deleted_application_is_closed_until_it_is_restored() {
 }
 
 #[tokio::test]
-async fn euis_are_drawn_added_and_removed() {
+async fn euis_are_assigned_added_and_removed() {
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
         let (mine, other) =
@@ -123,7 +123,7 @@ async fn euis_are_drawn_added_and_removed() {
 }
 
 #[tokio::test]
-async fn an_eui_in_a_path_is_upper_case_hexadecimal() {
+async fn an_eui_in_a_path_must_be_upper_case_hexadecimal() {
     let service = Service::start().await;
     let mine = service.application(&service.user("alice").await, "my-app").await;
     for eui in ["70b3d57ed0000001", "70B3D57ED000001", "70B3D57ED00000001", "70B3D57ED000000G", "0000000000000000"] {
@@ -135,7 +135,7 @@ async fn an_eui_in_a_path_is_upper_case_hexadecimal() {
 }
 
 #[tokio::test]
-async fn a_full_block_of_euis_is_said_and_leaves_no_application() {
+async fn a_full_eui_block_is_reported_and_creates_no_application() {
     let settings = Settings { eui_block: "0200000000000000/56".parse().unwrap(), ..Settings::default() };
     let service = Service::start_with(settings).await;
     let general = service.user("alice").await;
@@ -156,7 +156,7 @@ async fn a_full_block_of_euis_is_said_and_leaves_no_application() {
 }
 
 #[tokio::test]
-async fn the_block_is_one_of_the_settings() {
+async fn the_eui_block_is_configurable() {
     for text in ["70B3D57ED0000000/36", "0200000000000000/8"] {
         let block: airlock_account::EuiBlock = text.parse().unwrap();
         assert_eq!(block.to_string(), text);

@@ -1,11 +1,11 @@
-//! What credentials open beyond the table of `matrix.rs`: tokens of keys, and where a token may stand.
+//! Access rules beyond the table of `matrix.rs`: tokens of access keys, and where a token may be sent.
 
 use serde_json::{Value, json};
 
 use crate::service::{Service, bearer};
 
 #[tokio::test]
-async fn a_token_of_a_key_reads_what_the_key_reads_until_the_key_is_deleted() {
+async fn a_keys_token_works_like_the_key_until_it_is_deleted() {
     let service = Service::start().await;
     let mine = service.application(&service.user("alice").await, "my-app").await;
     let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
@@ -25,7 +25,7 @@ async fn a_token_of_a_key_reads_what_the_key_reads_until_the_key_is_deleted() {
 }
 
 #[tokio::test]
-async fn tokens_count_only_in_their_header() {
+async fn accepts_tokens_only_in_their_header() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let token = general.trim_start_matches("Bearer ");

@@ -1,4 +1,4 @@
-//! The authorization endpoint and the codes that come of it.
+//! The authorization endpoint and its codes.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ pub(crate) fn changed<'a>(request: &Request<'a>, name: &str, value: Option<&'a s
 }
 
 #[tokio::test]
-async fn a_client_of_the_settings_keeps_to_the_rules_of_all_clients() {
+async fn configured_clients_obey_the_rules_of_all_clients() {
     type Change = fn(&mut ClientSettings);
     let cases: [(&str, Change); 7] = [
         ("no scope", |client| client.scope.clear()),
@@ -114,7 +114,7 @@ async fn a_client_of_the_settings_keeps_to_the_rules_of_all_clients() {
 }
 
 #[tokio::test]
-async fn a_user_logs_in_consents_once_and_is_sent_back_at_once_from_then_on() {
+async fn a_user_consents_once_and_is_redirected_at_once_later() {
     for service in Service::start_everywhere_with(with_app()).await {
         service.user("alice").await;
         let request = changed(&of_app(), "state", Some("a&b#c\r\nd"));
@@ -140,7 +140,7 @@ async fn a_user_logs_in_consents_once_and_is_sent_back_at_once_from_then_on() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_trusted_is_never_redirected_to() {
+async fn never_redirects_to_an_untrusted_uri() {
     let service = Service::start_with(with_app()).await;
     service.user("alice").await;
     let cookie = session(&service, "alice").await;
@@ -175,7 +175,7 @@ async fn what_cannot_be_trusted_is_never_redirected_to() {
 }
 
 #[tokio::test]
-async fn other_mistakes_go_back_to_the_client_with_its_state() {
+async fn redirects_other_errors_to_the_client_with_its_state() {
     let service = Service::start_with(with_app()).await;
     service.user("alice").await;
     let cookie = session(&service, "alice").await;
@@ -210,7 +210,7 @@ async fn other_mistakes_go_back_to_the_client_with_its_state() {
 }
 
 #[tokio::test]
-async fn who_denies_sends_a_refusal_and_who_is_asked_for_more_is_asked_again() {
+async fn refusing_redirects_and_new_scopes_ask_again() {
     let service = Service::start_with(with_app()).await;
     service.user("alice").await;
     let cookie = session(&service, "alice").await;
@@ -229,7 +229,7 @@ async fn who_denies_sends_a_refusal_and_who_is_asked_for_more_is_asked_again() {
 }
 
 #[tokio::test]
-async fn clients_of_v2_log_in_as_they_always_did() {
+async fn v2_clients_log_in_unchanged() {
     let service = Service::start().await;
     service.user("alice").await;
     let cookie = session(&service, "alice").await;
@@ -253,7 +253,7 @@ async fn clients_of_v2_log_in_as_they_always_did() {
 }
 
 #[tokio::test]
-async fn programs_find_the_endpoints_and_no_header_moves_them() {
+async fn metadata_names_the_endpoints_whatever_the_headers_say() {
     let service = Service::start().await;
     let path = "/.well-known/oauth-authorization-server";
     let request = service.request("GET", path, "").header("x-forwarded-host", "evil.example");

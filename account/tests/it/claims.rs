@@ -1,4 +1,4 @@
-//! What tokens say, member by member: clients of v2 read them strictly.
+//! Claims of tokens, one by one: v2 clients parse them strictly.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn part(token: &str, which: usize) -> Value {
 }
 
 #[tokio::test]
-async fn a_general_token_names_scopes_and_the_profile_but_no_single_thing() {
+async fn a_general_token_has_scopes_and_the_profile_but_no_entity() {
     let service = Service::start().await;
     let token = service.user("alice").await;
     let user = service.get("/api/v2/users/me", &token).await.json();
@@ -33,7 +33,7 @@ async fn a_general_token_names_scopes_and_the_profile_but_no_single_thing() {
 }
 
 #[tokio::test]
-async fn a_restricted_token_names_one_application_and_ends_with_the_first() {
+async fn a_restricted_token_names_one_application_and_expires_with_the_original() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     service.application(&general, "my-app").await;
@@ -71,7 +71,7 @@ async fn a_token_of_a_key_has_the_rights_of_the_key() {
 }
 
 #[tokio::test]
-async fn a_component_token_names_its_service_and_lives_93_days() {
+async fn a_component_token_names_its_service_and_is_valid_for_93_days() {
     let service = Service::start().await;
     let id = "handler-1".parse().unwrap();
     let token = service.account.component_token(ServiceName::Handler, &id).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_component_token_names_its_service_and_lives_93_days() {
 }
 
 #[tokio::test]
-async fn the_key_document_verifies_what_was_signed() {
+async fn the_published_key_verifies_tokens() {
     use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 
     let service = Service::start().await;

@@ -1,4 +1,4 @@
-//! OAuth clients: registered by users, decided by the operator.
+//! OAuth clients that users register and the operator accepts.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn ask(service: &Service, secret: &str, grant: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_client_waits_for_the_operator_and_keeps_its_secret() {
+async fn a_client_awaits_approval_and_keeps_its_secret() {
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
         let answer = service.post("/api/v2/clients", &general, new("my-client")).await;
@@ -57,7 +57,7 @@ async fn a_client_waits_for_the_operator_and_keeps_its_secret() {
 }
 
 #[tokio::test]
-async fn an_accepted_client_gets_codes_and_a_rejected_one_is_not_even_heard() {
+async fn an_accepted_client_gets_codes_and_a_rejected_one_does_not() {
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
         let secret = service.post("/api/v2/clients", &general, new("my-client")).await.json()["secret"].clone();
@@ -83,7 +83,7 @@ async fn an_accepted_client_gets_codes_and_a_rejected_one_is_not_even_heard() {
 }
 
 #[tokio::test]
-async fn what_was_accepted_stays_as_it_was_or_is_decided_again() {
+async fn an_accepted_client_needs_approval_again_after_a_change() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     service.post("/api/v2/clients", &general, new("my-client")).await;
@@ -112,7 +112,7 @@ async fn what_was_accepted_stays_as_it_was_or_is_decided_again() {
 }
 
 #[tokio::test]
-async fn a_client_is_its_owners_and_gone_when_they_delete_it() {
+async fn only_the_owner_sees_and_deletes_a_client() {
     for service in Service::start_everywhere().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         let secret = service.post("/api/v2/clients", &alice, new("my-client")).await.json()["secret"].clone();
@@ -138,7 +138,7 @@ async fn a_client_is_its_owners_and_gone_when_they_delete_it() {
 }
 
 #[tokio::test]
-async fn a_user_has_a_hundred_clients_and_those_that_are_deleted_do_not_count() {
+async fn a_user_has_at_most_a_hundred_clients_not_counting_deleted_ones() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let register = async |name: &str| service.post("/api/v2/clients", &general, new(name)).await.status.as_u16();
@@ -153,7 +153,7 @@ async fn a_user_has_a_hundred_clients_and_those_that_are_deleted_do_not_count() 
 }
 
 #[tokio::test]
-async fn a_client_that_would_harm_users_is_refused() {
+async fn rejects_clients_that_would_harm_users() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let cases = [

@@ -1,4 +1,4 @@
-//! Codes: who can redeem them, for how long, and what ends what they gave.
+//! Authorization codes: who can redeem them, for how long, and what revokes their tokens.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn only_who_asked_can_redeem_a_code() {
+async fn only_the_requesting_client_can_redeem_a_code() {
     let service = Service::start_with(with_app()).await;
     service.user("alice").await;
     let cookie = session(&service, "alice").await;
@@ -45,7 +45,7 @@ async fn only_who_asked_can_redeem_a_code() {
 }
 
 #[tokio::test]
-async fn our_own_command_line_uses_any_port_of_its_machine_and_must_prove_itself() {
+async fn our_command_line_uses_any_loopback_port_and_needs_pkce() {
     let service = Service::start().await;
     service.user("alice").await;
     let cookie = session(&service, "alice").await;
@@ -74,7 +74,7 @@ async fn our_own_command_line_uses_any_port_of_its_machine_and_must_prove_itself
 }
 
 #[tokio::test]
-async fn a_code_works_once_within_a_minute_and_a_copy_of_it_ends_what_it_gave() {
+async fn a_code_works_once_within_a_minute_and_reuse_revokes_its_grant() {
     for service in Service::start_everywhere_with(with_app()).await {
         service.user("alice").await;
         let cookie = session(&service, "alice").await;
@@ -95,7 +95,7 @@ async fn a_code_works_once_within_a_minute_and_a_copy_of_it_ends_what_it_gave() 
 }
 
 #[tokio::test]
-async fn what_a_user_takes_back_is_over_at_once_and_asked_again() {
+async fn revoking_consent_ends_tokens_at_once_and_asks_again() {
     let service = Service::start_with(with_app()).await;
     let general = service.user("alice").await;
     let cookie = session(&service, "alice").await;
@@ -121,7 +121,7 @@ async fn what_a_user_takes_back_is_over_at_once_and_asked_again() {
 }
 
 #[tokio::test]
-async fn a_client_revokes_its_own_refresh_token_and_learns_nothing_of_others() {
+async fn a_client_can_revoke_only_its_own_refresh_tokens() {
     let service = Service::start_with(with_app()).await;
     service.user("alice").await;
     let token = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
@@ -142,7 +142,7 @@ async fn a_client_revokes_its_own_refresh_token_and_learns_nothing_of_others() {
 }
 
 #[tokio::test]
-async fn a_registered_client_is_nobody_until_the_operator_accepts_it_and_after_it_is_deleted() {
+async fn a_client_works_only_while_accepted() {
     let service = Service::start().await;
     let alice = service.user("alice").await;
     let new = json!({"name": "her-app", "uri": APP, "scope": ["profile"], "grants": ["authorization_code"]});

@@ -1,4 +1,4 @@
-//! Collaborators: added, changed, removed, and never more than one could do oneself.
+//! Collaborators: added, changed, removed, and never with more rights than the caller's.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::service::{Service, send};
 const PATH: &str = "/api/v2/applications/my-app/collaborators";
 
 #[tokio::test]
-async fn a_collaborator_comes_works_and_goes() {
+async fn a_collaborator_is_added_uses_their_rights_and_is_removed() {
     for service in Service::start_everywhere().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         let mine = service.application(&alice, "my-app").await;
@@ -37,7 +37,7 @@ async fn a_collaborator_comes_works_and_goes() {
 }
 
 #[tokio::test]
-async fn nobody_gives_what_they_do_not_have() {
+async fn callers_cannot_grant_rights_that_they_lack() {
     let service = Service::start().await;
     let (alice, bob) = (service.user("alice").await, service.user("bob").await);
     service.user("carol").await;
@@ -56,7 +56,7 @@ async fn nobody_gives_what_they_do_not_have() {
 }
 
 #[tokio::test]
-async fn the_last_one_who_can_add_others_stays() {
+async fn the_last_collaborator_who_can_add_others_cannot_be_removed() {
     let service = Service::start().await;
     let alice = service.user("alice").await;
     service.user("bob").await;
@@ -72,7 +72,7 @@ async fn the_last_one_who_can_add_others_stays() {
 }
 
 #[tokio::test]
-async fn what_is_no_list_of_rights_or_no_user_changes_nothing() {
+async fn rejects_malformed_rights_and_unknown_users() {
     let service = Service::start().await;
     let alice = service.user("alice").await;
     service.user("bob").await;

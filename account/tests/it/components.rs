@@ -9,7 +9,7 @@ use crate::service::Service;
 const PATH: &str = "/api/v2/components/handlers/my-handler";
 
 #[tokio::test]
-async fn a_component_is_registered_shown_and_deleted() {
+async fn a_component_is_created_read_and_deleted() {
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
         let answer = service.post("/api/v2/components/handlers", &general, json!({"id": "my-handler"})).await;
@@ -46,7 +46,7 @@ async fn a_component_is_registered_shown_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_token_proves_the_component_for_93_days() {
+async fn a_component_token_is_valid_for_93_days() {
     let service = Service::start().await;
     let mine = service.handler(&service.user("alice").await, "my-handler").await;
     let answer = service.get(&format!("{PATH}/token"), &mine).await;
@@ -62,7 +62,7 @@ async fn a_token_proves_the_component_for_93_days() {
 }
 
 #[tokio::test]
-async fn collaborators_of_a_component_may_do_what_they_are_given() {
+async fn collaborators_of_a_component_have_the_rights_they_were_granted() {
     let service = Service::start().await;
     let (alice, bob) = (service.user("alice").await, service.user("bob").await);
     let hers = service.handler(&alice, "my-handler").await;
@@ -84,7 +84,7 @@ async fn collaborators_of_a_component_may_do_what_they_are_given() {
 }
 
 #[tokio::test]
-async fn the_operators_components_and_those_of_users_do_not_mix() {
+async fn components_of_the_operator_and_of_users_are_separate() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let token =

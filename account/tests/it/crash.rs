@@ -1,4 +1,4 @@
-//! A stop between any two writes: the next call finds what it needs, or finishes it.
+//! A crash between any two writes: the next call sees a consistent state, or repairs it.
 
 use std::{
     sync::atomic::{AtomicI64, Ordering},
@@ -103,7 +103,7 @@ async fn stopping(call: impl AsyncFn(&Service, &str) -> Answer, then: impl Async
 }
 
 #[tokio::test]
-async fn a_stop_while_registering_leaves_the_name_free() {
+async fn a_crash_while_registering_leaves_the_name_free() {
     let body = json!({"username": "carol", "email": "carol@example.com", "password": PASSWORD});
     let register = async |service: &Service| service.post("/api/v2/users", "", body.clone()).await;
     let again = async |service: &Service, _: &str, writes: i64| {
@@ -114,7 +114,7 @@ async fn a_stop_while_registering_leaves_the_name_free() {
 }
 
 #[tokio::test]
-async fn a_stop_while_creating_leaves_an_application_or_none() {
+async fn a_crash_while_creating_leaves_a_whole_application_or_none() {
     for euis in [json!(null), json!(["70B3D57ED0000001", "70B3D57ED0000002"])] {
         let body = json!({"id": "my-app", "name": "", "euis": euis});
         let create =
@@ -137,7 +137,7 @@ async fn a_stop_while_creating_leaves_an_application_or_none() {
 }
 
 #[tokio::test]
-async fn a_stop_while_creating_leaves_a_gateway_or_component_that_is_found_again() {
+async fn a_crash_while_creating_leaves_a_gateway_or_component_that_can_be_found() {
     let sorts = [
         (
             0,
@@ -172,7 +172,7 @@ async fn a_stop_while_creating_leaves_a_gateway_or_component_that_is_found_again
 }
 
 #[tokio::test]
-async fn a_stop_while_registering_a_client_leaves_its_name_free_or_it_to_its_owner() {
+async fn a_crash_while_registering_a_client_leaves_it_free_or_owned() {
     let body = json!({"name": "my-client", "uri": "app://callback", "scope": ["apps"]});
     let create = async |service: &Service, general: &str| service.post("/api/v2/clients", general, body.clone()).await;
     let again = async |service: &Service, general: &str, writes: i64| {
@@ -184,7 +184,7 @@ async fn a_stop_while_registering_a_client_leaves_its_name_free_or_it_to_its_own
 }
 
 #[tokio::test]
-async fn a_stop_while_adding_or_removing_an_eui_leaves_one_owner_or_none() {
+async fn a_crash_while_changing_an_eui_leaves_one_owner_or_none() {
     const OLD: &str = "/applications/old-app/euis/70B3D57ED0000001";
     const NEW: &str = "/applications/new-app/euis/70B3D57ED0000001";
     let call = async |service: &Service, general: &str, method: &str, path: &str| {
@@ -221,7 +221,7 @@ async fn a_stop_while_adding_or_removing_an_eui_leaves_one_owner_or_none() {
 }
 
 #[tokio::test]
-async fn a_stop_while_adding_a_collaborator_is_repaired_when_they_come() {
+async fn a_crash_while_adding_a_collaborator_is_repaired_on_access() {
     const BOB: &str = "/applications/old-app/collaborators/bob";
     let add = async |service: &Service, general: &str| {
         let mine = service.restrict(general, &["apps:old-app"]).await;

@@ -1,4 +1,4 @@
-//! Every endpoint for people, once: what it answers to a client that asks plainly, and to one that wants JSON.
+//! The response of every endpoint, with and without `Accept: application/json`.
 
 use serde_json::{Value, json};
 
@@ -139,7 +139,7 @@ fn rows_of_the_api() -> Vec<Row> {
 }
 
 #[tokio::test]
-async fn every_endpoint_answers_as_the_table_says_under_the_prefix_and_at_the_root() {
+async fn every_endpoint_answers_as_tabled_with_and_without_the_prefix() {
     for (prefix, more) in [("/api/v2", rows_of_the_api()), ("", Vec::new())] {
         for service in Service::start_everywhere().await {
             let general = service.user("alice").await;

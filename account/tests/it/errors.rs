@@ -1,11 +1,11 @@
-//! Bad input: what is wrong and what is allowed, as `{code, error}`, and nothing changes.
+//! Invalid requests: the error says what is wrong and what is allowed, as `{code, error}`, and nothing changes.
 
 use serde_json::{Value, json};
 
 use crate::service::{PASSWORD, Service, send};
 
 #[tokio::test]
-async fn a_registration_says_what_is_wrong_with_it() {
+async fn explains_invalid_registrations() {
     let service = Service::start().await;
     let good = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
     let characters = |count: usize| json!("ö".repeat(count));
@@ -33,7 +33,7 @@ async fn a_registration_says_what_is_wrong_with_it() {
 }
 
 #[tokio::test]
-async fn passwords_of_every_allowed_sort_work_to_the_last_character() {
+async fn allowed_passwords_are_compared_in_full() {
     let service = Service::start().await;
     let long = format!("{}🗝", "a".repeat(127));
     let cut = format!("{}b", "a".repeat(127));
@@ -46,7 +46,7 @@ async fn passwords_of_every_allowed_sort_work_to_the_last_character() {
 }
 
 #[tokio::test]
-async fn ids_outside_the_character_set_are_refused() {
+async fn rejects_ids_with_other_characters() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let long = "a".repeat(37);
@@ -64,7 +64,7 @@ async fn ids_outside_the_character_set_are_refused() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_none_are_refused() {
+async fn rejects_malformed_bodies() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
@@ -83,7 +83,7 @@ async fn bodies_that_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn a_request_is_never_sent_back_as_it_came() {
+async fn errors_do_not_echo_the_request() {
     let service = Service::start().await;
     for path in ["/", "/users/login", "/api/v2/users/me", "/api/v2/applications", "/key", "/nowhere"] {
         for method in ["TRACE", "TRACK", "CONNECT"] {

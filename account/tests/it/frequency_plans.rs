@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::service::{Service, send};
 
 #[tokio::test]
-async fn everybody_may_list_the_plans_and_follow_their_addresses() {
+async fn anybody_can_list_plans_and_fetch_their_configurations() {
     let service = Service::start().await;
     let listed = service.get("/api/v2/frequency-plans", "").await.json();
     let ids: Vec<_> = listed.as_object().unwrap().keys().map(String::as_str).collect();
@@ -37,7 +37,7 @@ async fn everybody_may_list_the_plans_and_follow_their_addresses() {
 }
 
 #[tokio::test]
-async fn the_european_plan_listens_where_the_regional_parameters_say() {
+async fn the_european_plan_matches_the_regional_parameters() {
     let service = Service::start().await;
     let chip = service.get("/api/v2/frequency-plans/EU_863_870", "").await.json()["SX1301_conf"].clone();
     let freq = |channel: &Value| {
@@ -58,7 +58,7 @@ async fn the_european_plan_listens_where_the_regional_parameters_say() {
 }
 
 #[tokio::test]
-async fn the_firmware_keeps_its_own_gains() {
+async fn the_gateway_firmware_gets_no_gains() {
     let service = Service::start().await;
     let request = service.request("GET", "/api/v2/frequency-plans/US_902_928", "").header("user-agent", "TTNGateway");
     let chip = send(request).await.json()["SX1301_conf"].clone();

@@ -1,4 +1,4 @@
-//! Rough locations: near enough to be of use, and no help in finding the exact one.
+//! Approximate locations: close enough to be useful, but no help in finding the exact one.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn metres(one: (f64, f64), other: (f64, f64)) -> f64 {
 }
 
 #[tokio::test]
-async fn a_rough_location_is_near_and_differs_from_gateway_to_gateway() {
+async fn approximate_locations_are_near_and_differ_between_gateways() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let (one, other) = (gateway(&service, &general, "gw-1").await, gateway(&service, &general, "gw-2").await);
@@ -62,7 +62,7 @@ async fn a_rough_location_is_near_and_differs_from_gateway_to_gateway() {
 }
 
 #[tokio::test]
-async fn asking_again_or_moving_a_little_says_nothing_new() {
+async fn repeated_requests_and_small_moves_reveal_nothing() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let gateway = gateway(&service, &general, "gw-1").await;
@@ -80,7 +80,7 @@ async fn asking_again_or_moving_a_little_says_nothing_new() {
 }
 
 #[tokio::test]
-async fn a_place_that_is_not_whole_is_not_shown() {
+async fn an_incomplete_location_is_not_shown() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let gateway = gateway(&service, &general, "gw-1").await;

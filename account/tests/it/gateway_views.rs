@@ -1,4 +1,4 @@
-//! What gateways look like to everybody, to themselves, and to their firmware.
+//! Views of a gateway: public, the gateway's own, and its firmware's.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn everybody_sees_what_gateways_need_and_what_the_owner_made_public() {
+async fn anybody_sees_the_public_part_of_a_gateway() {
     for service in Service::start_everywhere().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         let mine = service.gateway(&alice, "my-gw").await;
@@ -38,7 +38,7 @@ async fn everybody_sees_what_gateways_need_and_what_the_owner_made_public() {
 }
 
 #[tokio::test]
-async fn a_gateway_proves_itself_with_its_key_and_is_activated_by_that() {
+async fn a_gateway_is_activated_by_using_its_key() {
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
         let mine = service.gateway(&general, "my-gw").await;
@@ -84,7 +84,7 @@ async fn a_gateway_proves_itself_with_its_key_and_is_activated_by_that() {
 }
 
 #[tokio::test]
-async fn the_firmware_is_told_only_what_it_reads() {
+async fn the_firmware_gets_only_what_it_reads() {
     let service = Service::start_with(network()).await;
     let mine = service.gateway(&service.user("alice").await, "my-gw").await;
     let key = service.get(GW, &mine).await.json()["key"].as_str().unwrap().to_owned();
@@ -105,7 +105,7 @@ async fn the_firmware_is_told_only_what_it_reads() {
 }
 
 #[tokio::test]
-async fn addresses_in_answers_are_where_the_request_went_and_never_what_a_header_smuggles() {
+async fn urls_in_responses_cannot_be_changed_by_headers() {
     let service = Service::start().await;
     service.gateway(&service.user("alice").await, "my-gw").await;
     let plan = "/api/v2/frequency-plans/EU_863_870";

@@ -1,4 +1,4 @@
-//! Gateways: created, changed, given away, deleted.
+//! Gateways: created, changed, transferred, deleted.
 
 use airlock_account::{RouterSettings, Settings};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub(crate) async fn patch(service: &Service, authorization: &str, body: Value) -
 }
 
 #[tokio::test]
-async fn a_new_gateway_has_the_exact_shape_that_clients_read() {
+async fn a_new_gateway_has_the_exact_json_that_clients_read() {
     let service = Service::start_with(network()).await;
     let general = service.user("alice").await;
     let place = json!({"longitude": 4.88968, "latitude": 52.37403, "altitude": 7});
@@ -66,7 +66,7 @@ async fn a_new_gateway_has_the_exact_shape_that_clients_read() {
 }
 
 #[tokio::test]
-async fn nobody_shows_everybody_what_they_may_not_see() {
+async fn users_cannot_publish_what_they_may_not_see() {
     let service = Service::start_with(network()).await;
     let (alice, bob) = (service.user("alice").await, service.user("bob").await);
     let hers = service.gateway(&alice, "my-gw").await;
@@ -89,7 +89,7 @@ async fn nobody_shows_everybody_what_they_may_not_see() {
 }
 
 #[tokio::test]
-async fn only_what_is_named_changes() {
+async fn an_update_changes_only_the_given_fields() {
     let service = Service::start_with(network()).await;
     let general = service.user("alice").await;
     let mine = service.gateway(&general, "my-gw").await;
@@ -146,7 +146,7 @@ async fn only_what_is_named_changes() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_and_changes_nothing() {
+async fn rejects_invalid_updates_and_changes_nothing() {
     let service = Service::start_with(network()).await;
     let general = service.user("alice").await;
     let mine = service.gateway(&general, "my-gw").await;
@@ -187,7 +187,7 @@ async fn what_cannot_be_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn only_the_owner_gives_a_gateway_away_and_only_with_what_they_may_do() {
+async fn only_the_owner_can_transfer_a_gateway() {
     for service in Service::start_everywhere().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         service.user("carol").await;
@@ -214,7 +214,7 @@ async fn only_the_owner_gives_a_gateway_away_and_only_with_what_they_may_do() {
 }
 
 #[tokio::test]
-async fn a_deleted_gateway_is_gone_and_its_id_stays_taken() {
+async fn a_deleted_gateway_is_gone_and_its_id_is_not_reused() {
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
         let mine = service.gateway(&general, "my-gw").await;

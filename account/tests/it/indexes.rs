@@ -1,4 +1,4 @@
-//! Lists of what is somebody's: others can add to them, but neither fill them nor hide what is in them.
+//! Lists of a user's entities: others can add to them, but neither fill them up nor hide what is in them.
 
 use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Tag};
@@ -42,7 +42,7 @@ async fn create(service: &Service, authorization: &str, id: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn what_others_share_counts_for_nobody_and_hides_nothing() {
+async fn shared_entities_neither_count_nor_hide_own_ones() {
     let service = Service::start().await;
     let alice = service.user("alice").await;
     let mine = service.application(&alice, "zzz-mine").await;
@@ -64,7 +64,7 @@ async fn what_others_share_counts_for_nobody_and_hides_nothing() {
 }
 
 #[tokio::test]
-async fn a_user_makes_a_thousand_and_what_is_deleted_does_not_count() {
+async fn a_user_creates_at_most_a_thousand_not_counting_deleted_ones() {
     let service = Service::start().await;
     let alice = service.user("alice").await;
     let mine = service.application(&alice, "my-app").await;
@@ -86,7 +86,7 @@ async fn a_user_makes_a_thousand_and_what_is_deleted_does_not_count() {
 }
 
 #[tokio::test]
-async fn everybody_can_leave_but_the_owner_and_the_last_one() {
+async fn everybody_but_the_owner_and_the_last_one_can_leave() {
     let service = Service::start().await;
     let (alice, bob) = (service.user("alice").await, service.user("bob").await);
     let sorts = [
@@ -109,6 +109,6 @@ async fn everybody_can_leave_but_the_owner_and_the_last_one() {
     let bob_too = json!(["gateway:collaborators"]);
     assert_eq!(service.call("PUT", "/gateways/my-id/collaborators/bob", &hers, bob_too).await.status, 201);
     let owner = service.call("DELETE", "/gateways/my-id/collaborators/alice", &hers, Value::Null).await;
-    let text = "the owner of gateway `my-id` stays its collaborator: give it to somebody else first";
+    let text = "the owner of gateway `my-id` cannot be removed: transfer it first";
     assert_eq!(owner.error(), (403, text.to_owned()));
 }

@@ -1,4 +1,4 @@
-//! Several instances on one Redis, each a process: what one does, the others know at once.
+//! Several instances on one Redis, each in its own process: changes on one are visible on the others at once.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -51,7 +51,7 @@ async fn serves_until_killed() {
 }
 
 #[tokio::test]
-async fn what_one_instance_does_holds_at_the_other() {
+async fn changes_on_one_instance_are_visible_on_the_other() {
     for one in Service::start_everywhere().await {
         let Some(url) = one.redis_url() else { continue };
         let (_process, address) = Process::start(&url);

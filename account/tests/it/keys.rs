@@ -1,4 +1,4 @@
-//! Access keys: made, shown, used, deleted.
+//! Access keys: created, shown, used, deleted.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::service::Service;
 const PATH: &str = "/api/v2/applications/my-app/access-keys";
 
 #[tokio::test]
-async fn a_key_is_made_shown_and_deleted() {
+async fn a_key_is_created_shown_and_deleted() {
     for service in Service::start_everywhere().await {
         let mine = service.application(&service.user("alice").await, "my-app").await;
         let silent = service.post(PATH, &mine, json!({"name": "first", "rights": ["devices"]})).await;
@@ -27,7 +27,7 @@ async fn a_key_is_made_shown_and_deleted() {
 }
 
 #[tokio::test]
-async fn nobody_makes_or_sees_a_key_that_can_do_more_than_they() {
+async fn callers_cannot_create_or_see_keys_with_more_rights() {
     let service = Service::start().await;
     let (alice, bob) = (service.user("alice").await, service.user("bob").await);
     let mine = service.application(&alice, "my-app").await;
@@ -38,7 +38,7 @@ async fn nobody_makes_or_sees_a_key_that_can_do_more_than_they() {
     service.key(&mine, "my-app", "strong", &["delete"]).await;
     let weak = service.key(&mine, "my-app", "weak", &["messages:up:r"]).await;
     let strong = service.post(PATH, &his, json!({"name": "more", "rights": ["messages:up:r", "delete"]})).await;
-    assert_eq!(strong.error(), (403, "right `delete` cannot be granted by somebody who does not have it".to_owned()));
+    assert_eq!(strong.error(), (403, "right `delete` cannot be granted by somebody who lacks it".to_owned()));
     for keys in [
         service.get(PATH, &his).await.json(),
         service.get("/api/v2/applications/my-app", &his).await.json()["access_keys"].clone(),
@@ -52,7 +52,7 @@ async fn nobody_makes_or_sees_a_key_that_can_do_more_than_they() {
 }
 
 #[tokio::test]
-async fn a_key_that_makes_no_sense_is_refused() {
+async fn rejects_invalid_keys() {
     let service = Service::start().await;
     let mine = service.application(&service.user("alice").await, "my-app").await;
     let long = "x".repeat(101);

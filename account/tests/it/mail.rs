@@ -1,4 +1,4 @@
-//! Confirming an address, over a real SMTP conversation.
+//! E-mail confirmation, over a real SMTP conversation.
 
 use airlock_account::{MailSettings, Settings};
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ async fn follow(service: &Service, link: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_new_user_confirms_the_address_by_the_link_in_the_mail() {
+async fn a_new_user_confirms_the_address_with_the_mailed_link() {
     let mut sink = Sink::start(0).await;
     let service = Service::start_with(settings(&sink)).await;
     let body = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
@@ -114,7 +114,7 @@ async fn a_new_user_confirms_the_address_by_the_link_in_the_mail() {
 }
 
 #[tokio::test]
-async fn a_link_confirms_only_the_address_that_it_was_mailed_to_and_for_a_week() {
+async fn a_link_confirms_only_its_address_for_a_week() {
     let mut sink = Sink::start(0).await;
     let service = Service::start_with(settings(&sink)).await;
     let token = service.user("alice").await;
@@ -134,7 +134,7 @@ async fn a_link_confirms_only_the_address_that_it_was_mailed_to_and_for_a_week()
 }
 
 #[tokio::test]
-async fn asking_again_and_again_is_stopped() {
+async fn repeated_requests_for_mails_are_rate_limited() {
     let sink = Sink::start(0).await;
     let service = Service::start_with(settings(&sink)).await;
     let token = service.user("alice").await;
@@ -148,7 +148,7 @@ async fn asking_again_and_again_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_mail_server_that_says_later_is_asked_again() {
+async fn retries_after_a_temporary_error_of_the_mail_server() {
     let mut sink = Sink::start(1).await;
     let service = Service::start_with(settings(&sink)).await;
     service.user("alice").await;
@@ -156,7 +156,7 @@ async fn a_mail_server_that_says_later_is_asked_again() {
 }
 
 #[tokio::test]
-async fn mail_settings_that_cannot_work_are_refused_at_the_start() {
+async fn rejects_invalid_mail_settings_at_startup() {
     let sink = Sink::start(0).await;
     let good = settings(&sink).mail.unwrap();
     for (url, from) in [("no address", &*good.from), ("http://example.com", &good.from), (&sink.url, "nobody")] {

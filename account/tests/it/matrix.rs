@@ -1,4 +1,4 @@
-//! Who may call what: every operation with every sort of credential, as `matrix/table.md` has it.
+//! Access rights: every operation with every kind of credential, compared with `matrix/table.md`.
 
 mod credentials;
 
@@ -39,7 +39,7 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_operation_answers_every_credential_as_the_table_says() {
+async fn every_operation_matches_the_table_for_every_credential() {
     for service in Service::start_everywhere().await {
         let credentials = Credentials::make(&service).await;
         let (columns, rows) = table();
@@ -90,7 +90,7 @@ async fn call(service: &Service, row: &Row, shown: Shown<'_>, column: usize) -> 
 }
 
 #[tokio::test]
-async fn the_table_has_every_operation_that_there_is() {
+async fn the_table_has_every_operation() {
     let service = Service::start().await;
     let document = service.get("/api/v2/openapi.json", "").await.json();
     let (_, rows) = table();

@@ -1,4 +1,4 @@
-//! The description of the API: it has what is served, and what is served is in it.
+//! The OpenAPI document matches the routes that are served.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ fn filled(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn every_path_that_is_served_is_described() {
+async fn every_route_is_described() {
     let service = Service::start().await;
     let document = document(&service).await;
     let described: BTreeSet<_> = paths(&document).map(|(path, _)| path.clone()).collect();
@@ -55,7 +55,7 @@ async fn every_path_that_is_served_is_described() {
 }
 
 #[tokio::test]
-async fn every_path_has_the_methods_of_its_description_and_no_others() {
+async fn every_path_has_exactly_the_described_methods() {
     let service = Service::start().await;
     let document = document(&service).await;
     for (path, calls) in paths(&document) {
@@ -68,7 +68,7 @@ async fn every_path_has_the_methods_of_its_description_and_no_others() {
 }
 
 #[tokio::test]
-async fn the_description_is_whole() {
+async fn the_description_is_complete() {
     let service = Service::start().await;
     let document = document(&service).await;
     let mut ids = BTreeSet::new();
@@ -101,7 +101,7 @@ fn parameters(document: &Value, call: &Value) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn the_page_has_every_call_and_runs_nothing() {
+async fn the_page_lists_every_operation_without_scripts() {
     let service = Service::start().await;
     let (document, page) = (document(&service).await, service.get("/api/v2/docs", "").await);
     assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html"));

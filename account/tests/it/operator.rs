@@ -1,4 +1,4 @@
-//! What an operator sees and does, on every store.
+//! Operator commands, on every store.
 
 use airlock_account::{LISTED_MAX, OwnClient};
 use api::rest::account::NewUser;
@@ -12,7 +12,7 @@ fn names(users: &[airlock_account::UserInfo]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_user_is_listed_once_under_the_name_of_now() {
+async fn lists_every_user_once_by_their_current_name() {
     for service in Service::start_everywhere().await {
         for username in ["carol", "alice"] {
             service.user(username).await;
@@ -39,7 +39,7 @@ async fn every_user_is_listed_once_under_the_name_of_now() {
 }
 
 #[tokio::test]
-async fn clients_and_components_of_everybody_are_listed_until_they_are_deleted() {
+async fn lists_all_clients_and_components_until_deleted() {
     for service in Service::start_everywhere().await {
         let alice = service.user("alice").await;
         service.handler(&alice, "her-handler").await;
@@ -76,7 +76,7 @@ async fn clients_and_components_of_everybody_are_listed_until_they_are_deleted()
 }
 
 #[tokio::test]
-async fn a_client_without_the_first_partys_trust_gets_no_passwords() {
+async fn third_party_clients_cannot_use_passwords() {
     let service = Service::start().await;
     service.user("alice").await;
     let own = |id: &str, first_party| OwnClient {

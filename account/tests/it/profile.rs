@@ -1,4 +1,4 @@
-//! The profile: what changes, what comes of it, and how often.
+//! Changes of a profile, their effects, and their limits.
 
 use airlock_account::{Limits, Settings};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use server::limit::Limit;
 use crate::service::{PASSWORD, Service};
 
 #[tokio::test]
-async fn the_profile_changes_and_the_old_name_stays_taken() {
+async fn a_profile_changes_and_the_old_username_stays_reserved() {
     let service = Service::start().await;
     let token = service.user("alice").await;
     service.user("bob").await;
@@ -29,7 +29,7 @@ async fn the_profile_changes_and_the_old_name_stays_taken() {
 }
 
 #[tokio::test]
-async fn a_profile_changes_as_a_whole_or_not_at_all() {
+async fn a_profile_changes_atomically() {
     for service in Service::start_everywhere().await {
         let token = service.user("alice").await;
         service.user("bob").await;
@@ -55,7 +55,7 @@ async fn a_profile_changes_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn nobody_takes_name_after_name() {
+async fn limits_how_many_usernames_a_user_takes() {
     let patch = async |service: &Service, token: &str, username: &str| {
         let change = json!({"username": username});
         service.call("PATCH", "/api/v2/users/me", token, change).await.status.as_u16()

@@ -1,4 +1,4 @@
-//! What programs do through the client, beyond the newcomer's way: each call against the service itself.
+//! The client library against the service, call by call.
 
 use api::rest::account::{GatewayUpdate, NewAccessKey, NewApplication, NewGateway, NewUser, ProfileChange};
 use client::account::{AccountClient, ClientCredentials};
@@ -74,7 +74,7 @@ async fn a_program_manages_applications() {
 }
 
 #[tokio::test]
-async fn a_program_manages_gateways_and_who_works_with_them() {
+async fn a_program_manages_gateways_and_collaborators() {
     let service = Service::start().await;
     let program = Program::start(&service).await;
     let (client, id, bob) = (&program.client, "gw-1".parse().unwrap(), "bob".parse().unwrap());

@@ -1,4 +1,4 @@
-//! Fifty at once for one thing: one gets it, the others are told, on every store.
+//! Fifty concurrent requests for the same thing: one succeeds, the others fail cleanly, on every store.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, S
 type Statuses = BTreeMap<u16, usize>;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_id_makes_one_thing_of_each_sort() {
+async fn concurrent_requests_create_one_entity_per_id() {
     let sorts = [
         ("/api/v2/applications", "/api/v2/applications", json!({"id": "my-id", "name": ""})),
         ("/api/v2/gateways", "/api/v2/gateways", json!({"id": "my-id", "frequency_plan": "EU_863_870"})),
@@ -54,7 +54,7 @@ async fn one_id_makes_one_thing_of_each_sort() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_name_makes_one_user() {
+async fn concurrent_registrations_create_one_user_per_name() {
     for service in Service::start_everywhere().await {
         let call = |number| {
             let body = json!({"username": "alice", "email": "a@example.com", "password": format!("password {number}")});
@@ -65,7 +65,7 @@ async fn one_name_makes_one_user() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_name_makes_one_key_and_fifty_names_make_fifty() {
+async fn concurrent_requests_create_one_key_per_name() {
     for service in Service::start_everywhere().await {
         let mine = service.application(&service.user("alice").await, "my-app").await;
         let path = "/api/v2/applications/my-app/access-keys";
@@ -79,7 +79,7 @@ async fn one_name_makes_one_key_and_fifty_names_make_fifty() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_eui_goes_to_one_application() {
+async fn concurrent_claims_give_an_eui_to_one_application() {
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
         let mut applications = Vec::new();
@@ -105,7 +105,7 @@ async fn one_eui_goes_to_one_application() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_eui_that_comes_and_goes_is_never_listed_twice() {
+async fn concurrent_changes_never_list_an_eui_twice() {
     const EUI: &str = "70B3D57ED0000001";
     for service in Service::start_everywhere().await {
         let general = service.user("alice").await;
@@ -128,7 +128,7 @@ async fn an_eui_that_comes_and_goes_is_never_listed_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_who_remove_each_other_leave_one() {
+async fn two_collaborators_who_remove_each_other_leave_one() {
     for service in Service::start_everywhere().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         for round in 0..10 {
@@ -153,7 +153,7 @@ async fn two_who_remove_each_other_leave_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_who_all_leave_at_once_leave_one() {
+async fn fifty_collaborators_who_leave_at_once_leave_one() {
     for service in Service::start_everywhere().await {
         let alice = service.user("alice").await;
         let hers = service.gateway(&alice, "my-gw").await;
@@ -180,7 +180,7 @@ async fn fifty_who_all_leave_at_once_leave_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_code_makes_one_grant() {
+async fn a_code_redeemed_concurrently_makes_one_grant() {
     for service in Service::start_everywhere_with(with_app()).await {
         service.user("alice").await;
         let cookie = session(&service, "alice").await;

@@ -1,11 +1,11 @@
-//! Refresh tokens: each good for one use, and what a refusal leaves of them.
+//! Refresh tokens: each valid once, and the effects of a rejected one.
 
 use serde_json::{Value, json};
 
 use crate::service::{Answer, PASSWORD, Service, send};
 
 #[tokio::test]
-async fn a_refresh_token_rotates_and_a_copy_of_it_ends_the_grant() {
+async fn a_refresh_token_rotates_and_reuse_revokes_the_grant() {
     for service in Service::start_everywhere().await {
         service.user("alice").await;
         let first = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
@@ -22,7 +22,7 @@ async fn a_refresh_token_rotates_and_a_copy_of_it_ends_the_grant() {
 }
 
 #[tokio::test]
-async fn a_refresh_token_is_good_for_its_own_client_and_90_days() {
+async fn a_refresh_token_is_valid_for_its_client_for_90_days() {
     let service = Service::start().await;
     service.user("alice").await;
     let token = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
@@ -36,7 +36,7 @@ async fn a_refresh_token_is_good_for_its_own_client_and_90_days() {
 }
 
 #[tokio::test]
-async fn a_refreshed_token_may_have_less_but_not_more() {
+async fn a_refreshed_token_may_have_fewer_scopes_but_not_more() {
     let service = Service::start().await;
     service.user("alice").await;
     let token = service.login("alice", PASSWORD, json!(["profile"])).await.json()["refresh_token"].clone();
@@ -49,7 +49,7 @@ async fn a_refreshed_token_may_have_less_but_not_more() {
 }
 
 #[tokio::test]
-async fn a_refresh_that_is_refused_does_not_cost_the_token() {
+async fn a_rejected_refresh_does_not_use_up_the_token() {
     for service in Service::start_everywhere().await {
         service.user("bob").await;
         let hers = service.application(&service.user("alice").await, "an-app").await;

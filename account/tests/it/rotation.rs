@@ -1,4 +1,4 @@
-//! Signing keys that change while tokens of the last one are still about.
+//! Rotation of signing keys while tokens of the previous key are still valid.
 
 use airlock_account::Rotation;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -24,7 +24,7 @@ async fn me(service: &Service, authorization: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_planned_change_loses_no_token_and_every_instance_follows() {
+async fn a_planned_rotation_keeps_all_tokens_valid_on_every_instance() {
     for service in Service::start_everywhere().await {
         let other = service.reopen().await;
         let before = service.user("alice").await;
@@ -32,7 +32,7 @@ async fn a_planned_change_loses_no_token_and_every_instance_follows() {
         let keys = service.account.rotate_signing_key(Rotation::Planned).await.unwrap();
         assert_eq!(keys.iter().map(|key| key.signs).collect::<Vec<_>>(), [true, false]);
         let second = service.account.rotate_signing_key(Rotation::Planned).await.unwrap_err().to_string();
-        assert!(second.starts_with("a signing key waits for its hour already"), "{second}");
+        assert!(second.starts_with("the next signing key is not in use yet"), "{second}");
 
         service.pass(10);
         for service in [&service, &other] {
@@ -58,7 +58,7 @@ async fn a_planned_change_loses_no_token_and_every_instance_follows() {
 }
 
 #[tokio::test]
-async fn a_token_of_the_old_key_works_to_its_end() {
+async fn a_token_of_the_old_key_stays_valid_until_it_expires() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     service.account.rotate_signing_key(Rotation::Planned).await.unwrap();
@@ -72,7 +72,7 @@ async fn a_token_of_the_old_key_works_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_change_at_once_makes_every_token_worthless_everywhere() {
+async fn an_immediate_rotation_invalidates_every_token_everywhere() {
     for service in Service::start_everywhere().await {
         let other = service.reopen().await;
         let general = service.user("alice").await;

@@ -1,4 +1,4 @@
-//! A stranger reads the description of the API and sends what it allows, and what it does not.
+//! Schemathesis generates valid and invalid requests from the OpenAPI document.
 
 mod program;
 
@@ -39,7 +39,7 @@ async fn start() -> (Service, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_gets_the_answers_that_the_description_promises() {
+async fn responses_match_the_openapi_document() {
     let (service, token) = start().await;
     let url = format!("{}/api/v2/openapi.json", service.base);
     let Some(stranger) = Schemathesis::install(PARAMETERS, url, token) else { return };

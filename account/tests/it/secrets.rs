@@ -1,4 +1,4 @@
-//! Secrets: not in the log, not in the store, not in a file that others may read.
+//! Secrets do not appear in the log, in the store, or in files that others can read.
 
 use std::{
     io::Write,
@@ -50,7 +50,7 @@ impl MakeWriter<'_> for Log {
 }
 
 #[tokio::test]
-async fn neither_log_nor_store_holds_a_secret_but_the_log_says_what_happened() {
+async fn neither_log_nor_store_contains_a_secret() {
     let log = Log::default();
     tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(log.clone()).init();
     let folder = tempfile::tempdir().unwrap();
@@ -105,7 +105,7 @@ async fn neither_log_nor_store_holds_a_secret_but_the_log_says_what_happened() {
 }
 
 #[tokio::test]
-async fn the_key_file_is_made_once_and_is_for_its_owner_only() {
+async fn the_key_file_is_created_once_and_only_its_owner_can_read_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("account.key");
     Keys::open(Owner::Account, &path, &OsRandom).unwrap();

@@ -1,4 +1,4 @@
-//! People at the site: cookies, profile and password, and which pages may ask.
+//! Sessions at the site: cookies, profile and password, and protection against cross-site requests.
 
 use airlock_account::Settings;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn with(service: &Service, cookie: &str, method: &str, path: &str, body: V
 }
 
 #[tokio::test]
-async fn a_login_gives_a_new_cookie_that_a_logout_ends_on_the_server() {
+async fn a_login_sets_a_new_cookie_that_a_logout_invalidates() {
     for service in Service::start_everywhere().await {
         service.user("alice").await;
         let form = [("username", "alice"), ("password", PASSWORD)];
@@ -59,7 +59,7 @@ async fn over_https_the_cookie_is_secure() {
 }
 
 #[tokio::test]
-async fn a_wrong_name_looks_like_a_wrong_password_and_forged_cookies_are_nobody() {
+async fn rejects_wrong_names_like_wrong_passwords_and_forged_cookies() {
     let service = Service::start().await;
     service.user("alice").await;
     let wrong = log_in(&service, "alice", "wrong password").await;
@@ -76,7 +76,7 @@ async fn a_wrong_name_looks_like_a_wrong_password_and_forged_cookies_are_nobody(
 }
 
 #[tokio::test]
-async fn a_session_opens_the_profile_and_nothing_else() {
+async fn a_session_gives_access_to_the_profile_only() {
     let service = Service::start().await;
     let mine = service.user("alice").await;
     service.application(&mine, "my-app").await;
@@ -93,7 +93,7 @@ async fn a_session_opens_the_profile_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_page_of_somebody_else_changes_nothing() {
+async fn cross_site_requests_change_nothing() {
     let service = Service::start().await;
     service.user("alice").await;
     let session = cookie(&log_in(&service, "alice", PASSWORD).await);
@@ -130,7 +130,7 @@ async fn a_page_of_somebody_else_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_new_password_ends_everything_but_the_session_that_asked() {
+async fn a_new_password_ends_everything_but_the_current_session() {
     const NEW: &str = "another horse battery";
     for service in Service::start_everywhere().await {
         service.user("alice").await;
@@ -159,7 +159,7 @@ async fn a_new_password_ends_everything_but_the_session_that_asked() {
 }
 
 #[tokio::test]
-async fn who_is_disabled_is_out_at_once_and_can_come_back() {
+async fn disabling_a_user_takes_effect_at_once_and_can_be_undone() {
     let service = Service::start().await;
     let token = service.user("alice").await;
     let session = cookie(&log_in(&service, "alice", PASSWORD).await);
@@ -176,7 +176,7 @@ async fn who_is_disabled_is_out_at_once_and_can_come_back() {
 }
 
 #[tokio::test]
-async fn passwords_are_whole_and_not_everybodys() {
+async fn passwords_are_compared_in_full_and_common_ones_rejected() {
     let service = Service::start().await;
     let (emoji, long) = ("🐴".repeat(8), "x".repeat(128));
     let cases = [
@@ -199,7 +199,7 @@ async fn passwords_are_whole_and_not_everybodys() {
 }
 
 #[tokio::test]
-async fn the_oldest_session_makes_room() {
+async fn a_new_session_replaces_the_oldest_of_too_many() {
     let service = Service::start().await;
     service.user("alice").await;
     let mut sessions = Vec::new();

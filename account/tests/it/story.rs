@@ -1,4 +1,4 @@
-//! The way of a newcomer, through the client that programs use: register, log in, create, exchange.
+//! A new user's first steps through the client library: register, log in, create, exchange.
 
 use airlock_account::Account;
 use api::rest::account::{NewAccessKey, NewApplication, NewUser};
@@ -9,7 +9,7 @@ use types::{AppId, ApplicationRight, Claims, Clock, Credential, Scope, Secret, S
 use crate::service::{PASSWORD, Service};
 
 #[tokio::test]
-async fn a_newcomer_gets_from_registering_to_a_key_that_opens() {
+async fn a_new_user_registers_and_gets_a_working_access_key() {
     for service in Service::start_everywhere().await {
         walk(&service).await;
     }
@@ -67,7 +67,7 @@ async fn verified(service: &Service, client: &AccountClient, token: &Secret) -> 
 }
 
 #[tokio::test]
-async fn a_second_start_knows_what_the_first_one_issued() {
+async fn tokens_stay_valid_after_a_restart() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let again = service.reopen().await;
@@ -76,7 +76,7 @@ async fn a_second_start_knows_what_the_first_one_issued() {
 }
 
 #[tokio::test]
-async fn another_key_file_is_refused_at_the_start() {
+async fn refuses_to_start_with_another_key_file() {
     let service = Service::start().await;
     let error = service.reopen_with_key([8; 32]).await.err().unwrap();
     assert!(error.to_string().contains("the key file is not the one"), "{error}");

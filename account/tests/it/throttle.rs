@@ -1,4 +1,4 @@
-//! Limits: guessing is slowed, and only for who guesses.
+//! Rate limits slow down guessing, but only for the guesser.
 
 use airlock_account::{Limits, Settings};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use server::limit::Limit;
 use crate::service::{PASSWORD, Service, send};
 
 #[tokio::test]
-async fn twenty_wrong_passwords_are_followed_by_a_pause_after_which_the_right_one_works() {
+async fn twenty_wrong_passwords_pause_further_attempts() {
     for service in Service::start_everywhere().await {
         service.user("alice").await;
         service.user("bob").await;
@@ -15,7 +15,7 @@ async fn twenty_wrong_passwords_are_followed_by_a_pause_after_which_the_right_on
             assert_eq!(service.login("alice", "wrong password", Value::Null).await.status, 400);
         }
         let stopped = service.login("alice", PASSWORD, Value::Null).await;
-        assert_eq!(stopped.error(), (429, "too many tries: wait 60 s and try again".to_owned()));
+        assert_eq!(stopped.error(), (429, "too many attempts: try again in 60 s".to_owned()));
         for (header, value) in
             [("retry-after", "60"), ("ratelimit-policy", "\"login\";q=20;w=1200"), ("ratelimit", "\"login\";r=0;t=60")]
         {
@@ -28,7 +28,7 @@ async fn twenty_wrong_passwords_are_followed_by_a_pause_after_which_the_right_on
 }
 
 #[tokio::test]
-async fn behind_a_proxy_a_guesser_holds_up_only_their_own_address() {
+async fn behind_a_proxy_guessing_is_limited_per_client_address() {
     let service = Service::start_with(Settings { proxies: 1, ..Settings::default() }).await;
     service.user("alice").await;
     let login = async |from: &str, password: &str| {
@@ -45,7 +45,7 @@ async fn behind_a_proxy_a_guesser_holds_up_only_their_own_address() {
 }
 
 #[tokio::test]
-async fn what_a_client_says_of_its_address_counts_only_behind_a_proxy() {
+async fn trusts_forwarded_addresses_only_behind_a_proxy() {
     let service = Service::start().await;
     service.user("alice").await;
     let login = async |number: usize| {
@@ -63,7 +63,7 @@ async fn what_a_client_says_of_its_address_counts_only_behind_a_proxy() {
 }
 
 #[tokio::test]
-async fn registrations_from_one_address_are_bounded() {
+async fn registrations_from_one_address_are_rate_limited() {
     let service = Service::start().await;
     for number in 0..20 {
         let body = json!({"username": format!("user-{number}"), "email": "a@example.com", "password": PASSWORD});
@@ -78,7 +78,7 @@ async fn registrations_from_one_address_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_registration_that_is_not_valid_takes_nothing_from_others() {
+async fn invalid_registrations_do_not_count() {
     let service = Service::start().await;
     for _ in 0..30 {
         let body = json!({"username": "alice", "email": "no address", "password": PASSWORD});
@@ -88,7 +88,7 @@ async fn a_registration_that_is_not_valid_takes_nothing_from_others() {
 }
 
 #[tokio::test]
-async fn many_guessers_do_not_hold_up_a_user_where_the_user_was_before() {
+async fn distributed_guessing_does_not_lock_out_known_addresses() {
     let limits = Limits { user: Limit::new(3, 1), ..Limits::default() };
     for service in Service::start_everywhere_with(Settings { proxies: 1, limits, ..Settings::default() }).await {
         let call = async |path: &str, from: &str, password: &str| {

@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn form_and_json_basic_and_body_give_the_same() {
+async fn form_json_basic_and_body_are_equivalent() {
     let service = Service::start().await;
     service.user("alice").await;
     let form = [("grant_type", "password"), ("username", "alice"), ("password", PASSWORD), ("scope", "apps profile")];
@@ -35,7 +35,7 @@ async fn form_and_json_basic_and_body_give_the_same() {
 }
 
 #[tokio::test]
-async fn a_secret_in_basic_credentials_is_read_as_it_is_and_as_a_form_has_it() {
+async fn a_basic_secret_may_be_plain_or_form_encoded() {
     let mut settings = Settings::default();
     let mut client = settings.clients["ttnctl"].clone();
     client.secret = Some(Secret::new("two words+50%3A:"));
@@ -56,7 +56,7 @@ async fn a_secret_in_basic_credentials_is_read_as_it_is_and_as_a_form_has_it() {
 }
 
 #[tokio::test]
-async fn each_wrong_request_is_refused_in_the_words_of_oauth() {
+async fn rejects_invalid_requests_with_oauth_error_codes() {
     let mut settings = Settings::default();
     let mut no_codes = settings.clients["airlock"].clone();
     (no_codes.first_party, no_codes.redirect_uris) = (false, Vec::new());
@@ -96,7 +96,7 @@ async fn each_wrong_request_is_refused_in_the_words_of_oauth() {
 }
 
 #[tokio::test]
-async fn what_is_no_token_request_is_refused_and_nothing_is_taken_from_the_address() {
+async fn rejects_malformed_requests_and_ignores_the_query() {
     let service = Service::start().await;
     service.user("alice").await;
     let query = format!("grant_type=password&username=alice&password={}", PASSWORD.replace(' ', "+"));
@@ -123,7 +123,7 @@ async fn what_is_no_token_request_is_refused_and_nothing_is_taken_from_the_addre
 }
 
 #[tokio::test]
-async fn an_unknown_user_looks_like_a_wrong_password() {
+async fn an_unknown_user_gets_the_error_of_a_wrong_password() {
     let service = Service::start().await;
     service.user("alice").await;
     let wrong = service.login("alice", "wrong password", Value::Null).await;
@@ -132,7 +132,7 @@ async fn an_unknown_user_looks_like_a_wrong_password() {
 }
 
 #[tokio::test]
-async fn the_password_grant_can_be_switched_off() {
+async fn the_password_grant_can_be_disabled() {
     let service = Service::start_with(Settings { password_grant: false, ..Settings::default() }).await;
     let body = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
     assert_eq!(service.post("/api/v2/users", "", body).await.status, 201);
@@ -153,7 +153,7 @@ async fn a_client_gets_no_scope_that_it_lacks() {
 }
 
 #[tokio::test]
-async fn restricting_gives_what_the_user_has_and_nothing_else() {
+async fn a_restricted_token_has_only_the_users_rights() {
     let service = Service::start().await;
     let (alice, bob) = (service.user("alice").await, service.user("bob").await);
     let mine = service.application(&alice, "my-app").await;
@@ -185,7 +185,7 @@ async fn restricting_gives_what_the_user_has_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn one_token_names_things_of_every_sort_up_to_ten() {
+async fn a_token_names_up_to_ten_entities_of_any_kind() {
     for service in Service::start_everywhere().await {
         let alice = service.user("alice").await;
         service.application(&alice, "an-app").await;
@@ -209,7 +209,7 @@ async fn one_token_names_things_of_every_sort_up_to_ten() {
 }
 
 #[tokio::test]
-async fn a_token_is_never_exchanged_for_more_than_it_says() {
+async fn an_exchange_never_grants_more_than_the_token() {
     let service = Service::start().await;
     let (alice, bob) = (service.user("alice").await, service.user("bob").await);
     let hers = service.application(&alice, "an-app").await;
@@ -234,7 +234,7 @@ async fn a_token_is_never_exchanged_for_more_than_it_says() {
 }
 
 #[tokio::test]
-async fn a_client_gets_by_exchange_only_what_the_user_allowed_it() {
+async fn an_exchange_never_grants_more_than_the_users_consent() {
     let service = Service::start_with(with_app()).await;
     let alice = service.user("alice").await;
     for app_id in ["app-a", "app-b"] {
@@ -258,7 +258,7 @@ async fn a_client_gets_by_exchange_only_what_the_user_allowed_it() {
 }
 
 #[tokio::test]
-async fn a_key_is_exchanged_at_every_path_and_in_every_form() {
+async fn a_key_is_exchanged_at_every_path_and_in_every_encoding() {
     let service = Service::start().await;
     let mine = service.application(&service.user("alice").await, "my-app").await;
     let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
@@ -282,7 +282,7 @@ async fn a_key_is_exchanged_at_every_path_and_in_every_form() {
 }
 
 #[tokio::test]
-async fn a_key_that_opens_nothing_always_gets_the_same_answer() {
+async fn every_invalid_key_gets_the_same_error() {
     let service = Service::start().await;
     let alice = service.user("alice").await;
     let mine = service.application(&alice, "my-app").await;

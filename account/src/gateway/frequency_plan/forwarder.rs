@@ -1,18 +1,18 @@
-//! A frequency plan as the configuration of a packet forwarder, in the words of Semtech's SX1301.
+//! Packet forwarder configurations for Semtech's SX1301.
 
 use serde_json::{Map, Value, json};
 
 use super::FrequencyPlan;
 
-/// How many channels for LoRa with every spreading factor the chip has.
+/// The chip's number of LoRa channels with every spreading factor.
 const CHANNELS: usize = 8;
-/// What the radios' measurements of strength are off, in dB, in Semtech's reference design.
+/// RSSI offset of Semtech's reference design, in dB.
 const RSSI_OFFSET: f64 = -166.0;
-/// The radio chip of that design.
+/// The radio chip of the reference design.
 const RADIO: &str = "SX1257";
-/// The bandwidth of FSK, in Hz.
+/// FSK bandwidth, in Hz.
 const FSK_BANDWIDTH: u32 = 125_000;
-/// Amplifier and mixer gains for each power in dBm, for Semtech's reference design.
+/// Amplifier and mixer gains per power in dBm, for Semtech's reference design.
 const POWERS: [(u8, u8, i8); 16] = [
     (0, 8, -6),
     (0, 10, -3),
@@ -33,7 +33,7 @@ const POWERS: [(u8, u8, i8); 16] = [
 ];
 
 impl FrequencyPlan {
-    /// The configuration, with the gains for sending unless the gateway knows its own.
+    /// The configuration, with transmission gains unless the gateway has its own.
     pub(crate) fn forwarder(&self, with_gains: bool) -> Value {
         let mut chip = Map::new();
         chip.insert("lorawan_public".to_owned(), json!(true));
@@ -94,13 +94,13 @@ impl FrequencyPlan {
         settings
     }
 
-    /// Every frequency that is listened on.
+    /// All frequencies that are listened on.
     fn frequencies(&self) -> impl Iterator<Item = u32> {
         let fast = self.lora.iter().map(|channel| channel.freq);
         self.channels.iter().copied().chain(fast).chain(self.fsk.iter().map(|channel| channel.freq))
     }
 
-    /// The radio that is tuned nearest to a frequency, and how far the frequency is above that, in Hz.
+    /// The radio tuned nearest to a frequency, and the offset from it in Hz.
     fn tuned(&self, freq: u32) -> (usize, i64) {
         let offset = |radio: usize| i64::from(freq) - i64::from(self.radios[radio]);
         let radio = usize::from(offset(1).abs() < offset(0).abs());
@@ -115,7 +115,7 @@ mod tests {
     use super::super::FrequencyPlans;
     use super::*;
 
-    /// How far from what a radio is tuned to a channel may lie, in Hz.
+    /// Maximum offset of a channel from the radio's centre frequency, in Hz.
     const OFFSET_MAX: i64 = 400_000;
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
             }
             let mut bounds = plan.id.split('_').skip(1).map(|text| text.parse::<u32>().unwrap() * 1_000_000);
             if let (Some(low), Some(high)) = (bounds.next(), bounds.next()) {
-                // What is called 923 reaches a little above it.
+                // The 923 MHz band extends slightly beyond its name.
                 let band = low..=high + 500_000;
                 assert!(plan.frequencies().chain(plan.tx).all(|freq| band.contains(&freq)), "{}", plan.id);
             }

@@ -1,14 +1,14 @@
-//! What the firmware of The Things Gateway is told: it has little memory, and reads no more than this.
+//! Short responses for the firmware of The Things Gateway, which has little memory.
 
 use api::rest::account::{Gateway, Router};
 use axum::http::{HeaderMap, header};
 use serde::Serialize;
 use types::AccessKey;
 
-/// What it calls itself.
+/// Its user agent.
 const USER_AGENT: &str = "TTNGateway";
 
-/// A gateway, trimmed.
+/// The fields of a gateway that it reads.
 #[derive(Serialize)]
 pub(super) struct Trimmed {
     activated: bool,
@@ -32,7 +32,7 @@ struct TrimmedRouter {
     mqtt_address: String,
 }
 
-/// Whether it asks.
+/// Whether the request comes from it.
 pub(in crate::rest) fn asks(headers: &HeaderMap) -> bool {
     let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
     agent.is_some_and(|agent| agent.starts_with(USER_AGENT))

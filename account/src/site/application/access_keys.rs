@@ -69,7 +69,7 @@ pub(in crate::site) async fn delete(
     Ok(done(&path::<Application>(&app_id), Notice::KeyDeleted))
 }
 
-/// Paths have the id of a key: a name may be anything.
+/// Paths contain the id of a key, because its name may have any characters.
 async fn name_of(account: &Account, visitor: &Visitor, app_id: &AppId, key_id: &str) -> Result<String, Error> {
     let caller = visitor.caller::<Application>(account, app_id);
     let access = account.access::<Application>(&caller, app_id, Which::Active).await?;

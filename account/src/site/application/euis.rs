@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Adds the EUI that was typed, or one of the network's block.
+/// Adds the given EUI, or one of the network's block.
 pub(in crate::site) async fn add(
     State(account): State<Account>,
     visitor: Visitor,

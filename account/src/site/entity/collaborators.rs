@@ -1,4 +1,4 @@
-//! Who may do what to an application or gateway: the list, and a page for each collaborator.
+//! The list of collaborators of an application or gateway, and a page for each.
 
 use api::rest::account::Collaborator;
 use askama::Template;
@@ -47,7 +47,7 @@ pub(in crate::site) struct Show {
     form: Form,
 }
 
-/// Whose collaborators they are.
+/// The entity.
 struct Place {
     noun: &'static str,
     id: String,
@@ -58,7 +58,7 @@ struct Place {
 struct Line {
     username: Username,
     email: String,
-    /// What each right lets them do.
+    /// Descriptions of their rights.
     rights: Vec<&'static str>,
 }
 
@@ -158,7 +158,7 @@ async fn set<E: Managed>(
     account.set_collaborator::<E>(&visitor.caller::<E>(account, id), id, username, &rights).await
 }
 
-/// Where to go after a change: who took their own rights away may not see the list any more.
+/// Where to go after a change: users who removed their own rights may not see the list any more.
 async fn after<E: Managed>(account: &Account, visitor: &Visitor, id: &E::Id, what: Notice) -> Redirect {
     match access::<E>(account, visitor, id).await {
         Ok(_) => done(&collaborators_path::<E>(id), what),
@@ -190,7 +190,7 @@ fn show_page<E: Managed>(
     (access, form): (&Access<E>, Form),
 ) -> Page<Show> {
     let mut boxes = boxes::<E>(&access.rights);
-    // What somebody has already may stay, even if the visitor could not give it.
+    // Rights that the collaborator has may stay, even if the visitor could not grant them.
     boxes.iter_mut().for_each(|right| right.grantable |= form.ticked("rights", right.name));
     Page::new(Show { frame: visitor.frame(), place: Place::of::<E>(id), username, boxes, form })
 }

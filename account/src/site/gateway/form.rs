@@ -1,4 +1,4 @@
-//! The form with everything that people set of a gateway.
+//! The form with all settings of a gateway.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     site::page::form::{Fields, Form},
 };
 
-/// The attributes that the form has fields for; others stay as they are.
+/// Attributes with a field in the form; others stay unchanged.
 const ATTRIBUTES: [&str; 6] = ["description", "brand", "model", "antenna_type", "antenna_model", "placement"];
 
 /// A frequency plan to choose.
@@ -38,10 +38,10 @@ pub(in crate::site) fn read_new(fields: &Fields) -> Result<GatewayUpdate> {
     })
 }
 
-/// Reads the whole form of somebody with these rights; fields that are empty take their attribute away.
+/// Parses the form of a caller with these rights; empty fields remove their attribute.
 pub(in crate::site) fn read(fields: &Fields, rights: &Rights) -> Result<GatewayUpdate> {
     let attribute = |name: &str| (name.to_owned(), fields.filled(name).map(str::to_owned));
-    // The box is there for those only who may see the thing themselves.
+    // The box is only shown to users who may see the thing themselves.
     let shown = |name: &str, right| rights.contains(&right).then(|| fields.ticked(name));
     let router = fields.filled("router").map(str::parse).transpose()?.map(Named::Id);
     Ok(GatewayUpdate {
@@ -58,7 +58,7 @@ pub(in crate::site) fn read(fields: &Fields, rights: &Rights) -> Result<GatewayU
     })
 }
 
-/// The form as it is for a gateway, with the place for those who may know it.
+/// The form of a gateway, with its location if the visitor may see it.
 pub(in crate::site) fn filled(gateway: &Gateway, router: &str, exact: bool) -> Form {
     let place = gateway.antenna_location.filter(|_| exact).unwrap_or_default();
     let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
@@ -81,7 +81,7 @@ pub(in crate::site) fn filled(gateway: &Gateway, router: &str, exact: bool) -> F
     Form::with(values)
 }
 
-/// A place has a latitude and a longitude; without both, what is known stays.
+/// A location needs a latitude and a longitude; otherwise it stays unchanged.
 fn location(fields: &Fields) -> Result<Option<Location>> {
     let degrees = |name: &'static str| -> Result<Option<f64>> {
         let invalid = |_| Error::Invalid { what: name, must: "must be a number of degrees such as 52.3731" };

@@ -1,4 +1,4 @@
-//! Where a program's user reads the code and types it into the program: `/oauth/callback/<client>`.
+//! `/oauth/callback/<client>`: shows an authorization code that the user types into a program.
 
 use askama::Template;
 use axum::extract::{Query, State, rejection::QueryRejection};
@@ -15,11 +15,11 @@ use crate::{
 #[template(path = "code.html")]
 pub(in crate::site) struct Code {
     frame: Frame,
-    /// What to type; without it the program may not act for the user.
+    /// The code to type; none if the user refused.
     code: Option<Secret>,
-    /// What takes it.
+    /// The command to type it into.
     command: String,
-    /// Where to begin again.
+    /// Where to start over.
     again: String,
 }
 
@@ -35,11 +35,11 @@ pub(in crate::site) async fn show(
     IdPath(id): IdPath<ClientId>,
     given: Result<Query<Given>, QueryRejection>,
 ) -> Result<Page<Code>, Reply> {
-    // Only for clients whose users are sent here: nobody's page is made to look like one of ours.
+    // Only for clients that redirect to this page, so that it cannot be imitated for others.
     let redirect_uri = format!("/oauth/callback/{id}");
     let is_public = account.reads_code_at(&id, &redirect_uri).await?.ok_or(Error::NoPath)?;
     let Query(Given { code }) = given.map_err(|error| Error::Body(error.body_text()))?;
-    // A public client began with a challenge that only it can make anew.
+    // A public client has to start over itself, because of its PKCE challenge.
     let again = match is_public {
         true => String::new(),
         false => format!("/users/authorize?client_id={id}&redirect_uri={redirect_uri}&response_type=code"),

@@ -1,4 +1,4 @@
-//! The question whether a program may act for somebody.
+//! The consent page: whether a program may act for the user.
 
 use askama::Template;
 use axum::{
@@ -17,23 +17,23 @@ use crate::{
 struct Consent {
     frame: Frame,
     question: Question,
-    /// What the form sends along: the request, as it came.
+    /// The fields of the request, repeated in the form.
     request: Vec<(&'static str, String)>,
 }
 
 impl Consent {
-    /// What the program may do, a sentence each.
+    /// Descriptions of the requested scopes.
     fn may(&self) -> Vec<String> {
         self.question.scope.iter().map(labels::scope).collect()
     }
 
-    /// Whether the answer stays here, where the user reads the code and types it into a program.
+    /// Whether the code is shown here, for the user to type into a program.
     fn shows_code(&self) -> bool {
         self.question.redirect_uri.starts_with('/')
     }
 }
 
-/// Asks, when there is something to ask; otherwise goes on as the authorization endpoint does.
+/// Asks for consent if needed, and otherwise continues like the authorization endpoint.
 pub(in crate::site) async fn ask(
     State(account): State<Account>,
     visitor: Visitor,

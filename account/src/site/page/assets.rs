@@ -1,4 +1,4 @@
-//! What pages load: a style sheet and a picture. Both are part of the program.
+//! The style sheet and icon, which are compiled into the binary.
 
 use axum::{
     Router,
@@ -10,13 +10,13 @@ use crate::Account;
 
 const STYLE: &str = include_str!("../../../../web/site.css");
 const ICON: &str = include_str!("../../../../web/icon.svg");
-/// What pages ask for changes with the text, so that browsers may keep what they have for ever.
+/// The URL of the style sheet changes with its contents, so that browsers can cache it forever.
 const STYLE_MARK: u64 = mark(STYLE.as_bytes());
 const ICON_MARK: u64 = mark(ICON.as_bytes());
 const KEPT: (HeaderName, &str) = (header::CACHE_CONTROL, "public, max-age=31536000, immutable");
 const NO_SNIFFING: (HeaderName, &str) = (header::X_CONTENT_TYPE_OPTIONS, "nosniff");
 
-/// The routes of everything that pages load.
+/// The routes of all assets.
 pub(crate) fn assets() -> Router<Account> {
     let style = [(header::CONTENT_TYPE, "text/css; charset=utf-8"), KEPT, NO_SNIFFING];
     let icon = [(header::CONTENT_TYPE, "image/svg+xml"), KEPT, NO_SNIFFING];
@@ -35,7 +35,7 @@ pub(in crate::site) fn icon_path() -> String {
     format!("/assets/icon.svg?{ICON_MARK:016x}")
 }
 
-/// FNV-1a: it tells texts apart that nobody chose to look alike.
+/// FNV-1a, a hash that need not resist attacks here.
 const fn mark(bytes: &[u8]) -> u64 {
     let mut mark = 0xcbf2_9ce4_8422_2325_u64;
     let mut at = 0;

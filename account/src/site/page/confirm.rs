@@ -1,10 +1,10 @@
-//! "Are you sure?", before something is taken away.
+//! Confirmation pages before something is deleted.
 
 use askama::Template;
 
 use super::Frame;
 
-/// A question whose form goes back to the path that asked it.
+/// A confirmation page, whose form posts to its own path.
 #[derive(Template)]
 #[template(path = "question.html")]
 pub(in crate::site) struct Question {

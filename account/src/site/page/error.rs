@@ -1,4 +1,4 @@
-//! Failures as people read them: what programs get as JSON becomes a page when a browser asks.
+//! Error pages: errors that programs get as JSON are rendered as pages for browsers.
 
 use askama::Template;
 use axum::{
@@ -13,9 +13,9 @@ use serde::Deserialize;
 use super::{Frame, Page, form::sentence, visitor::Guest};
 use crate::Account;
 
-/// What programs call; it answers them in JSON whatever they say.
+/// The API, which always answers in JSON.
 const PROGRAMS: &str = "/api/";
-/// The most bytes of an answer that is an error.
+/// Maximum size of an error response, in bytes.
 const BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Template)]
@@ -27,7 +27,7 @@ struct ErrorPage {
     code: u16,
 }
 
-/// What the JSON of an error says, in either shape.
+/// The JSON of an error, in either format.
 #[derive(Deserialize)]
 struct Told {
     error: String,
@@ -40,7 +40,7 @@ pub(in crate::site) fn accepts_html(headers: &HeaderMap) -> bool {
     accepted.any(|value| value.to_str().is_ok_and(|text| text.contains("text/html")))
 }
 
-/// Turns failures into pages for browsers.
+/// Turns errors into pages for browsers.
 pub(crate) async fn in_html(State(account): State<Account>, request: Request, next: Next) -> Response {
     if !accepts_html(request.headers()) || request.uri().path().starts_with(PROGRAMS) {
         return next.run(request).await;
@@ -51,7 +51,7 @@ pub(crate) async fn in_html(State(account): State<Account>, request: Request, ne
     if !is_failure(&response) {
         return response;
     }
-    // When even that fails, the page is for nobody in particular.
+    // If that fails too, render the page without a user.
     let guest = Guest::from_request_parts(&mut asked, &account).await;
     page(response, guest.map(|guest| guest.frame()).unwrap_or_default()).await
 }

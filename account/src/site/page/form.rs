@@ -1,4 +1,4 @@
-//! What a form sends, and the same form again with what is wrong with it.
+//! Forms, and showing them again with validation errors.
 
 use axum::{
     extract::{FromRequest, Request},
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(in crate::site) struct Fields(Vec<(String, Secret)>);
 
-/// A form as a page shows it: what is in its fields, and what is wrong with them.
+/// A form to render: its values, and validation errors.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Form {
     values: Vec<(String, String)>,
@@ -25,7 +25,7 @@ pub(in crate::site) struct Form {
 /// What is wrong with a form.
 #[derive(Debug)]
 pub(in crate::site) struct Problem {
-    /// The name of the field, which is also its id on the page; empty for the form as a whole.
+    /// The name of the field, which is also its id; empty for the whole form.
     pub(in crate::site) field: &'static str,
     /// In a sentence.
     pub(in crate::site) text: String,
@@ -40,7 +40,7 @@ impl FromRequest<Account> for Fields {
 }
 
 impl Fields {
-    /// What is in a field, without spaces around it; nothing when it was not sent.
+    /// The trimmed value of a field; empty if missing.
     pub(in crate::site) fn text(&self, name: &str) -> &str {
         self.find(name).map_or("", |value| value.expose().trim())
     }
@@ -77,9 +77,9 @@ impl Form {
         Self { values, problem: None }
     }
 
-    /// The form as it was sent, with the reason why it is refused; passwords have to be typed again.
+    /// The submitted form with the error, without passwords.
     ///
-    /// What is not the fault of whoever filled it in is given back.
+    /// Returns errors that are not the visitor's fault.
     pub(in crate::site) fn refused(fields: &Fields, error: Error) -> Result<(Self, StatusCode), Error> {
         let status = server::status::http(error.kind());
         let own =
@@ -114,7 +114,7 @@ impl Form {
     }
 }
 
-/// The same text with a capital at its beginning and a full stop at its end.
+/// Capitalises a text and adds a full stop.
 pub(in crate::site) fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(char::to_uppercase).into_iter().flatten();
@@ -122,7 +122,7 @@ pub(in crate::site) fn sentence(text: &str) -> String {
     first.chain(characters).chain(end.chars()).collect()
 }
 
-/// Which field of its form an error is about.
+/// The form field that an error refers to.
 fn field_of(error: &Error) -> &'static str {
     let what = match error {
         Error::Invalid { what, .. } | Error::Taken { what, .. } | Error::NotFound { what, .. } => what,
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_form_keeps_what_was_typed_but_no_password() {
+    fn a_rejected_form_keeps_its_values_except_passwords() {
         let fields = [("username", "alice"), ("password", "hush"), ("old_password", "hush")];
         let fields = Fields(fields.map(|(name, value)| (name.to_owned(), Secret::new(value))).to_vec());
         let (form, status) = Form::refused(&fields, Error::WrongPassword).unwrap();

@@ -1,4 +1,4 @@
-//! What things are called on pages: rights, scopes, days.
+//! Descriptions of rights, scopes and dates for people.
 
 use types::{ApplicationRight, GatewayRight, Scope, Timestamp};
 

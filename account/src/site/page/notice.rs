@@ -1,8 +1,8 @@
-//! What was just done, as the page after it says.
+//! The notice on the next page about what was just done.
 
 use std::str::FromStr;
 
-/// Something that was just done. Addresses carry its name, so that nobody can make the site say anything else.
+/// Notices. URLs contain only their name, so that nobody can put other text on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::site) enum Notice {
     Registered,
@@ -61,7 +61,7 @@ impl Notice {
             Self::PasswordChanged => {
                 ("password-changed", "Your password is changed. All other sessions and all tokens have ended.")
             }
-            Self::MailSent => ("mail-sent", "If your address still needs confirming, the mail is on its way."),
+            Self::MailSent => ("mail-sent", "If your address is not confirmed yet, a mail is on its way."),
             Self::ClientRevoked => ("revoked", "Access revoked. The tokens of that program no longer work."),
             Self::Created => ("created", "Created."),
             Self::Deleted => ("deleted", "Deleted."),

@@ -1,4 +1,4 @@
-//! Who looks at a page.
+//! The caller of a page.
 
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts, Query},
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{Frame, notice::Notice};
 use crate::{Account, Person, Session, entity::access::Caller, http::reply::Reply, site::entity::Managed};
 
-/// Somebody who is logged in. Whoever is not is sent to where that can be done.
+/// A logged-in user. Others are redirected to the login.
 pub(in crate::site) struct Visitor {
     pub(in crate::site) session: Session,
     asked: Asked,
@@ -23,13 +23,13 @@ pub(in crate::site) struct Guest {
     asked: Asked,
 }
 
-/// What their browser asked for.
+/// The request of a browser.
 struct Asked {
     path: String,
     notice: Option<Notice>,
 }
 
-/// What a page is asked to say.
+/// The notice in the query.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Done {
@@ -88,7 +88,7 @@ impl FromRequestParts<Account> for Guest {
     }
 }
 
-/// To the login and back here; what a form sent is lost, so its page is asked for anew.
+/// Redirects to the login and back. The data of a submitted form is lost, so its page is loaded again.
 fn log_in_first(parts: &Parts) -> Redirect {
     let here = parts.uri.path_and_query().map(ToString::to_string).filter(|_| parts.method == Method::GET);
     Redirect::to(&match here {

@@ -1,4 +1,4 @@
-//! Where the link leads that came by mail.
+//! The page behind the link in a confirmation mail.
 
 use askama::Template;
 use axum::{
@@ -18,13 +18,13 @@ use crate::{
 #[template(path = "confirmed.html")]
 struct Confirmed {
     frame: Frame,
-    /// The address that is confirmed now.
+    /// The confirmed address.
     email: String,
-    /// Or why none is.
+    /// Or why it was not confirmed.
     problem: Option<String>,
 }
 
-/// Confirms an address, and says so to a browser as a page, to a program as the user's profile.
+/// Confirms an address, and answers browsers with a page and programs with the user's profile.
 pub(in crate::site) async fn confirm(
     State(account): State<Account>,
     guest: Guest,

@@ -20,9 +20,9 @@ use crate::{
     },
 };
 
-/// Where a login leads when nobody says.
+/// The default destination after a login.
 const AFTER_LOGIN: &str = "/my/applications";
-/// The path that a login for a program leads back to.
+/// The path to which a login for a program returns.
 const AUTHORIZE: &str = "/users/authorize";
 
 #[derive(Template)]
@@ -31,7 +31,7 @@ pub(in crate::site) struct Login {
     frame: Frame,
     form: Form,
     next: String,
-    /// The program that somebody logs in for.
+    /// The program for which the user logs in.
     client: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub(in crate::site) async fn log_in(
         }
     };
     if let Some(old) = guest.session {
-        // A login is always a new session: the cookie that the browser had until now may have been planted.
+        // Always start a new session: the browser's previous cookie may have been planted.
         account.log_out(&old).await?;
     }
     Ok(welcome(&account, &value, fields.text("next")))
@@ -82,14 +82,14 @@ pub(in crate::site) async fn log_out(State(account): State<Account>, guest: Gues
     Ok((cookie::end(&account), done("/", Notice::LoggedOut)).into_response())
 }
 
-/// Only to paths of our own.
+/// Redirects to a path of this site only.
 fn welcome(account: &Account, value: &Secret, next: &str) -> Response {
     let next = next.parse::<LocalPath>();
     let next = next.as_ref().map_or(AFTER_LOGIN, LocalPath::as_str);
     (cookie::begin(account, value), Redirect::to(next)).into_response()
 }
 
-/// The program that a login is for, and where its user goes afterwards.
+/// The program that a login is for, and its redirect URI.
 async fn asker(account: &Account, next: &str) -> Option<Question> {
     let next: LocalPath = next.parse().ok()?;
     let uri: Uri = next.as_str().parse().ok().filter(|uri: &Uri| uri.path() == AUTHORIZE)?;
@@ -100,7 +100,7 @@ async fn asker(account: &Account, next: &str) -> Option<Question> {
     }
 }
 
-/// The page; when it leads back to a program that may be answered, its form may lead there too.
+/// The page. If it returns to a program, its form may redirect there.
 async fn page(account: &Account, guest: Guest, next: String, form: Form) -> Page<Login> {
     let asker = asker(account, &next).await;
     let client = asker.as_ref().map(|question| question.client.to_string());

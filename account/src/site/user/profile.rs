@@ -1,4 +1,4 @@
-//! The profile: name and address, the password, and the programs that may act for somebody.
+//! The profile page: name and address, password, and programs that may act for the user.
 
 use api::rest::account::{ProfileChange, User};
 use askama::Template;
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Where the page is.
+/// The path of the page.
 const PATH: &str = "/users/profile";
 
 #[derive(Template)]
@@ -37,13 +37,13 @@ pub(in crate::site) struct Profile {
 }
 
 impl Profile {
-    /// What a client may do.
+    /// Describes a scope for people.
     fn words(&self, scope: &Scope) -> String {
         labels::scope(scope)
     }
 }
 
-/// The forms of the page; what was refused comes in the place of what is so.
+/// The forms of the page; a rejected form keeps its values.
 #[derive(Default)]
 struct Forms {
     person: Option<Form>,
@@ -72,7 +72,7 @@ pub(in crate::site) async fn change(
     Ok(Page::new(page(&account, frame, user, forms).await?).with_status(status).into_response())
 }
 
-/// Changes the password, which ends every other session and token; this session goes on under a new cookie.
+/// Changes the password, which ends every other session and token. This session continues with a new cookie.
 pub(in crate::site) async fn change_password(
     State(account): State<Account>,
     visitor: Visitor,

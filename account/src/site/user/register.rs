@@ -1,4 +1,4 @@
-//! The page on which people register.
+//! The registration page.
 
 use api::rest::account::NewUser;
 use askama::Template;
@@ -63,7 +63,7 @@ fn read(fields: &Fields) -> Result<NewUser, Error> {
     Ok(NewUser { username, email: fields.text("email").to_owned(), password })
 }
 
-/// A new password, which has to be typed twice: nobody sees what they type.
+/// A new password, which has to be typed twice because it is not visible.
 pub(in crate::site) fn repeated_password(fields: &Fields) -> Result<Secret, Error> {
     let (password, again) = (fields.secret("password"), fields.secret("password_again"));
     if password.expose() == again.expose() {

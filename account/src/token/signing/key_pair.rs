@@ -1,4 +1,4 @@
-//! One key pair: made, sealed for the store, and opened for use.
+//! A key pair: generated, sealed for the store, and opened for use.
 
 use aws_lc_rs::{
     encoding::AsDer,
@@ -18,20 +18,20 @@ use crate::{
     seal::{Keys, Sealed},
 };
 
-/// What seals belong to.
+/// The context of sealed keys.
 const PLACE: &str = "signing key";
 
-/// A key pair as it is kept.
+/// A stored key pair.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SigningKey {
     pub(super) created: Timestamp,
-    /// When it begins to sign.
+    /// When it starts to sign.
     #[serde(default)]
     pub(super) signs_from: Timestamp,
     pkcs8: Sealed,
 }
 
-/// A key pair that is ready for use.
+/// A key pair, opened for use.
 pub(super) struct Pair {
     pub(super) created: Timestamp,
     pub(super) signs_from: Timestamp,
@@ -42,7 +42,7 @@ pub(super) struct Pair {
 
 impl SigningKey {
     pub(super) fn make(keys: &Keys, random: &dyn Random, created: Timestamp, signs_from: Timestamp) -> Result<Self> {
-        // The library takes its randomness from the machine alone; a key that a test could choose would be no key.
+        // The library only takes system randomness, which is right for keys, even in tests.
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
             .map_err(|_| Error::Crypto("make a signing key"))?;
         Ok(Self { created, signs_from, pkcs8: keys.seal(PLACE, pkcs8.as_ref(), random)? })
@@ -63,7 +63,7 @@ impl SigningKey {
 }
 
 impl Pair {
-    /// The name that tokens know it by.
+    /// Its id, the `kid` of tokens.
     pub(super) fn id(&self) -> &str {
         self.public.common.key_id.as_deref().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Changing the key that signs.
+//! Rotation of the signing key.
 
 use std::time::Duration;
 
@@ -8,48 +8,48 @@ use types::{Random, Timestamp};
 use super::{Signer, entry, key_pair::SigningKey};
 use crate::{Account, Error, Result, audit, documents::retried, seal::Keys, token::MACHINE_SECONDS};
 
-/// How long the next key is published before it signs: longer than anybody keeps what they read of the keys.
+/// How long the next key is published before it signs: longer than anybody caches the key set.
 const PUBLISHED_BEFORE: Duration = Duration::from_secs(3600);
-/// How much longer than its last token a key verifies, for clocks that differ.
+/// How long a key verifies after its last token expired, for clock differences.
 const LEEWAY: Duration = Duration::from_secs(3600);
-/// The most keys at once; each of them is in the key set that everybody reads.
+/// Maximum number of keys. All of them are in the published key set.
 const KEYS_MAX: usize = 16;
 
-/// How the key changes.
+/// When to use a new key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rotation {
-    /// In an hour; every token stays valid.
+    /// In an hour. All tokens stay valid.
     Planned,
-    /// At once, because the old keys are in wrong hands: every token that they signed is worthless.
+    /// At once, because old keys may have leaked. All tokens that they signed become invalid.
     AtOnce,
 }
 
-/// A key as operators see it.
+/// A signing key, as operators see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigningKeyInfo {
-    /// The `kid` in the tokens that it signs.
+    /// The `kid` of tokens that it signs.
     pub id: String,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
-    /// When it begins to sign.
+    /// When it starts to sign.
     pub signs_from: Timestamp,
-    /// Whether it signs now.
+    /// Whether it is the current key.
     pub signs: bool,
 }
 
-/// The key pairs in the store, in the order in which they begin to sign. All of them verify.
+/// The key pairs in the store, in the order in which they start to sign. All of them verify.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SigningKeys {
     keys: Vec<SigningKey>,
 }
 
 impl SigningKeys {
-    /// The first key of all, which signs at once.
+    /// The very first key, which signs at once.
     pub(super) fn first(keys: &Keys, random: &dyn Random, now: Timestamp) -> Result<Self> {
         Ok(Self { keys: vec![SigningKey::make(keys, random, now, now)?] })
     }
 
-    /// The keys that may have signed a token that is still valid, or will.
+    /// The keys whose tokens may still be valid, and those that sign in future.
     pub(super) fn alive(&self, now: Timestamp) -> impl Iterator<Item = &SigningKey> {
         let last_token = Duration::from_secs(MACHINE_SECONDS) + LEEWAY;
         let ends = self.keys.iter().skip(1).map(move |next| Some(next.signs_from.plus(last_token)));
@@ -57,7 +57,7 @@ impl SigningKeys {
         self.keys.iter().zip(ends).filter(move |(_, end)| end.is_none_or(|end| now < end)).map(|(key, _)| key)
     }
 
-    /// Puts the next key behind those that may still be needed, or in the place of all.
+    /// Appends the next key to those still needed, or replaces them all.
     fn rotate(&mut self, rotation: Rotation, next: SigningKey, now: Timestamp) -> Result<()> {
         self.keys = match rotation {
             Rotation::Planned if self.keys.iter().any(|key| key.signs_from > now) => return Err(Error::KeyWaits),
@@ -69,9 +69,9 @@ impl SigningKeys {
 }
 
 impl Account {
-    /// Makes a new signing key; gives all keys as they are then. The other instances notice within ten seconds.
+    /// Creates a new signing key; returns all keys. Other instances notice within ten seconds.
     ///
-    /// An operator's call, not part of any interface. Refused while the last planned key has not begun to sign.
+    /// For the operator; not part of any API. Fails while the next key has not started to sign.
     pub async fn rotate_signing_key(&self, rotation: Rotation) -> Result<Vec<SigningKeyInfo>> {
         let attempt = || async {
             let now = self.clock.now();
@@ -92,7 +92,7 @@ impl Account {
         retried("signing key", attempt).await
     }
 
-    /// All keys that verify, in the order in which they begin to sign.
+    /// All keys that verify, in the order in which they start to sign.
     pub fn signing_keys(&self) -> Result<Vec<SigningKeyInfo>> {
         self.signer.list()
     }

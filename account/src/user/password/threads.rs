@@ -1,7 +1,7 @@
-//! The threads that passwords are checked on: few, and always the same.
+//! A small, fixed pool of threads that verify passwords.
 //!
-//! A check takes 19 MiB. The allocator keeps what a thread had, so on the threads that all blocking work shares, a
-//! flood of logins would leave that much on every one of them.
+//! Verification takes 19 MiB, which the allocator keeps per thread. On tokio's blocking threads, a flood of logins
+//! would leave that much on every one of them.
 
 use std::{
     sync::{Arc, Mutex, mpsc},
@@ -12,14 +12,14 @@ use crate::{Error, Result};
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The threads; they end with this value.
+/// The threads. They end when this is dropped.
 #[derive(Clone)]
 pub(super) struct Threads {
     work: mpsc::SyncSender<Work>,
 }
 
 impl Threads {
-    /// Starts this many.
+    /// Starts `count` threads.
     pub(super) fn start(count: usize) -> Result<Self> {
         let (work, waiting) = mpsc::sync_channel(count);
         let waiting = Arc::new(Mutex::new(waiting));
@@ -31,11 +31,11 @@ impl Threads {
         Ok(Self { work })
     }
 
-    /// Does this on one of them. Whoever calls sees to it that no more comes than there are threads.
+    /// Runs `work` on one of the threads. The caller must limit concurrency to the number of threads.
     pub(super) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let (done, answer) = tokio::sync::oneshot::channel();
         let work = Box::new(move || {
-            // Whoever asked may be gone.
+            // The caller may have stopped waiting.
             _ = done.send(work());
         });
         let lost = || Error::Crypto("check a password");

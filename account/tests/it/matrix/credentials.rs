@@ -1,4 +1,4 @@
-//! One credential of every sort, and the things that they are about.
+//! One credential of every kind, and the entities that they refer to.
 
 use aws_lc_rs::hmac;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};

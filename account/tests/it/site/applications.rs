@@ -25,7 +25,7 @@ async fn an_application_is_created_renamed_deleted_and_restored() {
 }
 
 #[tokio::test]
-async fn euis_come_from_the_network_or_from_the_user_and_go_again() {
+async fn euis_are_assigned_or_given_and_can_be_removed() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     alice.post("/my/applications", &[("id", "my-app"), ("name", "")]).await;
@@ -40,7 +40,7 @@ async fn euis_come_from_the_network_or_from_the_user_and_go_again() {
 }
 
 #[tokio::test]
-async fn an_access_key_is_shown_works_and_is_deleted() {
+async fn an_access_key_is_created_used_and_deleted() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     alice.post("/my/applications", &[("id", "my-app"), ("name", "")]).await;
@@ -58,7 +58,7 @@ async fn an_access_key_is_shown_works_and_is_deleted() {
 }
 
 #[tokio::test]
-async fn collaborators_see_and_do_what_their_rights_say() {
+async fn collaborators_see_and_do_what_their_rights_allow() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let mut bob = Browser::of_user(&service, "bob").await;
@@ -84,7 +84,7 @@ async fn collaborators_see_and_do_what_their_rights_say() {
 }
 
 #[tokio::test]
-async fn who_takes_their_own_rights_away_is_led_to_what_is_left() {
+async fn removing_your_own_rights_redirects_to_what_you_may_see() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let mut bob = Browser::of_user(&service, "bob").await;

@@ -1,4 +1,4 @@
-//! Forms that are refused: every one says what is wrong, where, and keeps what was typed.
+//! Rejected forms explain the error, mark the field, and keep what was typed.
 
 use super::Browser;
 use crate::service::{PASSWORD, Service};
@@ -32,7 +32,7 @@ async fn check(browser: &mut Browser<'_>, cases: &[Case<'_>]) {
 }
 
 #[tokio::test]
-async fn registering_says_what_is_wrong() {
+async fn the_registration_form_explains_errors() {
     let service = Service::start().await;
     Browser::of_user(&service, "alice").await;
     let cases = [
@@ -56,7 +56,7 @@ async fn registering_says_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_wrong_login_tells_nobody_which_part_was_wrong() {
+async fn a_failed_login_does_not_reveal_which_part_was_wrong() {
     let service = Service::start().await;
     Browser::of_user(&service, "alice").await;
     let mut texts = Vec::new();
@@ -70,7 +70,7 @@ async fn a_wrong_login_tells_nobody_which_part_was_wrong() {
 }
 
 #[tokio::test]
-async fn too_many_wrong_logins_say_how_long_to_wait() {
+async fn too_many_failed_logins_say_how_long_to_wait() {
     let service = Service::start().await;
     Browser::of_user(&service, "alice").await;
     let fields = [("username", "alice"), ("password", "wrong password")];
@@ -86,7 +86,7 @@ async fn too_many_wrong_logins_say_how_long_to_wait() {
 }
 
 #[tokio::test]
-async fn the_profile_says_what_is_wrong() {
+async fn the_profile_form_explains_errors() {
     let service = Service::start().await;
     Browser::of_user(&service, "bob").await;
     let mut alice = Browser::of_user(&service, "alice").await;
@@ -109,7 +109,7 @@ async fn the_profile_says_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn the_forms_of_an_application_say_what_is_wrong() {
+async fn application_forms_explain_errors() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     Browser::of_user(&service, "bob").await;
@@ -142,7 +142,7 @@ async fn the_forms_of_an_application_say_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn the_forms_of_a_gateway_say_what_is_wrong() {
+async fn gateway_forms_explain_errors() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let plan = ("frequency_plan", "EU_863_870");

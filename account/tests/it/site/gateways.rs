@@ -38,7 +38,7 @@ async fn a_gateway_is_created_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn who_may_not_know_where_a_gateway_is_is_not_told() {
+async fn hides_the_exact_location_without_the_right() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let mut bob = Browser::of_user(&service, "bob").await;

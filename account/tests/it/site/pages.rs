@@ -1,4 +1,4 @@
-//! Every page: who may see it, and whether everybody can use it.
+//! Every page: who may see it, and whether it is accessible.
 
 use airlock_account::Settings;
 use serde_json::json;
@@ -33,7 +33,7 @@ const PRIVATE: [&str; 17] = [
 ];
 
 #[tokio::test]
-async fn every_page_can_be_used_by_everybody_who_may_see_it() {
+async fn every_page_is_accessible_to_those_who_may_see_it() {
     let service = Service::start_with(with_app()).await;
     let mut stranger = Browser::new(&service);
     for path in OPEN {
@@ -53,7 +53,7 @@ async fn every_page_can_be_used_by_everybody_who_may_see_it() {
 }
 
 #[tokio::test]
-async fn who_is_not_logged_in_is_sent_to_the_login_and_back() {
+async fn redirects_to_the_login_and_back() {
     let service = Service::start_with(with_app()).await;
     Browser::of_user(&service, "alice").await;
     for path in PRIVATE {
@@ -67,7 +67,7 @@ async fn who_is_not_logged_in_is_sent_to_the_login_and_back() {
 }
 
 #[tokio::test]
-async fn what_is_somebody_elses_looks_as_if_it_were_not_there() {
+async fn foreign_entities_look_like_missing_ones() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     alice.post("/my/applications", &[("id", "my-app"), ("name", "")]).await;
@@ -92,7 +92,7 @@ async fn what_is_somebody_elses_looks_as_if_it_were_not_there() {
 }
 
 #[tokio::test]
-async fn what_is_called_new_has_a_page_like_everything_else() {
+async fn an_entity_named_new_has_a_page() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let page = alice.submit("/my/applications", &[("id", "new"), ("name", "The newest")]).await;
@@ -102,7 +102,7 @@ async fn what_is_called_new_has_a_page_like_everything_else() {
 }
 
 #[tokio::test]
-async fn over_tls_browsers_are_told_to_stay_there() {
+async fn sends_hsts_over_tls() {
     let public_url = Some("https://account.example.com".parse().unwrap());
     let secure = Service::start_with(Settings { public_url, ..Settings::default() }).await;
     let plain = Service::start().await;
@@ -114,7 +114,7 @@ async fn over_tls_browsers_are_told_to_stay_there() {
 }
 
 #[tokio::test]
-async fn failures_are_pages_for_browsers_and_json_for_programs() {
+async fn errors_are_pages_for_browsers_and_json_for_programs() {
     let service = Service::start().await;
     let mut browser = Browser::new(&service);
     for (path, status) in [
@@ -136,11 +136,11 @@ async fn failures_are_pages_for_browsers_and_json_for_programs() {
         assert_eq!((answer.status.as_u16(), answer.json()["code"].clone()), (status, json!(status)), "{path}");
     }
     let api = send(service.request("GET", "/api/v2/nowhere", "").header("accept", "text/html")).await;
-    assert_eq!(api.error(), (404, "there is no such path here".to_owned()));
+    assert_eq!(api.error(), (404, "path not found".to_owned()));
 }
 
 #[tokio::test]
-async fn style_and_picture_may_be_kept_and_change_their_address_with_their_text() {
+async fn assets_are_cacheable_and_their_urls_change_with_their_contents() {
     let service = Service::start().await;
     let page = Browser::new(&service).get("/").await;
     let style = page.all("link[rel=stylesheet]")[0].attr("href").unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Logging in and out, the profile, and pages that are not ours.
+//! Login and logout, the profile, and cross-site requests.
 
 use super::Browser;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 const NEW: &str = "an even better password";
 
 #[tokio::test]
-async fn a_login_leads_to_paths_of_this_site_only() {
+async fn a_login_redirects_only_within_this_site() {
     let service = Service::start().await;
     Browser::of_user(&service, "alice").await;
     for (next, place) in [
@@ -26,7 +26,7 @@ async fn a_login_leads_to_paths_of_this_site_only() {
 }
 
 #[tokio::test]
-async fn a_logout_ends_the_session_and_a_login_ends_the_one_before() {
+async fn a_login_or_logout_ends_the_previous_session() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let before = alice.cookie.clone();
@@ -41,7 +41,7 @@ async fn a_logout_ends_the_session_and_a_login_ends_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_form_on_another_site_changes_nothing() {
+async fn cross_site_forms_change_nothing() {
     let service = Service::start().await;
     let alice = Browser::of_user(&service, "alice").await;
     for (path, fields) in [
@@ -73,7 +73,7 @@ async fn a_form_on_another_site_changes_nothing() {
 }
 
 #[tokio::test]
-async fn the_profile_changes_and_says_whether_the_address_is_confirmed() {
+async fn the_profile_shows_whether_the_address_is_confirmed() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let page = alice.get("/users/profile?done=registered").await;
@@ -89,7 +89,7 @@ async fn the_profile_changes_and_says_whether_the_address_is_confirmed() {
 }
 
 #[tokio::test]
-async fn a_new_password_ends_other_sessions_and_this_one_goes_on() {
+async fn a_new_password_ends_other_sessions_only() {
     let service = Service::start().await;
     let mut here = Browser::of_user(&service, "alice").await;
     let mut there = Browser::new(&service);
@@ -100,7 +100,7 @@ async fn a_new_password_ends_other_sessions_and_this_one_goes_on() {
 }
 
 #[tokio::test]
-async fn the_link_in_the_mail_says_that_the_address_is_confirmed() {
+async fn the_mailed_link_confirms_the_address() {
     let mut sink = Sink::start(0).await;
     let service = Service::start_with(settings(&sink)).await;
     let mut alice = Browser::of_user(&service, "alice").await;
@@ -108,12 +108,16 @@ async fn the_link_in_the_mail_says_that_the_address_is_confirmed() {
     let path = link.strip_prefix("https://account.example.com").unwrap();
     let page = alice.get(path).await;
     page.check(path);
-    assert!(page.text("main").contains("confirmed Mail reaches you at alice@example.com"), "{}", page.text("main"));
+    assert!(
+        page.text("main").contains("confirmed Thank you for confirming alice@example.com"),
+        "{}",
+        page.text("main")
+    );
     assert_eq!(alice.get("/users/profile").await.text(".badge"), "Confirmed");
 }
 
 #[tokio::test]
-async fn a_wrong_link_says_where_to_get_another() {
+async fn an_invalid_link_says_where_to_get_another() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let page = alice.get("/users/emails/validate_email/AAAA?email=x").await;

@@ -1,4 +1,4 @@
-//! Programs that act for users: the question, the code, and taking it back.
+//! Programs that act for users: consent, code, and revocation.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ async fn decide(browser: &mut Browser<'_>, page: &Page, decision: &str) -> BTree
 }
 
 #[tokio::test]
-async fn a_program_is_allowed_gets_its_code_and_is_remembered_until_it_is_revoked() {
+async fn consent_is_remembered_until_it_is_revoked() {
     let service = Service::start_with(with_app()).await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let consent = alice.get(ASKS).await.place();
@@ -59,7 +59,7 @@ async fn a_program_is_allowed_gets_its_code_and_is_remembered_until_it_is_revoke
 }
 
 #[tokio::test]
-async fn a_login_for_a_program_says_so_and_may_lead_to_it() {
+async fn a_login_for_a_program_names_it_and_redirects_to_it() {
     let service = Service::start_with(with_app()).await;
     let mut alice = Browser::of_user(&service, "alice").await;
     alice.cookie.clear();
@@ -85,7 +85,7 @@ async fn a_login_for_a_program_says_so_and_may_lead_to_it() {
 }
 
 #[tokio::test]
-async fn the_command_line_gets_its_code_on_a_page() {
+async fn the_command_line_gets_its_code_from_a_page() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let front = alice.get("/").await;
@@ -103,7 +103,7 @@ async fn the_command_line_gets_its_code_on_a_page() {
 }
 
 #[tokio::test]
-async fn our_command_line_proves_that_the_code_is_for_itself() {
+async fn our_command_line_uses_pkce() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     let redirect_uri = "/oauth/callback/airlock";
@@ -130,7 +130,7 @@ async fn our_command_line_proves_that_the_code_is_for_itself() {
 }
 
 #[tokio::test]
-async fn every_program_of_the_operators_can_have_its_code_shown() {
+async fn every_first_party_client_can_have_its_code_shown() {
     const PAGE: &str = "/oauth/callback/own";
     let service = Service::start().await;
     let mut browser = Browser::new(&service);
@@ -152,7 +152,7 @@ async fn every_program_of_the_operators_can_have_its_code_shown() {
 }
 
 #[tokio::test]
-async fn what_an_address_says_is_shown_as_text() {
+async fn escapes_text_from_the_url() {
     let service = Service::start().await;
     let mut browser = Browser::new(&service);
     let page = browser.get("/oauth/callback/ttnctl?code=%3Cb%3E%22x").await;
