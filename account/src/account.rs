@@ -10,8 +10,8 @@ use crate::{
     openapi::Description, seal::Keys, token::signing::Signer, user::password::Passwords,
 };
 
-/// The public address unless one is set.
-const ON_THIS_MACHINE: &str = "http://localhost";
+/// Where people reach the service when nobody says.
+const DEFAULT_PUBLIC_URL: &str = "http://localhost";
 
 /// The account service; cheap to clone.
 ///
@@ -49,7 +49,7 @@ impl Account {
         let signer = Signer::open(&settings.issuer, &documents, &keys, random.as_ref(), Arc::clone(&clock)).await?;
         let passwords = Passwords::new(settings.password_checks_max, Arc::clone(&random))?;
         let outbox = Outbox::start(settings.mail.as_ref())?;
-        let public_url = settings.public_url.clone().map_or_else(|| ON_THIS_MACHINE.parse(), Ok)?;
+        let public_url = settings.public_url.clone().map_or_else(|| DEFAULT_PUBLIC_URL.parse(), Ok)?;
         let account = Self {
             settings: Arc::new(settings),
             public_url: Arc::new(public_url),

@@ -17,9 +17,10 @@ use crate::{
     Account, Error, Result, audit,
     entity::{
         self, Collaborators, Entity,
-        access::{Caller, Need},
+        access::{Access, Caller, Deleted, Requires, intersection},
         all_rights, not_found,
     },
+    token::subject::Subject,
 };
 
 /// Maximum length of a name, in characters.
@@ -90,7 +91,22 @@ impl Entity for Application {
 }
 
 impl Account {
-    /// Creates an application with an EUI and a `default key`. Its creator has all rights.
+    /// The same for an application, which tokens of its access keys open as the keys do.
+    pub(crate) async fn access_to_read(&self, caller: &Caller, app_id: &AppId) -> Result<Access<Application>> {
+        if let Caller::Bearer(claims) = caller
+            && let Subject::Application { app_id: own, key_id } = Subject::of(claims)?
+        {
+            let found = self.entity_in::<Application>(app_id, Deleted::Excluded).await?;
+            let entity = found.filter(|_| own == *app_id).ok_or(Error::InvalidKey(Application::NOUN))?;
+            let mut keys = entity.value.access_keys.iter();
+            let current = keys.find(|key| key.id == key_id).ok_or(Error::InvalidKey(Application::NOUN))?.rights.clone();
+            let rights = intersection::<Application>(claims, app_id, &current);
+            return Ok(Access { entity, rights, id: app_id.clone() });
+        }
+        self.access_with_key(caller, app_id).await
+    }
+
+    /// Creates an application. Its creator may do everything, and it has an EUI and a `default key` at once.
     pub(crate) async fn create_application(&self, creator: &UserId, new: NewApplication) -> Result<Application> {
         check_new(&new)?;
         self.check_room::<Application>(creator).await?;
@@ -117,7 +133,7 @@ impl Account {
             name.clone_into(&mut application.name);
             Ok(())
         };
-        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), rename).await
+        self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), rename).await
     }
 
     /// Deletes an application. Its id is never reused, and it can be restored.
@@ -127,7 +143,7 @@ impl Account {
             application.deleted = Some(now);
             Ok(())
         };
-        self.change_as(caller, app_id, Need::Right(ApplicationRight::Delete), delete).await?;
+        self.change_as(caller, app_id, Requires::Right(ApplicationRight::Delete), delete).await?;
         audit::event("application deleted", caller, app_id);
         Ok(())
     }
@@ -140,7 +156,7 @@ impl Account {
             application.deleted = None;
             Ok(())
         };
-        self.change_as(caller, app_id, Need::EvenDeleted(ApplicationRight::Delete), restore).await?;
+        self.change_as(caller, app_id, Requires::RightEvenIfDeleted(ApplicationRight::Delete), restore).await?;
         self.list_made::<Application>(&user_id, app_id).await?;
         audit::event("application restored", caller, app_id);
         Ok(())

@@ -10,10 +10,10 @@ use crate::{
     Account, Error, Result, audit,
     entity::{
         self, Collaborators, Entity,
-        access::{Caller, Need},
+        access::{Caller, Requires},
         all_rights,
     },
-    id_index::Roll,
+    id_index::IdIndex,
 };
 
 /// A user's rights to a component.
@@ -91,7 +91,7 @@ impl Account {
     pub(crate) async fn create_component(&self, creator: &UserId, id: &ServiceAndId) -> Result<Component> {
         let collaborators = Collaborators::from([(creator.clone(), all_rights::<Component>())]);
         let component = self.new_component(id, collaborators);
-        self.enroll(Roll::Components, id.id.as_str()).await?;
+        self.add_to_index(IdIndex::Components, id.id.as_str()).await?;
         self.create_entity(creator, id, &component).await?;
         audit::event("component created", creator, &format_args!("{} {id}", id.service));
         Ok(component)
@@ -104,7 +104,7 @@ impl Account {
             component.deleted = Some(now);
             Ok(())
         };
-        self.change_as(caller, id, Need::Right(ComponentRight::Delete), delete).await?;
+        self.change_as(caller, id, Requires::Right(ComponentRight::Delete), delete).await?;
         audit::event("component deleted", caller, &format_args!("{} {id}", id.service));
         Ok(())
     }
@@ -116,7 +116,7 @@ impl Account {
     pub async fn component_token(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
         let id = ServiceAndId { service, id: id.clone() };
         let key = Component::key(id.id.as_str())?;
-        self.enroll(Roll::Components, id.id.as_str()).await?;
+        self.add_to_index(IdIndex::Components, id.id.as_str()).await?;
         if self.documents.create(&key, &self.new_component(&id, Collaborators::new())).await? {
             audit::event("component registered", &service, &id);
         }

@@ -17,13 +17,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use store::Key;
 use types::{AccessKey, Claims, Scope, UserId};
 
-use self::access::{Caller, Need};
 use crate::{
     Account, Error, Result,
     documents::{Stored, retried},
 };
 
-pub(crate) use self::index::Listing;
+pub(crate) use self::index::EntityPage;
 
 /// A user's rights to an entity.
 pub(crate) type Rights<R> = BTreeSet<R>;
@@ -98,6 +97,16 @@ pub(crate) fn not_found<E: Entity>(id: &E::Id) -> Error {
     Error::NotFound { what: E::NOUN, id: id.to_string() }
 }
 
+/// Refuses rights that are none at all or that come twice.
+pub(crate) fn check_rights<R: Right>(rights: &[R]) -> Result<()> {
+    let different: Rights<R> = rights.iter().copied().collect();
+    if !rights.is_empty() && different.len() == rights.len() {
+        Ok(())
+    } else {
+        Err(Error::Invalid { what: "rights", must: "must name at least one right, and each only once" })
+    }
+}
+
 impl Account {
     /// Returns an entity, even if it is deleted.
     pub(crate) async fn entity<E: Entity>(&self, id: &E::Id) -> Result<Option<Stored<E>>> {
@@ -123,26 +132,7 @@ impl Account {
         Ok(Error::Taken { what: E::NOUN, id: id.to_string() })
     }
 
-    /// Changes an entity for a caller who meets the requirement at the moment of the change.
-    pub(crate) async fn change_as<E: Entity, T>(
-        &self,
-        caller: &Caller,
-        id: &E::Id,
-        need: Need<E::Right>,
-        change: impl Fn(&mut E, &Rights<E::Right>) -> Result<T>,
-    ) -> Result<T> {
-        let attempt = || async {
-            let mut access = self.access::<E>(caller, id, need.which()).await?;
-            if let Some(right) = need.right() {
-                access.require(right)?;
-            }
-            let answer = change(&mut access.entity.value, &access.rights)?;
-            Ok(self.documents.replace(&access.entity).await?.then_some(answer))
-        };
-        retried(E::NOUN, attempt).await
-    }
-
-    /// Changes an entity without a caller, to complete an earlier change.
+    /// Changes an entity on behalf of nobody in particular: to finish what was begun.
     pub(crate) async fn change<E: Entity, T>(&self, id: &E::Id, change: impl Fn(&mut E) -> Result<T>) -> Result<T> {
         let attempt = || async {
             let mut stored = self.entity::<E>(id).await?.ok_or_else(|| not_found::<E>(id))?;

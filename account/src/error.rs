@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use types::{AppEui, GatewayId, IdError, Kind, Kinded, Scope, ScopeError};
 
-use crate::{oauth::Refusal, seal};
+use crate::{oauth::error_code::OAuthErrorCode, seal};
 
 /// The result of an operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -43,8 +43,8 @@ pub enum Error {
     Credential(#[from] server::auth::AuthError),
     /// The key is not valid here; an unknown entity and a wrong key give the same error.
     #[error("access key not valid for this {0}: it may be mistyped, deleted, or of another {0}")]
-    Key(&'static str),
-    /// The token lacks a scope.
+    InvalidKey(&'static str),
+    /// The token does not cover this.
     #[error("token lacks the scope `{0}`: exchange it at /users/restrict-token, or log in with that scope")]
     MissingScope(Scope),
     /// The caller lacks a right.
@@ -105,12 +105,12 @@ pub enum Error {
         /// Its id or name.
         id: String,
     },
-    /// The path does not support the method.
-    #[error("method not allowed")]
-    Method,
-    /// The path does not exist.
-    #[error("path not found")]
-    NoPath,
+    /// The path has other methods.
+    #[error("this path does not have that method")]
+    MethodNotAllowed,
+    /// Nothing is at this path.
+    #[error("there is no such path here")]
+    PathNotFound,
     /// Another application has this EUI.
     #[error("EUI {0} belongs to another application")]
     EuiTaken(AppEui),
@@ -124,13 +124,13 @@ pub enum Error {
     },
     /// All randomly chosen EUIs were taken.
     #[error("EUI not added: the block of this network is full, ask its operator for a larger one")]
-    BlockFull,
-    /// The next signing key is not in use yet.
-    #[error("the next signing key is not in use yet: wait until it is, or rotate at once")]
-    KeyWaits,
-    /// There are too many signing keys.
-    #[error("signing key not added: tokens of {count_max} others may still be valid; wait, or rotate at once")]
-    KeysVerify {
+    EuiBlockFull,
+    /// The signing key that is to come next has not begun to sign.
+    #[error("a signing key waits for its hour already: rotate again when it signs, or at once")]
+    RotationPending,
+    /// There are as many signing keys as there may be.
+    #[error("signing key not added: the tokens of {count_max} others may still be valid, wait or rotate at once")]
+    TooManySigningKeys {
         /// The limit.
         count_max: usize,
     },
@@ -143,18 +143,18 @@ pub enum Error {
     /// Too many passwords are being verified.
     #[error("too many logins at once: try again in a second")]
     Busy,
-    /// A rate limit was exceeded.
-    #[error("too many attempts: try again in {} s", .0.wait_s)]
-    Throttled(server::limit::Exceeded),
+    /// Too many tries, from one address or for one user.
+    #[error("too many tries: wait {} s and try again", .0.wait_s)]
+    RateLimited(server::limit::Exceeded),
     /// What the user was logged in with is over.
     #[error("login is over: the user logged out, changed the password, or took back what the client may do")]
-    Ended,
+    LoginEnded,
     /// The password that was to prove who asks is wrong.
     #[error("password not valid: it is not the one until now")]
     WrongPassword,
     /// The name or password of a login is wrong; which of the two is nobody's business.
     #[error("invalid username or password")]
-    Login,
+    InvalidLogin,
     /// A browser brings the session's cookie for another site.
     #[error("request refused: it does not come from this site, open {0} and try there")]
     OtherSite(String),
@@ -162,7 +162,7 @@ pub enum Error {
     #[error("{reason}")]
     OAuth {
         /// The word that programs read.
-        refusal: Refusal,
+        code: OAuthErrorCode,
         /// What people read.
         reason: String,
     },
@@ -180,7 +180,7 @@ pub enum Error {
     /// What the store holds is not what this version writes.
     #[error("cannot read `{key}` in the store: it was written by another version, or damaged")]
     Record {
-        /// Which entry.
+        /// Deleted entry.
         key: String,
         /// What is wrong with it.
         source: serde_json::Error,
@@ -201,8 +201,8 @@ pub enum Error {
 
 impl Error {
     /// A refused token request.
-    pub(crate) fn oauth(refusal: Refusal, reason: impl Into<String>) -> Self {
-        Self::OAuth { refusal, reason: reason.into() }
+    pub(crate) fn oauth(code: OAuthErrorCode, reason: impl Into<String>) -> Self {
+        Self::OAuth { code, reason: reason.into() }
     }
 }
 
@@ -218,9 +218,9 @@ impl Kinded for Error {
             Self::Invalid { .. } | Self::Id(_) | Self::Scope(_) => Kind::Invalid,
             Self::Body(_) | Self::ContentType(_) | Self::Setting { .. } => Kind::Invalid,
             Self::BodySize { .. } => Kind::TooLarge,
-            Self::Method => Kind::Unsupported,
+            Self::MethodNotAllowed => Kind::Unsupported,
             Self::Credential(error) => error.kind(),
-            Self::Key(_) | Self::Ended | Self::Login => Kind::Unauthenticated,
+            Self::InvalidKey(_) | Self::LoginEnded | Self::InvalidLogin => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
             Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable => Kind::Denied,
             Self::NoConsent(_) | Self::NoRights(_) | Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
@@ -228,13 +228,13 @@ impl Kinded for Error {
             | Self::OwnerStays { .. }
             | Self::LastCollaborator(_)
             | Self::Full { .. }
-            | Self::BlockFull
-            | Self::KeysVerify { .. } => Kind::Denied,
-            Self::NotFound { .. } | Self::NoPath => Kind::NotFound,
-            Self::Taken { .. } | Self::EuiTaken(_) | Self::KeyWaits => Kind::AlreadyExists,
+            | Self::EuiBlockFull
+            | Self::TooManySigningKeys { .. } => Kind::Denied,
+            Self::NotFound { .. } | Self::PathNotFound => Kind::NotFound,
+            Self::Taken { .. } | Self::EuiTaken(_) | Self::RotationPending => Kind::AlreadyExists,
             Self::Contended { .. } => Kind::Conflict,
-            Self::Busy | Self::Throttled(_) => Kind::Exhausted,
-            Self::OAuth { refusal: Refusal::Client, .. } => Kind::Unauthenticated,
+            Self::Busy | Self::RateLimited(_) => Kind::Exhausted,
+            Self::OAuth { code: OAuthErrorCode::InvalidClient, .. } => Kind::Unauthenticated,
             Self::OAuth { .. } => Kind::Invalid,
             Self::Seal(error) => error.kind(),
             Self::Record { .. } | Self::Crypto(_) | Self::Description(_) | Self::FrequencyPlans(_) => Kind::Internal,

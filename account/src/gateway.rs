@@ -17,15 +17,13 @@ use crate::{
     Account, Error, Result, audit,
     entity::{
         self, Collaborators, Entity,
-        access::{Caller, Need, Which},
+        access::{Caller, Requires, Deleted},
         all_rights, collaborators,
-        stored_key::KeptKey,
+        stored_key::StoredKey,
     },
 };
 
-pub use self::routers::RouterSettings;
-
-/// A user's rights to a gateway.
+/// What somebody may do to a gateway.
 pub(crate) type Rights = entity::Rights<GatewayRight>;
 
 /// A gateway, as stored.
@@ -37,9 +35,9 @@ pub(crate) struct Gateway {
     /// The user who may transfer it.
     pub(crate) owner: UserId,
     pub(crate) collaborators: Collaborators<GatewayRight>,
-    /// The key with which it authenticates.
-    key: KeptKey,
-    /// Whether it has ever used its key.
+    /// With what it proves itself.
+    key: StoredKey,
+    /// Whether it has ever done so.
     pub(crate) activated: bool,
     /// The id of an existing plan.
     pub(crate) frequency_plan: String,
@@ -143,17 +141,17 @@ impl Account {
         update: &GatewayUpdate,
     ) -> Result<()> {
         let actor = caller.user()?;
-        // Check this first, so that only callers who may change the gateway learn which users exist.
-        self.access::<Gateway>(caller, gateway_id, Which::Active).await?.require(GatewayRight::Settings)?;
+        // Asked first, so that only those who may change the gateway learn which users exist.
+        self.access::<Gateway>(caller, gateway_id, Deleted::Excluded).await?.require(GatewayRight::Settings)?;
         let heir = match &update.owner {
-            Some(owner) => Some(self.known_user(owner.id()).await?.id),
+            Some(owner) => Some(self.require_user(owner.id()).await?.id),
             None => None,
         };
         let change = |gateway: &mut Gateway, own: &Rights| {
             self.update(gateway, update, own)?;
             heir.as_ref().map_or(Ok(false), |heir| gateway.give(&actor, heir, own))
         };
-        let given = self.change_as(caller, gateway_id, Need::Right(GatewayRight::Settings), change).await?;
+        let given = self.change_as(caller, gateway_id, Requires::Right(GatewayRight::Settings), change).await?;
         if let Some(heir) = heir.filter(|_| given) {
             self.repair_index::<Gateway>(&heir, gateway_id).await?;
             audit::event("gateway given away", caller, &format_args!("{gateway_id} to {heir}"));
@@ -170,7 +168,7 @@ impl Account {
             gateway.attributes.clear();
             Ok(())
         };
-        self.change_as(caller, gateway_id, Need::Right(GatewayRight::Delete), delete).await?;
+        self.change_as(caller, gateway_id, Requires::Right(GatewayRight::Delete), delete).await?;
         audit::event("gateway deleted", caller, gateway_id);
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Directories of all users, clients and components.
+//! Indexes of all users, OAuth clients and components, which only the operator lists.
 //!
-//! An entry only says where to look. It is written before the record it refers to, so a crash cannot lose any; entries
-//! without a record are skipped.
+//! An id is indexed before its record is written, so a crash leaves at most an entry without a record. Readers skip
+//! such entries.
 
 use std::str::FromStr;
 
@@ -9,22 +9,19 @@ use store::{Key, Tag};
 
 use crate::{Account, Result};
 
-/// Maximum length of a list. To get more, list those after the last one.
+/// The most entries that one list call returns.
 pub const LISTED_MAX: usize = 500;
 
-/// What a directory lists.
+/// What is indexed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Roll {
-    /// Usernames.
+pub(crate) enum IdIndex {
     Users,
-    /// OAuth clients.
     Clients,
-    /// Components.
     Components,
 }
 
-impl Roll {
-    /// The key of an id's entry; an empty id gives the prefix.
+impl IdIndex {
+    /// The key of an id's entry; with an empty id, the prefix of all entries.
     fn entry(self, id: &str) -> Result<Key> {
         let name = match self {
             Self::Users => "users",
@@ -36,15 +33,15 @@ impl Roll {
 }
 
 impl Account {
-    /// Adds an id to a directory. Repeating it has no effect.
-    pub(crate) async fn enroll(&self, roll: Roll, id: &str) -> Result<()> {
-        self.documents.put(&roll.entry(id)?, &()).await
+    /// Adds an id to an index. Idempotent.
+    pub(crate) async fn add_to_index(&self, index: IdIndex, id: &str) -> Result<()> {
+        self.documents.put(&index.entry(id)?, &()).await
     }
 
-    /// Lists the ids in a directory that follow `after`, in order, at most [`LISTED_MAX`].
-    pub(crate) async fn enrolled<Id: FromStr>(&self, roll: Roll, after: Option<&str>) -> Result<Vec<Id>> {
-        let after = after.map(|id| roll.entry(id)).transpose()?;
-        let entries = self.documents.keys_after(&roll.entry("")?, after.as_ref(), LISTED_MAX).await?;
+    /// Up to [`LISTED_MAX`] ids of an index, in order, starting after `after`.
+    pub(crate) async fn ids_in_index<Id: FromStr>(&self, index: IdIndex, after: Option<&str>) -> Result<Vec<Id>> {
+        let after = after.map(|id| index.entry(id)).transpose()?;
+        let entries = self.documents.keys_after(&index.entry("")?, after.as_ref(), LISTED_MAX).await?;
         Ok(entries.iter().filter_map(|key| key.path().rsplit('/').next()?.parse().ok()).collect())
     }
 }

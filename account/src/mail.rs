@@ -19,8 +19,8 @@ use crate::{Result, metrics};
 /// Maximum number of mails that wait to be sent, and of mails that wait to be sent again. Further ones are dropped; the
 /// user can request another.
 const WAITING_MAX: usize = 256;
-/// The pauses before each further attempt.
-const PAUSES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(15), Duration::from_secs(60)];
+/// How long to wait before each further try.
+const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(15), Duration::from_secs(60)];
 
 /// Mail settings.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -77,19 +77,19 @@ struct Attempt {
     mail: Mail,
     /// When to send it.
     due: Instant,
-    /// The pauses before further attempts.
-    pauses: std::array::IntoIter<Duration, 3>,
+    /// How long to wait before each try after that.
+    delays: std::array::IntoIter<Duration, 3>,
 }
 
-/// Logs mails when no mail server is configured.
-struct ToLog;
+/// Writes mails to the log, for who has no mail server.
+struct LogMailer;
 
 impl Outbox {
     /// Starts the task that sends mails. It ends when all clones of the outbox are dropped.
     pub(crate) fn start(settings: Option<&MailSettings>) -> Result<Self> {
         let mailer: Arc<dyn Mailer> = match settings {
             Some(settings) => Arc::new(Smtp::new(settings)?),
-            None => Arc::new(ToLog),
+            None => Arc::new(LogMailer),
         };
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
         drop(tokio::spawn(deliver(mailer, waiting)));
@@ -111,7 +111,7 @@ impl Outbox {
 impl Attempt {
     /// The first attempt, immediately.
     fn first(mail: Mail) -> Self {
-        Self { mail, due: Instant::now(), pauses: PAUSES.into_iter() }
+        Self { mail, due: Instant::now(), delays: RETRY_DELAYS.into_iter() }
     }
 }
 
@@ -146,7 +146,7 @@ async fn send(mailer: &dyn Mailer, mut attempt: Attempt) -> Option<Attempt> {
         metrics::mail("sent");
         return None;
     };
-    let pause = if matches!(error, MailError::Away(_)) { attempt.pauses.next() } else { None };
+    let pause = if matches!(error, MailError::Temporary(_)) { attempt.delays.next() } else { None };
     let (user, error) = (&attempt.mail.user_id, server::status::Causes(&error).to_string());
     let Some(pause) = pause else {
         tracing::error!(%user, error, "cannot send mail");
@@ -159,7 +159,7 @@ async fn send(mailer: &dyn Mailer, mut attempt: Attempt) -> Option<Attempt> {
 }
 
 #[async_trait]
-impl Mailer for ToLog {
+impl Mailer for LogMailer {
     async fn send(&self, mail: &Mail) -> std::result::Result<(), MailError> {
         let (subject, text) = (mail.subject, mail.text.expose());
         tracing::warn!(user = %mail.user_id, subject, text, "no mail server is configured (account.mail); this is the mail");
@@ -171,14 +171,14 @@ impl Mailer for ToLog {
 mod tests {
     use super::*;
 
-    /// A mail server that is unavailable for one address.
-    struct Choosy(mpsc::UnboundedSender<(String, Duration)>, Instant);
+    /// A mail server that is away for one address.
+    struct FlakyMailer(mpsc::UnboundedSender<(String, Duration)>, Instant);
 
     #[async_trait]
-    impl Mailer for Choosy {
+    impl Mailer for FlakyMailer {
         async fn send(&self, mail: &Mail) -> std::result::Result<(), MailError> {
             self.0.send((mail.to.clone(), self.1.elapsed())).unwrap();
-            if mail.to == "away" { Err(MailError::Away("later".into())) } else { Ok(()) }
+            if mail.to == "away" { Err(MailError::Temporary("later".into())) } else { Ok(()) }
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
     async fn a_retried_mail_does_not_delay_others() {
         let (seen, mut tries) = mpsc::unbounded_channel();
         let (post, posted) = mpsc::channel(WAITING_MAX);
-        tokio::spawn(deliver(Arc::new(Choosy(seen, Instant::now())), posted));
+        tokio::spawn(deliver(Arc::new(FlakyMailer(seen, Instant::now())), posted));
         let mut expected = vec![("away", 0), ("first", 0), ("away", 2), ("second", 2), ("away", 17), ("away", 77)];
         for to in ["away", "first"] {
             post.send(mail(to)).await.unwrap();

@@ -28,8 +28,8 @@ pub(crate) fn refused(credential: &'static str) {
     counter!(REFUSED, "credential" => credential).increment(1);
 }
 
-/// Counts an attempt that this limit rejected.
-pub(crate) fn throttled(policy: &'static str) {
+/// A try was stopped by this limit.
+pub(crate) fn rate_limited(policy: &'static str) {
     counter!(THROTTLED, "policy" => policy).increment(1);
 }
 

@@ -2,16 +2,18 @@
 
 mod authorize;
 pub(crate) mod client;
+pub(crate) mod client_rules;
 mod code;
 mod consent;
+pub(crate) mod error_code;
 mod metadata;
 mod pkce;
 mod redirect;
 mod refresh;
-pub(crate) mod registered;
+mod registered;
 mod registration;
 
-use std::{fmt, net::IpAddr};
+use std::net::IpAddr;
 
 use api::rest::account::{TokenAnswer, TokenRequest};
 use serde::Deserialize;
@@ -21,35 +23,11 @@ use self::client::{Client, GrantType};
 use crate::{Account, Error, Result, audit, metrics, token::TOKEN_SECONDS};
 
 pub use self::{
-    authorize::{Authorization, AuthorizationRequest, Question},
+    authorize::{Authorization, AuthorizationRequest, ConsentRequest},
     consent::AuthorizedClient,
+    error_code::OAuthErrorCode,
     metadata::Metadata,
 };
-pub(crate) use self::{
-    consent::Consent,
-    registered::{check_own_uri, check_scope},
-};
-
-/// Error codes of RFC 6749.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// A parameter is missing or malformed.
-    Request,
-    /// The client is unknown or failed to authenticate.
-    Client,
-    /// The password, code or refresh token is invalid.
-    Grant,
-    /// The client may not use this grant.
-    UnauthorizedClient,
-    /// The grant is not supported.
-    UnsupportedGrant,
-    /// A scope is malformed or not allowed.
-    Scope,
-    /// The authorization endpoint only returns codes.
-    UnsupportedResponse,
-    /// The user refused.
-    Denied,
-}
 
 /// Client credentials from an `Authorization: Basic` header.
 #[derive(Clone, Debug)]
@@ -67,33 +45,11 @@ pub(crate) struct RevokeRequest {
     client_secret: Option<Secret>,
 }
 
-impl Refusal {
-    /// The error code.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Request => "invalid_request",
-            Self::Client => "invalid_client",
-            Self::Grant => "invalid_grant",
-            Self::UnauthorizedClient => "unauthorized_client",
-            Self::UnsupportedGrant => "unsupported_grant_type",
-            Self::Scope => "invalid_scope",
-            Self::UnsupportedResponse => "unsupported_response_type",
-            Self::Denied => "access_denied",
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.as_str())
-    }
-}
-
 impl Account {
     /// Handles a token request.
     pub(crate) async fn token(&self, basic: Option<Basic>, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
-        let missing = || Error::oauth(Refusal::Request, "grant_type is missing");
+        let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "grant_type is missing");
         let grant = request.grant_type.as_deref().ok_or_else(missing)?.parse()?;
         client.check_grant(grant)?;
         let answer = match grant {
@@ -101,27 +57,27 @@ impl Account {
             GrantType::AuthorizationCode => self.code_grant(&client, request).await,
             GrantType::RefreshToken => self.refresh_grant(&client, request).await,
         };
-        answer.map_err(in_oauth_words)
+        answer.map_err(to_oauth_error)
     }
 
     /// Revokes the grant of a refresh token. The response does not tell whether there was one.
     pub(crate) async fn revoke(&self, basic: Option<Basic>, request: RevokeRequest) -> Result<()> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
-        let missing = || Error::oauth(Refusal::Request, "token is missing");
+        let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "token is missing");
         self.revoke_token(&client, &request.token.ok_or_else(missing)?).await
     }
 
     /// A password typed into a first-party program implies consent.
     async fn password_grant(&self, client: &Client, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
         if !(client.first_party && self.settings.password_grant) {
-            let reason = "this client may not use the password grant";
-            return Err(Error::oauth(Refusal::UnauthorizedClient, reason));
+            let reason = "this client may not log in with a user's password";
+            return Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, reason));
         }
         let scope = client.scope_for(request.scope.as_deref())?;
         let (Some(username), Some(password)) = (request.username, request.password) else {
-            return Err(Error::oauth(Refusal::Request, "username and password must be there"));
+            return Err(Error::oauth(OAuthErrorCode::InvalidRequest, "username and password must be there"));
         };
-        let refused = || Error::oauth(Refusal::Grant, "Invalid username or password");
+        let refused = || Error::oauth(OAuthErrorCode::InvalidGrant, "Invalid username or password");
         let known = self.user_with_password(&username, password, from).await?.ok_or_else(refused)?.value;
         let user = self.give_consent(&known, &client.id, &scope).await?;
         if user.password != known.password || user.disabled {
@@ -149,11 +105,11 @@ fn parse_scope(texts: &[String]) -> Result<Vec<Scope>> {
     texts.iter().map(|text| Ok(text.parse()?)).collect()
 }
 
-/// OAuth has its own error code for scopes.
-fn in_oauth_words(error: Error) -> Error {
+/// What goes wrong with scopes has a word of its own here.
+fn to_oauth_error(error: Error) -> Error {
     match error {
         Error::Scope(_) | Error::NoRights(_) | Error::Invalid { what: "scope", .. } => {
-            Error::oauth(Refusal::Scope, error.to_string())
+            Error::oauth(OAuthErrorCode::InvalidScope, error.to_string())
         }
         other => other,
     }

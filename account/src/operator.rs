@@ -5,7 +5,8 @@
 
 mod clients;
 mod components;
+mod signing_keys;
 mod users;
 
-pub use self::{clients::OwnClient, users::UserInfo};
+pub use self::{clients::OperatorClient, users::UserInfo};
 pub use crate::id_index::LISTED_MAX;

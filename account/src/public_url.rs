@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Characters to encode in a query parameter. The others stay as they are, because real clients expect a code to be
-/// readable there.
-pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What is encoded in a parameter of an address. The rest may stand there as it is, and real clients of v2 count on
+/// finding a code so.
+pub(crate) const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// `https://account.example.com`, optionally with a port, but without a path, because the site is at the root.
 ///

@@ -2,39 +2,16 @@
 
 use std::net::IpAddr;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use server::limit::Limit;
 use store::{Key, Tag, Token};
 use types::{UserId, Username};
 
 use crate::{Account, Error, Result, metrics};
 
-/// Rate limits for logins, registrations and mails.
-///
-/// A guesser quickly exhausts the limit for one user and address, but locks the user out at that address only. The
-/// limit across addresses is far above what people need, and addresses from which the user logged in before are exempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    /// Login attempts per user and address.
-    pub login: Limit,
-    /// Login attempts per user, from all addresses from which the user never logged in.
-    pub user: Limit,
-    /// Login attempts per address, for all users.
-    pub address: Limit,
-    /// Registrations per address.
-    pub registration: Limit,
-    /// Mails per user.
-    pub mail: Limit,
-    /// Username changes per user.
-    pub username: Limit,
-}
-
 impl Account {
-    /// Counts a login attempt.
-    pub(crate) async fn throttle_login(&self, username: Option<&Username>, from: IpAddr) -> Result<()> {
-        let (limits, address) = (&self.settings.limits, bucket_of(from));
+    /// Counts one try of a password.
+    pub(crate) async fn limit_logins(&self, username: Option<&Username>, from: IpAddr) -> Result<()> {
+        let (limits, address) = (&self.settings.limits, rate_limit_address(from));
         self.take("address", limits.address, &address).await?;
         if let Some(username) = username {
             self.take("login", limits.login, &format!("{username}@{address}")).await?;
@@ -42,28 +19,28 @@ impl Account {
         Ok(())
     }
 
-    /// Counts a login attempt from an address that the user never logged in from.
-    pub(crate) async fn throttle_stranger(&self, username: &Username) -> Result<()> {
+    /// Counts one try of a password for a user from an address that may be a guesser's.
+    pub(crate) async fn limit_logins_from_new_addresses(&self, username: &Username) -> Result<()> {
         self.take("user", self.settings.limits.user, username.as_str()).await
     }
 
-    /// Counts a password attempt of a user who is logged in.
-    pub(crate) async fn throttle_password(&self, user_id: &UserId) -> Result<()> {
+    /// Counts one try of a password by somebody who is logged in already.
+    pub(crate) async fn limit_password_changes(&self, user_id: &UserId) -> Result<()> {
         self.take("password", self.settings.limits.login, user_id.as_str()).await
     }
 
-    /// Counts a registration.
-    pub(crate) async fn throttle_registration(&self, from: IpAddr) -> Result<()> {
-        self.take("registration", self.settings.limits.registration, &bucket_of(from)).await
+    /// Counts one registration.
+    pub(crate) async fn limit_registrations(&self, from: IpAddr) -> Result<()> {
+        self.take("registration", self.settings.limits.registration, &rate_limit_address(from)).await
     }
 
-    /// Counts a mail to a user.
-    pub(crate) async fn throttle_mail(&self, user_id: &UserId) -> Result<()> {
+    /// Counts one mail to a user.
+    pub(crate) async fn limit_mails(&self, user_id: &UserId) -> Result<()> {
         self.take("mail", self.settings.limits.mail, user_id.as_str()).await
     }
 
-    /// Counts a username change.
-    pub(crate) async fn throttle_username(&self, user_id: &UserId) -> Result<()> {
+    /// Counts one change of a user's name.
+    pub(crate) async fn limit_username_changes(&self, user_id: &UserId) -> Result<()> {
         self.take("username", self.settings.limits.username, user_id.as_str()).await
     }
 
@@ -72,28 +49,15 @@ impl Account {
         match self.documents.take_token(&key, limit.rate()).await? {
             Token::Taken { .. } => Ok(()),
             Token::Wait(wait) => {
-                metrics::throttled(policy);
-                Err(Error::Throttled(limit.exceeded(policy, wait)))
+                metrics::rate_limited(policy);
+                Err(Error::RateLimited(limit.exceeded(policy, wait)))
             }
         }
     }
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            login: Limit::new(20, 60),
-            user: Limit::new(1000, 1000),
-            address: Limit::new(300, 600),
-            registration: Limit::new(20, 20),
-            mail: Limit::new(3, 4),
-            username: Limit::new(3, 1),
-        }
-    }
-}
-
-/// The unit of rate limits: an IPv4 address, or the /64 network of an IPv6 address, which is one household.
-pub(crate) fn bucket_of(address: IpAddr) -> String {
+/// What counts as one address: of IPv6 the network of a household, which can take as many addresses as it likes.
+pub(crate) fn rate_limit_address(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {
@@ -108,8 +72,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ipv6_network_counts_as_one_address() {
-        let bucket = |text: &str| bucket_of(text.parse().unwrap());
+    fn one_household_is_one_address() {
+        let bucket = |text: &str| rate_limit_address(text.parse().unwrap());
         assert_eq!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:2:ffff::9"));
         assert_ne!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:3::3"));
         assert_eq!(bucket("::ffff:192.0.2.1"), "192.0.2.1");

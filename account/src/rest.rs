@@ -30,7 +30,7 @@ use crate::{
     application::Application,
     component::Component,
     gateway::Gateway,
-    http::{cookie, path::Located, peer, reply::Reply},
+    http::{cookie, path::EntityInPath, peer, reply::Reply},
     site,
 };
 
@@ -57,30 +57,30 @@ impl Account {
                     .layer(same_site),
             )
             .merge(site::assets())
-            .route("/{*path}", any(nowhere))
+            .route("/{*path}", any(path_not_found))
             .route("/users/token", post(tokens::token))
             .route("/users/revoke", post(tokens::revoke))
             .route("/users/restrict-token", post(tokens::restrict))
             .route("/key", get(tokens::key))
             .route("/.well-known/jwks.json", get(tokens::jwks))
             .route("/.well-known/oauth-authorization-server", get(tokens::metadata))
-            .method_not_allowed_fallback(wrong_method)
-            .layer(from_fn_with_state(self.clone(), renew_keys))
-            .layer(from_fn_with_state(self.clone(), stay_on_tls))
-            .layer(from_fn_with_state(self.clone(), site::in_html))
-            .layer(from_fn_with_state(self.clone(), peer::note_refusals))
+            .method_not_allowed_fallback(method_not_allowed)
+            .layer(from_fn_with_state(self.clone(), reload_signing_keys))
+            .layer(from_fn_with_state(self.clone(), add_hsts))
+            .layer(from_fn_with_state(self.clone(), site::html_errors))
+            .layer(from_fn_with_state(self.clone(), peer::log_denied_requests))
             .with_state(self.clone())
     }
 }
 
-/// Handles unknown paths, so that browsers get a page.
-async fn nowhere() -> Reply {
-    Error::NoPath.into()
+/// A path that is none, answered here so that people get a page of it.
+async fn path_not_found() -> Reply {
+    Error::PathNotFound.into()
 }
 
-/// Handles unsupported methods, so that browsers get a page.
-async fn wrong_method() -> Reply {
-    Error::Method.into()
+/// A path that has other methods, answered here for the same reason.
+async fn method_not_allowed() -> Reply {
+    Error::MethodNotAllowed.into()
 }
 
 /// Registration, login and tokens.
@@ -95,19 +95,19 @@ fn people() -> Router<Account> {
 fn profile() -> Router<Account> {
     Router::new()
         .route("/users/me", get(users::me).patch(users::update))
-        .route("/users/me/emails/validate_email", post(users::ask_confirmation))
+        .route("/users/me/emails/validate_email", post(users::resend_confirmation))
         .route("/users/me/authorized-clients", get(users::clients))
         .route("/users/me/authorized-clients/{client}", delete(users::revoke_client))
 }
 
-/// Reloads signing keys if they are due, because another instance may have changed them.
-async fn renew_keys(State(account): State<Account>, request: Request, next: Next) -> Response {
+/// Whatever is asked, the signing keys are those that another instance may have changed.
+async fn reload_signing_keys(State(account): State<Account>, request: Request, next: Next) -> Response {
     account.signer.renew(&account.documents, &account.keys).await;
     next.run(request).await
 }
 
-/// Sends HSTS if the service is reached over TLS.
-async fn stay_on_tls(State(account): State<Account>, request: Request, next: Next) -> Response {
+/// Where people come over TLS, their browsers never come without it again.
+async fn add_hsts(State(account): State<Account>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     if account.public_url.is_https() {
         let year = HeaderValue::from_static("max-age=31536000");
@@ -153,8 +153,8 @@ fn components() -> Router<Account> {
         .merge(collaborators::<Component>("/components/{services}/{id}"))
 }
 
-/// The collaborators of entities at a path.
-fn collaborators<E: Located + 'static>(path: &str) -> Router<Account> {
+/// The collaborators of the entities at a path.
+fn collaborators<E: EntityInPath + 'static>(path: &str) -> Router<Account> {
     Router::new().route(&format!("{path}/collaborators"), get(collaborators::list::<E>)).route(
         &format!("{path}/collaborators/{{username}}"),
         get(collaborators::get::<E>).put(collaborators::set::<E>).delete(collaborators::delete::<E>),

@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use types::{ClientId, Scope, Secret};
+use server::limit::Limit;
+use types::{ClientId, ComponentId, Scope, Secret};
 
 use crate::{
     Error, Result,
     application::eui::EuiBlock,
-    gateway::RouterSettings,
     mail::MailSettings,
-    oauth::{check_own_uri, check_scope},
+    oauth::client_rules::{check_own_uri, check_scope},
     public_url::PublicUrl,
-    rate_limit::Limits,
 };
 
 /// The settings of the account service.
@@ -79,6 +78,41 @@ pub struct ClientSettings {
     pub legacy: bool,
 }
 
+/// A router that gateways can be told to use.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouterSettings {
+    /// Its id.
+    #[schemars(with = "String")]
+    pub id: ComponentId,
+    /// Its address for gRPC, such as `router.example.com:1901`.
+    pub address: String,
+    /// Its address for MQTT, such as `mqtts://router.example.com:8883`.
+    pub mqtt_address: String,
+}
+
+/// How often strangers may try; beyond that they are told how long to wait.
+///
+/// A guesser runs out of tries for one user at once, and holds up that user only at the guesser's own address. What
+/// many addresses may try together is bounded far above what people need, and those from which the user logged in
+/// before are let through.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Passwords for one user from one address.
+    pub login: Limit,
+    /// Passwords for one user from all addresses from which the user never logged in.
+    pub user: Limit,
+    /// Passwords from one address for all users.
+    pub address: Limit,
+    /// New users from one address.
+    pub registration: Limit,
+    /// Mails to one user.
+    pub mail: Limit,
+    /// New names of one user.
+    pub username: Limit,
+}
+
 impl Settings {
     /// Rejects invalid settings.
     pub(crate) fn check(&self) -> Result<()> {
@@ -129,3 +163,17 @@ impl Default for Settings {
         }
     }
 }
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            login: Limit::new(20, 60),
+            user: Limit::new(1000, 1000),
+            address: Limit::new(300, 600),
+            registration: Limit::new(20, 20),
+            mail: Limit::new(3, 4),
+            username: Limit::new(3, 1),
+        }
+    }
+}
+

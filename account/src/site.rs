@@ -16,11 +16,11 @@ use axum::{
     routing::{get, post},
 };
 
-pub(crate) use self::page::{assets::assets, error::in_html};
+pub(crate) use self::page::{assets::assets, error::html_errors};
 use self::{
     application as applications,
     application::{access_keys, euis},
-    entity::{Managed, collaborators},
+    entity::{SiteEntity, collaborators},
     gateway as gateways,
     oauth::{code, consent},
     user::{confirmation, login, profile, register},
@@ -46,7 +46,7 @@ fn people() -> Router<Account> {
         .route("/logout", post(login::log_out))
         .route("/users/profile", get(profile::show).post(profile::change))
         .route("/users/profile/password", post(profile::change_password))
-        .route("/users/profile/confirmation", post(profile::ask_confirmation))
+        .route("/users/profile/confirmation", post(profile::resend_confirmation))
         .route("/users/profile/clients/{client}/revoke", post(profile::revoke))
         .route("/users/emails/validate_email/{token}", get(confirmation::confirm))
         .route("/users/consent", get(consent::ask))
@@ -75,7 +75,7 @@ fn gateways() -> Router<Account> {
         .route("/my/gateways/{gateway_id}/delete", get(gateways::ask_delete).post(gateways::delete))
 }
 
-fn collaborators<E: Managed + 'static>() -> Router<Account> {
+fn collaborators<E: SiteEntity + 'static>() -> Router<Account> {
     let path = format!("/my/{}/{{id}}/collaborators", E::PLURAL);
     Router::new()
         .route(&path, get(collaborators::list::<E>).post(collaborators::add::<E>))

@@ -2,6 +2,7 @@
 
 mod exchange;
 pub(crate) mod signing;
+pub(crate) mod subject;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use types::{
     Timestamp, UserId,
 };
 
+use self::subject::{APPLICATION, GATEWAY, Subject, USER};
 use crate::{
     Account, Error, Result, application::Application, audit, component::Component, entity::Entity, gateway::Gateway,
     user::UserRecord,
@@ -23,55 +25,20 @@ pub(crate) const MACHINE_SECONDS: u64 = 93 * 24 * 3600;
 const BACKDATED_SECONDS: u64 = 60;
 /// Maximum number of entities that a token names.
 const ENTITIES_MAX: usize = 10;
-/// The `type` of a user's token.
-const USER: &str = "user";
-/// The `type` of a token that an access key was exchanged for.
-const APPLICATION: &str = "application";
-/// The `type` of a gateway's own token.
-const GATEWAY: &str = "gateway";
-
-/// The subject of a token.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Holder {
-    /// A user's.
-    User(UserId),
-    /// An application, by one of its access keys.
-    Application { app_id: AppId, key_id: String },
-    /// A gateway.
-    Gateway,
-    /// A component.
-    Component,
-}
-
-/// Returns the subject of these claims.
-pub(crate) fn holder(claims: &Claims) -> Result<Holder> {
-    let strange = || Error::NotUser("token of this type");
-    match claims.kind.as_str() {
-        USER => Ok(Holder::User(claims.sub.clone().try_into()?)),
-        APPLICATION => {
-            let key_id = claims.jti.as_deref().and_then(|jti| jti.split_once('-')).ok_or_else(strange)?.0;
-            Ok(Holder::Application { app_id: claims.sub.parse()?, key_id: key_id.to_owned() })
-        }
-        GATEWAY => Ok(Holder::Gateway),
-        kind if kind.parse::<ServiceName>().is_ok() => Ok(Holder::Component),
-        _ => Err(strange()),
-    }
-}
-
 impl Account {
     /// Rejects the token of a user who was disabled, changed the password, or revoked the client's consent since.
     ///
     /// Other services notice when they next ask for the token's rights. Rights to entities are checked against their
     /// current state here.
     pub(crate) async fn check_not_ended(&self, claims: &Claims) -> Result<()> {
-        let Holder::User(user_id) = holder(claims)? else { return Ok(()) };
-        let user = self.user(&user_id).await?.filter(|user| !user.disabled).ok_or(Error::Ended)?;
+        let Subject::User(user_id) = Subject::of(claims)? else { return Ok(()) };
+        let user = self.user(&user_id).await?.filter(|user| !user.disabled).ok_or(Error::LoginEnded)?;
         let issued = claims.iat.saturating_add(BACKDATED_SECONDS);
         let counts = match &claims.client {
-            Some(client) => user.lets_act(client) && issued >= user.not_before_s_of(client),
+            Some(client) => user.has_consent(client) && issued >= user.not_before_s_of(client),
             None => issued >= user.not_before_s,
         };
-        if counts { Ok(()) } else { Err(Error::Ended) }
+        if counts { Ok(()) } else { Err(Error::LoginEnded) }
     }
 
     /// Issues a user's token with these scopes. Scopes of entities require rights to them.
@@ -87,7 +54,7 @@ impl Account {
 
     /// Issues a token with the rights of an access key.
     pub(crate) async fn exchange_key(&self, app_id: &AppId, key: &AccessKey) -> Result<Secret> {
-        let refused = || Error::Key(Application::NOUN);
+        let refused = || Error::InvalidKey(Application::NOUN);
         let found = self.entity::<Application>(app_id).await?.filter(|stored| stored.value.deleted.is_none());
         let application = found.ok_or_else(refused)?.value;
         let record = self.find_key(&application, key).ok_or_else(refused)?;

@@ -1,6 +1,7 @@
 //! Users: registration, password verification, and lookup.
 
 mod confirmation;
+pub(crate) mod consent;
 pub(crate) mod email;
 mod login_address;
 pub(crate) mod password;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 
-use self::{
+use self::{consent::Consent, 
     email::Email,
     password::PasswordRecord,
     username::{NameRecord, name_key},
@@ -24,13 +25,12 @@ use self::{
 use crate::{
     Account, Error, Result, audit,
     documents::{Stored, retried},
-    id_index::Roll,
+    id_index::IdIndex,
     metrics,
-    oauth::Consent,
 };
 
 pub use self::{
-    profile::Person,
+    profile::AuthenticatedUser,
     session::{SESSION_LIFETIME, Session},
 };
 
@@ -65,7 +65,7 @@ impl Account {
     /// Fails if the username is taken, the password is too simple, or the address exceeds its rate limit.
     pub async fn register(&self, new: NewUser, from: IpAddr) -> Result<User> {
         check(&new)?;
-        self.throttle_registration(from).await?;
+        self.limit_registrations(from).await?;
         let user = self.create_user(new).await?;
         self.remember_address(&user.id, from).await;
         audit::event("user registered", &user.id, &format_args!("{} from {from}", user.username));
@@ -96,7 +96,7 @@ impl Account {
         };
         let key = user_key(&user.id)?;
         self.documents.put(&key, &user).await?;
-        self.enroll(Roll::Users, new.username.as_str()).await?;
+        self.add_to_index(IdIndex::Users, new.username.as_str()).await?;
         if !self.documents.create(&name_key, &NameRecord { user_id: user.id.clone() }).await? {
             if let Some(unnamed) = self.documents.read::<UserRecord>(&key).await? {
                 self.documents.delete(&unnamed).await?;
@@ -116,9 +116,9 @@ impl Account {
         from: IpAddr,
     ) -> Result<Option<Stored<UserRecord>>> {
         let username = username.parse::<Username>().ok();
-        self.throttle_login(username.as_ref(), from).await?;
+        self.limit_logins(username.as_ref(), from).await?;
         let user = match &username {
-            Some(username) => self.user_named(username).await?.filter(|user| !user.disabled),
+            Some(username) => self.find_user(username).await?.filter(|user| !user.disabled),
             None => None,
         };
         let known = match &user {
@@ -126,7 +126,7 @@ impl Account {
             None => false,
         };
         if let Some(username) = username.as_ref().filter(|_| !known) {
-            self.throttle_stranger(username).await?;
+            self.limit_logins_from_new_addresses(username).await?;
         }
         let record = user.as_ref().map(|user| user.password.clone());
         let fits = self.passwords.fits(password, record).await?;
@@ -181,8 +181,8 @@ impl Account {
 }
 
 impl UserRecord {
-    /// Ends all sessions, codes and tokens of the user.
-    pub(crate) fn end_all(&mut self, now: Timestamp) {
+    /// Ends every session, code and token of the user that there is.
+    pub(crate) fn revoke_all(&mut self, now: Timestamp) {
         self.not_before_s = next_second(self.not_before_s, now);
     }
 

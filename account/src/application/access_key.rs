@@ -9,8 +9,8 @@ use crate::{
     Account, Error, Result, audit,
     entity::{
         self, Right,
-        access::{Caller, Need},
-        stored_key::KeptKey,
+        access::{Caller, Requires},
+        stored_key::StoredKey,
     },
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct AccessKeyRecord {
     pub(crate) name: String,
     pub(crate) rights: Rights,
     #[serde(flatten)]
-    kept: KeptKey,
+    kept: StoredKey,
 }
 
 /// The access key that every new application has.
@@ -59,7 +59,7 @@ impl Account {
             self.add_key(application, new, rights)?;
             application.access_keys.last().cloned().ok_or(Error::Crypto("keep an access key"))
         };
-        let record = self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), create).await?;
+        let record = self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), create).await?;
         audit::event("access key created", caller, &format_args!("{app_id}/{}", record.name));
         self.show_key(app_id, &record, &record.rights)
     }
@@ -71,7 +71,7 @@ impl Account {
             application.access_keys.retain(|key| key.name != name);
             if application.access_keys.len() < before { Ok(()) } else { Err(no_key(name)) }
         };
-        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), delete).await?;
+        self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), delete).await?;
         audit::event("access key deleted", caller, &format_args!("{app_id}/{name}"));
         Ok(())
     }
@@ -138,16 +138,6 @@ fn check(new: &NewAccessKey) -> Result<()> {
         return Err(Error::Invalid { what: "key name", must: "must have 1 to 100 characters, none of them control" });
     }
     check_rights(&new.rights)
-}
-
-/// Rejects empty and duplicate rights.
-pub(crate) fn check_rights<R: Right>(rights: &[R]) -> Result<()> {
-    let different: entity::Rights<R> = rights.iter().copied().collect();
-    if !rights.is_empty() && different.len() == rights.len() {
-        Ok(())
-    } else {
-        Err(Error::Invalid { what: "rights", must: "must name at least one right, and each only once" })
-    }
 }
 
 /// What marks and seals of an application's keys belong to.

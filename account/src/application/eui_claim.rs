@@ -14,7 +14,7 @@ use crate::{
     Account, Error, Result, audit,
     documents::{Stored, retried},
     entity::{
-        access::{Caller, Need},
+        access::{Caller, Requires},
         not_found,
     },
 };
@@ -24,7 +24,7 @@ const DRAWS_MAX: usize = 200;
 /// How often to retry when another application claims a free EUI first.
 const CLAIMS_MAX: usize = 20;
 
-/// The application that owns an EUI.
+/// Deleted application an EUI belongs to.
 #[derive(Debug, Serialize, Deserialize)]
 struct Claim {
     app_id: AppId,
@@ -34,7 +34,7 @@ impl Account {
     /// Adds an EUI of the configured block to an application.
     pub(crate) async fn add_drawn_eui(&self, caller: &Caller, app_id: &AppId) -> Result<AppEui> {
         let check = |application: &mut Application, _: &Rights| check_room(application);
-        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), check).await?;
+        self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), check).await?;
         let eui = self.draw_eui(app_id).await?;
         audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
         Ok(eui)
@@ -43,8 +43,8 @@ impl Account {
     /// Adds an EUI to an application, unless another one has it.
     pub(crate) async fn add_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
         let begin = |application: &mut Application, _: &Rights| begin(application, eui);
-        // A listed EUI has its claim; rewriting that could outlive a concurrent removal.
-        if self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), begin).await? {
+        // What is listed has its claim, and writing that anew could outlive a removal that has read it.
+        if self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), begin).await? {
             self.finish_claim(app_id, eui).await?;
         }
         audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
@@ -61,7 +61,7 @@ impl Account {
             let not_found = || Error::NotFound { what: "EUI", id: eui.to_string() };
             if application.euis.len() < before { Ok(()) } else { Err(not_found()) }
         };
-        self.change_as(caller, app_id, Need::Right(ApplicationRight::Settings), remove).await?;
+        self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), remove).await?;
         if let Some(claim) = claim.filter(|claim| claim.value.app_id == *app_id) {
             self.documents.delete(&claim).await?;
         }
@@ -82,7 +82,7 @@ impl Account {
                 Err(error) => return Err(error),
             }
         }
-        Err(Error::BlockFull)
+        Err(Error::EuiBlockFull)
     }
 
     /// Returns an EUI of the block that is free at this moment.
@@ -93,7 +93,7 @@ impl Account {
                 return Ok(eui);
             }
         }
-        Err(Error::BlockFull)
+        Err(Error::EuiBlockFull)
     }
 
     /// Rejects an EUI that another application has.
@@ -127,8 +127,8 @@ impl Account {
         if retried("EUI", attempt).await? { Ok(()) } else { Err(Error::EuiTaken(eui)) }
     }
 
-    /// Completes unfinished claims of an application that is being read.
-    pub(crate) async fn settle(&self, application: &mut Application) -> Result<()> {
+    /// Finishes what somebody began and did not finish; for whoever reads the application.
+    pub(crate) async fn complete_claims(&self, application: &mut Application) -> Result<()> {
         if application.claiming.is_empty() {
             return Ok(());
         }
@@ -138,8 +138,8 @@ impl Account {
                 Err(error) => return Err(error),
             }
         }
-        if let Some(settled) = self.entity::<Application>(&application.id).await? {
-            *application = settled.value;
+        if let Some(completed) = self.entity::<Application>(&application.id).await? {
+            *application = completed.value;
         }
         Ok(())
     }

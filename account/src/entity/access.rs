@@ -11,9 +11,8 @@ use types::{AccessKey, AppId, Claims, Scope, UserId};
 use super::{Entity, Rights, not_found};
 use crate::{
     Account, Error, Result,
-    application::Application,
-    documents::Stored,
-    token::{self, Holder},
+    documents::{Stored, retried},
+    token::subject::Subject,
 };
 
 /// A caller.
@@ -25,9 +24,9 @@ pub(crate) enum Caller {
     Key(AccessKey),
 }
 
-/// Which entities a request is about.
+/// Deleted entities a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum Deleted {
     /// Those that are not deleted.
     Active,
     /// All of them.
@@ -36,12 +35,12 @@ pub(crate) enum Which {
 
 /// What a change requires of the caller.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Need<R> {
-    /// This right, to an entity that is not deleted.
+pub(crate) enum Requires<R> {
+    /// This, to an entity that is not deleted.
     Right(R),
-    /// This right, even if the entity is deleted.
-    EvenDeleted(R),
-    /// Any right, to an entity that is not deleted.
+    /// This, to an entity whether it is deleted or not.
+    RightEvenIfDeleted(R),
+    /// Anything at all, to an entity that is not deleted.
     Anything,
 }
 
@@ -50,8 +49,7 @@ pub(crate) enum Need<R> {
 pub(crate) struct Access<E: Entity> {
     pub(crate) entity: Stored<E>,
     pub(crate) rights: Rights<E::Right>,
-    /// The id in the path.
-    id: E::Id,
+    pub(crate) id: E::Id,
 }
 
 impl Caller {
@@ -64,7 +62,7 @@ impl Caller {
     /// Rejects callers other than components.
     pub(crate) fn component(&self) -> Result<()> {
         match self {
-            Self::Bearer(claims) if token::holder(claims)? == Holder::Component => Ok(()),
+            Self::Bearer(claims) if Subject::of(claims)? == Subject::Component => Ok(()),
             _ => Err(Error::NotComponent),
         }
     }
@@ -78,11 +76,11 @@ impl Caller {
     pub(crate) fn user_and_claims(&self) -> Result<(UserId, &Claims)> {
         match self {
             Self::Key(_) => Err(Error::NotUser("key")),
-            Self::Bearer(claims) => match token::holder(claims)? {
-                Holder::User(user_id) => Ok((user_id, claims)),
-                Holder::Application { .. } => Err(Error::NotUser("token of an access key")),
-                Holder::Gateway => Err(Error::NotUser("gateway")),
-                Holder::Component => Err(Error::NotUser("component")),
+            Self::Bearer(claims) => match Subject::of(claims)? {
+                Subject::User(user_id) => Ok((user_id, claims)),
+                Subject::Application { .. } => Err(Error::NotUser("token of an access key")),
+                Subject::Gateway => Err(Error::NotUser("gateway")),
+                Subject::Component => Err(Error::NotUser("component")),
             },
         }
     }
@@ -97,20 +95,20 @@ impl fmt::Display for Caller {
     }
 }
 
-impl<R: Copy> Need<R> {
-    /// The required right, if it is a specific one.
+impl<R: Copy> Requires<R> {
+    /// The right, if it must be a certain one.
     pub(crate) fn right(self) -> Option<R> {
         match self {
-            Self::Right(right) | Self::EvenDeleted(right) => Some(right),
+            Self::Right(right) | Self::RightEvenIfDeleted(right) => Some(right),
             Self::Anything => None,
         }
     }
 
-    /// The entities that this applies to.
-    pub(crate) fn which(self) -> Which {
+    /// The entities that it is about.
+    pub(crate) fn which(self) -> Deleted {
         match self {
-            Self::Right(_) | Self::Anything => Which::Active,
-            Self::EvenDeleted(_) => Which::Any,
+            Self::Right(_) | Self::Anything => Deleted::Excluded,
+            Self::RightEvenIfDeleted(_) => Deleted::Included,
         }
     }
 }
@@ -126,38 +124,42 @@ impl<E: Entity> Access<E> {
 }
 
 impl Account {
-    /// Returns a user's current rights to an entity. An unknown entity and a foreign one give the same error.
-    pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, which: Which) -> Result<Access<E>> {
+    /// What a user may do to an entity now; an unknown and a foreign one answer alike.
+    pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, which: Deleted) -> Result<Access<E>> {
         let (user_id, claims) = caller.user_and_claims()?;
         user_access(claims, &user_id, id, self.entity_in(id, which).await?)
     }
 
     /// Like [`Account::access`], but also accepts a key of the entity.
     pub(crate) async fn access_with_key<E: Entity>(&self, caller: &Caller, id: &E::Id) -> Result<Access<E>> {
-        let Caller::Key(key) = caller else { return self.access(caller, id, Which::Active).await };
-        let entity = self.entity_in::<E>(id, Which::Active).await?.ok_or(Error::Key(E::NOUN))?;
-        let rights = entity.value.rights_of_key(self, key).ok_or(Error::Key(E::NOUN))?;
+        let Caller::Key(key) = caller else { return self.access(caller, id, Deleted::Excluded).await };
+        let entity = self.entity_in::<E>(id, Deleted::Excluded).await?.ok_or(Error::InvalidKey(E::NOUN))?;
+        let rights = entity.value.rights_of_key(self, key).ok_or(Error::InvalidKey(E::NOUN))?;
         Ok(Access { entity, rights, id: id.clone() })
     }
 
-    /// Like [`Account::access`], but also accepts tokens of the application's access keys.
-    pub(crate) async fn access_to_read(&self, caller: &Caller, app_id: &AppId) -> Result<Access<Application>> {
-        if let Caller::Bearer(claims) = caller
-            && let Holder::Application { app_id: own, key_id } = token::holder(claims)?
-        {
-            let found = self.entity_in::<Application>(app_id, Which::Active).await?;
-            let entity = found.filter(|_| own == *app_id).ok_or(Error::Key(Application::NOUN))?;
-            let mut keys = entity.value.access_keys.iter();
-            let current = keys.find(|key| key.id == key_id).ok_or(Error::Key(Application::NOUN))?.rights.clone();
-            let rights = intersection::<Application>(claims, app_id, &current);
-            return Ok(Access { entity, rights, id: app_id.clone() });
-        }
-        self.access_with_key(caller, app_id).await
+    /// Changes an entity for a caller who can do what it needs, at the moment of the change.
+    pub(crate) async fn change_as<E: Entity, T>(
+        &self,
+        caller: &Caller,
+        id: &E::Id,
+        need: Requires<E::Right>,
+        change: impl Fn(&mut E, &Rights<E::Right>) -> Result<T>,
+    ) -> Result<T> {
+        let attempt = || async {
+            let mut access = self.access::<E>(caller, id, need.which()).await?;
+            if let Some(right) = need.right() {
+                access.require(right)?;
+            }
+            let answer = change(&mut access.entity.value, &access.rights)?;
+            Ok(self.documents.replace(&access.entity).await?.then_some(answer))
+        };
+        retried(E::NOUN, attempt).await
     }
 
-    async fn entity_in<E: Entity>(&self, id: &E::Id, which: Which) -> Result<Option<Stored<E>>> {
+    pub(crate) async fn entity_in<E: Entity>(&self, id: &E::Id, which: Deleted) -> Result<Option<Stored<E>>> {
         let found = self.entity::<E>(id).await?;
-        Ok(found.filter(|stored| which == Which::Any || !stored.value.is_deleted()))
+        Ok(found.filter(|stored| which == Deleted::Included || !stored.value.is_deleted()))
     }
 }
 
@@ -180,8 +182,8 @@ fn user_access<E: Entity>(
     if rights.is_empty() { Err(not_found::<E>(id)) } else { Ok(Access { entity, rights, id: id.clone() }) }
 }
 
-/// The rights that both the token and the entity grant.
-fn intersection<E: Entity>(claims: &Claims, id: &E::Id, current: &Rights<E::Right>) -> Rights<E::Right> {
+/// What both the token and the entity say.
+pub(crate) fn intersection<E: Entity>(claims: &Claims, id: &E::Id, current: &Rights<E::Right>) -> Rights<E::Right> {
     let claimed = E::claimed(claims, id).filter(|_| claims.scope.contains(&E::scope(id)));
     current.iter().copied().filter(|right| claimed.is_some_and(|claimed| claimed.contains(right))).collect()
 }

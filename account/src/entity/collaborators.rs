@@ -5,9 +5,9 @@ use types::Username;
 
 use super::{
     Entity, Rights,
-    access::{Caller, Need, Which},
+    access::{Caller, Requires, Deleted},
 };
-use crate::{Account, Error, Result, application::access_key::check_rights, audit, user::UserRecord};
+use crate::{Account, Error, Result, audit, user::UserRecord};
 
 /// Maximum number of collaborators per entity.
 const COLLABORATORS_MAX: usize = 100;
@@ -39,7 +39,7 @@ impl Account {
         entity: &E,
         username: &Username,
     ) -> Result<Collaborator<E::Right>> {
-        let user = self.user_named(username).await?;
+        let user = self.find_user(username).await?;
         user.and_then(|user| collaborator(entity, user)).ok_or_else(|| no_collaborator(username))
     }
 
@@ -54,9 +54,9 @@ impl Account {
         rights: &[E::Right],
     ) -> Result<()> {
         check_rights(rights)?;
-        // Check this first, so that only callers who may add collaborators learn which users exist.
-        self.access::<E>(caller, id, Which::Active).await?.require(E::COLLABORATORS)?;
-        let user_id = self.known_user(username).await?.id;
+        // Asked first, so that only those who may add collaborators learn which users exist.
+        self.access::<E>(caller, id, Deleted::Excluded).await?.require(E::COLLABORATORS)?;
+        let user_id = self.require_user(username).await?.id;
         let wanted: Rights<E::Right> = rights.iter().copied().collect();
         let set = |entity: &mut E, own: &Rights<E::Right>| {
             let before = entity.collaborators_mut().insert(user_id.clone(), wanted.clone()).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Account {
             }
             check_whole(entity)
         };
-        self.change_as(caller, id, Need::Right(E::COLLABORATORS), set).await?;
+        self.change_as(caller, id, Requires::Right(E::COLLABORATORS), set).await?;
         self.repair_index::<E>(&user_id, id).await?;
         audit::event("collaborator set", caller, &format_args!("{} {id}/{username}", E::NOUN));
         Ok(())
@@ -78,14 +78,14 @@ impl Account {
         id: &E::Id,
         username: &Username,
     ) -> Result<()> {
-        let user_id = self.user_named(username).await?.map(|user| user.id);
-        // Read this first: if the user is added again in between, their index entry is a new one.
+        let user_id = self.find_user(username).await?.map(|user| user.id);
+        // Read before: if the user is added again in between, the entry that lists it for them is another one.
         let entries = match &user_id {
             Some(user_id) => self.listed::<E>(user_id, id).await?,
             None => Vec::new(),
         };
         let leaves = user_id.as_ref() == Some(&caller.user()?);
-        let need = if leaves { Need::Anything } else { Need::Right(E::COLLABORATORS) };
+        let need = if leaves { Requires::AnyRight } else { Requires::Right(E::COLLABORATORS) };
         let remove = |entity: &mut E, _: &Rights<E::Right>| {
             let removed = user_id.as_ref().and_then(|user_id| entity.collaborators_mut().remove(user_id));
             removed.ok_or_else(|| no_collaborator(username))?;

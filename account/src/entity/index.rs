@@ -19,16 +19,16 @@ const PAGE_LENGTH: usize = 1000;
 
 /// Entities of a user, ordered by id.
 #[derive(Debug)]
-pub(crate) struct Listing<E> {
-    /// The entities, including deleted ones.
+pub(crate) struct EntityPage<E> {
+    /// The entities, deleted ones included.
     pub(crate) entities: Vec<E>,
     /// The id after which the next page starts.
     pub(crate) next: Option<String>,
 }
 
 impl Account {
-    /// Lists a user's entities: all that the user created and the first shared ones, or the shared ones after `after`.
-    pub(crate) async fn entities_of<E: Entity>(&self, user_id: &UserId, after: Option<&str>) -> Result<Listing<E>> {
+    /// The entities of a user: all that the user made with the first others, or the next others from `after` on.
+    pub(crate) async fn entities_of<E: Entity>(&self, user_id: &UserId, after: Option<&str>) -> Result<EntityPage<E>> {
         let made = match after {
             Some(_) => Vec::new(),
             None => self.documents.keys(&made_key::<E>(user_id, "")?, MADE_MAX).await?,
@@ -41,7 +41,7 @@ impl Account {
         let keys = ids.into_iter().map(E::key).collect::<Result<Vec<_>>>()?;
         let found: Vec<Option<Stored<E>>> = self.documents.read_all(&keys).await?;
         let own = found.into_iter().flatten().filter(|stored| stored.value.collaborators().contains_key(user_id));
-        Ok(Listing { entities: own.map(|stored| stored.value).collect(), next })
+        Ok(EntityPage { entities: own.map(|stored| stored.value).collect(), next })
     }
 
     /// Rejects another entity if a user has created too many.

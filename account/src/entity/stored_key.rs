@@ -11,28 +11,28 @@ use crate::{
 
 /// A key, as stored in the entity that it belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct KeptKey {
-    /// The HMAC by which it is recognised.
+pub(crate) struct StoredKey {
+    /// What it is recognised by.
     mark: Mark,
     /// The sealed key, to show it again.
     sealed: Sealed,
 }
 
-impl KeptKey {
-    /// Whether this HMAC is that of the key.
+impl StoredKey {
+    /// Whether it is the key with this mark.
     pub(crate) fn has(&self, mark: &Mark) -> bool {
         self.mark.is_that_of(mark)
     }
 }
 
 impl Account {
-    /// Generates a key of 256 random bits. It is only valid for this `place`.
-    pub(crate) fn make_key(&self, place: &str) -> Result<KeptKey> {
+    /// Makes a key of 256 random bits. `place` says what it opens; it is worth nothing elsewhere.
+    pub(crate) fn make_key(&self, place: &str) -> Result<StoredKey> {
         let secret = URL_SAFE_NO_PAD.encode(self.random_bytes::<32>());
         let key = AccessKey::new(&self.settings.issuer, &secret).map_err(|_| Error::Crypto("make a key"))?;
         let text = key.expose().as_bytes();
         let sealed = self.keys.seal(place, text, self.random.as_ref())?;
-        Ok(KeptKey { mark: self.keys.mark(place, text), sealed })
+        Ok(StoredKey { mark: self.keys.mark(place, text), sealed })
     }
 
     /// Returns the HMAC of a key that was sent, for this place.
@@ -40,8 +40,8 @@ impl Account {
         self.keys.mark(place, sent.expose().as_bytes())
     }
 
-    /// Opens the sealed key; `what` names it in errors.
-    pub(crate) fn open_key(&self, what: &'static str, place: &str, kept: &KeptKey) -> Result<AccessKey> {
+    /// The key itself; `what` names it in the error.
+    pub(crate) fn open_key(&self, what: &'static str, place: &str, kept: &StoredKey) -> Result<AccessKey> {
         let opened = self.keys.unseal(what, place, &kept.sealed)?;
         let key = std::str::from_utf8(&opened).ok().and_then(|text| text.parse().ok());
         Ok(key.ok_or(seal::Error::Sealed(what))?)

@@ -5,12 +5,12 @@ use types::{AccessKey, GatewayId, GatewayRight, Secret};
 use super::{Gateway, Rights};
 use crate::{
     Account, Result,
-    entity::{Entity, access::Caller, stored_key::KeptKey},
+    entity::{Entity, access::Caller, stored_key::StoredKey},
 };
 
 impl Account {
-    /// Generates a gateway's key.
-    pub(super) fn make_gateway_key(&self, gateway_id: &GatewayId) -> Result<KeptKey> {
+    /// Makes the key of a gateway.
+    pub(super) fn make_gateway_key(&self, gateway_id: &GatewayId) -> Result<StoredKey> {
         self.make_key(&place(gateway_id))
     }
 

@@ -1,25 +1,10 @@
 //! The network's routers, as gateways see them.
 
 use api::rest::account::Router;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use types::ComponentId;
 
 use super::Gateway;
-use crate::{Account, Error, Result};
-
-/// A router that gateways can use.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RouterSettings {
-    /// Its id.
-    #[schemars(with = "String")]
-    pub id: ComponentId,
-    /// Its gRPC address, such as `router.example.com:1901`.
-    pub address: String,
-    /// Its MQTT address, such as `mqtts://router.example.com:8883`.
-    pub mqtt_address: String,
-}
+use crate::{Account, Error, Result, settings::RouterSettings};
 
 impl Account {
     /// The gateway's router: the one it names, if it still exists, or else the first.

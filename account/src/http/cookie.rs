@@ -15,7 +15,7 @@ use time::Duration;
 use types::{Scope, Secret};
 
 use super::reply::Reply;
-use crate::{Account, Error, Person, SESSION_LIFETIME, Session};
+use crate::{Account, Error, AuthenticatedUser, SESSION_LIFETIME, Session};
 
 /// The name of the cookie.
 const NAME: &str = "session";
@@ -50,8 +50,8 @@ impl OptionalFromRequestParts<Account> for Session {
     }
 }
 
-/// A token takes precedence over a cookie, because it is sent on purpose.
-impl FromRequestParts<Account> for Person {
+/// A token comes before a cookie: who sends one means it.
+impl FromRequestParts<Account> for AuthenticatedUser {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {

@@ -1,4 +1,4 @@
-//! Pagination of lists: the id after which a page starts, and the link to the next.
+//! Paginated lists: the `after` parameter of a request and the `Link` header of its answer.
 
 use axum::{
     extract::{FromRequestParts, Query},
@@ -9,25 +9,25 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::reply::Reply;
 use crate::{Account, Error};
 
-/// The id after which a page starts; none for the first.
+/// Which page of a list is requested: the one after this id, or the first.
 #[derive(Deserialize)]
-pub(crate) struct After<Id> {
+pub(crate) struct PageQuery<Id> {
     pub(crate) after: Option<Id>,
 }
 
-/// Says where the next page is, if there is one.
-pub(crate) type Next = Option<[(HeaderName, String); 1]>;
+/// The `Link` header to the next page, unless this is the last one.
+pub(crate) type NextLink = Option<[(HeaderName, String); 1]>;
 
-impl<Id: DeserializeOwned> FromRequestParts<Account> for After<Id> {
+impl<Id: DeserializeOwned> FromRequestParts<Account> for PageQuery<Id> {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, _: &Account) -> Result<Self, Reply> {
         let query = Query::<Self>::try_from_uri(&parts.uri);
-        query.map(|Query(after)| after).map_err(|error| Error::Body(error.body_text()).into())
+        query.map(|Query(query)| query).map_err(|error| Error::Body(error.body_text()).into())
     }
 }
 
-/// The header for a list that continues after `next`; `asked` is the rest of its query, ending with `&`.
-pub(crate) fn next_page(next: Option<String>, asked: &str) -> Next {
-    next.map(|id| [(header::LINK, format!("<?{asked}after={id}>; rel=\"next\""))])
+/// Links to the page after the id `next`. `query` holds the other parameters, each followed by `&`.
+pub(crate) fn next_link(next: Option<String>, query: &str) -> NextLink {
+    next.map(|id| [(header::LINK, format!("<?{query}after={id}>; rel=\"next\""))])
 }

@@ -1,4 +1,4 @@
-//! The entity that a path names.
+//! Deleted thing a request is about, as its path says.
 
 use std::str::FromStr;
 
@@ -29,47 +29,47 @@ pub(crate) struct IdPath<T>(pub(crate) T);
 /// A service in the path, in the plural.
 pub(crate) struct ServicePath(pub(crate) ServiceName);
 
-/// An entity with its own paths.
-pub(crate) trait Located: Entity {
-    /// Parses the id from the first parameters of the path; returns the others too.
-    fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error>;
+/// An entity with paths of its own.
+pub(crate) trait EntityInPath: Entity {
+    /// Reads the id from the first parameters of the path; gives the others too.
+    fn parse_path(parameters: &[String]) -> Result<(Self::Id, &[String]), Error>;
 }
 
-impl Located for Application {
-    fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error> {
+impl EntityInPath for Application {
+    fn parse_path(parameters: &[String]) -> Result<(Self::Id, &[String]), Error> {
         one(parameters)
     }
 }
 
-impl Located for Gateway {
-    fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error> {
+impl EntityInPath for Gateway {
+    fn parse_path(parameters: &[String]) -> Result<(Self::Id, &[String]), Error> {
         one(parameters)
     }
 }
 
-impl Located for Component {
-    fn locate(parameters: &[String]) -> Result<(Self::Id, &[String]), Error> {
+impl EntityInPath for Component {
+    fn parse_path(parameters: &[String]) -> Result<(Self::Id, &[String]), Error> {
         let (services, rest) = parameters.split_first().ok_or(MALFORMED)?;
         let (id, rest) = one(rest)?;
         Ok((ServiceAndId { service: service(services)?, id }, rest))
     }
 }
 
-impl<E: Located> FromRequestParts<Account> for EntityPath<E> {
+impl<E: EntityInPath> FromRequestParts<Account> for EntityPath<E> {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
         let parameters = parameters(parts, account).await?;
-        Ok(Self(E::locate(&parameters)?.0))
+        Ok(Self(E::parse_path(&parameters)?.0))
     }
 }
 
-impl<E: Located, T: FromStr<Err: Into<Error>>> FromRequestParts<Account> for EntityPathAnd<E, T> {
+impl<E: EntityInPath, T: FromStr<Err: Into<Error>>> FromRequestParts<Account> for EntityPathAnd<E, T> {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
         let parameters = parameters(parts, account).await?;
-        let (id, rest) = E::locate(&parameters)?;
+        let (id, rest) = E::parse_path(&parameters)?;
         Ok(Self(id, one(rest)?.0))
     }
 }

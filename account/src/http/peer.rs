@@ -1,4 +1,4 @@
-//! The client address of a request, as far as it can be trusted.
+//! Deleted address a request comes from, as far as that can be known.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -36,7 +36,7 @@ impl Peer {
 }
 
 /// Writes down who was turned away where.
-pub(crate) async fn note_refusals(
+pub(crate) async fn log_denied_requests(
     State(account): State<Account>,
     route: Option<MatchedPath>,
     request: Request,

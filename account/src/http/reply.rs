@@ -10,7 +10,7 @@ use serde::Serialize;
 use server::reply::ErrorReply;
 use types::{Kind, Kinded};
 
-use crate::{Error, oauth::Refusal};
+use crate::{Error, oauth::OAuthErrorCode};
 
 /// An error response.
 #[derive(Debug)]
@@ -50,10 +50,10 @@ impl<T: Into<Error>> From<T> for ExchangeReply {
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         match &self.0 {
-            Error::OAuth { refusal, reason } => oauth(*refusal, reason),
+            Error::OAuth { code, reason } => oauth(*code, reason),
             Error::ContentType(_) => with_status(&self.0, StatusCode::UNSUPPORTED_MEDIA_TYPE),
-            Error::Method => with_status(&self.0, StatusCode::METHOD_NOT_ALLOWED),
-            Error::Throttled(exceeded) => (exceeded.headers(), ErrorReply::account(&self.0)).into_response(),
+            Error::MethodNotAllowed => with_status(&self.0, StatusCode::METHOD_NOT_ALLOWED),
+            Error::RateLimited(exceeded) => (exceeded.headers(), ErrorReply::account(&self.0)).into_response(),
             Error::Busy => ([(header::RETRY_AFTER, "1")], ErrorReply::account(&self.0)).into_response(),
             error => ErrorReply::account(error).into_response(),
         }
@@ -78,14 +78,14 @@ fn with_status(error: &Error, status: StatusCode) -> Response {
     (status, Json(ErrorBody { code: status.as_u16(), error: error.to_string() })).into_response()
 }
 
-fn oauth(refusal: Refusal, reason: &str) -> Response {
-    let code = match refusal {
-        Refusal::Client => StatusCode::UNAUTHORIZED,
+fn oauth(code: OAuthErrorCode, reason: &str) -> Response {
+    let status = match code {
+        OAuthErrorCode::InvalidClient => StatusCode::UNAUTHORIZED,
         _ => StatusCode::BAD_REQUEST,
     };
-    let body = OAuthBody { code: code.as_u16(), error: refusal.as_str(), error_description: reason };
-    let mut response = (code, [(header::CACHE_CONTROL, "no-store")], Json(body)).into_response();
-    if refusal == Refusal::Client {
+    let body = OAuthBody { code: status.as_u16(), error: code.as_str(), error_description: reason };
+    let mut response = (status, [(header::CACHE_CONTROL, "no-store")], Json(body)).into_response();
+    if code == OAuthErrorCode::InvalidClient {
         let challenge = HeaderValue::from_static("Basic realm=\"airlock\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     }

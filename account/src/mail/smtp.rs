@@ -46,11 +46,11 @@ impl Smtp {
 #[async_trait]
 impl Mailer for Smtp {
     async fn send(&self, mail: &Mail) -> std::result::Result<(), MailError> {
-        let message = self.message(mail).map_err(MailError::Mail)?;
+        let message = self.message(mail).map_err(MailError::Message)?;
         match self.transport.send(message).await {
             Ok(_) => Ok(()),
-            Err(error) if error.is_permanent() => Err(MailError::Refused(error)),
-            Err(error) => Err(MailError::Away(error.into())),
+            Err(error) if error.is_permanent() => Err(MailError::Rejected(error)),
+            Err(error) => Err(MailError::Temporary(error.into())),
         }
     }
 }

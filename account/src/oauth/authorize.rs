@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope};
 
 use super::{
-    Client, GrantType, Refusal,
+    Client, GrantType, OAuthErrorCode,
     pkce::Challenge,
     redirect::{self, URI_BYTES_MAX},
 };
@@ -38,15 +38,15 @@ pub struct AuthorizationRequest {
 pub enum Authorization {
     /// Redirect the user to the client, with a code or an error.
     Redirect(String),
-    /// Ask the user to log in, and then call this again.
-    LogIn(Question),
-    /// Ask the user for consent, and then call [`Account::decide`].
-    Ask(Question),
+    /// Ask the user to log in for the sake of this, and then again.
+    LogIn(ConsentRequest),
+    /// Ask the user this, and then [`Account::decide`].
+    Ask(ConsentRequest),
 }
 
 /// What the consent page asks.
 #[derive(Debug, Serialize)]
-pub struct Question {
+pub struct ConsentRequest {
     /// The client.
     pub client: ClientId,
     /// Its description by its owner.
@@ -86,7 +86,7 @@ impl Account {
             return self.send_code(user, asker, asked, request).await.map(Authorization::Redirect);
         }
         let Asker { client: Client { id, description, first_party, .. }, redirect_uri } = asker;
-        let question = Question { client: id, description, first_party, scope: asked.scope, redirect_uri };
+        let question = ConsentRequest { client: id, description, first_party, scope: asked.scope, redirect_uri };
         Ok(if user.is_some() { Authorization::Ask(question) } else { Authorization::LogIn(question) })
     }
 
@@ -97,7 +97,7 @@ impl Account {
             Ok(asked) if allow => asked,
             Ok(_) => {
                 audit::event("consent refused", session.user_id(), &asker.client.id);
-                let denied = Error::oauth(Refusal::Denied, "the user does not allow it");
+                let denied = Error::oauth(OAuthErrorCode::AccessDenied, "the user does not allow it");
                 return self.refuse(&asker, request, denied);
             }
             Err(error) => return self.refuse(&asker, request, error),
@@ -105,7 +105,7 @@ impl Account {
         let before = &session.user.value;
         let user = self.give_consent(before, &asker.client.id, &asked.scope).await?;
         if user.not_before_s != before.not_before_s || user.disabled {
-            return Err(Error::Ended);
+            return Err(Error::LoginEnded);
         }
         self.send_code(&user, asker, asked, request).await
     }
@@ -154,8 +154,8 @@ impl Account {
 
     /// Returns where to redirect the user with an OAuth error; other errors are returned.
     fn refuse(&self, asker: &Asker, request: &AuthorizationRequest, error: Error) -> Result<String> {
-        let Error::OAuth { refusal, reason } = error else { return Err(error) };
-        Ok(self.redirect(asker, request, &[("error", refusal.as_str()), ("error_description", &reason)]))
+        let Error::OAuth { code, reason } = error else { return Err(error) };
+        Ok(self.redirect(asker, request, &[("error", code.as_str()), ("error_description", &reason)]))
     }
 
     /// Adds `iss`, which identifies this service, so that clients of several services cannot be confused (RFC 9207).
@@ -171,16 +171,16 @@ impl Account {
 fn understand(client: &Client, request: &AuthorizationRequest) -> Result<Asked> {
     match request.response_type.as_deref() {
         Some("code") => {}
-        Some(_) => return Err(Error::oauth(Refusal::UnsupportedResponse, "response_type must be code")),
-        None => return Err(Error::oauth(Refusal::Request, "response_type is missing")),
+        Some(_) => return Err(Error::oauth(OAuthErrorCode::UnsupportedResponseType, "response_type must be code")),
+        None => return Err(Error::oauth(OAuthErrorCode::InvalidRequest, "response_type is missing")),
     }
     let challenge = match (&request.code_challenge, request.code_challenge_method.as_deref()) {
         (Some(challenge), method) => Some(Challenge::parse(challenge, method)?),
-        (None, Some(_)) => return Err(Error::oauth(Refusal::Request, "code_challenge is missing")),
+        (None, Some(_)) => return Err(Error::oauth(OAuthErrorCode::InvalidRequest, "code_challenge is missing")),
         (None, None) => None,
     };
     if challenge.is_none() && client.is_public() && !client.legacy {
-        return Err(Error::oauth(Refusal::Request, "a client without a secret must send code_challenge"));
+        return Err(Error::oauth(OAuthErrorCode::InvalidRequest, "a client without a secret must send code_challenge"));
     }
     let words = request.scope.as_deref().unwrap_or_default().split_whitespace();
     let scope = client.scope_for(Some(&words.map(str::to_owned).collect::<Vec<_>>()))?;

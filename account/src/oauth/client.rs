@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, UserId};
 
-use super::{Basic, Refusal, parse_scope};
+use super::{Basic, OAuthErrorCode, parse_scope};
 use crate::{
     Account, Error, Result, audit,
-    id_index::Roll,
+    id_index::IdIndex,
     metrics,
     seal::{Mark, Sealed},
     settings::ClientSettings,
@@ -46,14 +46,14 @@ pub(crate) struct Client {
     pub(crate) grants: Vec<GrantType>,
     /// The operator's decision.
     #[serde(default)]
-    pub(crate) standing: Standing,
+    pub(crate) status: ClientStatus,
 }
 
 /// The operator's decision about a client. Only accepted clients get tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Standing {
-    /// No decision yet.
+pub(crate) enum ClientStatus {
+    /// Nothing yet.
     Undecided,
     /// The client may be used.
     #[default]
@@ -98,7 +98,7 @@ impl FromStr for GrantType {
     fn from_str(text: &str) -> Result<Self> {
         let found = Self::all().into_iter().find(|grant| grant.as_str() == text);
         let reason = "grant_type must be password, authorization_code or refresh_token";
-        found.ok_or_else(|| Error::oauth(Refusal::UnsupportedGrant, reason))
+        found.ok_or_else(|| Error::oauth(OAuthErrorCode::UnsupportedGrantType, reason))
     }
 }
 
@@ -110,10 +110,10 @@ impl Client {
 
     /// Rejects a client that is not accepted, or that may not use this grant.
     pub(crate) fn check_grant(&self, grant: GrantType) -> Result<()> {
-        let refuse = |reason| Err(Error::oauth(Refusal::UnauthorizedClient, reason));
-        match self.standing {
-            Standing::Accepted if self.grants.contains(&grant) => Ok(()),
-            Standing::Accepted => refuse("this client is not registered for this grant"),
+        let refuse = |reason| Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, reason));
+        match self.status {
+            ClientStatus::Accepted if self.grants.contains(&grant) => Ok(()),
+            ClientStatus::Accepted => refuse("this client is not registered for this grant"),
             _ => refuse("this client is not accepted: ask the operator of the network"),
         }
     }
@@ -121,12 +121,12 @@ impl Client {
     /// The scopes that it gets: those requested, if allowed, or else all that it may request.
     pub(crate) fn scope_for(&self, asked: Option<&[String]>) -> Result<Vec<Scope>> {
         let asked = match asked {
-            Some(asked) if !asked.is_empty() => parse_scope(asked).map_err(super::in_oauth_words)?,
+            Some(asked) if !asked.is_empty() => parse_scope(asked).map_err(super::to_oauth_error)?,
             _ => return Ok(self.scope.clone()),
         };
         match asked.iter().find(|scope| !self.scope.contains(&scope.general())) {
             Some(scope) => {
-                Err(Error::oauth(Refusal::Scope, format!("this client may not ask for the scope `{scope}`")))
+                Err(Error::oauth(OAuthErrorCode::InvalidScope, format!("this client may not ask for the scope `{scope}`")))
             }
             None => Ok(asked),
         }
@@ -149,9 +149,9 @@ impl Account {
                 sealed: None,
                 description: String::new(),
                 grants: GrantType::all(),
-                standing: Standing::Accepted,
+                status: ClientStatus::Accepted,
             };
-            self.enroll(Roll::Clients, id.as_str()).await?;
+            self.add_to_index(IdIndex::Clients, id.as_str()).await?;
             if self.documents.create(&client_key(id)?, &client).await? {
                 audit::event("OAuth client created", &"settings", id);
             }
@@ -170,7 +170,7 @@ impl Account {
             Some(basic) if body_id.is_some_and(|id| id != basic.id) => return Err(refused(&basic.id)),
             Some(basic) => (basic.id, readings(basic.secret)),
             None => {
-                let id = body_id.ok_or_else(|| Error::oauth(Refusal::Client, "client_id is missing"))?;
+                let id = body_id.ok_or_else(|| Error::oauth(OAuthErrorCode::InvalidClient, "client_id is missing"))?;
                 (id.to_owned(), vec![body_secret.clone().unwrap_or_default()])
             }
         };
@@ -184,14 +184,14 @@ impl Account {
     pub(crate) async fn client_named(&self, id: &str) -> Result<Option<Client>> {
         let Ok(id) = id.parse() else { return Ok(None) };
         let client = self.documents.read::<Client>(&client_key(&id)?).await?.map(|stored| stored.value);
-        Ok(client.filter(|client| client.standing != Standing::Deleted))
+        Ok(client.filter(|client| client.status != ClientStatus::Deleted))
     }
 
     /// Rejects Basic credentials unless they are those of an accepted client.
     pub(crate) async fn check_client(&self, basic: Basic) -> Result<()> {
         let id = basic.id.clone();
         let client = self.authenticate_client(Some(basic), None, &None).await?;
-        if client.standing == Standing::Accepted { Ok(()) } else { Err(refused(&id)) }
+        if client.status == ClientStatus::Accepted { Ok(()) } else { Err(refused(&id)) }
     }
 
     fn proves(&self, client: &Client, sent: &Secret) -> bool {
@@ -216,7 +216,7 @@ fn refused(id: &str) -> Error {
         // Do not log a malformed id: it can be long, or forge log lines.
         Err(_) => audit::event("client refused", &"something that is no client id", &"token endpoint"),
     }
-    Error::oauth(Refusal::Client, "Invalid client id or secret")
+    Error::oauth(OAuthErrorCode::InvalidClient, "Invalid client id or secret")
 }
 
 pub(crate) fn place(id: &ClientId) -> String {

@@ -11,12 +11,11 @@ use store::Key;
 use types::{ClientId, Scope, Secret, UserId};
 
 use super::{
-    Client, Refusal, answer,
-    consent::Anchor,
+    Client, OAuthErrorCode, answer,
     pkce::{self, Challenge},
     refresh::{Grant, GrantId, LIFETIME as GRANT_LIFETIME},
 };
-use crate::{Account, Error, Result, audit, metrics, user::UserRecord};
+use crate::{Account, Error, Result, audit, metrics, user::{UserRecord, consent::ConsentVersion}};
 
 /// How long a code is valid.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -31,7 +30,7 @@ struct CodeRecord {
     scope: Vec<Scope>,
     redirect_uri: String,
     challenge: Option<Challenge>,
-    anchor: Anchor,
+    anchor: ConsentVersion,
 }
 
 impl Account {
@@ -44,7 +43,7 @@ impl Account {
         (redirect_uri, challenge): (String, Option<Challenge>),
     ) -> Result<Secret> {
         let id = GrantId(self.random_bytes());
-        let (user_id, anchor) = (user.id.clone(), user.anchor(client));
+        let (user_id, anchor) = (user.id.clone(), user.consent_version(client));
         let record = CodeRecord { user_id, client: client.clone(), scope, redirect_uri, challenge, anchor };
         self.documents.create_until(&code_key(id)?, &record, self.clock.now().plus(LIFETIME)).await?;
         audit::event("code issued", &user.id, client);
@@ -54,12 +53,12 @@ impl Account {
     /// Exchanges a code for an access token and a refresh token.
     pub(super) async fn code_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenAnswer> {
         if client.redirect_uris.is_empty() {
-            return Err(Error::oauth(Refusal::UnauthorizedClient, "this client has no redirect URI, so no codes"));
+            return Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, "this client has no redirect URI, so no codes"));
         }
-        let missing = || Error::oauth(Refusal::Request, "code is missing");
+        let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "code is missing");
         let id = self.read_code(&request.code.ok_or_else(missing)?).ok_or_else(refused)?;
         let Some(found) = self.documents.read::<CodeRecord>(&code_key(id)?).await? else {
-            return self.end_reused(client, id).await;
+            return self.revoke_reused_code(client, id).await;
         };
         let code = &found.value;
         if code.client != client.id {
@@ -68,24 +67,24 @@ impl Account {
         check_redirect(client, code, request.redirect_uri.as_deref())?;
         pkce::check(code.challenge.as_ref(), request.code_verifier.as_ref())?;
         let user = self.user(&code.user_id).await?;
-        let user = user.filter(|user| !user.disabled && user.anchor(&client.id) == code.anchor);
+        let user = user.filter(|user| !user.disabled && user.consent_version(&client.id) == code.anchor);
         let user = user.ok_or_else(refused)?;
         // Sign before using up the code: a scope without rights must not cost the code.
         let access_token = self.user_token(&user, &client.id, &code.scope).await?;
         let grant = Grant::new(&user, &client.id, &code.scope, self.clock.now());
         let expires = self.clock.now().plus(GRANT_LIFETIME);
         if !self.documents.exchange_until(&found, &id.key()?, &grant, expires).await? {
-            return self.end_reused(client, id).await;
+            return self.revoke_reused_code(client, id).await;
         }
         metrics::issued("authorization_code");
         audit::event("login", &user.id, &client.id);
         Ok(answer(access_token, self.first_refresh_token(id)))
     }
 
-    /// Revokes the grant of a code that is used twice; an expired code has none.
-    async fn end_reused<T>(&self, client: &Client, id: GrantId) -> Result<T> {
+    /// Ends the grant of a code that comes a second time; a code that is too old has none.
+    async fn revoke_reused_code<T>(&self, client: &Client, id: GrantId) -> Result<T> {
         metrics::refused("authorization_code");
-        self.end_stolen(client, id, "grant revoked: a used code came back").await?;
+        self.revoke_reused(client, id, "grant revoked: a used code came back").await?;
         Err(refused())
     }
 
@@ -104,11 +103,11 @@ fn check_redirect(client: &Client, code: &CodeRecord, sent: Option<&str>) -> Res
         Some(sent) => sent == code.redirect_uri,
         None => client.legacy && client.redirect_uris.len() == 1,
     };
-    if fits { Ok(()) } else { Err(Error::oauth(Refusal::Grant, "redirect_uri is not the one that the code went to")) }
+    if fits { Ok(()) } else { Err(Error::oauth(OAuthErrorCode::InvalidGrant, "redirect_uri is not the one that the code went to")) }
 }
 
 fn refused() -> Error {
-    Error::oauth(Refusal::Grant, "Code not valid: log in again")
+    Error::oauth(OAuthErrorCode::InvalidGrant, "Code not valid: log in again")
 }
 
 fn code_key(id: GrantId) -> Result<Key> {

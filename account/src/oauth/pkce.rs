@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use types::Secret;
 
-use super::Refusal;
+use super::OAuthErrorCode;
 use crate::{Error, Result};
 
 /// The hash of a verifier, sent when requesting a code.
@@ -17,11 +17,11 @@ impl Challenge {
     /// Parses a challenge. Only hashes are accepted, because a plain challenge could be intercepted.
     pub(super) fn parse(challenge: &str, method: Option<&str>) -> Result<Self> {
         if method != Some("S256") {
-            return Err(Error::oauth(Refusal::Request, "code_challenge_method must be S256"));
+            return Err(Error::oauth(OAuthErrorCode::InvalidRequest, "code_challenge_method must be S256"));
         }
         match URL_SAFE_NO_PAD.decode(challenge) {
             Ok(hash) if hash.len() == SHA256.output_len() => Ok(Self(challenge.to_owned())),
-            _ => Err(Error::oauth(Refusal::Request, "code_challenge must be the SHA-256 of the verifier in base64url")),
+            _ => Err(Error::oauth(OAuthErrorCode::InvalidRequest, "code_challenge must be the SHA-256 of the verifier in base64url")),
         }
     }
 
@@ -41,7 +41,7 @@ pub(super) fn check(challenge: Option<&Challenge>, verifier: Option<&Secret>) ->
         (None, None) => true,
         _ => false,
     };
-    if fits { Ok(()) } else { Err(Error::oauth(Refusal::Grant, "code_verifier does not fit the code_challenge")) }
+    if fits { Ok(()) } else { Err(Error::oauth(OAuthErrorCode::InvalidGrant, "code_verifier does not fit the code_challenge")) }
 }
 
 #[cfg(test)]

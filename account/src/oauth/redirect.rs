@@ -2,7 +2,7 @@
 
 use percent_encoding::utf8_percent_encode;
 
-use crate::public_url::ENCODED;
+use crate::public_url::QUERY_VALUE;
 
 /// Maximum length of a redirect URI, in bytes.
 pub(super) const URI_BYTES_MAX: usize = 2048;
@@ -21,7 +21,7 @@ pub(super) fn with_parameters(uri: &str, parameters: &[(&str, &str)]) -> String 
         uri.push(if uri.contains('?') { '&' } else { '?' });
         uri.push_str(name);
         uri.push('=');
-        uri.extend(utf8_percent_encode(value, ENCODED));
+        uri.extend(utf8_percent_encode(value, QUERY_VALUE));
     }
     uri
 }

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, Timestamp, UserId};
 
-use super::{Client, Refusal, answer, consent::Anchor, parse_scope};
+use super::{Client, OAuthErrorCode, answer, parse_scope};
 use crate::{
     Account, Error, Result, audit,
     documents::{Stored, retried},
     metrics,
-    user::UserRecord,
+    user::{UserRecord, consent::ConsentVersion},
 };
 
 /// How long a grant lives after its last use.
@@ -34,8 +34,8 @@ pub(super) struct Grant {
     scope: Vec<Scope>,
     /// The grant ends when this changes for the user.
     #[serde(default)]
-    anchor: Anchor,
-    /// The sequence number of the current token.
+    anchor: ConsentVersion,
+    /// The number of the token that is good now.
     number: u32,
     /// When the previous token was used.
     rotated: Timestamp,
@@ -55,7 +55,7 @@ struct Numbered {
 impl Grant {
     /// A new grant.
     pub(super) fn new(user: &UserRecord, client: &ClientId, scope: &[Scope], now: Timestamp) -> Self {
-        let (user_id, scope, anchor) = (user.id.clone(), scope.to_vec(), user.anchor(client));
+        let (user_id, scope, anchor) = (user.id.clone(), scope.to_vec(), user.consent_version(client));
         Self { user_id, client: client.clone(), scope, anchor, number: 0, rotated: now }
     }
 }
@@ -87,7 +87,7 @@ impl Account {
 
     /// Exchanges a refresh token for an access token and the next refresh token.
     pub(super) async fn refresh_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenAnswer> {
-        let missing = || Error::oauth(Refusal::Request, "refresh_token is missing");
+        let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "refresh_token is missing");
         let sent = self.read_token(&request.refresh_token.ok_or_else(missing)?).ok_or_else(refused)?;
         let attempt = || async {
             let mut grant = self.grant_of(client, sent).await?;
@@ -118,14 +118,14 @@ impl Account {
             return Ok(grant);
         }
         metrics::refused("refresh_token");
-        self.end_stolen(client, sent.grant, "grant revoked: a used refresh token came back").await?;
+        self.revoke_reused(client, sent.grant, "grant revoked: a used refresh token came back").await?;
         Err(refused())
     }
 
     /// Issues an access token with the grant's scopes, or fewer if requested.
     async fn sign_for(&self, client: &Client, grant: &Grant, asked: Option<&[String]>) -> Result<Secret> {
         let user = self.user(&grant.user_id).await?;
-        let holds = |user: &UserRecord| user.lets_act(&client.id) && user.anchor(&client.id) == grant.anchor;
+        let holds = |user: &UserRecord| user.has_consent(&client.id) && user.consent_version(&client.id) == grant.anchor;
         let user = user.filter(|user| !user.disabled && holds(user)).ok_or_else(refused)?;
         match asked {
             Some(asked) if !asked.is_empty() => self.user_token(&user, &client.id, &narrowed(grant, asked)?).await,
@@ -133,22 +133,22 @@ impl Account {
         }
     }
 
-    /// Ends a stolen grant and the access tokens of its client; `event` says how it was detected.
-    pub(super) async fn end_stolen(&self, client: &Client, id: GrantId, event: &'static str) -> Result<()> {
+    /// Ends a grant of which somebody has a copy, and the access tokens of its client; `event` says how it showed.
+    pub(super) async fn revoke_reused(&self, client: &Client, id: GrantId, event: &'static str) -> Result<()> {
         let attempt = || async {
             let grant = self.documents.read::<Grant>(&id.key()?).await?;
             // A concurrent request ended it, or there never was a grant.
             let Some(grant) = grant.filter(|grant| grant.value.client == client.id) else { return Ok(Some(None)) };
-            Ok(self.end_grant(&grant, event).await?.then_some(Some(grant.value.user_id)))
+            Ok(self.revoke_grant(&grant, event).await?.then_some(Some(grant.value.user_id)))
         };
         match retried("grant", attempt).await? {
-            Some(user_id) => self.end_tokens(&user_id, &client.id).await,
+            Some(user_id) => self.revoke_access_tokens(&user_id, &client.id).await,
             None => Ok(()),
         }
     }
 
-    /// Returns `false` on a conflict.
-    async fn end_grant(&self, grant: &Stored<Grant>, event: &'static str) -> Result<bool> {
+    /// Says `false` when somebody else changed it in between.
+    async fn revoke_grant(&self, grant: &Stored<Grant>, event: &'static str) -> Result<bool> {
         let ended = self.documents.delete(grant).await?;
         if ended {
             audit::event(event, &grant.value.user_id, &grant.value.client);
@@ -166,7 +166,7 @@ impl Account {
         let attempt = || async {
             let grant = self.documents.read::<Grant>(&key).await?.filter(|grant| grant.value.client == client.id);
             let Some(grant) = grant else { return Ok(Some(())) };
-            Ok(self.end_grant(&grant, "grant revoked by its client").await?.then_some(()))
+            Ok(self.revoke_grant(&grant, "grant revoked by its client").await?.then_some(()))
         };
         retried("grant", attempt).await
     }
@@ -187,11 +187,11 @@ impl Account {
 fn narrowed(grant: &Grant, asked: &[String]) -> Result<Vec<Scope>> {
     let asked = parse_scope(asked)?;
     match asked.iter().find(|scope| !grant.scope.contains(scope) && !grant.scope.contains(&scope.general())) {
-        Some(scope) => Err(Error::oauth(Refusal::Scope, format!("the scope `{scope}` was not granted"))),
+        Some(scope) => Err(Error::oauth(OAuthErrorCode::InvalidScope, format!("the scope `{scope}` was not granted"))),
         None => Ok(asked),
     }
 }
 
 fn refused() -> Error {
-    Error::oauth(Refusal::Grant, "Refresh token not valid: log in again")
+    Error::oauth(OAuthErrorCode::InvalidGrant, "Refresh token not valid: log in again")
 }

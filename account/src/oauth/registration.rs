@@ -5,11 +5,11 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use store::{Key, Tag};
 use types::{ClientId, Secret, UserId};
 
-use super::client::{Client, GrantType, Standing, client_key, place};
+use super::client::{Client, GrantType, ClientStatus, client_key, place};
 use crate::{
     Account, Error, Result, audit,
     documents::{Stored, retried},
-    id_index::Roll,
+    id_index::IdIndex,
     seal,
     user::user_tag,
 };
@@ -43,7 +43,7 @@ impl Account {
             sealed: Some(self.keys.seal(&place, secret.expose().as_bytes(), self.random.as_ref())?),
             description: String::new(),
             grants: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
-            standing: Standing::Undecided,
+            status: ClientStatus::Undecided,
         };
         let grants = (!grants.is_empty()).then_some(grants);
         let all = ClientUpdate { description: Some(description), uri: Some(uri), grants, scope: Some(scope) };
@@ -51,7 +51,7 @@ impl Account {
         // Index entries of clients that do not exist, or have another owner, are skipped.
         self.documents.put(&undecided_key(&id)?, &()).await?;
         self.documents.put(&index_key(owner, &id)?, &()).await?;
-        self.enroll(Roll::Clients, id.as_str()).await?;
+        self.add_to_index(IdIndex::Clients, id.as_str()).await?;
         if !self.documents.create(&client_key(&id)?, &client).await? {
             return Err(taken());
         }
@@ -80,7 +80,7 @@ impl Account {
     /// Deletes a client. Its id is never reused, and its tokens become invalid.
     pub(crate) async fn delete_client(&self, owner: &UserId, id: &ClientId) -> Result<()> {
         let delete = |client: &mut Client| {
-            client.standing = Standing::Deleted;
+            client.status = ClientStatus::Deleted;
             Ok(())
         };
         self.change_client(owner, id, delete).await?;
@@ -92,7 +92,7 @@ impl Account {
     /// Lists clients that await approval, without their secrets. For the operator; not part of any API.
     pub async fn clients_undecided(&self) -> Result<Vec<body::Client>> {
         let found = self.clients_listed(&undecided_prefix()?, UNDECIDED_MAX).await?;
-        let undecided = found.iter().filter(|client| client.standing == Standing::Undecided);
+        let undecided = found.iter().filter(|client| client.status == ClientStatus::Undecided);
         Ok(undecided.map(Client::shown).collect())
     }
 
@@ -100,25 +100,25 @@ impl Account {
     ///
     /// For the operator; not part of any API.
     pub async fn accept_client(&self, id: &ClientId) -> Result<body::Client> {
-        let client = self.decide_client(id, Standing::Accepted).await?;
+        let client = self.decide_client(id, ClientStatus::Accepted).await?;
         audit::event("OAuth client accepted", &"operator", id);
         Ok(client.shown())
     }
 
     /// Rejects a client with immediate effect. For the operator; not part of any API.
     pub async fn reject_client(&self, id: &ClientId) -> Result<()> {
-        self.decide_client(id, Standing::Rejected).await?;
+        self.decide_client(id, ClientStatus::Rejected).await?;
         audit::event("OAuth client rejected", &"operator", id);
         Ok(())
     }
 
-    /// Stores the operator's decision; returns the updated client.
-    pub(crate) async fn decide_client(&self, id: &ClientId, standing: Standing) -> Result<Client> {
+    /// Puts what the operator says into a client; gives the client as it is then.
+    pub(crate) async fn decide_client(&self, id: &ClientId, status: ClientStatus) -> Result<Client> {
         let attempt = || async {
             let found = self.documents.read::<Client>(&client_key(id)?).await?;
-            let found = found.filter(|stored| stored.value.standing != Standing::Deleted);
+            let found = found.filter(|stored| stored.value.status != ClientStatus::Deleted);
             let mut stored = found.ok_or_else(|| no_client(id))?;
-            stored.value.standing = standing;
+            stored.value.status = status;
             Ok(self.documents.replace(&stored).await?.then_some(stored.value))
         };
         let client = retried("OAuth client", attempt).await?;
@@ -143,7 +143,7 @@ impl Account {
         let attempt = || async {
             let mut stored = self.own_client(owner, id).await?;
             change(&mut stored.value)?;
-            if stored.value.standing == Standing::Undecided {
+            if stored.value.status == ClientStatus::Undecided {
                 self.documents.put(&undecided_key(id)?, &()).await?;
             }
             Ok(self.documents.replace(&stored).await?.then_some(()))

@@ -7,17 +7,17 @@ use types::{ClientId, Scope, Secret};
 use crate::{
     Account, Error, Result, audit,
     documents::Stored,
-    id_index::Roll,
+    id_index::IdIndex,
     oauth::{
-        client::{Client, GrantType, Standing, client_key, place},
-        registered::{check_description, check_own_uri, check_scope},
+        client::{Client, GrantType, ClientStatus, client_key, place},
+        client_rules::{check_description, check_own_uri, check_scope},
     },
 };
 
 /// A first-party OAuth client, which needs no approval.
 #[derive(Clone, Debug)]
-pub struct OwnClient {
-    /// Its id, which is never reused.
+pub struct OperatorClient {
+    /// Its id, taken for ever.
     pub id: ClientId,
     /// Its description for users.
     pub description: String,
@@ -37,17 +37,17 @@ impl Account {
     /// The clients in the order of their ids, from behind `after` on, without their secrets;
     /// [`LISTED_MAX`](crate::LISTED_MAX) at most. An operator's call, not part of any interface.
     pub async fn list_clients(&self, after: Option<&ClientId>) -> Result<Vec<body::Client>> {
-        let ids = self.enrolled::<ClientId>(Roll::Clients, after.map(ClientId::as_str)).await?;
+        let ids = self.ids_in_index::<ClientId>(IdIndex::Clients, after.map(ClientId::as_str)).await?;
         let keys = ids.iter().map(client_key).collect::<Result<Vec<_>>>()?;
         let found: Vec<Option<Stored<Client>>> = self.documents.read_all(&keys).await?;
-        let there = found.iter().flatten().filter(|stored| stored.value.standing != Standing::Deleted);
+        let there = found.iter().flatten().filter(|stored| stored.value.status != ClientStatus::Deleted);
         Ok(there.map(|stored| stored.value.shown()).collect())
     }
 
-    /// Registers a first-party client; returns its secret, which is not stored, unless it is public.
-    pub async fn register_client(&self, new: OwnClient) -> Result<Option<Secret>> {
+    /// Registers a client of the operator's own; gives its secret, which is kept nowhere, unless it is public.
+    pub async fn register_client(&self, new: OperatorClient) -> Result<Option<Secret>> {
         check(&new)?;
-        let OwnClient { id, description, scope, redirect_uris, first_party, public, legacy } = new;
+        let OperatorClient { id, description, scope, redirect_uris, first_party, public, legacy } = new;
         let secret = (!public).then(|| Secret::new(URL_SAFE_NO_PAD.encode(self.random_bytes::<32>())));
         let grants = GrantType::all().into_iter().filter(|grant| first_party || *grant != GrantType::Password);
         let client = Client {
@@ -61,9 +61,9 @@ impl Account {
             sealed: None,
             description,
             grants: grants.collect(),
-            standing: Standing::Accepted,
+            status: ClientStatus::Accepted,
         };
-        self.enroll(Roll::Clients, id.as_str()).await?;
+        self.add_to_index(IdIndex::Clients, id.as_str()).await?;
         if !self.documents.create(&client_key(&id)?, &client).await? {
             return Err(Error::Taken { what: "OAuth client", id: id.to_string() });
         }
@@ -73,14 +73,14 @@ impl Account {
 
     /// Deletes any client. Its id is never reused, and its tokens become invalid.
     pub async fn remove_client(&self, id: &ClientId) -> Result<()> {
-        let client = self.decide_client(id, Standing::Deleted).await?;
+        let client = self.decide_client(id, ClientStatus::Deleted).await?;
         self.unlist_client(client.owner.as_ref(), id).await?;
         audit::event("OAuth client deleted", &"operator", id);
         Ok(())
     }
 }
 
-fn check(new: &OwnClient) -> Result<()> {
+fn check(new: &OperatorClient) -> Result<()> {
     check_description(&new.description)?;
     check_scope(&new.scope)?;
     new.redirect_uris.iter().try_for_each(|uri| check_own_uri(uri))

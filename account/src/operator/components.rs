@@ -3,14 +3,14 @@
 use api::rest::account as body;
 use types::ComponentId;
 
-use crate::{Account, Result, component::Component, documents::Stored, entity::Entity, id_index::Roll};
+use crate::{Account, Result, component::Component, documents::Stored, entity::Entity, id_index::IdIndex};
 
 impl Account {
     /// The components in the order of their ids, from behind `after` on; [`LISTED_MAX`](crate::LISTED_MAX) at most.
     ///
     /// The operator's own have no collaborators.
     pub async fn list_components(&self, after: Option<&ComponentId>) -> Result<Vec<body::Component>> {
-        let ids = self.enrolled::<ComponentId>(Roll::Components, after.map(ComponentId::as_str)).await?;
+        let ids = self.ids_in_index::<ComponentId>(IdIndex::Components, after.map(ComponentId::as_str)).await?;
         let keys = ids.iter().map(|id| Component::key(id.as_str())).collect::<Result<Vec<_>>>()?;
         let found: Vec<Option<Stored<Component>>> = self.documents.read_all(&keys).await?;
         let mut components = Vec::new();

@@ -3,7 +3,7 @@
 use api::rest::account::{NewUser, User};
 use types::{UserId, Username};
 
-use crate::{Account, Result, audit, id_index::Roll, user::UserRecord};
+use crate::{Account, Result, audit, id_index::IdIndex, user::UserRecord};
 
 /// A user, as operators see it.
 #[derive(Clone, Debug)]
@@ -18,15 +18,15 @@ impl Account {
     /// The users in the order of their names, from behind `after` on; [`LISTED_MAX`](crate::LISTED_MAX) at most.
     pub async fn list_users(&self, after: Option<&Username>) -> Result<Vec<UserInfo>> {
         let mut users = Vec::new();
-        for username in self.enrolled::<Username>(Roll::Users, after.map(Username::as_str)).await? {
-            users.extend(self.user_named(&username).await?.map(UserInfo::from));
+        for username in self.ids_in_index::<Username>(IdIndex::Users, after.map(Username::as_str)).await? {
+            users.extend(self.find_user(&username).await?.map(UserInfo::from));
         }
         Ok(users)
     }
 
     /// Returns a user by name.
     pub async fn show_user(&self, username: &Username) -> Result<UserInfo> {
-        Ok(self.known_user(username).await?.into())
+        Ok(self.require_user(username).await?.into())
     }
 
     /// Creates a user with a confirmed address. No mail is sent.
@@ -38,7 +38,7 @@ impl Account {
 
     /// Confirms a user's address without a mail.
     pub async fn confirm_user(&self, username: &Username) -> Result<User> {
-        let user_id = self.known_user(username).await?.id;
+        let user_id = self.require_user(username).await?.id;
         self.set_confirmed(&user_id).await
     }
 

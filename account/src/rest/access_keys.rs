@@ -12,7 +12,7 @@ use types::ApplicationRight;
 use crate::{
     Account,
     application::Application,
-    entity::access::{Caller, Which},
+    entity::access::{Caller, Deleted},
     http::{
         body::JsonBody,
         credentials::WantsJson,
@@ -26,7 +26,7 @@ pub(super) async fn list(
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Json<Vec<AccessKey>>, Reply> {
-    let access = account.access::<Application>(&caller, &app_id, Which::Active).await?;
+    let access = account.access::<Application>(&caller, &app_id, Deleted::Excluded).await?;
     access.require(ApplicationRight::Settings)?;
     Ok(Json(account.show_keys(&access.entity.value, &access.rights)?))
 }
@@ -51,7 +51,7 @@ pub(super) async fn get(
     caller: Caller,
     EntityPathAnd(app_id, name): EntityPathAnd<Application, String>,
 ) -> Result<Json<AccessKey>, Reply> {
-    let access = account.access::<Application>(&caller, &app_id, Which::Active).await?;
+    let access = account.access::<Application>(&caller, &app_id, Deleted::Excluded).await?;
     access.require(ApplicationRight::Settings)?;
     Ok(Json(account.show_key_named(&access.entity.value, &access.rights, &name)?))
 }

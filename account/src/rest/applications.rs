@@ -13,13 +13,13 @@ use crate::{
     Account, Error,
     application::{Application, Rights},
     entity::{
-        Listing,
+        EntityPage,
         access::{Access, Caller},
         all_rights,
     },
     http::{
         body::JsonBody,
-        paging::{After, Next, next_page},
+        paging::{NextLink, PageQuery, next_link},
         path::EntityPath,
         reply::Reply,
     },
@@ -41,21 +41,21 @@ pub(super) struct Update {
 pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
-    After { after }: After<AppId>,
+    PageQuery { after }: PageQuery<AppId>,
     query: Result<Query<ListQuery>, QueryRejection>,
-) -> Result<(Next, Json<Vec<Body>>), Reply> {
+) -> Result<(NextLink, Json<Vec<Body>>), Reply> {
     let user_id = caller.user_with(&Scope::Apps)?;
     let Query(query) = query.map_err(|error| Error::Body(error.body_text()))?;
     let deleted_too = query.deleted.as_deref() == Some("1");
     let after = after.as_ref().map(AppId::as_str);
-    let Listing { mut entities, next } = account.entities_of::<Application>(&user_id, after).await?;
+    let EntityPage { mut entities, next } = account.entities_of::<Application>(&user_id, after).await?;
     entities.retain(|application| deleted_too || application.deleted.is_none());
     let mut bodies = Vec::with_capacity(entities.len());
     for application in entities {
         let rights = application.collaborators.get(&user_id).cloned().unwrap_or_default();
         bodies.push(account.show(&application, &rights).await?);
     }
-    Ok((next_page(next, if deleted_too { "deleted=1&" } else { "" }), Json(bodies)))
+    Ok((next_link(next, if deleted_too { "deleted=1&" } else { "" }), Json(bodies)))
 }
 
 pub(super) async fn create(
@@ -75,7 +75,7 @@ pub(super) async fn get(
     EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Json<Body>, Reply> {
     let mut access = account.access_to_read(&caller, &app_id).await?;
-    account.settle(&mut access.entity.value).await?;
+    account.complete_claims(&mut access.entity.value).await?;
     if let Ok(user_id) = caller.user() {
         account.repair_index::<Application>(&user_id, &app_id).await?;
     }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::{
     Account, Authorization, AuthorizationRequest, Error, Session,
     http::{body::AnyBody, reply::Reply},
-    public_url::ENCODED,
+    public_url::QUERY_VALUE,
 };
 
 /// The user's decision, with the request that it belongs to.
@@ -48,7 +48,7 @@ pub(super) async fn authorize(
         Authorization::Redirect(uri) => redirect(uri),
         Authorization::LogIn(_) => {
             let again = format!("/users/authorize?{query}");
-            redirect(format!("/users/login?next={}", utf8_percent_encode(&again, ENCODED)))
+            redirect(format!("/users/login?next={}", utf8_percent_encode(&again, QUERY_VALUE)))
         }
         Authorization::Ask(_) => redirect(format!("/users/consent?{query}")),
     })

@@ -14,38 +14,38 @@ use crate::{
     Account,
     entity::{
         Rights,
-        access::{Caller, Which},
+        access::{Caller, Deleted},
     },
     http::{
         body::JsonBody,
         credentials::WantsJson,
-        path::{EntityPath, EntityPathAnd, Located},
+        path::{EntityPath, EntityPathAnd, EntityInPath},
         reply::Reply,
     },
 };
 
-pub(super) async fn list<E: Located>(
+pub(super) async fn list<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<E>,
 ) -> Result<Json<Vec<Collaborator<E::Right>>>, Reply> {
-    let access = account.access::<E>(&caller, &id, Which::Active).await?;
+    let access = account.access::<E>(&caller, &id, Deleted::Excluded).await?;
     access.require(E::COLLABORATORS)?;
     Ok(Json(account.collaborators(&access.entity.value).await?))
 }
 
-pub(super) async fn get<E: Located>(
+pub(super) async fn get<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
 ) -> Result<Json<Collaborator<E::Right>>, Reply> {
-    let access = account.access::<E>(&caller, &id, Which::Active).await?;
+    let access = account.access::<E>(&caller, &id, Deleted::Excluded).await?;
     access.require(E::COLLABORATORS)?;
     Ok(Json(account.collaborator(&access.entity.value, &username).await?))
 }
 
-/// Sets rights. The specification has no body; clients that accept JSON get an empty object.
-pub(super) async fn set<E: Located>(
+/// Sets rights. The specification answers nothing; clients that understand JSON get an empty object.
+pub(super) async fn set<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
@@ -58,7 +58,7 @@ pub(super) async fn set<E: Located>(
     Ok((StatusCode::CREATED, body).into_response())
 }
 
-pub(super) async fn delete<E: Located>(
+pub(super) async fn delete<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
@@ -67,8 +67,8 @@ pub(super) async fn delete<E: Located>(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The caller's rights.
-pub(super) async fn rights<E: Located>(
+/// What the caller may do.
+pub(super) async fn rights<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<E>,

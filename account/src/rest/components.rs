@@ -9,13 +9,13 @@ use crate::{
     Account, Error,
     component::{Component, Rights, ServiceAndId},
     entity::{
-        Entity, Listing,
-        access::{Caller, Which},
+        Entity, EntityPage,
+        access::{Caller, Deleted},
         all_rights,
     },
     http::{
         body::JsonBody,
-        paging::{After, Next, next_page},
+        paging::{NextLink, PageQuery, next_link},
         path::{EntityPath, ServicePath},
         reply::Reply,
     },
@@ -26,16 +26,16 @@ use crate::{
 pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
-    After { after }: After<ComponentId>,
-) -> Result<(Next, Json<Vec<Body>>), Reply> {
+    PageQuery { after }: PageQuery<ComponentId>,
+) -> Result<(NextLink, Json<Vec<Body>>), Reply> {
     let user_id = caller.user_with(&Scope::Components)?;
     let after = after.as_ref().map(ComponentId::as_str);
-    let Listing { entities, next } = account.entities_of::<Component>(&user_id, after).await?;
+    let EntityPage { entities, next } = account.entities_of::<Component>(&user_id, after).await?;
     let mut bodies = Vec::with_capacity(entities.len());
     for component in entities.iter().filter(|component| !component.is_deleted()) {
         bodies.push(account.show_component(component, &component.rights_of(&user_id)).await?);
     }
-    Ok((next_page(next, ""), Json(bodies)))
+    Ok((next_link(next, ""), Json(bodies)))
 }
 
 pub(super) async fn create(
@@ -54,7 +54,7 @@ pub(super) async fn get(
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
 ) -> Result<Json<Body>, Reply> {
-    let access = account.access::<Component>(&caller, &id, Which::Active).await?;
+    let access = account.access::<Component>(&caller, &id, Deleted::Excluded).await?;
     account.repair_index::<Component>(&caller.user()?, &id).await?;
     Ok(Json(account.show_component(&access.entity.value, &access.rights).await?))
 }
@@ -73,7 +73,7 @@ pub(super) async fn token(
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
 ) -> Result<(Kept, Json<ComponentToken>), Reply> {
-    let access = account.access::<Component>(&caller, &id, Which::Active).await?;
+    let access = account.access::<Component>(&caller, &id, Deleted::Excluded).await?;
     access.require(ComponentRight::Settings)?;
     let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));
     let token = account.sign_component(id.service, &id.id)?;

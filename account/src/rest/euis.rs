@@ -26,7 +26,7 @@ pub(super) async fn list(
     EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Json<Vec<AppEui>>, Reply> {
     let mut access = account.access_to_read(&caller, &app_id).await?;
-    account.settle(&mut access.entity.value).await?;
+    account.complete_claims(&mut access.entity.value).await?;
     Ok(Json(access.entity.value.euis))
 }
 

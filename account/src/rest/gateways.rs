@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Account, Error,
     entity::{
-        Entity, Listing,
+        Entity, EntityPage,
         access::{Access, Caller},
         all_rights, not_found,
     },
@@ -26,7 +26,7 @@ use crate::{
     http::{
         base_url::Address,
         body::JsonBody,
-        paging::{After, Next, next_page},
+        paging::{NextLink, PageQuery, next_link},
         path::EntityPath,
         reply::Reply,
     },
@@ -37,17 +37,17 @@ use crate::{
 pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
-    After { after }: After<GatewayId>,
+    PageQuery { after }: PageQuery<GatewayId>,
     address: Address,
-) -> Result<(Next, Json<Vec<Body>>), Reply> {
+) -> Result<(NextLink, Json<Vec<Body>>), Reply> {
     let user_id = caller.user_with(&Scope::Gateways)?;
     let after = after.as_ref().map(GatewayId::as_str);
-    let Listing { entities, next } = account.entities_of::<Gateway>(&user_id, after).await?;
+    let EntityPage { entities, next } = account.entities_of::<Gateway>(&user_id, after).await?;
     let mut bodies = Vec::with_capacity(entities.len());
     for gateway in entities.iter().filter(|gateway| !gateway.is_deleted()) {
         bodies.push(account.show_gateway(gateway, &gateway.rights_of(&user_id), &address).await?);
     }
-    Ok((next_page(next, ""), Json(bodies)))
+    Ok((next_link(next, ""), Json(bodies)))
 }
 
 pub(super) async fn create(

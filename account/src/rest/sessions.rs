@@ -24,12 +24,12 @@ pub(super) async fn log_in(
     old: Option<Session>,
     AnyBody(login): AnyBody<Login>,
 ) -> Result<(CookieJar, Json<User>), Reply> {
-    let (value, user) = account.log_in(&login.username, login.password, from).await?.ok_or(Error::Login)?;
+    let (value, user) = account.log_in(&login.username, login.password, from).await?.ok_or(Error::InvalidLogin)?;
     if let Some(old) = old {
         // Always start a new session: the browser's previous cookie may have been planted.
         account.log_out(&old).await?;
     }
-    Ok((cookie::begin(&account, &value), Json(user)))
+    Ok((cookie::set(&account, &value), Json(user)))
 }
 
 pub(super) async fn log_out(
@@ -39,5 +39,5 @@ pub(super) async fn log_out(
     if let Some(session) = session {
         account.log_out(&session).await?;
     }
-    Ok((cookie::end(&account), StatusCode::NO_CONTENT))
+    Ok((cookie::clear(&account), StatusCode::NO_CONTENT))
 }

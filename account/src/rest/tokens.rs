@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use types::{AccessKey, AppId, Secret};
 
 use crate::{
-    Account, Error, Metadata, Refusal,
+    Account, Error, Metadata, OAuthErrorCode,
     application::Application,
     entity::{Entity, access::Caller},
     http::{
@@ -109,7 +109,7 @@ fn client(asker: Asker) -> Result<Option<Basic>, Error> {
     match asker {
         Asker::Client(basic) => Ok(Some(basic)),
         Asker::Nobody => Ok(None),
-        Asker::Bearer(_) => Err(Error::oauth(Refusal::Request, "a token cannot ask for a token here")),
+        Asker::Bearer(_) => Err(Error::oauth(OAuthErrorCode::InvalidRequest, "a token cannot ask for a token here")),
     }
 }
 
@@ -128,7 +128,7 @@ async fn exchanged(
     // Malformed ids and keys get the same error as wrong ones.
     let (Ok(app_id), Ok(key)) = (app_id.parse::<AppId>(), key.expose().parse::<AccessKey>()) else {
         metrics::refused("access_key");
-        return Err(Error::Key(Application::NOUN).into());
+        return Err(Error::InvalidKey(Application::NOUN).into());
     };
     let exchanged = account.exchange_key(&app_id, &key).await;
     match &exchanged {

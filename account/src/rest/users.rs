@@ -6,7 +6,7 @@ use axum_extra::extract::cookie::CookieJar;
 use types::ClientId;
 
 use crate::{
-    Account, AuthorizedClient, Person,
+    Account, AuthorizedClient, AuthenticatedUser,
     http::{body::JsonBody, cookie, path::IdPath, peer::Peer, reply::Reply},
 };
 
@@ -16,45 +16,45 @@ pub(super) async fn register(
     JsonBody(new): JsonBody<NewUser>,
 ) -> Result<(StatusCode, CookieJar, Json<Registered>), Reply> {
     let user = account.register(new, from).await?;
-    // Registration also logs the user in, as in v2. If that fails, the user is registered all the same.
-    let session = account.first_session(&user.id).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot start a session for a new user");
+    // Whoever registers is logged in, as they were at v2; where that fails they are registered all the same.
+    let session = account.start_session(&user.id).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot begin the session of a new user");
         None
     });
-    let cookies = session.map_or_else(CookieJar::new, |value| cookie::begin(&account, &value));
+    let cookies = session.map_or_else(CookieJar::new, |value| cookie::set(&account, &value));
     Ok((StatusCode::CREATED, cookies, Json(Registered { email: user.email.clone(), user })))
 }
 
-pub(super) async fn me(State(account): State<Account>, person: Person) -> Result<Json<User>, Reply> {
+pub(super) async fn me(State(account): State<Account>, person: AuthenticatedUser) -> Result<Json<User>, Reply> {
     Ok(Json(account.profile(person.user_id()).await?))
 }
 
 pub(super) async fn update(
     State(account): State<Account>,
-    person: Person,
+    person: AuthenticatedUser,
     JsonBody(change): JsonBody<ProfileChange>,
 ) -> Result<(StatusCode, CookieJar), Reply> {
     let value = account.change_profile(&person, change).await?;
-    let cookies = value.map_or_else(CookieJar::new, |value| cookie::begin(&account, &value));
+    let cookies = value.map_or_else(CookieJar::new, |value| cookie::set(&account, &value));
     Ok((StatusCode::NO_CONTENT, cookies))
 }
 
-/// Mails the confirmation link again.
-pub(super) async fn ask_confirmation(State(account): State<Account>, person: Person) -> Result<StatusCode, Reply> {
-    account.ask_confirmation(person.user_id()).await?;
+/// Sends the mail again that asks to confirm the address.
+pub(super) async fn resend_confirmation(State(account): State<Account>, person: AuthenticatedUser) -> Result<StatusCode, Reply> {
+    account.resend_confirmation(person.user_id()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn clients(
     State(account): State<Account>,
-    person: Person,
+    person: AuthenticatedUser,
 ) -> Result<Json<Vec<AuthorizedClient>>, Reply> {
     Ok(Json(account.authorized_clients(person.user_id()).await?))
 }
 
 pub(super) async fn revoke_client(
     State(account): State<Account>,
-    person: Person,
+    person: AuthenticatedUser,
     IdPath(client): IdPath<ClientId>,
 ) -> Result<StatusCode, Reply> {
     account.revoke_client(person.user_id(), &client).await?;

@@ -13,25 +13,25 @@ use axum::{
 use types::{AppEui, AppId, ApplicationRight, UserId};
 
 use super::{
-    entity::{RightBox, boxes, path},
+    entity::{RightCheckbox, checkboxes, path},
     page::{
         Frame, Page,
-        confirm::Question,
+        confirm::ConfirmPage,
         done,
         form::{Fields, Form},
         labels::{self, day},
         notice::Notice,
-        visitor::Visitor,
+        viewer::Viewer,
     },
 };
 use crate::{
     Account, Error,
     application::{Application, Rights},
     entity::{
-        Entity, Listing,
-        access::{Access, Which},
+        Entity, EntityPage,
+        access::{Access, Deleted},
     },
-    http::{paging::After, path::EntityPath, reply::Reply},
+    http::{paging::PageQuery, path::EntityPath, reply::Reply},
 };
 
 #[derive(Template)]
@@ -52,7 +52,7 @@ pub(in crate::site) struct New {
     form: Form,
 }
 
-/// The page of an application, as far as the visitor may see it.
+/// The page of an application, with what the viewer may see of it.
 #[derive(Template)]
 #[template(path = "application.html")]
 pub(in crate::site) struct Show {
@@ -64,7 +64,7 @@ pub(in crate::site) struct Show {
     access_keys: Vec<AccessKey>,
     collaborators: Vec<Collaborator<ApplicationRight>>,
     rights: Rights,
-    boxes: Vec<RightBox>,
+    checkboxes: Vec<RightCheckbox>,
     forms: Forms,
 }
 
@@ -97,32 +97,32 @@ impl Show {
 
 pub(in crate::site) async fn list(
     State(account): State<Account>,
-    visitor: Visitor,
-    After { after }: After<AppId>,
+    viewer: Viewer,
+    PageQuery { after }: PageQuery<AppId>,
 ) -> Result<Page<List>, Reply> {
-    let user_id = visitor.session.user_id();
+    let user_id = viewer.session.user_id();
     let after = after.as_ref().map(AppId::as_str);
-    let Listing { entities, next } = account.entities_of::<Application>(user_id, after).await?;
+    let EntityPage { entities, next } = account.entities_of::<Application>(user_id, after).await?;
     let (mut deleted, applications): (Vec<_>, Vec<_>) =
         entities.into_iter().partition(|application| application.deleted.is_some());
     deleted.retain(|application| may_restore(application, user_id));
-    Ok(Page::new(List { frame: visitor.frame(), applications, deleted, next }))
+    Ok(Page::new(List { frame: viewer.frame(), applications, deleted, next }))
 }
 
-pub(in crate::site) async fn new(visitor: Visitor) -> Page<New> {
-    Page::new(New { frame: visitor.frame(), form: Form::default() })
+pub(in crate::site) async fn new(viewer: Viewer) -> Page<New> {
+    Page::new(New { frame: viewer.frame(), form: Form::default() })
 }
 
 pub(in crate::site) async fn create(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     fields: Fields,
 ) -> Result<Response, Reply> {
     let created = match fields.text("id").parse() {
         Ok(id) => {
             let name = fields.text("name").to_owned();
             let new = NewApplication { id, name, euis: Vec::new(), access_keys: Vec::new() };
-            account.create_application(visitor.session.user_id(), new).await
+            account.create_application(viewer.session.user_id(), new).await
         }
         Err(error) => Err(Error::from(error)),
     };
@@ -130,90 +130,90 @@ pub(in crate::site) async fn create(
         Ok(application) => Ok(done(&path::<Application>(&application.id), Notice::Created).into_response()),
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
-            Ok(Page::new(New { frame: visitor.frame(), form }).with_status(status).into_response())
+            Ok(Page::new(New { frame: viewer.frame(), form }).with_status(status).into_response())
         }
     }
 }
 
 pub(in crate::site) async fn show(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Page<Show>, Reply> {
-    Ok(page(&account, &visitor, &app_id, Forms::default()).await?)
+    Ok(page(&account, &viewer, &app_id, Forms::default()).await?)
 }
 
 pub(in crate::site) async fn rename(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
     fields: Fields,
 ) -> Result<Response, Reply> {
-    let caller = visitor.caller::<Application>(&account, &app_id);
+    let caller = viewer.caller::<Application>(&account, &app_id);
     let renamed = account.rename_application(&caller, &app_id, fields.text("name")).await;
     let Err(error) = renamed else { return Ok(done(&path::<Application>(&app_id), Notice::Saved).into_response()) };
     let (form, status) = Form::refused(&fields, error)?;
-    refused(&account, &visitor, &app_id, (Forms { name: Some(form), ..Forms::default() }, status)).await
+    refused(&account, &viewer, &app_id, (Forms { name: Some(form), ..Forms::default() }, status)).await
 }
 
 pub(in crate::site) async fn ask_delete(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Page<Question>, Reply> {
-    let caller = visitor.caller::<Application>(&account, &app_id);
-    let access = account.access::<Application>(&caller, &app_id, Which::Active).await?;
+) -> Result<Page<ConfirmPage>, Reply> {
+    let caller = viewer.caller::<Application>(&account, &app_id);
+    let access = account.access::<Application>(&caller, &app_id, Deleted::Excluded).await?;
     access.require(ApplicationRight::Delete)?;
     let text = "Its access keys stop working and its collaborators cannot see it any more. It can be restored: \
                 the ID stays taken, and everything that belongs to the application is kept.";
     let (title, back) = (format!("Delete application {app_id}?"), path::<Application>(&app_id));
-    Ok(Page::new(Question { frame: visitor.frame(), title, text, button: "Delete application", back }))
+    Ok(Page::new(ConfirmPage { frame: viewer.frame(), title, text, button: "Delete application", back }))
 }
 
 pub(in crate::site) async fn delete(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Redirect, Reply> {
-    account.delete_application(&visitor.caller::<Application>(&account, &app_id), &app_id).await?;
+    account.delete_application(&viewer.caller::<Application>(&account, &app_id), &app_id).await?;
     Ok(done("/my/applications", Notice::Deleted))
 }
 
 pub(in crate::site) async fn restore(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Redirect, Reply> {
-    account.restore_application(&visitor.caller::<Application>(&account, &app_id), &app_id).await?;
+    account.restore_application(&viewer.caller::<Application>(&account, &app_id), &app_id).await?;
     Ok(done(&path::<Application>(&app_id), Notice::Restored))
 }
 
 /// The page of an application with a rejected form.
 pub(in crate::site) async fn refused(
     account: &Account,
-    visitor: &Visitor,
+    viewer: &Viewer,
     app_id: &AppId,
     (forms, status): (Forms, StatusCode),
 ) -> Result<Response, Reply> {
-    Ok(page(account, visitor, app_id, forms).await?.with_status(status).into_response())
+    Ok(page(account, viewer, app_id, forms).await?.with_status(status).into_response())
 }
 
-async fn page(account: &Account, visitor: &Visitor, app_id: &AppId, forms: Forms) -> Result<Page<Show>, Error> {
-    let caller = visitor.caller::<Application>(account, app_id);
-    let Access { mut entity, rights, .. } = account.access::<Application>(&caller, app_id, Which::Active).await?;
-    account.settle(&mut entity.value).await?;
+async fn page(account: &Account, viewer: &Viewer, app_id: &AppId, forms: Forms) -> Result<Page<Show>, Error> {
+    let caller = viewer.caller::<Application>(account, app_id);
+    let Access { mut entity, rights, .. } = account.access::<Application>(&caller, app_id, Deleted::Excluded).await?;
+    account.complete_claims(&mut entity.value).await?;
     let application = entity.value;
     let access_keys = account.keys_for(&application, &rights)?.unwrap_or_default();
     let collaborators = account.collaborators_for(&application, &rights).await?.unwrap_or_default();
     Ok(Page::new(Show {
-        frame: visitor.frame(),
+        frame: viewer.frame(),
         id: application.id.to_string(),
         name: application.name,
         created: day(application.created),
         euis: application.euis,
         access_keys,
         collaborators,
-        boxes: boxes::<Application>(&rights),
+        checkboxes: checkboxes::<Application>(&rights),
         rights,
         forms,
     }))

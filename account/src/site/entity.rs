@@ -10,12 +10,12 @@ use crate::{
     application::Application,
     entity::{Entity, Rights},
     gateway::Gateway,
-    http::path::Located,
+    http::path::EntityInPath,
 };
 
 /// A sort of entity with pages.
-pub(in crate::site) trait Managed: Located {
-    /// Its plural in paths.
+pub(in crate::site) trait SiteEntity: EntityInPath {
+    /// What many of them are called in paths.
     const PLURAL: &'static str;
 
     /// Describes a right for people.
@@ -24,16 +24,16 @@ pub(in crate::site) trait Managed: Located {
 
 /// A box to tick for one right.
 #[derive(Debug)]
-pub(in crate::site) struct RightBox {
+pub(in crate::site) struct RightCheckbox {
     /// The right as interfaces spell it.
     pub(in crate::site) name: &'static str,
     /// What it lets one do.
     pub(in crate::site) words: &'static str,
-    /// Whether the visitor may grant it: nobody can grant rights that they lack.
+    /// Whether the viewer may give it; nobody gives what they do not have.
     pub(in crate::site) grantable: bool,
 }
 
-impl Managed for Application {
+impl SiteEntity for Application {
     const PLURAL: &'static str = "applications";
 
     fn words(right: ApplicationRight) -> &'static str {
@@ -41,7 +41,7 @@ impl Managed for Application {
     }
 }
 
-impl Managed for Gateway {
+impl SiteEntity for Gateway {
     const PLURAL: &'static str = "gateways";
 
     fn words(right: GatewayRight) -> &'static str {
@@ -50,23 +50,23 @@ impl Managed for Gateway {
 }
 
 /// Where the page of an entity is.
-pub(in crate::site) fn path<E: Managed>(id: &E::Id) -> String {
+pub(in crate::site) fn path<E: SiteEntity>(id: &E::Id) -> String {
     format!("/my/{}/{id}", E::PLURAL)
 }
 
 /// Where the page with its collaborators is.
-pub(in crate::site) fn collaborators_path<E: Managed>(id: &E::Id) -> String {
+pub(in crate::site) fn collaborators_path<E: SiteEntity>(id: &E::Id) -> String {
     format!("{}/collaborators", path::<E>(id))
 }
 
-/// The boxes for all rights, for somebody with `own`.
-pub(in crate::site) fn boxes<E: Managed>(own: &Rights<E::Right>) -> Vec<RightBox> {
+/// The checkboxes for all rights, for somebody with `own`.
+pub(in crate::site) fn checkboxes<E: SiteEntity>(own: &Rights<E::Right>) -> Vec<RightCheckbox> {
     let one =
-        |right: &E::Right| RightBox { name: (*right).into(), words: E::words(*right), grantable: own.contains(right) };
+        |right: &E::Right| RightCheckbox { name: (*right).into(), words: E::words(*right), grantable: own.contains(right) };
     E::RIGHTS.iter().map(one).collect()
 }
 
-/// Reads the boxes that were ticked.
+/// Reads the checkboxes that were ticked.
 pub(in crate::site) fn parse_rights<'a, E: Entity>(names: impl Iterator<Item = &'a str>) -> Result<Vec<E::Right>> {
     let parse = |name: &str| {
         let found = E::RIGHTS.iter().copied().find(|right| Into::<&'static str>::into(*right) == name);

@@ -15,22 +15,22 @@ use super::{
     entity::path,
     page::{
         Frame, Page,
-        confirm::Question,
+        confirm::ConfirmPage,
         done,
         form::{Fields, Form},
         labels::day,
         notice::Notice,
-        visitor::Visitor,
+        viewer::Viewer,
     },
 };
 use crate::{
     Account, Error,
     entity::{
-        Entity, Listing,
-        access::{Access, Which},
+        Entity, EntityPage,
+        access::{Access, Deleted},
     },
     gateway::{Gateway, Rights},
-    http::{paging::After, path::EntityPath, reply::Reply},
+    http::{paging::PageQuery, path::EntityPath, reply::Reply},
 };
 
 #[derive(Template)]
@@ -50,7 +50,7 @@ pub(in crate::site) struct New {
     form: Form,
 }
 
-/// The page of a gateway, as far as the visitor may see it.
+/// The page of a gateway, with what the viewer may see of it.
 #[derive(Template)]
 #[template(path = "gateway.html")]
 pub(in crate::site) struct Show {
@@ -77,34 +77,34 @@ impl Show {
 
 pub(in crate::site) async fn list(
     State(account): State<Account>,
-    visitor: Visitor,
-    After { after }: After<GatewayId>,
+    viewer: Viewer,
+    PageQuery { after }: PageQuery<GatewayId>,
 ) -> Result<Page<List>, Reply> {
     let after = after.as_ref().map(GatewayId::as_str);
-    let listing = account.entities_of::<Gateway>(visitor.session.user_id(), after).await?;
-    let Listing { entities: mut gateways, next } = listing;
+    let listing = account.entities_of::<Gateway>(viewer.session.user_id(), after).await?;
+    let EntityPage { entities: mut gateways, next } = listing;
     gateways.retain(|gateway| !gateway.is_deleted());
-    Ok(Page::new(List { frame: visitor.frame(), gateways, next }))
+    Ok(Page::new(List { frame: viewer.frame(), gateways, next }))
 }
 
-pub(in crate::site) async fn new(State(account): State<Account>, visitor: Visitor) -> Page<New> {
-    Page::new(New { frame: visitor.frame(), plans: plans(&account), form: Form::default() })
+pub(in crate::site) async fn new(State(account): State<Account>, viewer: Viewer) -> Page<New> {
+    Page::new(New { frame: viewer.frame(), plans: plans(&account), form: Form::default() })
 }
 
 pub(in crate::site) async fn create(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     fields: Fields,
 ) -> Result<Response, Reply> {
     let created = match read_new(&fields) {
-        Ok(new) => account.create_gateway(visitor.session.user_id(), new).await,
+        Ok(new) => account.create_gateway(viewer.session.user_id(), new).await,
         Err(error) => Err(error),
     };
     match created {
         Ok(gateway) => Ok(done(&path::<Gateway>(&gateway.id), Notice::Created).into_response()),
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
-            let page = New { frame: visitor.frame(), plans: plans(&account), form };
+            let page = New { frame: viewer.frame(), plans: plans(&account), form };
             Ok(Page::new(page).with_status(status).into_response())
         }
     }
@@ -112,49 +112,49 @@ pub(in crate::site) async fn create(
 
 pub(in crate::site) async fn show(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(gateway_id): EntityPath<Gateway>,
 ) -> Result<Page<Show>, Reply> {
-    Ok(page(&account, &visitor, &gateway_id, None).await?)
+    Ok(page(&account, &viewer, &gateway_id, None).await?)
 }
 
 pub(in crate::site) async fn change(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(gateway_id): EntityPath<Gateway>,
     fields: Fields,
 ) -> Result<Response, Reply> {
-    let caller = visitor.caller::<Gateway>(&account, &gateway_id);
-    let rights = account.access::<Gateway>(&caller, &gateway_id, Which::Active).await?.rights;
+    let caller = viewer.caller::<Gateway>(&account, &gateway_id);
+    let rights = account.access::<Gateway>(&caller, &gateway_id, Deleted::Excluded).await?.rights;
     let changed = match form::read(&fields, &rights) {
         Ok(update) => account.update_gateway(&caller, &gateway_id, &update).await,
         Err(error) => Err(error),
     };
     let Err(error) = changed else { return Ok(done(&path::<Gateway>(&gateway_id), Notice::Saved).into_response()) };
     let (form, status) = Form::refused(&fields, error)?;
-    Ok(page(&account, &visitor, &gateway_id, Some(form)).await?.with_status(status).into_response())
+    Ok(page(&account, &viewer, &gateway_id, Some(form)).await?.with_status(status).into_response())
 }
 
 pub(in crate::site) async fn ask_delete(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<Page<Question>, Reply> {
-    let caller = visitor.caller::<Gateway>(&account, &gateway_id);
-    let access = account.access::<Gateway>(&caller, &gateway_id, Which::Active).await?;
+) -> Result<Page<ConfirmPage>, Reply> {
+    let caller = viewer.caller::<Gateway>(&account, &gateway_id);
+    let access = account.access::<Gateway>(&caller, &gateway_id, Deleted::Excluded).await?;
     access.require(GatewayRight::Delete)?;
     let text = "Its key stops working, and its location and attributes are forgotten. This cannot be taken back, \
                 and the ID stays taken.";
     let (title, back) = (format!("Delete gateway {gateway_id}?"), path::<Gateway>(&gateway_id));
-    Ok(Page::new(Question { frame: visitor.frame(), title, text, button: "Delete gateway", back }))
+    Ok(Page::new(ConfirmPage { frame: viewer.frame(), title, text, button: "Delete gateway", back }))
 }
 
 pub(in crate::site) async fn delete(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(gateway_id): EntityPath<Gateway>,
 ) -> Result<Redirect, Reply> {
-    account.delete_gateway(&visitor.caller::<Gateway>(&account, &gateway_id), &gateway_id).await?;
+    account.delete_gateway(&viewer.caller::<Gateway>(&account, &gateway_id), &gateway_id).await?;
     Ok(done("/my/gateways", Notice::Deleted))
 }
 
@@ -165,19 +165,19 @@ fn read_new(fields: &Fields) -> Result<NewGateway, Error> {
 
 async fn page(
     account: &Account,
-    visitor: &Visitor,
+    viewer: &Viewer,
     gateway_id: &GatewayId,
     form: Option<Form>,
 ) -> Result<Page<Show>, Error> {
-    let caller = visitor.caller::<Gateway>(account, gateway_id);
-    let Access { entity, rights, .. } = account.access::<Gateway>(&caller, gateway_id, Which::Active).await?;
+    let caller = viewer.caller::<Gateway>(account, gateway_id);
+    let Access { entity, rights, .. } = account.access::<Gateway>(&caller, gateway_id, Deleted::Excluded).await?;
     let gateway = entity.value;
     let collaborators = account.collaborators_for(&gateway, &rights).await?.unwrap_or_default();
     let router = account.router_of(&gateway);
     let router_id = router.as_ref().map(|router| router.id.to_string()).unwrap_or_default();
     let form = form.unwrap_or_else(|| form::filled(&gateway, &router_id, rights.contains(&GatewayRight::Location)));
     Ok(Page::new(Show {
-        frame: visitor.frame(),
+        frame: viewer.frame(),
         id: gateway.id.to_string(),
         created: day(gateway.created),
         activated: gateway.activated,

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::page::{Frame, Page, visitor::Guest};
+use super::page::{Frame, Page, viewer::MaybeViewer};
 
 /// Where the site's own page shows a code for the command line of v2.
 const ACCESS_CODE: &str = "/users/authorize?client_id=ttnctl&redirect_uri=/oauth/callback/ttnctl&response_type=code";
@@ -14,6 +14,6 @@ pub(super) struct Home {
     access_code: &'static str,
 }
 
-pub(super) async fn show(guest: Guest) -> Page<Home> {
-    Page::new(Home { frame: guest.frame(), access_code: ACCESS_CODE })
+pub(super) async fn show(viewer: MaybeViewer) -> Page<Home> {
+    Page::new(Home { frame: viewer.frame(), access_code: ACCESS_CODE })
 }

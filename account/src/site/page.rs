@@ -6,7 +6,7 @@ pub(in crate::site) mod error;
 pub(in crate::site) mod form;
 pub(in crate::site) mod labels;
 pub(in crate::site) mod notice;
-pub(in crate::site) mod visitor;
+pub(in crate::site) mod viewer;
 
 use askama::Template;
 use axum::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use types::{Claims, Scope, Secret};
 
-use super::{TOKEN_SECONDS, USER};
+use super::{TOKEN_SECONDS, subject::USER};
 use crate::{Account, Error, Result, entity::access::Caller, user::no_user};
 
 impl Account {

@@ -16,9 +16,10 @@ use server::auth::Verifier;
 use store::{Key, Tag};
 use types::{Claims, Clock, Random, Secret, Timestamp};
 
-use self::{key_pair::Pair, rotation::SigningKeys};
+use self::key_pair::Pair;
 use crate::{Error, Result, documents::Documents, seal::Keys};
 
+pub(crate) use self::{key_pair::SigningKey, rotation::SigningKeys};
 pub use self::rotation::{Rotation, SigningKeyInfo};
 
 /// How long an instance caches the keys.
@@ -34,12 +35,12 @@ pub(crate) struct Signer {
 
 /// The cached keys.
 struct State {
-    ring: Arc<Ring>,
+    ring: Arc<KeyRing>,
     read: Timestamp,
 }
 
-/// Key pairs, in the order in which they start to sign.
-struct Ring {
+/// Key pairs that are ready for use, in the order in which they begin to sign.
+struct KeyRing {
     pairs: Vec<Pair>,
     verifier: Verifier,
 }
@@ -76,7 +77,7 @@ impl Signer {
         }
         let read = async { documents.read::<SigningKeys>(&entry()?).await };
         let renewed = match read.await {
-            Ok(Some(stored)) => self.take(&stored.value, keys, now),
+            Ok(Some(stored)) => self.install(&stored.value, keys, now),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
@@ -114,13 +115,13 @@ impl Signer {
 
     fn new(issuer: &str, stored: &SigningKeys, keys: &Keys, clock: Arc<dyn Clock>) -> Result<Self> {
         let read = clock.now();
-        let ring = Arc::new(Ring::new(issuer, stored, keys, read)?);
+        let ring = Arc::new(KeyRing::new(issuer, stored, keys, read)?);
         Ok(Self { issuer: issuer.into(), clock, state: Arc::new(RwLock::new(State { ring, read })) })
     }
 
-    /// Replaces the cached keys.
-    fn take(&self, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<()> {
-        let ring = Arc::new(Ring::new(&self.issuer, stored, keys, now)?);
+    /// Uses what was read from now on.
+    pub(crate) fn install(&self, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<()> {
+        let ring = Arc::new(KeyRing::new(&self.issuer, stored, keys, now)?);
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = State { ring, read: now };
         Ok(())
     }
@@ -137,12 +138,12 @@ impl Signer {
         due
     }
 
-    fn ring(&self) -> Arc<Ring> {
+    fn ring(&self) -> Arc<KeyRing> {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner).ring)
     }
 }
 
-impl Ring {
+impl KeyRing {
     fn new(issuer: &str, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<Self> {
         let pairs = stored.alive(now).map(|key| key.open(keys)).collect::<Result<Vec<_>>>()?;
         let jwks = JwkSet { keys: pairs.iter().map(|pair| pair.public.clone()).collect() };
@@ -156,6 +157,6 @@ impl Ring {
     }
 }
 
-fn entry() -> Result<Key> {
+pub(crate) fn entry() -> Result<Key> {
     Ok(Key::new(&Tag::named("k", "signing")?, "keys")?)
 }

@@ -10,7 +10,7 @@ use percent_encoding::utf8_percent_encode;
 use types::{Secret, UserId};
 
 use super::{UserRecord, email::Email};
-use crate::{Account, Error, Result, audit, mail::Mail, public_url::ENCODED, seal::plain_of};
+use crate::{Account, Error, Result, audit, mail::Mail, public_url::QUERY_VALUE, seal::plain_of};
 
 /// How long a link is valid.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -43,7 +43,7 @@ impl Account {
         let link = format!(
             "{}/users/emails/validate_email/{token}?email={}",
             self.public_url,
-            utf8_percent_encode(&address, ENCODED)
+            utf8_percent_encode(&address, QUERY_VALUE)
         );
         let text = format!(
             "Hello {},\n\nplease confirm that this address is yours by opening this link within seven days:\n\n\

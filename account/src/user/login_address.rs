@@ -6,7 +6,7 @@ use store::Key;
 use types::UserId;
 
 use super::user_tag;
-use crate::{Account, Result, rate_limit::bucket_of};
+use crate::{Account, Result, rate_limit::rate_limit_address};
 
 /// How long an address is remembered after a login.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -39,7 +39,7 @@ impl Account {
 
     /// The key contains an HMAC, so that the store does not reveal where users were.
     fn address_key(&self, user_id: &UserId, from: IpAddr) -> Result<Key> {
-        let mark = self.keys.mark(PLACE, bucket_of(from).as_bytes());
+        let mark = self.keys.mark(PLACE, rate_limit_address(from).as_bytes());
         Ok(Key::new(&user_tag(user_id)?, &format!("address/{}", mark.as_str()))?)
     }
 }

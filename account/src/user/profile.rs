@@ -8,15 +8,15 @@ use crate::{Account, Result, Session, audit};
 
 /// Who changes a profile.
 #[derive(Debug)]
-pub enum Person {
-    /// A user with a session of the site.
+pub enum AuthenticatedUser {
+    /// Somebody who logged in at the site.
     Session(Box<Session>),
     /// A user with a token.
     Token(UserId),
 }
 
-impl Person {
-    /// The user's id.
+impl AuthenticatedUser {
+    /// Who it is.
     pub fn user_id(&self) -> &UserId {
         match self {
             Self::Session(session) => session.user_id(),
@@ -33,9 +33,9 @@ impl Account {
 
     /// Changes a profile atomically. A new address gets a confirmation mail.
     ///
-    /// A new password requires the old one, and ends every other session, grant and token of the user. In that case,
-    /// returns the new cookie for the caller's session.
-    pub async fn change_profile(&self, person: &Person, change: ProfileChange) -> Result<Option<Secret>> {
+    /// A new password needs the old one and ends every other session, grant and token of the user. The cookie that the
+    /// session who asked goes on with is what this gives then.
+    pub async fn change_profile(&self, person: &AuthenticatedUser, change: ProfileChange) -> Result<Option<Secret>> {
         let before = self.user(person.user_id()).await?.ok_or_else(|| no_user(person.user_id()))?;
         // Do everything that can fail before the change itself.
         let changed = self.checked(&before, change).await?;
@@ -52,16 +52,16 @@ impl Account {
         }
         audit::event("password changed", &user.id, &"sessions, grants and tokens ended");
         match person {
-            Person::Session(_) => self.first_session(&user.id).await,
-            Person::Token(_) => Ok(None),
+            AuthenticatedUser::Session(_) => self.start_session(&user.id).await,
+            AuthenticatedUser::Token(_) => Ok(None),
         }
     }
 
-    /// Sends the confirmation mail again, unless the address is confirmed.
-    pub async fn ask_confirmation(&self, user_id: &UserId) -> Result<()> {
+    /// Sends the mail again that asks to confirm the address; nothing when it is confirmed.
+    pub async fn resend_confirmation(&self, user_id: &UserId) -> Result<()> {
         let user = self.user(user_id).await?.ok_or_else(|| no_user(user_id))?;
         if !user.valid {
-            self.throttle_mail(user_id).await?;
+            self.limit_mails(user_id).await?;
             self.mail_confirmation(&user);
         }
         Ok(())
@@ -71,11 +71,11 @@ impl Account {
     ///
     /// For the operator; not part of any API.
     pub async fn set_disabled(&self, username: &Username, disabled: bool) -> Result<()> {
-        let user_id = self.known_user(username).await?.id;
+        let user_id = self.require_user(username).await?.id;
         let now = self.clock.now();
         let set = |user: &mut UserRecord| {
             user.disabled = disabled;
-            user.end_all(now);
+            user.revoke_all(now);
             Ok(())
         };
         self.change_user(&user_id, set).await?;
@@ -88,12 +88,12 @@ impl Account {
     /// For the operator; not part of any API.
     pub async fn reset_password(&self, username: &Username, new: Secret) -> Result<()> {
         password::check(&new, username)?;
-        let user_id = self.known_user(username).await?.id;
+        let user_id = self.require_user(username).await?.id;
         let record = self.passwords.record(new).await?;
         let now = self.clock.now();
         let reset = |user: &mut UserRecord| {
             user.password.clone_from(&record);
-            user.end_all(now);
+            user.revoke_all(now);
             Ok(())
         };
         self.change_user(&user_id, reset).await?;

@@ -31,7 +31,7 @@ impl Changed {
                 return Err(Error::WrongPassword);
             }
             user.password.clone_from(new);
-            user.end_all(now);
+            user.revoke_all(now);
         }
         if let Some(email) = &self.email {
             user.email = email.clone();
@@ -58,13 +58,13 @@ impl Account {
         };
         if let Some((_, new)) = &passwords {
             password::check(new, username.as_ref().unwrap_or(&user.username))?;
-            self.throttle_password(&user.id).await?;
+            self.limit_password_changes(&user.id).await?;
         }
         if username.is_some() {
-            self.throttle_username(&user.id).await?;
+            self.limit_username_changes(&user.id).await?;
         }
         if email.is_some() {
-            self.throttle_mail(&user.id).await?;
+            self.limit_mails(&user.id).await?;
         }
         let password = match passwords {
             Some((old, new)) => Some(self.new_password(user, old, new).await?),

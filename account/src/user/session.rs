@@ -52,7 +52,7 @@ impl Session {
 impl Account {
     /// Logs a user in; returns the value of the cookie, or `None` if username or password are wrong.
     ///
-    /// Callers cannot tell which of the two, not even by timing.
+    /// Deleted of the two it was nobody learns, not from the time that it takes either.
     pub async fn log_in(&self, username: &str, password: Secret, from: IpAddr) -> Result<Option<(Secret, User)>> {
         let Some(user) = self.user_with_password(username, password, from).await? else { return Ok(None) };
         let Some(cookie) = self.begin_session(&user).await? else { return Ok(None) };
@@ -60,8 +60,8 @@ impl Account {
         Ok(Some((cookie, user.value.into())))
     }
 
-    /// Starts a session for a user who has just registered; returns the value of the cookie.
-    pub async fn first_session(&self, user_id: &UserId) -> Result<Option<Secret>> {
+    /// Begins a session for a user who has just registered; gives the value of the cookie.
+    pub async fn start_session(&self, user_id: &UserId) -> Result<Option<Secret>> {
         match self.stored_user(user_id).await? {
             Some(user) => self.begin_session(&user).await,
             None => Ok(None),

@@ -5,7 +5,7 @@ use store::{Key, Tag};
 use types::{UserId, Username};
 
 use super::UserRecord;
-use crate::{Account, Error, Result, id_index::Roll};
+use crate::{Account, Error, Result, id_index::IdIndex};
 
 /// How many other usernames a user may take; each stays reserved forever.
 const NAMES_TAKEN_MAX: u32 = 10;
@@ -17,16 +17,16 @@ pub(crate) struct NameRecord {
 }
 
 impl Account {
-    /// Returns a user by name.
-    pub(crate) async fn user_named(&self, username: &Username) -> Result<Option<UserRecord>> {
+    /// The user with this name.
+    pub(crate) async fn find_user(&self, username: &Username) -> Result<Option<UserRecord>> {
         let Some(name) = self.documents.read::<NameRecord>(&name_key(username)?).await? else { return Ok(None) };
         // A name that its user gave up stays reserved, but refers to nobody.
         Ok(self.user(&name.value.user_id).await?.filter(|user| user.username == *username))
     }
 
-    /// Returns a user by name, or an error.
-    pub(crate) async fn known_user(&self, username: &Username) -> Result<UserRecord> {
-        let user = self.user_named(username).await?;
+    /// The user with this name, who must be there.
+    pub(crate) async fn require_user(&self, username: &Username) -> Result<UserRecord> {
+        let user = self.find_user(username).await?;
         user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })
     }
 
@@ -36,7 +36,7 @@ impl Account {
         if self.owner_of_name(&key).await?.is_none() {
             // Count first: if this is interrupted, the user has one name fewer left, never one more.
             self.change_user(&user.id, UserRecord::count_name).await?;
-            self.enroll(Roll::Users, username.as_str()).await?;
+            self.add_to_index(IdIndex::Users, username.as_str()).await?;
             self.documents.create(&key, &NameRecord { user_id: user.id.clone() }).await?;
         }
         match self.owner_of_name(&key).await? {

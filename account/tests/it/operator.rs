@@ -1,6 +1,6 @@
 //! Operator commands, on every store.
 
-use airlock_account::{LISTED_MAX, OwnClient};
+use airlock_account::{LISTED_MAX, OperatorClient};
 use api::rest::account::NewUser;
 use serde_json::{Value, json};
 use types::{Scope, Secret, ServiceName};
@@ -50,7 +50,7 @@ async fn lists_all_clients_and_components_until_deleted() {
 
         let body = json!({"name": "her-tool", "uri": "app://callback", "scope": ["apps"]});
         assert_eq!(service.post("/api/v2/clients", &alice, body).await.status, 201);
-        let own = OwnClient {
+        let own = OperatorClient {
             id: "our-tool".parse().unwrap(),
             description: String::new(),
             scope: vec![Scope::Apps],
@@ -79,7 +79,7 @@ async fn lists_all_clients_and_components_until_deleted() {
 async fn third_party_clients_cannot_use_passwords() {
     let service = Service::start().await;
     service.user("alice").await;
-    let own = |id: &str, first_party| OwnClient {
+    let own = |id: &str, first_party| OperatorClient {
         id: id.parse().unwrap(),
         description: String::new(),
         scope: vec![Scope::Profile],

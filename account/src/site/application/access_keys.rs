@@ -11,7 +11,7 @@ use super::{Forms, refused};
 use crate::{
     Account, Error,
     application::Application,
-    entity::access::Which,
+    entity::access::Deleted,
     http::{
         path::{EntityPath, EntityPathAnd},
         reply::Reply,
@@ -20,22 +20,22 @@ use crate::{
         entity::{parse_rights, path},
         page::{
             Page,
-            confirm::Question,
+            confirm::ConfirmPage,
             done,
             form::{Fields, Form},
             notice::Notice,
-            visitor::Visitor,
+            viewer::Viewer,
         },
     },
 };
 
 pub(in crate::site) async fn create(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
     fields: Fields,
 ) -> Result<Response, Reply> {
-    let caller = visitor.caller::<Application>(&account, &app_id);
+    let caller = viewer.caller::<Application>(&account, &app_id);
     let created = match read(&fields) {
         Ok(new) => account.create_key(&caller, &app_id, &new).await,
         Err(error) => Err(error),
@@ -44,35 +44,35 @@ pub(in crate::site) async fn create(
         return Ok(done(&path::<Application>(&app_id), Notice::KeyCreated).into_response());
     };
     let (key, status) = Form::refused(&fields, error)?;
-    refused(&account, &visitor, &app_id, (Forms { key, ..Forms::default() }, status)).await
+    refused(&account, &viewer, &app_id, (Forms { key, ..Forms::default() }, status)).await
 }
 
 pub(in crate::site) async fn ask_delete(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPathAnd(app_id, key_id): EntityPathAnd<Application, String>,
-) -> Result<Page<Question>, Reply> {
-    let name = name_of(&account, &visitor, &app_id, &key_id).await?;
+) -> Result<Page<ConfirmPage>, Reply> {
+    let name = name_of(&account, &viewer, &app_id, &key_id).await?;
     let text =
         "Every program that uses it loses its access at once. A new key is a different one, even under this name.";
     let (title, back) = (format!("Delete access key “{name}”?"), path::<Application>(&app_id));
-    Ok(Page::new(Question { frame: visitor.frame(), title, text, button: "Delete access key", back }))
+    Ok(Page::new(ConfirmPage { frame: viewer.frame(), title, text, button: "Delete access key", back }))
 }
 
 pub(in crate::site) async fn delete(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPathAnd(app_id, key_id): EntityPathAnd<Application, String>,
 ) -> Result<Redirect, Reply> {
-    let name = name_of(&account, &visitor, &app_id, &key_id).await?;
-    account.delete_key(&visitor.caller::<Application>(&account, &app_id), &app_id, &name).await?;
+    let name = name_of(&account, &viewer, &app_id, &key_id).await?;
+    account.delete_key(&viewer.caller::<Application>(&account, &app_id), &app_id, &name).await?;
     Ok(done(&path::<Application>(&app_id), Notice::KeyDeleted))
 }
 
-/// Paths contain the id of a key, because its name may have any characters.
-async fn name_of(account: &Account, visitor: &Visitor, app_id: &AppId, key_id: &str) -> Result<String, Error> {
-    let caller = visitor.caller::<Application>(account, app_id);
-    let access = account.access::<Application>(&caller, app_id, Which::Active).await?;
+/// Paths have the id of a key: a name may be anything.
+async fn name_of(account: &Account, viewer: &Viewer, app_id: &AppId, key_id: &str) -> Result<String, Error> {
+    let caller = viewer.caller::<Application>(account, app_id);
+    let access = account.access::<Application>(&caller, app_id, Deleted::Excluded).await?;
     access.require(ApplicationRight::Settings)?;
     let mut keys = access.entity.value.access_keys.into_iter();
     let found = keys.find(|key| key.id == key_id).map(|key| key.name);

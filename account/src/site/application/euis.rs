@@ -17,11 +17,11 @@ use crate::{
         entity::path,
         page::{
             Page,
-            confirm::Question,
+            confirm::ConfirmPage,
             done,
             form::{Fields, Form},
             notice::Notice,
-            visitor::Visitor,
+            viewer::Viewer,
         },
     },
 };
@@ -29,11 +29,11 @@ use crate::{
 /// Adds the given EUI, or one of the network's block.
 pub(in crate::site) async fn add(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
     fields: Fields,
 ) -> Result<Response, Reply> {
-    let caller = visitor.caller::<Application>(&account, &app_id);
+    let caller = viewer.caller::<Application>(&account, &app_id);
     let added = match fields.filled("eui").map(|typed| eui::parse(&typed.to_ascii_uppercase())) {
         None => account.add_drawn_eui(&caller, &app_id).await.map(drop),
         Some(Ok(eui)) => account.add_eui(&caller, &app_id, eui).await,
@@ -41,25 +41,25 @@ pub(in crate::site) async fn add(
     };
     let Err(error) = added else { return Ok(done(&path::<Application>(&app_id), Notice::EuiAdded).into_response()) };
     let (eui, status) = Form::refused(&fields, error)?;
-    refused(&account, &visitor, &app_id, (Forms { eui, ..Forms::default() }, status)).await
+    refused(&account, &viewer, &app_id, (Forms { eui, ..Forms::default() }, status)).await
 }
 
 pub(in crate::site) async fn ask_remove(
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPathAnd(app_id, eui): EntityPathAnd<Application, String>,
-) -> Result<Page<Question>, Reply> {
+) -> Result<Page<ConfirmPage>, Reply> {
     let eui = eui::parse(&eui)?;
     let text = "Devices that join with it no longer reach this application, and another application may take it.";
     let (title, back) = (format!("Remove EUI {eui}?"), path::<Application>(&app_id));
-    Ok(Page::new(Question { frame: visitor.frame(), title, text, button: "Remove EUI", back }))
+    Ok(Page::new(ConfirmPage { frame: viewer.frame(), title, text, button: "Remove EUI", back }))
 }
 
 pub(in crate::site) async fn remove(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPathAnd(app_id, eui): EntityPathAnd<Application, String>,
 ) -> Result<Redirect, Reply> {
-    let caller = visitor.caller::<Application>(&account, &app_id);
+    let caller = viewer.caller::<Application>(&account, &app_id);
     account.remove_eui(&caller, &app_id, eui::parse(&eui)?).await?;
     Ok(done(&path::<Application>(&app_id), Notice::EuiRemoved))
 }

@@ -8,21 +8,21 @@ use axum::{
 };
 use types::Username;
 
-use super::{Managed, RightBox, boxes, collaborators_path, parse_rights, path};
+use super::{SiteEntity, RightCheckbox, checkboxes, collaborators_path, parse_rights, path};
 use crate::{
     Account, Error,
-    entity::access::{Access, Which},
+    entity::access::{Access, Deleted},
     http::{
         path::{EntityPath, EntityPathAnd},
         reply::Reply,
     },
     site::page::{
         Frame, Page,
-        confirm::Question,
+        confirm::ConfirmPage,
         done,
         form::{Fields, Form},
         notice::Notice,
-        visitor::Visitor,
+        viewer::Viewer,
     },
 };
 
@@ -32,7 +32,7 @@ pub(in crate::site) struct List {
     frame: Frame,
     place: Place,
     collaborators: Vec<Line>,
-    boxes: Vec<RightBox>,
+    checkboxes: Vec<RightCheckbox>,
     form: Form,
 }
 
@@ -43,7 +43,7 @@ pub(in crate::site) struct Show {
     frame: Frame,
     place: Place,
     username: Username,
-    boxes: Vec<RightBox>,
+    checkboxes: Vec<RightCheckbox>,
     form: Form,
 }
 
@@ -63,134 +63,134 @@ struct Line {
 }
 
 impl Place {
-    fn of<E: Managed>(id: &E::Id) -> Self {
+    fn of<E: SiteEntity>(id: &E::Id) -> Self {
         Self { noun: E::NOUN, id: id.to_string(), path: path::<E>(id) }
     }
 }
 
-pub(in crate::site) async fn list<E: Managed>(
+pub(in crate::site) async fn list<E: SiteEntity>(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(id): EntityPath<E>,
 ) -> Result<Page<List>, Reply> {
-    Ok(list_page::<E>(&account, &visitor, &id, Form::default()).await?)
+    Ok(list_page::<E>(&account, &viewer, &id, Form::default()).await?)
 }
 
-pub(in crate::site) async fn add<E: Managed>(
+pub(in crate::site) async fn add<E: SiteEntity>(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPath(id): EntityPath<E>,
     fields: Fields,
 ) -> Result<Response, Reply> {
     let added = match fields.text("username").parse() {
-        Ok(username) => set::<E>(&account, &visitor, &id, (&username, &fields)).await,
+        Ok(username) => set::<E>(&account, &viewer, &id, (&username, &fields)).await,
         Err(error) => Err(Error::from(error)),
     };
     let Err(error) = added else {
         return Ok(done(&collaborators_path::<E>(&id), Notice::CollaboratorSet).into_response());
     };
     let (form, status) = Form::refused(&fields, error)?;
-    Ok(list_page::<E>(&account, &visitor, &id, form).await?.with_status(status).into_response())
+    Ok(list_page::<E>(&account, &viewer, &id, form).await?.with_status(status).into_response())
 }
 
-pub(in crate::site) async fn show<E: Managed>(
+pub(in crate::site) async fn show<E: SiteEntity>(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
 ) -> Result<Page<Show>, Reply> {
-    let access = access::<E>(&account, &visitor, &id).await?;
+    let access = access::<E>(&account, &viewer, &id).await?;
     let rights = account.collaborator(&access.entity.value, &username).await?.rights;
     let form = Form::with(rights.iter().map(|right| ("rights", Into::<&'static str>::into(*right).to_owned())));
-    Ok(show_page(&visitor, &id, username, (&access, form)))
+    Ok(show_page(&viewer, &id, username, (&access, form)))
 }
 
-pub(in crate::site) async fn change<E: Managed>(
+pub(in crate::site) async fn change<E: SiteEntity>(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
     fields: Fields,
 ) -> Result<Response, Reply> {
-    let Err(error) = set::<E>(&account, &visitor, &id, (&username, &fields)).await else {
-        return Ok(after::<E>(&account, &visitor, &id, Notice::CollaboratorSet).await.into_response());
+    let Err(error) = set::<E>(&account, &viewer, &id, (&username, &fields)).await else {
+        return Ok(after::<E>(&account, &viewer, &id, Notice::CollaboratorSet).await.into_response());
     };
     let (form, status) = Form::refused(&fields, error)?;
-    let access = access::<E>(&account, &visitor, &id).await?;
-    Ok(show_page(&visitor, &id, username, (&access, form)).with_status(status).into_response())
+    let access = access::<E>(&account, &viewer, &id).await?;
+    Ok(show_page(&viewer, &id, username, (&access, form)).with_status(status).into_response())
 }
 
-pub(in crate::site) async fn ask_remove<E: Managed>(
-    visitor: Visitor,
+pub(in crate::site) async fn ask_remove<E: SiteEntity>(
+    viewer: Viewer,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
-) -> Page<Question> {
-    if visitor.session.profile().username == username {
+) -> Page<ConfirmPage> {
+    if viewer.session.profile().username == username {
         let title = format!("Leave {} {id}?", E::NOUN);
         let text = "You can no longer see or change it, until one of its collaborators adds you again.";
-        return Page::new(Question { frame: visitor.frame(), title, text, button: "Leave", back: path::<E>(&id) });
+        return Page::new(ConfirmPage { frame: viewer.frame(), title, text, button: "Leave", back: path::<E>(&id) });
     }
     let title = format!("Remove {username} from {} {id}?", E::NOUN);
     let text = "They can no longer see or change it. You can add them again at any time.";
     let back = collaborators_path::<E>(&id);
-    Page::new(Question { frame: visitor.frame(), title, text, button: "Remove collaborator", back })
+    Page::new(ConfirmPage { frame: viewer.frame(), title, text, button: "Remove collaborator", back })
 }
 
-pub(in crate::site) async fn remove<E: Managed>(
+pub(in crate::site) async fn remove<E: SiteEntity>(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
 ) -> Result<Redirect, Reply> {
-    account.remove_collaborator::<E>(&visitor.caller::<E>(&account, &id), &id, &username).await?;
-    Ok(after::<E>(&account, &visitor, &id, Notice::CollaboratorRemoved).await)
+    account.remove_collaborator::<E>(&viewer.caller::<E>(&account, &id), &id, &username).await?;
+    Ok(after::<E>(&account, &viewer, &id, Notice::CollaboratorRemoved).await)
 }
 
-async fn access<E: Managed>(account: &Account, visitor: &Visitor, id: &E::Id) -> Result<Access<E>, Error> {
-    let access = account.access::<E>(&visitor.caller::<E>(account, id), id, Which::Active).await?;
+async fn access<E: SiteEntity>(account: &Account, viewer: &Viewer, id: &E::Id) -> Result<Access<E>, Error> {
+    let access = account.access::<E>(&viewer.caller::<E>(account, id), id, Deleted::Excluded).await?;
     access.require(E::COLLABORATORS)?;
     Ok(access)
 }
 
-async fn set<E: Managed>(
+async fn set<E: SiteEntity>(
     account: &Account,
-    visitor: &Visitor,
+    viewer: &Viewer,
     id: &E::Id,
     (username, fields): (&Username, &Fields),
 ) -> Result<(), Error> {
     let rights = parse_rights::<E>(fields.all("rights"))?;
-    account.set_collaborator::<E>(&visitor.caller::<E>(account, id), id, username, &rights).await
+    account.set_collaborator::<E>(&viewer.caller::<E>(account, id), id, username, &rights).await
 }
 
-/// Where to go after a change: users who removed their own rights may not see the list any more.
-async fn after<E: Managed>(account: &Account, visitor: &Visitor, id: &E::Id, what: Notice) -> Redirect {
-    match access::<E>(account, visitor, id).await {
+/// Where to go after a change: who took their own rights away may not see the list any more.
+async fn after<E: SiteEntity>(account: &Account, viewer: &Viewer, id: &E::Id, what: Notice) -> Redirect {
+    match access::<E>(account, viewer, id).await {
         Ok(_) => done(&collaborators_path::<E>(id), what),
         Err(_) => done(&format!("/my/{}", E::PLURAL), what),
     }
 }
 
-async fn list_page<E: Managed>(
+async fn list_page<E: SiteEntity>(
     account: &Account,
-    visitor: &Visitor,
+    viewer: &Viewer,
     id: &E::Id,
     form: Form,
 ) -> Result<Page<List>, Error> {
-    let access = access::<E>(account, visitor, id).await?;
+    let access = access::<E>(account, viewer, id).await?;
     let line = |collaborator: Collaborator<E::Right>| Line {
         username: collaborator.username,
         email: collaborator.email,
         rights: collaborator.rights.into_iter().map(E::words).collect(),
     };
     let collaborators = account.collaborators(&access.entity.value).await?.into_iter().map(line).collect();
-    let (place, boxes) = (Place::of::<E>(id), boxes::<E>(&access.rights));
-    Ok(Page::new(List { frame: visitor.frame(), place, collaborators, boxes, form }))
+    let (place, checkboxes) = (Place::of::<E>(id), checkboxes::<E>(&access.rights));
+    Ok(Page::new(List { frame: viewer.frame(), place, collaborators, checkboxes, form }))
 }
 
-fn show_page<E: Managed>(
-    visitor: &Visitor,
+fn show_page<E: SiteEntity>(
+    viewer: &Viewer,
     id: &E::Id,
     username: Username,
     (access, form): (&Access<E>, Form),
 ) -> Page<Show> {
-    let mut boxes = boxes::<E>(&access.rights);
-    // Rights that the collaborator has may stay, even if the visitor could not grant them.
-    boxes.iter_mut().for_each(|right| right.grantable |= form.ticked("rights", right.name));
-    Page::new(Show { frame: visitor.frame(), place: Place::of::<E>(id), username, boxes, form })
+    let mut checkboxes = checkboxes::<E>(&access.rights);
+    // What somebody has already may stay, even if the viewer could not give it.
+    checkboxes.iter_mut().for_each(|right| right.grantable |= form.ticked("rights", right.name));
+    Page::new(Show { frame: viewer.frame(), place: Place::of::<E>(id), username, checkboxes, form })
 }

@@ -8,7 +8,7 @@ use types::{ClientId, Secret};
 use crate::{
     Account, Error,
     http::{path::IdPath, reply::Reply},
-    site::page::{Frame, Page, visitor::Guest},
+    site::page::{Frame, Page, viewer::MaybeViewer},
 };
 
 #[derive(Template)]
@@ -31,13 +31,13 @@ pub(in crate::site) struct Given {
 
 pub(in crate::site) async fn show(
     State(account): State<Account>,
-    guest: Guest,
+    viewer: MaybeViewer,
     IdPath(id): IdPath<ClientId>,
     given: Result<Query<Given>, QueryRejection>,
 ) -> Result<Page<Code>, Reply> {
     // Only for clients that redirect to this page, so that it cannot be imitated for others.
     let redirect_uri = format!("/oauth/callback/{id}");
-    let is_public = account.reads_code_at(&id, &redirect_uri).await?.ok_or(Error::NoPath)?;
+    let is_public = account.reads_code_at(&id, &redirect_uri).await?.ok_or(Error::PathNotFound)?;
     let Query(Given { code }) = given.map_err(|error| Error::Body(error.body_text()))?;
     // A public client has to start over itself, because of its PKCE challenge.
     let again = match is_public {
@@ -45,5 +45,5 @@ pub(in crate::site) async fn show(
         false => format!("/users/authorize?client_id={id}&redirect_uri={redirect_uri}&response_type=code"),
     };
     let command = format!("{id} user login");
-    Ok(Page::new(Code { frame: guest.frame(), code, command, again }))
+    Ok(Page::new(Code { frame: viewer.frame(), code, command, again }))
 }

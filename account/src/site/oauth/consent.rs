@@ -7,17 +7,17 @@ use axum::{
 };
 
 use crate::{
-    Account, Authorization, AuthorizationRequest, Error, Question,
+    Account, Authorization, AuthorizationRequest, Error, ConsentRequest,
     http::reply::Reply,
-    site::page::{Frame, Page, labels, visitor::Visitor},
+    site::page::{Frame, Page, labels, viewer::Viewer},
 };
 
 #[derive(Template)]
 #[template(path = "consent.html")]
 struct Consent {
     frame: Frame,
-    question: Question,
-    /// The fields of the request, repeated in the form.
+    question: ConsentRequest,
+    /// What the form sends along: the request, as it came.
     request: Vec<(&'static str, String)>,
 }
 
@@ -36,17 +36,17 @@ impl Consent {
 /// Asks for consent if needed, and otherwise continues like the authorization endpoint.
 pub(in crate::site) async fn ask(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     RawQuery(query): RawQuery,
     request: Result<Query<AuthorizationRequest>, QueryRejection>,
 ) -> Result<Response, Reply> {
     let Query(request) = request.map_err(|error| Error::Body(error.body_text()))?;
-    let Authorization::Ask(question) = account.authorize(Some(&visitor.session), &request).await? else {
+    let Authorization::Ask(question) = account.authorize(Some(&viewer.session), &request).await? else {
         let query = query.unwrap_or_default();
         return Ok(Redirect::to(&format!("/users/authorize?{query}")).into_response());
     };
     let redirect_uri = question.redirect_uri.clone();
-    let page = Page::new(Consent { frame: visitor.frame(), question, request: members(request) });
+    let page = Page::new(Consent { frame: viewer.frame(), question, request: members(request) });
     Ok(page.leading_to(&redirect_uri).into_response())
 }
 

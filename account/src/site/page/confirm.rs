@@ -6,8 +6,8 @@ use super::Frame;
 
 /// A confirmation page, whose form posts to its own path.
 #[derive(Template)]
-#[template(path = "question.html")]
-pub(in crate::site) struct Question {
+#[template(path = "confirm.html")]
+pub(in crate::site) struct ConfirmPage {
     pub(in crate::site) frame: Frame,
     pub(in crate::site) title: String,
     /// What happens then.

@@ -10,7 +10,7 @@ use axum::{
 };
 use serde::Deserialize;
 
-use super::{Frame, Page, form::sentence, visitor::Guest};
+use super::{Frame, Page, form::sentence, viewer::MaybeViewer};
 use crate::Account;
 
 /// The API, which always answers in JSON.
@@ -40,8 +40,8 @@ pub(in crate::site) fn accepts_html(headers: &HeaderMap) -> bool {
     accepted.any(|value| value.to_str().is_ok_and(|text| text.contains("text/html")))
 }
 
-/// Turns errors into pages for browsers.
-pub(crate) async fn in_html(State(account): State<Account>, request: Request, next: Next) -> Response {
+/// Turns failures into pages for browsers.
+pub(crate) async fn html_errors(State(account): State<Account>, request: Request, next: Next) -> Response {
     if !accepts_html(request.headers()) || request.uri().path().starts_with(PROGRAMS) {
         return next.run(request).await;
     }
@@ -51,9 +51,9 @@ pub(crate) async fn in_html(State(account): State<Account>, request: Request, ne
     if !is_failure(&response) {
         return response;
     }
-    // If that fails too, render the page without a user.
-    let guest = Guest::from_request_parts(&mut asked, &account).await;
-    page(response, guest.map(|guest| guest.frame()).unwrap_or_default()).await
+    // When even that fails, the page is for nobody in particular.
+    let viewer = MaybeViewer::from_request_parts(&mut asked, &account).await;
+    page(response, viewer.map(|viewer| viewer.frame()).unwrap_or_default()).await
 }
 
 fn is_failure(response: &Response) -> bool {

@@ -122,7 +122,7 @@ pub(in crate::site) fn sentence(text: &str) -> String {
     first.chain(characters).chain(end.chars()).collect()
 }
 
-/// The form field that an error refers to.
+/// Deleted field of its form an error is about.
 fn field_of(error: &Error) -> &'static str {
     let what = match error {
         Error::Invalid { what, .. } | Error::Taken { what, .. } | Error::NotFound { what, .. } => what,

@@ -11,7 +11,7 @@ use axum::{
 use crate::{
     Account, Error,
     http::{path::IdPath, reply::Reply},
-    site::page::{Frame, Page, error::accepts_html, form::sentence, visitor::Guest},
+    site::page::{Frame, Page, error::accepts_html, form::sentence, viewer::MaybeViewer},
 };
 
 #[derive(Template)]
@@ -27,7 +27,7 @@ struct Confirmed {
 /// Confirms an address, and answers browsers with a page and programs with the user's profile.
 pub(in crate::site) async fn confirm(
     State(account): State<Account>,
-    guest: Guest,
+    viewer: MaybeViewer,
     IdPath(token): IdPath<String>,
     headers: HeaderMap,
 ) -> Result<Response, Reply> {
@@ -35,7 +35,7 @@ pub(in crate::site) async fn confirm(
     if !accepts_html(&headers) {
         return Ok(Json(confirmed?).into_response());
     }
-    let frame = guest.frame();
+    let frame = viewer.frame();
     Ok(match confirmed {
         Ok(user) => Page::new(Confirmed { frame, email: user.email, problem: None }).into_response(),
         Err(error @ Error::Invalid { .. }) => {

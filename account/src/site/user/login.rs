@@ -10,13 +10,13 @@ use serde::Deserialize;
 use types::Secret;
 
 use crate::{
-    Account, Authorization, AuthorizationRequest, Error, LocalPath, Question,
+    Account, Authorization, AuthorizationRequest, Error, LocalPath, ConsentRequest,
     http::{cookie, peer::Peer, reply::Reply},
     site::page::{
         Frame, Page, done,
         form::{Fields, Form},
         notice::Notice,
-        visitor::Guest,
+        viewer::MaybeViewer,
     },
 };
 
@@ -44,53 +44,53 @@ pub(in crate::site) struct Next {
 
 pub(in crate::site) async fn show(
     State(account): State<Account>,
-    guest: Guest,
+    viewer: MaybeViewer,
     query: Result<Query<Next>, QueryRejection>,
 ) -> Page<Login> {
     let next = query.map(|Query(query)| query.next).unwrap_or_default();
-    page(&account, guest, next, Form::default()).await
+    page(&account, viewer, next, Form::default()).await
 }
 
 pub(in crate::site) async fn log_in(
     State(account): State<Account>,
     Peer(from): Peer,
-    guest: Guest,
+    viewer: MaybeViewer,
     fields: Fields,
 ) -> Result<Response, Reply> {
     let answer = account.log_in(fields.text("username"), fields.secret("password"), from).await;
-    let value = match answer.and_then(|answer| answer.ok_or(Error::Login)) {
+    let value = match answer.and_then(|answer| answer.ok_or(Error::InvalidLogin)) {
         Ok((value, _)) => value,
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
-            return Ok(page(&account, guest, fields.text("next").to_owned(), form)
+            return Ok(page(&account, viewer, fields.text("next").to_owned(), form)
                 .await
                 .with_status(status)
                 .into_response());
         }
     };
-    if let Some(old) = guest.session {
-        // Always start a new session: the browser's previous cookie may have been planted.
+    if let Some(old) = viewer.session {
+        // A login is always a new session: the cookie that the browser had until now may have been planted.
         account.log_out(&old).await?;
     }
     Ok(welcome(&account, &value, fields.text("next")))
 }
 
-pub(in crate::site) async fn log_out(State(account): State<Account>, guest: Guest) -> Result<Response, Reply> {
-    if let Some(session) = guest.session {
+pub(in crate::site) async fn log_out(State(account): State<Account>, viewer: MaybeViewer) -> Result<Response, Reply> {
+    if let Some(session) = viewer.session {
         account.log_out(&session).await?;
     }
-    Ok((cookie::end(&account), done("/", Notice::LoggedOut)).into_response())
+    Ok((cookie::clear(&account), done("/", Notice::LoggedOut)).into_response())
 }
 
 /// Redirects to a path of this site only.
 fn welcome(account: &Account, value: &Secret, next: &str) -> Response {
     let next = next.parse::<LocalPath>();
     let next = next.as_ref().map_or(AFTER_LOGIN, LocalPath::as_str);
-    (cookie::begin(account, value), Redirect::to(next)).into_response()
+    (cookie::set(account, value), Redirect::to(next)).into_response()
 }
 
-/// The program that a login is for, and its redirect URI.
-async fn asker(account: &Account, next: &str) -> Option<Question> {
+/// The program that a login is for, and where its user goes afterwards.
+async fn asker(account: &Account, next: &str) -> Option<ConsentRequest> {
     let next: LocalPath = next.parse().ok()?;
     let uri: Uri = next.as_str().parse().ok().filter(|uri: &Uri| uri.path() == AUTHORIZE)?;
     let Query(request) = Query::<AuthorizationRequest>::try_from_uri(&uri).ok()?;
@@ -100,11 +100,11 @@ async fn asker(account: &Account, next: &str) -> Option<Question> {
     }
 }
 
-/// The page. If it returns to a program, its form may redirect there.
-async fn page(account: &Account, guest: Guest, next: String, form: Form) -> Page<Login> {
+/// The page; when it leads back to a program that may be answered, its form may lead there too.
+async fn page(account: &Account, viewer: MaybeViewer, next: String, form: Form) -> Page<Login> {
     let asker = asker(account, &next).await;
     let client = asker.as_ref().map(|question| question.client.to_string());
-    let page = Page::new(Login { frame: guest.frame(), form, next, client });
+    let page = Page::new(Login { frame: viewer.frame(), form, next, client });
     match asker {
         Some(question) => page.leading_to(&question.redirect_uri),
         None => page,

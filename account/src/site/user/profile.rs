@@ -17,7 +17,7 @@ use crate::{
         form::{Fields, Form},
         labels,
         notice::Notice,
-        visitor::Visitor,
+        viewer::Viewer,
     },
 };
 
@@ -50,20 +50,20 @@ struct Forms {
     password: Form,
 }
 
-pub(in crate::site) async fn show(State(account): State<Account>, visitor: Visitor) -> Result<Page<Profile>, Reply> {
-    let user = visitor.session.profile();
-    Ok(Page::new(page(&account, visitor.frame(), user, Forms::default()).await?))
+pub(in crate::site) async fn show(State(account): State<Account>, viewer: Viewer) -> Result<Page<Profile>, Reply> {
+    let user = viewer.session.profile();
+    Ok(Page::new(page(&account, viewer.frame(), user, Forms::default()).await?))
 }
 
 /// Changes names and address.
 pub(in crate::site) async fn change(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     fields: Fields,
 ) -> Result<Response, Reply> {
-    let (frame, user) = (visitor.frame(), visitor.session.profile());
+    let (frame, user) = (viewer.frame(), viewer.session.profile());
     let changed = match read(&fields, &user) {
-        Ok(change) => account.change_profile(&visitor.into_person(), change).await,
+        Ok(change) => account.change_profile(&viewer.into_authenticated(), change).await,
         Err(error) => Err(error),
     };
     let Err(error) = changed else { return Ok(done(PATH, Notice::Saved).into_response()) };
@@ -75,21 +75,21 @@ pub(in crate::site) async fn change(
 /// Changes the password, which ends every other session and token. This session continues with a new cookie.
 pub(in crate::site) async fn change_password(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     fields: Fields,
 ) -> Result<Response, Reply> {
-    let (frame, user) = (visitor.frame(), visitor.session.profile());
+    let (frame, user) = (viewer.frame(), viewer.session.profile());
     let changed = match repeated_password(&fields) {
         Ok(new) => {
             let old_password = Some(fields.secret("old_password"));
             let change = ProfileChange { old_password, password: Some(new), ..ProfileChange::default() };
-            account.change_profile(&visitor.into_person(), change).await
+            account.change_profile(&viewer.into_authenticated(), change).await
         }
         Err(error) => Err(error),
     };
     match changed {
         Ok(value) => {
-            let cookies = value.map_or_else(|| cookie::end(&account), |value| cookie::begin(&account, &value));
+            let cookies = value.map_or_else(|| cookie::clear(&account), |value| cookie::set(&account, &value));
             Ok((cookies, done(PATH, Notice::PasswordChanged)).into_response())
         }
         Err(error) => {
@@ -101,21 +101,21 @@ pub(in crate::site) async fn change_password(
 }
 
 /// Sends the mail again that asks to confirm the address.
-pub(in crate::site) async fn ask_confirmation(
+pub(in crate::site) async fn resend_confirmation(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
 ) -> Result<Redirect, Reply> {
-    account.ask_confirmation(visitor.session.user_id()).await?;
+    account.resend_confirmation(viewer.session.user_id()).await?;
     Ok(done(PATH, Notice::MailSent))
 }
 
 /// Takes back what a program may do.
 pub(in crate::site) async fn revoke(
     State(account): State<Account>,
-    visitor: Visitor,
+    viewer: Viewer,
     IdPath(client): IdPath<ClientId>,
 ) -> Result<Redirect, Reply> {
-    account.revoke_client(visitor.session.user_id(), &client).await?;
+    account.revoke_client(viewer.session.user_id(), &client).await?;
     Ok(done(PATH, Notice::ClientRevoked))
 }
 

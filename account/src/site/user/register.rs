@@ -15,7 +15,7 @@ use crate::{
         Frame, Page, done,
         form::{Fields, Form},
         notice::Notice,
-        visitor::Guest,
+        viewer::MaybeViewer,
     },
 };
 
@@ -26,14 +26,14 @@ pub(in crate::site) struct Register {
     form: Form,
 }
 
-pub(in crate::site) async fn show(guest: Guest) -> Page<Register> {
-    Page::new(Register { frame: guest.frame(), form: Form::default() })
+pub(in crate::site) async fn show(viewer: MaybeViewer) -> Page<Register> {
+    Page::new(Register { frame: viewer.frame(), form: Form::default() })
 }
 
 pub(in crate::site) async fn register(
     State(account): State<Account>,
     Peer(from): Peer,
-    guest: Guest,
+    viewer: MaybeViewer,
     fields: Fields,
 ) -> Result<Response, Reply> {
     let registered = match read(&fields) {
@@ -44,15 +44,15 @@ pub(in crate::site) async fn register(
         Ok(user) => user,
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
-            return Ok(Page::new(Register { frame: guest.frame(), form }).with_status(status).into_response());
+            return Ok(Page::new(Register { frame: viewer.frame(), form }).with_status(status).into_response());
         }
     };
-    if let Some(old) = guest.session {
+    if let Some(old) = viewer.session {
         account.log_out(&old).await?;
     }
-    let cookies = match account.first_session(&user.id).await? {
-        Some(value) => cookie::begin(&account, &value),
-        None => return Err(Error::Ended.into()),
+    let cookies = match account.start_session(&user.id).await? {
+        Some(value) => cookie::set(&account, &value),
+        None => return Err(Error::LoginEnded.into()),
     };
     Ok((cookies, done("/users/profile", Notice::Registered)).into_response())
 }

@@ -23,7 +23,7 @@ const PLACE: &str = "signing key";
 
 /// A stored key pair.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct SigningKey {
+pub(crate) struct SigningKey {
     pub(super) created: Timestamp,
     /// When it starts to sign.
     #[serde(default)]
@@ -41,8 +41,8 @@ pub(super) struct Pair {
 }
 
 impl SigningKey {
-    pub(super) fn make(keys: &Keys, random: &dyn Random, created: Timestamp, signs_from: Timestamp) -> Result<Self> {
-        // The library only takes system randomness, which is right for keys, even in tests.
+    pub(crate) fn make(keys: &Keys, random: &dyn Random, created: Timestamp, signs_from: Timestamp) -> Result<Self> {
+        // The library takes its randomness from the machine alone; a key that a test could choose would be no key.
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
             .map_err(|_| Error::Crypto("make a signing key"))?;
         Ok(Self { created, signs_from, pkcs8: keys.seal(PLACE, pkcs8.as_ref(), random)? })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airlock_account::OwnClient;
+use airlock_account::OperatorClient;
 use reqwest::Url;
 
 use super::{Browser, Page};
@@ -136,7 +136,7 @@ async fn every_first_party_client_can_have_its_code_shown() {
     let mut browser = Browser::new(&service);
     assert_eq!(browser.get(PAGE).await.status, 404);
     let id: types::ClientId = "own".parse().unwrap();
-    let own = OwnClient {
+    let own = OperatorClient {
         id: id.clone(),
         description: "A program of the operator's".to_owned(),
         scope: vec![types::Scope::Apps],

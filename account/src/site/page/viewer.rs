@@ -9,16 +9,16 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use super::{Frame, notice::Notice};
-use crate::{Account, Person, Session, entity::access::Caller, http::reply::Reply, site::entity::Managed};
+use crate::{Account, AuthenticatedUser, Session, entity::access::Caller, http::reply::Reply, site::entity::SiteEntity};
 
-/// A logged-in user. Others are redirected to the login.
-pub(in crate::site) struct Visitor {
+/// Somebody who is logged in. Whoever is not is sent to where that can be done.
+pub(in crate::site) struct Viewer {
     pub(in crate::site) session: Session,
     asked: Asked,
 }
 
 /// Anybody, logged in or not.
-pub(in crate::site) struct Guest {
+pub(in crate::site) struct MaybeViewer {
     pub(in crate::site) session: Option<Session>,
     asked: Asked,
 }
@@ -36,24 +36,24 @@ struct Done {
     done: String,
 }
 
-impl Visitor {
+impl Viewer {
     /// The frame of a page for them.
     pub(in crate::site) fn frame(&self) -> Frame {
         self.asked.frame(Some(&self.session))
     }
 
     /// Who calls, when they do something to an entity.
-    pub(in crate::site) fn caller<E: Managed>(&self, account: &Account, id: &E::Id) -> Caller {
+    pub(in crate::site) fn caller<E: SiteEntity>(&self, account: &Account, id: &E::Id) -> Caller {
         Caller::Bearer(Box::new(account.claims_at_site(self.session.user_id(), E::scope(id))))
     }
 
     /// Who changes a profile.
-    pub(in crate::site) fn into_person(self) -> Person {
-        Person::Session(Box::new(self.session))
+    pub(in crate::site) fn into_authenticated(self) -> AuthenticatedUser {
+        AuthenticatedUser::Session(Box::new(self.session))
     }
 }
 
-impl Guest {
+impl MaybeViewer {
     /// The frame of a page for them.
     pub(in crate::site) fn frame(&self) -> Frame {
         self.asked.frame(self.session.as_ref())
@@ -67,17 +67,17 @@ impl Asked {
     }
 }
 
-impl FromRequestParts<Account> for Visitor {
+impl FromRequestParts<Account> for Viewer {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Response> {
-        let guest = Guest::from_request_parts(parts, account).await;
-        let Guest { session, asked } = guest.map_err(IntoResponse::into_response)?;
+        let viewer = MaybeViewer::from_request_parts(parts, account).await;
+        let MaybeViewer { session, asked } = viewer.map_err(IntoResponse::into_response)?;
         session.map(|session| Self { session, asked }).ok_or_else(|| log_in_first(parts).into_response())
     }
 }
 
-impl FromRequestParts<Account> for Guest {
+impl FromRequestParts<Account> for MaybeViewer {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {

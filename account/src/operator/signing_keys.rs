@@ -1,0 +1,42 @@
+//! Listing and rotating the keys that sign tokens.
+
+use std::time::Duration;
+
+use crate::{
+    Account, Error, Result, Rotation, SigningKeyInfo, audit,
+    documents::retried,
+    token::signing::{SigningKey, SigningKeys, entry},
+};
+
+/// How long the next key is published before it signs: longer than anybody keeps what they read of the keys.
+const PUBLISHED_BEFORE: Duration = Duration::from_secs(3600);
+impl Account {
+    /// Makes a new signing key; gives all keys as they are then. The other instances notice within ten seconds.
+    ///
+    /// An operator's call, not part of any interface. Refused while the last planned key has not begun to sign.
+    pub async fn rotate_signing_key(&self, rotation: Rotation) -> Result<Vec<SigningKeyInfo>> {
+        let attempt = || async {
+            let now = self.clock.now();
+            let mut stored = self.documents.read::<SigningKeys>(&entry()?).await?.ok_or(Error::Crypto("find a key"))?;
+            let signs_from = match rotation {
+                Rotation::Planned => now.plus(PUBLISHED_BEFORE),
+                Rotation::AtOnce => now,
+            };
+            let next = SigningKey::make(&self.keys, self.random.as_ref(), now, signs_from)?;
+            stored.value.rotate(rotation, next, now)?;
+            if !self.documents.replace(&stored).await? {
+                return Ok(None);
+            }
+            self.signer.install(&stored.value, &self.keys, now)?;
+            audit::event("signing key rotated", &"operator", &format_args!("{rotation:?}"));
+            self.signing_keys().map(Some)
+        };
+        retried("signing key", attempt).await
+    }
+
+    /// All keys that verify, in the order in which they begin to sign.
+    pub fn signing_keys(&self) -> Result<Vec<SigningKeyInfo>> {
+        self.signer.list()
+    }
+}
+

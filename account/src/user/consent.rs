@@ -1,0 +1,78 @@
+//! What a user allowed OAuth clients to do.
+
+use serde::{Deserialize, Serialize};
+use types::{ClientId, Scope, Timestamp};
+
+use super::UserRecord;
+use crate::{Error, Result};
+
+/// The most clients that one user lets do something.
+const CONSENTS_MAX: usize = 100;
+/// The most scopes of one client that are remembered; the oldest are asked for again.
+const SCOPES_MAX: usize = 50;
+
+/// What a user lets a client do, kept with the user.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Consent {
+    /// General scopes and those of single things; none when the user took it back.
+    pub(crate) scope: Vec<Scope>,
+    /// When the user first said so.
+    pub(crate) given: Timestamp,
+    /// How often it was taken back.
+    pub(crate) epoch: u32,
+    /// Access tokens from before this second, since 1970, are over.
+    pub(crate) not_before_s: u64,
+}
+
+/// What codes and grants hang on: they count while it is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ConsentVersion {
+    not_before_s: u64,
+    epoch: u32,
+}
+
+impl UserRecord {
+    /// Whether the user lets a client do all of this.
+    pub(crate) fn consents_to(&self, client: &ClientId, scope: &[Scope]) -> bool {
+        let held = |scope: &Scope| {
+            self.consents
+                .get(client)
+                .is_some_and(|consent| consent.scope.contains(scope) || consent.scope.contains(&scope.general()))
+        };
+        !scope.is_empty() && scope.iter().all(held)
+    }
+
+    /// Whether the user lets a client do anything.
+    pub(crate) fn has_consent(&self, client: &ClientId) -> bool {
+        self.consents.get(client).is_some_and(|consent| !consent.scope.is_empty())
+    }
+
+    /// What codes and grants of this client hang on now.
+    pub(crate) fn consent_version(&self, client: &ClientId) -> ConsentVersion {
+        let epoch = self.consents.get(client).map_or(0, |consent| consent.epoch);
+        ConsentVersion { not_before_s: self.not_before_s, epoch }
+    }
+
+    pub(crate) fn consent(&mut self, client: &ClientId, scope: &[Scope], now: Timestamp) -> Result<()> {
+        if !self.consents.contains_key(client) && self.consents.len() >= CONSENTS_MAX {
+            self.consents.retain(|_, consent| !consent.scope.is_empty());
+        }
+        if self.consents.len() >= CONSENTS_MAX && !self.consents.contains_key(client) {
+            return Err(Error::Full { what: "client", count_max: CONSENTS_MAX });
+        }
+        let fresh = Consent { scope: Vec::new(), given: now, epoch: 0, not_before_s: 0 };
+        let consent = self.consents.entry(client.clone()).or_insert(fresh);
+        if consent.scope.is_empty() {
+            consent.given = now;
+        }
+        for scope in scope {
+            if !consent.scope.contains(scope) && !consent.scope.contains(&scope.general()) {
+                consent.scope.push(scope.clone());
+            }
+        }
+        let over = consent.scope.len().saturating_sub(SCOPES_MAX);
+        consent.scope.drain(..over);
+        Ok(())
+    }
+}
+
