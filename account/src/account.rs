@@ -1,4 +1,4 @@
-//! The service itself and its dependencies.
+//! The account service: its dependencies and shared state.
 
 use std::sync::Arc;
 
@@ -10,13 +10,12 @@ use crate::{
     openapi::Description, seal::Keys, token::signing::Signer, user::password::Passwords,
 };
 
-/// Where people reach the service when nobody says.
+/// The public URL if neither settings nor the listener provide one.
 const DEFAULT_PUBLIC_URL: &str = "http://localhost";
 
-/// The account service; cheap to clone.
+/// The account service. Cheap to clone.
 ///
-/// Its methods are in the modules of their nouns: users, applications, gateways, components, collaborators, keys, OAuth
-/// clients, tokens.
+/// Its methods are defined in the modules of users, applications, gateways and so on.
 #[derive(Clone)]
 pub struct Account {
     pub(crate) settings: Arc<Settings>,
@@ -33,9 +32,9 @@ pub struct Account {
 }
 
 impl Account {
-    /// Opens the service on a store; creates the signing key and the first OAuth clients if they do not exist.
+    /// Opens the service on a store. The first start creates the signing key and the configured OAuth clients.
     ///
-    /// Fails if a setting is invalid, the store is unavailable, or the store was sealed with other `keys`.
+    /// Fails if a setting is invalid, the store is unavailable, or `keys` do not match the store.
     pub async fn open(
         settings: Settings,
         keys: Keys,
@@ -72,7 +71,7 @@ impl Account {
         &self.settings.issuer
     }
 
-    /// Sets the public address to where the service listens, unless the settings have one.
+    /// Sets the public URL to the listener's, unless the settings have one.
     pub fn listening_at(self, url: PublicUrl) -> Self {
         let public_url = self.settings.public_url.clone().unwrap_or(url);
         Self { public_url: Arc::new(public_url), ..self }

@@ -1,4 +1,4 @@
-//! Applications: the stored document, and creating, changing and listing them.
+//! Applications: the stored document, and creating, renaming, deleting and restoring it.
 
 pub(crate) mod access_key;
 pub(crate) mod eui;
@@ -23,27 +23,25 @@ use crate::{
     token::subject::Subject,
 };
 
-/// Maximum length of a name, in characters.
 const NAME_CHARACTERS_MAX: usize = 200;
-/// Ids that would collide with paths of the API.
+/// Ids that would clash with paths of the API.
 const RESERVED: [&str; 1] = ["token"];
 
-/// A user's rights to an application.
+/// A caller's rights to an application.
 pub(crate) type Rights = entity::Rights<ApplicationRight>;
 
-/// An application, as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Application {
     pub(crate) id: AppId,
     pub(crate) name: String,
     pub(crate) created: Timestamp,
     pub(crate) deleted: Option<Timestamp>,
-    /// In the order in which they were added.
+    /// In insertion order.
     pub(crate) euis: Vec<AppEui>,
-    /// EUIs that are being claimed.
+    /// EUIs that are being claimed but are not in `euis` yet.
     pub(crate) claiming: Vec<AppEui>,
     pub(crate) collaborators: Collaborators<ApplicationRight>,
-    /// In the order in which they were added.
+    /// In insertion order.
     pub(crate) access_keys: Vec<AccessKeyRecord>,
 }
 
@@ -56,7 +54,7 @@ impl Entity for Application {
     const COLLABORATORS: ApplicationRight = ApplicationRight::Collaborators;
     const RESTORE: Option<ApplicationRight> = Some(ApplicationRight::Delete);
 
-    /// The handler stores its own part of an application under the same tag.
+    /// The handler stores its part of an application under the same tag.
     fn key(id: &str) -> Result<Key> {
         Ok(Key::new(&Tag::application(id)?, "account")?)
     }
@@ -91,13 +89,13 @@ impl Entity for Application {
 }
 
 impl Account {
-    /// The same for an application, which tokens of its access keys open as the keys do.
+    /// Like [`Account::access_with_key`], but also accepts tokens that were exchanged for an access key.
     pub(crate) async fn access_to_read(&self, caller: &Caller, app_id: &AppId) -> Result<Access<Application>> {
         if let Caller::Bearer(claims) = caller
-            && let Subject::Application { app_id: own, key_id } = Subject::of(claims)?
+            && let Subject::Application { app_id: key_app_id, key_id } = Subject::of(claims)?
         {
-            let found = self.entity_in::<Application>(app_id, Deleted::Excluded).await?;
-            let entity = found.filter(|_| own == *app_id).ok_or(Error::InvalidKey(Application::NOUN))?;
+            let found = self.find_entity::<Application>(app_id, Deleted::Excluded).await?;
+            let entity = found.filter(|_| key_app_id == *app_id).ok_or(Error::InvalidKey(Application::NOUN))?;
             let mut keys = entity.value.access_keys.iter();
             let current = keys.find(|key| key.id == key_id).ok_or(Error::InvalidKey(Application::NOUN))?.rights.clone();
             let rights = intersection::<Application>(claims, app_id, &current);
@@ -106,7 +104,7 @@ impl Account {
         self.access_with_key(caller, app_id).await
     }
 
-    /// Creates an application. Its creator may do everything, and it has an EUI and a `default key` at once.
+    /// Creates an application with an EUI and a `default key`. Its creator has all rights.
     pub(crate) async fn create_application(&self, creator: &UserId, new: NewApplication) -> Result<Application> {
         check_new(&new)?;
         self.check_room::<Application>(creator).await?;
@@ -116,7 +114,7 @@ impl Account {
             return Err(self.taken::<Application>(creator, &new.id).await?);
         }
         if let Err(error) = self.first_euis(&application, new.euis.is_empty()).await {
-            // Nobody has seen it yet.
+            // No other request can have used it yet.
             self.documents.remove(&key).await?;
             return Err(error);
         }
@@ -126,7 +124,6 @@ impl Account {
         stored.map(|stored| stored.value).ok_or_else(|| not_found::<Application>(&new.id))
     }
 
-    /// Renames an application.
     pub(crate) async fn rename_application(&self, caller: &Caller, app_id: &AppId, name: &str) -> Result<()> {
         check_name(name)?;
         let rename = |application: &mut Application, _: &Rights| {
@@ -136,7 +133,7 @@ impl Account {
         self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), rename).await
     }
 
-    /// Deletes an application. Its id is never reused, and it can be restored.
+    /// Deletes an application. Its id stays taken, and it can be restored.
     pub(crate) async fn delete_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
         let now = self.clock.now();
         let delete = |application: &mut Application, _: &Rights| {
@@ -148,7 +145,7 @@ impl Account {
         Ok(())
     }
 
-    /// Restores a deleted application. It then counts as created by the caller.
+    /// Restores a deleted application, which then counts against the caller's limit.
     pub(crate) async fn restore_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
         let user_id = caller.user()?;
         self.check_room::<Application>(&user_id).await?;
@@ -162,7 +159,7 @@ impl Account {
         Ok(())
     }
 
-    /// The first version of an application: complete except for its EUIs, which it is claiming.
+    /// The new application with its EUIs still in `claiming`.
     async fn first_version(&self, creator: &UserId, new: &NewApplication) -> Result<Application> {
         let all = all_rights::<Application>();
         let mut application = Application {
@@ -191,7 +188,7 @@ impl Account {
         Ok(application)
     }
 
-    /// Claims the first EUIs. A randomly chosen one may be replaced if it is taken.
+    /// Completes the claims of the first EUIs. A drawn EUI that is lost to another application is replaced.
     async fn first_euis(&self, application: &Application, drawn: bool) -> Result<()> {
         for eui in &application.claiming {
             match self.finish_claim(&application.id, *eui).await {

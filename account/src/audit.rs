@@ -1,11 +1,11 @@
-//! The audit log: one line per security-relevant event, under the log target `audit`.
+//! The audit log: one line for each security-relevant event, with the log target `audit`.
 //!
-//! It covers logins and rejected ones, passwords, sessions, consents, codes, grants, clients, keys and rights: what
-//! happened, who did it, and to what. `telemetry.audit_file` also writes it to a file.
+//! It covers logins, passwords, sessions, consents, codes, grants, clients, keys, rights, and refused attempts.
+//! `telemetry.audit_file` writes these lines to a file of their own.
 
 use std::fmt::Display;
 
-/// Logs what happened, who did it, and to what. It takes parsed values only, so that nobody can forge a line.
+/// Logs an event. `actor` and `object` must be parsed values, so that clients cannot inject lines.
 pub(crate) fn event(event: &'static str, actor: &dyn Display, object: &dyn Display) {
     tracing::info!(target: "audit", event, %actor, %object);
 }

@@ -16,10 +16,10 @@ use crate::{
     id_index::IdIndex,
 };
 
-/// A user's rights to a component.
+/// A caller's rights to a component.
 pub(crate) type Rights = entity::Rights<ComponentRight>;
 
-/// A component. The operator's own have no collaborators.
+/// A component. The operator's own components have no collaborators.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Component {
     pub(crate) service: ServiceName,
@@ -31,7 +31,7 @@ pub(crate) struct Component {
     pub(crate) collaborators: Collaborators<ComponentRight>,
 }
 
-/// How paths name a component. Ids are unique across services, so tokens need not name the service.
+/// How paths name a component. Ids are unique across services, so tokens do not name the service.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceAndId {
     pub(crate) service: ServiceName,
@@ -97,7 +97,7 @@ impl Account {
         Ok(component)
     }
 
-    /// Deletes a component. Its id is never reused, and it gets no more tokens.
+    /// Deletes a component. Its id stays taken, and it gets no more tokens.
     pub(crate) async fn delete_component(&self, caller: &Caller, id: &ServiceAndId) -> Result<()> {
         let now = self.clock.now();
         let delete = |component: &mut Component, _: &Rights| {
@@ -109,10 +109,9 @@ impl Account {
         Ok(())
     }
 
-    /// Returns a token of 93 days for one of the operator's own components, which is registered if it is new.
+    /// Issues a token for one of the operator's own components, valid for 93 days, and registers the component if it is new.
     ///
-    /// This is not part of any API: whoever can call it can do anything anyway. Fails if the id belongs to a user's
-    /// component or to another service.
+    /// Only for the operator. Fails if a user or another service has a component with this id.
     pub async fn component_token(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
         let id = ServiceAndId { service, id: id.clone() };
         let key = Component::key(id.id.as_str())?;

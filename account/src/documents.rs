@@ -1,7 +1,7 @@
-//! JSON documents in the store, each read and replaced as a whole.
+//! JSON documents in the store, read and replaced as a whole.
 //!
-//! A document is an aggregate: rules that span its parts are checked on the version that was read, and hold because the
-//! store rejects the replacement if the document has changed since.
+//! A document is an aggregate: rules that span its parts are checked on what was read, and the store rejects the
+//! replacement if the document changed in between.
 
 use std::sync::Arc;
 
@@ -14,21 +14,19 @@ use types::Timestamp;
 
 use crate::{Error, Result};
 
-/// How many documents to read at once.
+/// How many documents one call to the store reads.
 const READ_MAX: usize = 100;
-/// How often a change is retried after a conflict.
+/// How often a conflicting change is retried.
 const TRIES_MAX: usize = 200;
 
-/// The documents of this service.
 #[derive(Clone)]
 pub(crate) struct Documents {
     store: Arc<dyn Store>,
 }
 
-/// A document and the version that was read.
+/// A document as read, with its version.
 #[derive(Debug)]
 pub(crate) struct Stored<T> {
-    /// Its contents.
     pub(crate) value: T,
     key: Key,
     version: Version,
@@ -39,13 +37,12 @@ impl Documents {
         Self { store }
     }
 
-    /// Reads a document.
     pub(crate) async fn read<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Stored<T>>> {
         let found = self.store.get(std::slice::from_ref(key)).await?;
         found.into_iter().next().flatten().map(Stored::parse).transpose()
     }
 
-    /// Reads several documents, in the given order.
+    /// Reads several documents, in the order of `keys`.
     pub(crate) async fn read_all<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<Stored<T>>>> {
         let mut all = Vec::with_capacity(keys.len());
         for some in keys.chunks(READ_MAX) {
@@ -56,35 +53,35 @@ impl Documents {
         Ok(all)
     }
 
-    /// Lists the keys below a prefix, in order, at most `limit`.
+    /// Up to `limit` keys with a prefix, in order.
     pub(crate) async fn keys(&self, prefix: &Key, limit: usize) -> Result<Vec<Key>> {
         self.keys_after(prefix, None, limit).await
     }
 
-    /// Lists the keys below a prefix that follow `after`.
+    /// Like [`Documents::keys`], starting after the key `after`.
     pub(crate) async fn keys_after(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Key>> {
         Ok(self.store.list(prefix, after, limit).await?.into_iter().map(|entry| entry.key).collect())
     }
 
-    /// Creates a document; returns `false` if it exists already.
+    /// Creates a document. Returns `false` if it exists.
     pub(crate) async fn create<T: Serialize>(&self, key: &Key, value: &T) -> Result<bool> {
         self.commit(Batch::new().expect_absent(key.clone()).put(key.clone(), json(key, value)?)).await
     }
 
-    /// Writes a document, replacing any other.
+    /// Creates or overwrites a document.
     pub(crate) async fn put<T: Serialize>(&self, key: &Key, value: &T) -> Result<()> {
         self.commit(Batch::new().put(key.clone(), json(key, value)?)).await.map(drop)
     }
 
-    /// Creates a document that expires; returns `false` if it exists already.
+    /// Creates a document that expires. Returns `false` if it exists.
     pub(crate) async fn create_until<T: Serialize>(&self, key: &Key, value: &T, expires: Timestamp) -> Result<bool> {
         let bytes = json(key, value)?;
         self.commit(Batch::new().expect_absent(key.clone()).put_until(key.clone(), bytes, unix_ms(expires))).await
     }
 
-    /// Creates a document that expires, provided that another one of the same aggregate has not changed.
+    /// Creates an expiring document, provided that another one of the same aggregate is unchanged.
     ///
-    /// Returns `false` if that has changed, or the new one exists already.
+    /// Returns `false` if that one changed, or if `key` exists.
     pub(crate) async fn create_beside<T, U: Serialize>(
         &self,
         unchanged: &Stored<T>,
@@ -97,9 +94,9 @@ impl Documents {
         self.commit(batch.put_until(key.clone(), bytes, unix_ms(expires))).await
     }
 
-    /// Deletes a document that was read, and creates another one of the same aggregate that expires.
+    /// Deletes `taken` and creates another, expiring document of the same aggregate.
     ///
-    /// Returns `false` if the first has changed, or the second exists already.
+    /// Returns `false` if `taken` changed in between, or if `key` exists.
     pub(crate) async fn exchange_until<T, U: Serialize>(
         &self,
         taken: &Stored<T>,
@@ -112,24 +109,24 @@ impl Documents {
         self.commit(batch.put_until(key.clone(), bytes, unix_ms(expires))).await
     }
 
-    /// Replaces a document; returns `false` if it has changed since it was read.
+    /// Replaces a document. Returns `false` if it changed since it was read.
     pub(crate) async fn replace<T: Serialize>(&self, stored: &Stored<T>) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
         self.commit(stored.unchanged().put(stored.key.clone(), bytes)).await
     }
 
-    /// Like [`Documents::replace`], with an expiry.
+    /// Like [`Documents::replace`], for a document that expires.
     pub(crate) async fn replace_until<T: Serialize>(&self, stored: &Stored<T>, expires: Timestamp) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
         self.commit(stored.unchanged().put_until(stored.key.clone(), bytes, unix_ms(expires))).await
     }
 
-    /// Deletes a document; returns `false` if it has changed since it was read.
+    /// Deletes a document. Returns `false` if it changed since it was read.
     pub(crate) async fn delete<T>(&self, stored: &Stored<T>) -> Result<bool> {
         self.commit(stored.unchanged().delete(stored.key.clone())).await
     }
 
-    /// Deletes whatever is stored under a key, unless it changes in between.
+    /// Deletes a document if it exists and does not change in between.
     pub(crate) async fn remove(&self, key: &Key) -> Result<()> {
         match self.read::<IgnoredAny>(key).await? {
             Some(stored) => self.delete(&stored).await.map(drop),
@@ -137,7 +134,6 @@ impl Documents {
         }
     }
 
-    /// Takes a token from a rate limit's bucket.
     pub(crate) async fn take_token(&self, bucket: &Key, rate: Rate) -> Result<Token> {
         Ok(self.store.take_token(bucket, rate).await?)
     }
@@ -147,9 +143,9 @@ impl Documents {
     }
 }
 
-/// Retries a change until it succeeds; an attempt returns `None` on a conflict.
+/// Retries `attempt` while it returns `None`, which means a conflict with another writer.
 ///
-/// Fails after too many conflicts; `what` names the document.
+/// Fails after too many conflicts. `what` names the document in the error.
 pub(crate) async fn retried<T, Attempt>(what: &'static str, attempt: impl Fn() -> Attempt) -> Result<T>
 where
     Attempt: Future<Output = Result<Option<T>>>,
@@ -163,7 +159,7 @@ where
 }
 
 impl<T> Stored<T> {
-    /// Starts a batch that requires the document to be unchanged.
+    /// A batch that fails if the document changed since it was read.
     fn unchanged(&self) -> Batch {
         Batch::new().expect(self.key.clone(), self.version)
     }

@@ -1,7 +1,7 @@
-//! What applications, gateways and components have in common: an id that is never reused, and collaborators.
+//! What applications, gateways and components share: a permanent id, and collaborators with rights.
 //!
-//! An entity is one document, so rules that span its parts are enforced by optimistic concurrency. Every user has an
-//! index of their entities.
+//! An entity is stored as one document. Rules that span its parts are checked on what was read, and the store rejects the
+//! write if the document changed in between.
 
 pub(crate) mod access;
 pub(crate) mod collaborators;
@@ -24,9 +24,8 @@ use crate::{
 
 pub(crate) use self::index::EntityPage;
 
-/// A user's rights to an entity.
 pub(crate) type Rights<R> = BTreeSet<R>;
-/// The collaborators of an entity with their rights.
+/// The rights of each collaborator.
 pub(crate) type Collaborators<R> = BTreeMap<UserId, Rights<R>>;
 
 /// A right to one kind of entity.
@@ -40,44 +39,40 @@ impl<R> Right for R where
 {
 }
 
-/// A kind of entity.
+/// A kind of entity: application, gateway or component.
 pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + Sync {
-    /// How paths name it.
+    /// The id in paths.
     type Id: Clone + Display + Send + Sync;
-    /// The rights to it.
     type Right: Right;
 
-    /// What people call it; also its prefix in users' indexes.
+    /// Its name in messages, and in the keys of users' indexes.
     const NOUN: &'static str;
-    /// All rights to it.
+    /// All rights that exist.
     const RIGHTS: &'static [Self::Right];
     /// The right to add and remove collaborators.
     const COLLABORATORS: Self::Right;
-    /// The right to restore it after deletion, if that is possible.
+    /// The right to restore a deleted entity, if that is possible.
     const RESTORE: Option<Self::Right>;
 
-    /// Its key in the store.
+    /// The store key of the document.
     fn key(id: &str) -> Result<Key>;
-    /// The scope that a token needs for it.
+    /// The scope that a token needs to access it.
     fn scope(id: &Self::Id) -> Scope;
-    /// The rights to it in a token's claims.
+    /// The rights in a token's claims.
     fn claimed<'a>(claims: &'a Claims, id: &Self::Id) -> Option<&'a Vec<Self::Right>>;
-    /// Whether this id refers to it.
+    /// Whether this is the entity that `id` names.
     fn is(&self, id: &Self::Id) -> bool;
-    /// Whether it is deleted.
     fn is_deleted(&self) -> bool;
-    /// Its collaborators.
     fn collaborators(&self) -> &Collaborators<Self::Right>;
-    /// Its owner, who cannot be removed.
+    /// The collaborator who cannot be removed, if there is one.
     fn owner(&self) -> Option<&UserId> {
         None
     }
-    /// Its collaborators, to be changed.
     fn collaborators_mut(&mut self) -> &mut Collaborators<Self::Right>;
-    /// The rights of this key; `None` if it is not a key of this entity.
+    /// The rights that a key of this entity gives; none for any other key.
     fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights<Self::Right>>;
 
-    /// A user's current rights; the only right to a deleted entity is to restore it.
+    /// A user's current rights. A deleted entity can at most be restored.
     fn rights_of(&self, user_id: &UserId) -> Rights<Self::Right> {
         let mut rights = self.collaborators().get(user_id).cloned().unwrap_or_default();
         if self.is_deleted() {
@@ -87,17 +82,16 @@ pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + S
     }
 }
 
-/// All rights to an entity, as its creator has them.
 pub(crate) fn all_rights<E: Entity>() -> Rights<E::Right> {
     E::RIGHTS.iter().copied().collect()
 }
 
-/// The error for an entity that does not exist, or that the caller may not see.
+/// The answer both if an entity does not exist and if the caller may not see it.
 pub(crate) fn not_found<E: Entity>(id: &E::Id) -> Error {
     Error::NotFound { what: E::NOUN, id: id.to_string() }
 }
 
-/// Refuses rights that are none at all or that come twice.
+/// Rejects empty lists and duplicates.
 pub(crate) fn check_rights<R: Right>(rights: &[R]) -> Result<()> {
     let different: Rights<R> = rights.iter().copied().collect();
     if !rights.is_empty() && different.len() == rights.len() {
@@ -108,13 +102,13 @@ pub(crate) fn check_rights<R: Right>(rights: &[R]) -> Result<()> {
 }
 
 impl Account {
-    /// Returns an entity, even if it is deleted.
+    /// The entity with this id, even if deleted.
     pub(crate) async fn entity<E: Entity>(&self, id: &E::Id) -> Result<Option<Stored<E>>> {
         let found = self.documents.read::<E>(&E::key(&id.to_string())?).await?;
         Ok(found.filter(|stored| stored.value.is(id)))
     }
 
-    /// Creates an entity and adds it to its creator's index; fails if the id is or was taken.
+    /// Stores a new entity and adds it to its creator's index. Fails if the id is or was taken.
     pub(crate) async fn create_entity<E: Entity>(&self, creator: &UserId, id: &E::Id, entity: &E) -> Result<()> {
         self.check_room::<E>(creator).await?;
         if !self.documents.create(&E::key(&id.to_string())?, entity).await? {
@@ -123,7 +117,7 @@ impl Account {
         self.list_made::<E>(creator, id).await
     }
 
-    /// The error for an id that is taken, which may be by the creator's own attempt before a crash.
+    /// The error for a taken id. Repairs the index if the creator retries after a crash.
     pub(crate) async fn taken<E: Entity>(&self, creator: &UserId, id: &E::Id) -> Result<Error> {
         let found = self.entity::<E>(id).await?;
         if found.is_some_and(|stored| stored.value.collaborators().contains_key(creator)) {
@@ -132,7 +126,7 @@ impl Account {
         Ok(Error::Taken { what: E::NOUN, id: id.to_string() })
     }
 
-    /// Changes an entity on behalf of nobody in particular: to finish what was begun.
+    /// Changes an entity regardless of who calls, to complete an earlier change.
     pub(crate) async fn change<E: Entity, T>(&self, id: &E::Id, change: impl Fn(&mut E) -> Result<T>) -> Result<T> {
         let attempt = || async {
             let mut stored = self.entity::<E>(id).await?.ok_or_else(|| not_found::<E>(id))?;

@@ -1,4 +1,4 @@
-//! Gateways: the stored document, and creating, changing and deleting them.
+//! Gateways: the stored document, and creating, changing and deleting it.
 
 pub(crate) mod frequency_plan;
 mod key;
@@ -17,27 +17,25 @@ use crate::{
     Account, Error, Result, audit,
     entity::{
         self, Collaborators, Entity,
-        access::{Caller, Requires, Deleted},
+        access::{Caller, Deleted, Requires},
         all_rights, collaborators,
         stored_key::StoredKey,
     },
 };
 
-/// What somebody may do to a gateway.
+/// A caller's rights to a gateway.
 pub(crate) type Rights = entity::Rights<GatewayRight>;
 
-/// A gateway, as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Gateway {
     pub(crate) id: GatewayId,
     pub(crate) created: Timestamp,
     pub(crate) deleted: Option<Timestamp>,
-    /// The user who may transfer it.
+    /// Only the owner can transfer the gateway.
     pub(crate) owner: UserId,
     pub(crate) collaborators: Collaborators<GatewayRight>,
-    /// With what it proves itself.
     key: StoredKey,
-    /// Whether it has ever done so.
+    /// Whether the gateway has ever authenticated with its key.
     pub(crate) activated: bool,
     /// The id of an existing plan.
     pub(crate) frequency_plan: String,
@@ -48,9 +46,9 @@ pub(crate) struct Gateway {
     pub(crate) auto_update: bool,
     pub(crate) beta_updates: bool,
     pub(crate) attributes: BTreeMap<String, String>,
-    /// `None` means the network's first router.
+    /// The first configured router if unset.
     router: Option<ComponentId>,
-    /// Empty means all other routers of the network.
+    /// All other configured routers if empty.
     fallback_routers: Vec<ComponentId>,
 }
 
@@ -95,14 +93,14 @@ impl Entity for Gateway {
         &mut self.collaborators
     }
 
-    /// A gateway may read its own location.
+    /// A gateway may know its own exact location.
     fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights> {
         account.is_gateway_key(self, key).then(|| Rights::from([GatewayRight::Location]))
     }
 }
 
 impl Account {
-    /// Creates a gateway with a key. Its creator is its owner and has all rights.
+    /// Creates a gateway with a key. Its creator becomes the owner and has all rights.
     pub(crate) async fn create_gateway(&self, creator: &UserId, new: NewGateway) -> Result<Gateway> {
         let NewGateway { id, settings } = new;
         let frequency_plan = settings.frequency_plan.clone().unwrap_or_default();
@@ -125,7 +123,7 @@ impl Account {
             router: None,
             fallback_routers: Vec::new(),
         };
-        // An empty frequency plan is rejected here.
+        // A missing plan becomes an empty id, which is rejected here.
         let settings = GatewayUpdate { frequency_plan: Some(gateway.frequency_plan.clone()), owner: None, ..settings };
         self.update(&mut gateway, &settings, &all_rights::<Gateway>())?;
         self.create_entity(creator, &gateway.id, &gateway).await?;
@@ -133,7 +131,7 @@ impl Account {
         Ok(gateway)
     }
 
-    /// Changes the given fields of a gateway. Only its owner can transfer it.
+    /// Applies an update. Only the owner can transfer the gateway to somebody else.
     pub(crate) async fn update_gateway(
         &self,
         caller: &Caller,
@@ -141,7 +139,7 @@ impl Account {
         update: &GatewayUpdate,
     ) -> Result<()> {
         let actor = caller.user()?;
-        // Asked first, so that only those who may change the gateway learn which users exist.
+        // Checked first, so that only callers who may change the gateway learn which users exist.
         self.access::<Gateway>(caller, gateway_id, Deleted::Excluded).await?.require(GatewayRight::Settings)?;
         let heir = match &update.owner {
             Some(owner) => Some(self.require_user(owner.id()).await?.id),
@@ -159,7 +157,7 @@ impl Account {
         Ok(())
     }
 
-    /// Deletes a gateway. Its id is never reused, and its location is erased.
+    /// Deletes a gateway with its location and attributes. Its id stays taken.
     pub(crate) async fn delete_gateway(&self, caller: &Caller, gateway_id: &GatewayId) -> Result<()> {
         let now = self.clock.now();
         let delete = |gateway: &mut Gateway, _: &Rights| {
@@ -175,7 +173,7 @@ impl Account {
 }
 
 impl Gateway {
-    /// Transfers the gateway and the previous owner's rights; returns `false` if `heir` owns it already.
+    /// Transfers the gateway to a user, who gets at least the rights of the previous owner. Returns `false` if they own it already.
     fn give(&mut self, giver: &UserId, heir: &UserId, own: &Rights) -> Result<bool> {
         if self.owner == *heir {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! What requests and answers have in common, whether programs or people send them.
+//! Extractors and responses that the API and the site share.
 
 pub(crate) mod base_url;
 pub(crate) mod body;

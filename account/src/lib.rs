@@ -31,7 +31,7 @@ pub use application::{EuiBlock, EuiBlockError};
 pub use error::{Error, Result};
 pub use local_path::LocalPath;
 pub use mail::MailSettings;
-pub use oauth::{Authorization, AuthorizationRequest, AuthorizedClient, Metadata, ConsentRequest, OAuthErrorCode};
+pub use oauth::{Authorization, AuthorizationRequest, AuthorizedClient, ConsentRequest, Metadata, OAuthErrorCode};
 pub use operator::{LISTED_MAX, OperatorClient, UserInfo};
 pub use public_url::PublicUrl;
 pub use settings::{ClientSettings, Limits, RouterSettings, Settings};

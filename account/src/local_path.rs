@@ -1,18 +1,18 @@
-//! A path of our own site, for redirects after a login.
+//! Paths of this site that a login may redirect to.
 
 use std::{fmt, str::FromStr};
 
 use crate::{Error, Result};
 
-/// Maximum length in bytes: an authorization request with the longest `state`, encoded twice.
+/// Fits an authorization request with the longest `state`, percent-encoded twice.
 const BYTES_MAX: usize = 40 * 1024;
 
-/// A path with an optional query that cannot lead to another site, whoever wrote it.
+/// A path and query that cannot redirect to another site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalPath(String);
 
 impl LocalPath {
-    /// Returns the path as text.
+    /// The path and query as sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -22,7 +22,7 @@ impl FromStr for LocalPath {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        // Browsers treat a backslash like a slash, and two leading slashes as another site's address.
+        // Browsers treat a backslash as a slash, and two leading slashes as the start of another site's address.
         let plain = text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
         if text.starts_with('/') && !text.starts_with("//") && plain && text.len() <= BYTES_MAX {
             Ok(Self(text.to_owned()))

@@ -1,4 +1,4 @@
-//! Mails to users: a bounded queue, and its consumer.
+//! Mails to users: a bounded queue with retries.
 
 mod smtp;
 
@@ -16,76 +16,71 @@ use types::{Secret, UserId};
 use self::smtp::Smtp;
 use crate::{Result, metrics};
 
-/// Maximum number of mails that wait to be sent, and of mails that wait to be sent again. Further ones are dropped; the
-/// user can request another.
+/// The most mails that wait to be sent, and the most that wait for a retry. Further ones are dropped; users can ask again.
 const WAITING_MAX: usize = 256;
-/// How long to wait before each further try.
+/// The delay before each retry.
 const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(15), Duration::from_secs(60)];
 
 /// Mail settings.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MailSettings {
-    /// URL of the mail server: `smtps://name:password@host` for TLS, `smtp://…?tls=required` for STARTTLS.
+    /// The mail server: `smtps://name:password@host` for implicit TLS, `smtp://…?tls=required` for STARTTLS.
     #[schemars(with = "String", extend("writeOnly" = true))]
     pub url: Secret,
-    /// Sender address, such as `Airlock <airlock@example.com>`.
+    /// The sender, such as `Airlock <airlock@example.com>`.
     pub from: String,
 }
 
 /// A mail to a user.
 #[derive(Clone, Debug)]
 pub(crate) struct Mail {
-    /// The recipient, for the log, which must not contain addresses.
+    /// Identifies the recipient in the log, which must not contain addresses.
     pub(crate) user_id: UserId,
-    /// The e-mail address.
     pub(crate) to: String,
     pub(crate) subject: &'static str,
-    /// The text, which may contain a link that is as good as a password.
+    /// May contain a link that is as secret as a password.
     pub(crate) text: Secret,
 }
 
 /// Why a mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MailError {
-    /// The mail is malformed.
+    /// The message is invalid.
     #[error("the mail cannot be written")]
-    Mail(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Message(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The mail server rejected it permanently.
-    #[error("the mail server rejected it")]
-    Refused(#[source] lettre::transport::smtp::Error),
-    /// The mail server is unavailable, or rejected it temporarily.
+    #[error("the mail server refuses it")]
+    Rejected(#[source] lettre::transport::smtp::Error),
+    /// The mail server is unavailable or asks for a retry.
     #[error("the mail server did not take it")]
-    Away(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Temporary(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Sends mails.
 #[async_trait]
 trait Mailer: Send + Sync {
-    /// Sends a mail; returns when the mail server has accepted it.
+    /// Sends a mail and waits until the server has accepted it.
     async fn send(&self, mail: &Mail) -> std::result::Result<(), MailError>;
 }
 
-/// The queue of mails; cheap to clone. It is lost when the process ends.
+/// The queue of mails. Cheap to clone. Mails that are still queued when the process ends are lost.
 #[derive(Clone)]
 pub(crate) struct Outbox {
     queue: mpsc::Sender<Mail>,
 }
 
-/// A mail to be sent, or sent again.
 struct Attempt {
     mail: Mail,
-    /// When to send it.
     due: Instant,
-    /// How long to wait before each try after that.
+    /// The delays before the remaining retries.
     delays: std::array::IntoIter<Duration, 3>,
 }
 
-/// Writes mails to the log, for who has no mail server.
+/// Logs mails if no mail server is configured.
 struct LogMailer;
 
 impl Outbox {
-    /// Starts the task that sends mails. It ends when all clones of the outbox are dropped.
+    /// Starts the sending task, which ends when the last `Outbox` is dropped.
     pub(crate) fn start(settings: Option<&MailSettings>) -> Result<Self> {
         let mailer: Arc<dyn Mailer> = match settings {
             Some(settings) => Arc::new(Smtp::new(settings)?),
@@ -96,7 +91,7 @@ impl Outbox {
         Ok(Self { queue })
     }
 
-    /// Queues a mail without blocking.
+    /// Queues a mail without waiting.
     pub(crate) fn post(&self, mail: Mail) {
         let why = match self.queue.try_send(mail) {
             Ok(()) => return,
@@ -109,13 +104,12 @@ impl Outbox {
 }
 
 impl Attempt {
-    /// The first attempt, immediately.
     fn first(mail: Mail) -> Self {
         Self { mail, due: Instant::now(), delays: RETRY_DELAYS.into_iter() }
     }
 }
 
-/// Sends queued mails, and retries failed ones without delaying the others.
+/// Sends queued mails, and retries those that failed temporarily. A mail that waits for a retry does not delay others.
 async fn deliver(mailer: Arc<dyn Mailer>, mut posted: mpsc::Receiver<Mail>) {
     let mut again: Vec<Attempt> = Vec::new();
     loop {
@@ -132,7 +126,7 @@ async fn deliver(mailer: Arc<dyn Mailer>, mut posted: mpsc::Receiver<Mail>) {
     }
 }
 
-/// Waits until this moment; forever if there is none.
+/// Sleeps until `due`, or forever if there is none.
 async fn until(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
@@ -140,7 +134,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-/// Tries to send a mail; returns the attempt to make next, if any.
+/// Tries to send a mail. Returns it if it should be retried.
 async fn send(mailer: &dyn Mailer, mut attempt: Attempt) -> Option<Attempt> {
     let Err(error) = mailer.send(&attempt.mail).await else {
         metrics::mail("sent");
@@ -171,7 +165,7 @@ impl Mailer for LogMailer {
 mod tests {
     use super::*;
 
-    /// A mail server that is away for one address.
+    /// A mail server that is unavailable for one address.
     struct FlakyMailer(mpsc::UnboundedSender<(String, Duration)>, Instant);
 
     #[async_trait]

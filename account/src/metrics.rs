@@ -1,4 +1,4 @@
-//! Metrics of the account service. No label names a user or an application.
+//! Prometheus metrics. No label names a user or an application.
 
 use metrics::{counter, describe_counter};
 
@@ -7,7 +7,7 @@ const REFUSED: &str = "airlock_account_credentials_refused_total";
 const THROTTLED: &str = "airlock_account_throttled_total";
 const MAILS: &str = "airlock_account_mails_total";
 
-/// Registers the description of each metric.
+/// Registers the descriptions.
 pub(crate) fn describe() {
     describe_counter!(ISSUED, "Issued tokens, by grant or exchange");
     describe_counter!(
@@ -18,22 +18,22 @@ pub(crate) fn describe() {
     describe_counter!(MAILS, "Mails, by outcome: sent, failed or dropped");
 }
 
-/// Counts a token issued by this grant or exchange.
+/// Counts a token issued for a grant or an exchange.
 pub(crate) fn issued(grant: &'static str) {
     counter!(ISSUED, "grant" => grant).increment(1);
 }
 
-/// Counts a rejected credential of this kind.
+/// Counts a refused credential.
 pub(crate) fn refused(credential: &'static str) {
     counter!(REFUSED, "credential" => credential).increment(1);
 }
 
-/// A try was stopped by this limit.
+/// Counts an attempt refused by a rate limit.
 pub(crate) fn rate_limited(policy: &'static str) {
     counter!(THROTTLED, "policy" => policy).increment(1);
 }
 
-/// Counts a mail by its outcome.
+/// Counts a mail that was sent, failed or dropped.
 pub(crate) fn mail(outcome: &'static str) {
     counter!(MAILS, "outcome" => outcome).increment(1);
 }

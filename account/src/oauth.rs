@@ -1,4 +1,4 @@
-//! The OAuth 2.0 token endpoint: client authentication, grants, and their tokens.
+//! The token and revocation endpoints of OAuth 2.0.
 
 mod authorize;
 pub(crate) mod client;
@@ -29,7 +29,7 @@ pub use self::{
     metadata::Metadata,
 };
 
-/// Client credentials from an `Authorization: Basic` header.
+/// Credentials from an `Authorization: Basic` header.
 #[derive(Clone, Debug)]
 pub(crate) struct Basic {
     pub(crate) id: String,
@@ -60,14 +60,14 @@ impl Account {
         answer.map_err(to_oauth_error)
     }
 
-    /// Revokes the grant of a refresh token. The response does not tell whether there was one.
+    /// Revokes the grant of a refresh token. The answer does not tell whether there was one.
     pub(crate) async fn revoke(&self, basic: Option<Basic>, request: RevokeRequest) -> Result<()> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
         let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "token is missing");
         self.revoke_token(&client, &request.token.ok_or_else(missing)?).await
     }
 
-    /// A password typed into a first-party program implies consent.
+    /// The password grant of first-party clients, which implies the user's consent.
     async fn password_grant(&self, client: &Client, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
         if !(client.first_party && self.settings.password_grant) {
             let reason = "this client may not log in with a user's password";
@@ -100,12 +100,11 @@ fn answer(access_token: Secret, refresh_token: Secret) -> TokenAnswer {
     }
 }
 
-/// Parses the scopes of a request.
 fn parse_scope(texts: &[String]) -> Result<Vec<Scope>> {
     texts.iter().map(|text| Ok(text.parse()?)).collect()
 }
 
-/// What goes wrong with scopes has a word of its own here.
+/// OAuth has an error code of its own for invalid scopes.
 fn to_oauth_error(error: Error) -> Error {
     match error {
         Error::Scope(_) | Error::NoRights(_) | Error::Invalid { what: "scope", .. } => {

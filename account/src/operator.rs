@@ -1,7 +1,7 @@
-//! Operations of the operator on the service's own store. They are not part of any API.
+//! What only the operator can do, on the service's own store.
 //!
-//! Whoever can open the store and its key file can do anything anyway, so there is no authorisation. Every change is in
-//! the audit log.
+//! Nothing here checks rights: whoever can open the store and its key file can do anything anyway. Every change is written
+//! to the audit log.
 
 mod clients;
 mod components;

@@ -1,4 +1,4 @@
-//! The public address of the service, with which links, redirects and metadata start.
+//! The URL at which people reach the service.
 
 use std::{fmt, str::FromStr};
 
@@ -7,24 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// What is encoded in a parameter of an address. The rest may stand there as it is, and real clients of v2 count on
-/// finding a code so.
+/// The characters to escape in a query value. All unreserved ones stay, because v2 clients expect codes unescaped.
 pub(crate) const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// `https://account.example.com`, optionally with a port, but without a path, because the site is at the root.
+/// An origin such as `https://account.example.com`, possibly with a port, but without a path: the site is at the root.
 ///
-/// It comes from the settings only: the host in a request cannot be trusted.
+/// It comes from the settings only, because clients can forge the host of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PublicUrl(String);
 
 impl PublicUrl {
-    /// The origin, as browsers send it in `Origin`.
+    /// The origin as browsers send it in `Origin`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it uses TLS.
+    /// Whether browsers connect over TLS.
     pub fn is_https(&self) -> bool {
         self.0.starts_with("https://")
     }
@@ -39,7 +38,7 @@ impl FromStr for PublicUrl {
         let refused = || Error::Setting { name: "account.public_url", must };
         let text = text.strip_suffix('/').unwrap_or(text);
         let (scheme, authority) = text.split_once("://").ok_or_else(refused)?;
-        // Browsers send the host in lowercase, and it is compared with that.
+        // It is compared with what browsers send, which is lower case.
         let host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:[]".contains(&byte);
         let whole = !authority.is_empty() && authority.bytes().all(host);
         if whole && ["http", "https"].contains(&scheme) { Ok(Self(text.to_owned())) } else { Err(refused()) }

@@ -1,4 +1,4 @@
-//! Rate limits of logins, registrations and mails, per account and per address.
+//! Rate limits of logins, registrations and mails, per user and per client address.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use types::{UserId, Username};
 use crate::{Account, Error, Result, metrics};
 
 impl Account {
-    /// Counts one try of a password.
+    /// Counts a password attempt.
     pub(crate) async fn limit_logins(&self, username: Option<&Username>, from: IpAddr) -> Result<()> {
         let (limits, address) = (&self.settings.limits, rate_limit_address(from));
         self.take("address", limits.address, &address).await?;
@@ -19,27 +19,24 @@ impl Account {
         Ok(())
     }
 
-    /// Counts one try of a password for a user from an address that may be a guesser's.
+    /// Counts a password attempt from an address that the user never logged in from.
     pub(crate) async fn limit_logins_from_new_addresses(&self, username: &Username) -> Result<()> {
         self.take("user", self.settings.limits.user, username.as_str()).await
     }
 
-    /// Counts one try of a password by somebody who is logged in already.
+    /// Counts a password attempt by a user who is logged in.
     pub(crate) async fn limit_password_changes(&self, user_id: &UserId) -> Result<()> {
         self.take("password", self.settings.limits.login, user_id.as_str()).await
     }
 
-    /// Counts one registration.
     pub(crate) async fn limit_registrations(&self, from: IpAddr) -> Result<()> {
         self.take("registration", self.settings.limits.registration, &rate_limit_address(from)).await
     }
 
-    /// Counts one mail to a user.
     pub(crate) async fn limit_mails(&self, user_id: &UserId) -> Result<()> {
         self.take("mail", self.settings.limits.mail, user_id.as_str()).await
     }
 
-    /// Counts one change of a user's name.
     pub(crate) async fn limit_username_changes(&self, user_id: &UserId) -> Result<()> {
         self.take("username", self.settings.limits.username, user_id.as_str()).await
     }
@@ -56,7 +53,7 @@ impl Account {
     }
 }
 
-/// What counts as one address: of IPv6 the network of a household, which can take as many addresses as it likes.
+/// The address that limits apply to: for IPv6 the /64 network, because a household has all of its addresses.
 pub(crate) fn rate_limit_address(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),

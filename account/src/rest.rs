@@ -1,6 +1,6 @@
-//! The HTTP API: paths under `/api/v2`, and the OAuth endpoints and keys at the root.
+//! The HTTP API: routes under `/api/v2`, and the OAuth endpoints and keys at the root.
 //!
-//! Paths that real v2 clients call without the prefix are also served at the root.
+//! Routes that v2 clients call without the prefix are at the root, too.
 
 mod access_keys;
 mod applications;
@@ -35,12 +35,12 @@ use crate::{
 };
 
 impl Account {
-    /// The whole HTTP API.
+    /// The router of the whole HTTP API and the site.
     pub fn router(&self) -> Router {
         let entities = Router::new().merge(applications()).merge(gateways()).merge(components());
         let same_site = from_fn_with_state(self.clone(), cookie::same_site);
         let api = Router::new()
-            .merge(people().layer(same_site.clone()))
+            .merge(users().layer(same_site.clone()))
             .merge(profile().layer(from_fn_with_state(self.clone(), cookie::same_site_or_token)))
             .merge(clients())
             .merge(frequency_plans())
@@ -73,25 +73,24 @@ impl Account {
     }
 }
 
-/// A path that is none, answered here so that people get a page of it.
+/// The fallback for unknown paths, inside the layers that turn errors into pages.
 async fn path_not_found() -> Reply {
     Error::PathNotFound.into()
 }
 
-/// A path that has other methods, answered here for the same reason.
+/// The same for unsupported methods.
 async fn method_not_allowed() -> Reply {
     Error::MethodNotAllowed.into()
 }
 
-/// Registration, login and tokens.
-fn people() -> Router<Account> {
+fn users() -> Router<Account> {
     Router::new()
         .route("/users", post(users::register))
         .route("/users/login", post(sessions::log_in))
         .route("/users/logout", post(sessions::log_out))
 }
 
-/// The caller's own profile, with a token or a session.
+/// Routes that take a token or a session.
 fn profile() -> Router<Account> {
     Router::new()
         .route("/users/me", get(users::me).patch(users::update))
@@ -100,13 +99,13 @@ fn profile() -> Router<Account> {
         .route("/users/me/authorized-clients/{client}", delete(users::revoke_client))
 }
 
-/// Whatever is asked, the signing keys are those that another instance may have changed.
+/// Reloads the signing keys first, because another instance may have rotated them.
 async fn reload_signing_keys(State(account): State<Account>, request: Request, next: Next) -> Response {
-    account.signer.renew(&account.documents, &account.keys).await;
+    account.signer.reload_if_due(&account.documents, &account.keys).await;
     next.run(request).await
 }
 
-/// Where people come over TLS, their browsers never come without it again.
+/// Tells browsers to use TLS only (HSTS), if the public URL does.
 async fn add_hsts(State(account): State<Account>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     if account.public_url.is_https() {
@@ -153,7 +152,7 @@ fn components() -> Router<Account> {
         .merge(collaborators::<Component>("/components/{services}/{id}"))
 }
 
-/// The collaborators of the entities at a path.
+/// The routes of an entity's collaborators.
 fn collaborators<E: EntityInPath + 'static>(path: &str) -> Router<Account> {
     Router::new().route(&format!("{path}/collaborators"), get(collaborators::list::<E>)).route(
         &format!("{path}/collaborators/{{username}}"),

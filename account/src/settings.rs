@@ -21,37 +21,35 @@ use crate::{
 pub struct Settings {
     /// The issuer id in tokens and access keys. Changing it invalidates all of them.
     pub issuer: String,
-    /// The address at which users reach the service, such as `https://account.example.com`; defaults to the address it
-    /// listens on.
+    /// The URL at which people reach the service, such as `https://account.example.com`. Defaults to the listen address.
     ///
-    /// Links in mails, redirects and metadata start with it. If it is https, session cookies are only sent over TLS.
+    /// Links in mails, redirects and metadata start with it. With https, the session cookie is sent over TLS only.
     #[schemars(with = "Option<String>")]
     pub public_url: Option<PublicUrl>,
-    /// Number of reverse proxies in front of the service that append to `X-Forwarded-For`.
+    /// The number of reverse proxies in front of the service, each of which appends to `X-Forwarded-For`.
     ///
-    /// Rate limits use the client address that the outermost proxy saw. If the number is too high, clients can forge
-    /// it.
+    /// Rate limits use the address that the outermost proxy saw. If the number is too high, clients can forge their address.
     pub proxies: u8,
-    /// Rate limits for logins, registrations and mails.
+    /// Rate limits of logins, registrations and mails.
     pub limits: Limits,
-    /// How to send mail. If unset, mails are logged instead.
+    /// How mail is sent. Without it, mails are written to the log.
     pub mail: Option<MailSettings>,
-    /// The block from which applications get EUIs: its first EUI and the number of fixed bits.
+    /// The block of EUIs for applications: its first EUI and the number of fixed bits.
     ///
-    /// The default is locally administered. If the IEEE assigned you a block, set it here.
+    /// The default is locally administered. If the IEEE assigned a block to you, set it here.
     #[schemars(with = "String")]
     pub eui_block: EuiBlock,
     /// Whether first-party clients may log in with a user's name and password.
     pub password_grant: bool,
-    /// How many passwords are verified at once; each takes 19 MiB. Zero means one fewer than there are cores.
+    /// How many passwords are checked in parallel; each check takes 19 MiB. Zero means one less than the number of cores.
     pub password_checks_max: usize,
-    /// OAuth clients to create if they do not exist yet. Later changes are made in the store.
+    /// OAuth clients to create if they do not exist. Later changes here have no effect.
     ///
-    /// The default is `airlock`, which is public, and `ttnctl` with the secret `ttnctl`, which is built into TTN v2's
-    /// command line. Both are first-party clients with every scope.
+    /// The default is `airlock`, a public client, and `ttnctl` with the secret `ttnctl`, which is built into TTN v2's command
+    /// line. Both are first-party clients and may request every scope.
     #[schemars(with = "BTreeMap<String, ClientSettings>", extend("writeOnly" = true))]
     pub clients: BTreeMap<ClientId, ClientSettings>,
-    /// The routers that gateways can use; the first is the default.
+    /// Routers for gateways. Gateways that name none use the first one.
     pub routers: Vec<RouterSettings>,
 }
 
@@ -59,62 +57,60 @@ pub struct Settings {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientSettings {
-    /// Its secret; a client without one is public.
+    /// Its secret. A client without one is public.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub secret: Option<Secret>,
-    /// Whether it belongs to the operator, so that users may trust it with their password.
+    /// Whether it is a first-party client, which may ask users for their password.
     #[serde(default)]
     pub first_party: bool,
     /// The general scopes that it may request.
     #[schemars(with = "Vec<String>")]
     pub scope: Vec<Scope>,
-    /// Exact URIs to which it may redirect users with a code; only the port of `http://127.0.0.1/…` and
-    /// `http://[::1]/…` is free.
+    /// Its redirect URIs, which must match exactly, except for the port of `http://127.0.0.1/…` and `http://[::1]/…`.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
-    /// Whether it is a v2 client that sends neither a PKCE challenge nor its redirect URI with the code.
+    /// Whether it is a v2 client, which sends neither a code challenge nor a redirect URI with the code.
     #[serde(default)]
     pub legacy: bool,
 }
 
-/// A router that gateways can be told to use.
+/// A router that gateways can use.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouterSettings {
-    /// Its id.
+    /// Its component id.
     #[schemars(with = "String")]
     pub id: ComponentId,
-    /// Its address for gRPC, such as `router.example.com:1901`.
+    /// Its gRPC address, such as `router.example.com:1901`.
     pub address: String,
-    /// Its address for MQTT, such as `mqtts://router.example.com:8883`.
+    /// Its MQTT address, such as `mqtts://router.example.com:8883`.
     pub mqtt_address: String,
 }
 
-/// How often strangers may try; beyond that they are told how long to wait.
+/// Rate limits. Clients beyond them are told how long to wait.
 ///
-/// A guesser runs out of tries for one user at once, and holds up that user only at the guesser's own address. What
-/// many addresses may try together is bounded far above what people need, and those from which the user logged in
-/// before are let through.
+/// Somebody who guesses a user's password soon reaches the limit for that user and address, which does not affect the user
+/// elsewhere. The limit for all addresses together is far above what people need, and does not apply to addresses from
+/// which the user logged in before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Passwords for one user from one address.
+    /// Password attempts for one user from one address.
     pub login: Limit,
-    /// Passwords for one user from all addresses from which the user never logged in.
+    /// Password attempts for one user from all addresses from which the user never logged in.
     pub user: Limit,
-    /// Passwords from one address for all users.
+    /// Password attempts from one address for all users.
     pub address: Limit,
-    /// New users from one address.
+    /// Registrations from one address.
     pub registration: Limit,
     /// Mails to one user.
     pub mail: Limit,
-    /// New names of one user.
+    /// Changes of one user's name.
     pub username: Limit,
 }
 
 impl Settings {
-    /// Rejects invalid settings.
     pub(crate) fn check(&self) -> Result<()> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if self.issuer.is_empty() || self.issuer.len() > 36 || !self.issuer.bytes().all(plain) {
@@ -135,7 +131,7 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// Our own command line as a public client, and the client built into TTN v2's command line.
+    /// Our own command line as a public client, and TTN v2's command line.
     fn default() -> Self {
         let scope = [Scope::Profile, Scope::Apps, Scope::Gateways, Scope::Components, Scope::Clients].to_vec();
         let client = |id: &str, secret: Option<&str>, redirect_uris: &[&str]| {
@@ -176,4 +172,3 @@ impl Default for Limits {
         }
     }
 }
-

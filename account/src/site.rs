@@ -1,7 +1,6 @@
-//! The account site: pages for people, rendered here, that work without scripts.
+//! The account site: server-rendered pages that need no script.
 //!
-//! Pages call methods of [`Account`], like the HTTP API does; they do not call the API. The templates are in
-//! `account/templates`; this module fills them in and reads their forms.
+//! Handlers call the methods of [`Account`], like those of the HTTP API. The templates are in `account/templates`.
 
 mod application;
 mod entity;
@@ -27,11 +26,10 @@ use self::{
 };
 use crate::{Account, application::Application, gateway::Gateway};
 
-/// All pages.
 pub(crate) fn pages() -> Router<Account> {
     Router::new()
         .route("/", get(home::show))
-        .merge(people())
+        .merge(users())
         .merge(applications())
         .merge(gateways())
         .merge(collaborators::<Application>())
@@ -39,7 +37,7 @@ pub(crate) fn pages() -> Router<Account> {
 }
 
 /// Registration, login, profile and consent.
-fn people() -> Router<Account> {
+fn users() -> Router<Account> {
     Router::new()
         .route("/register", get(register::show).post(register::register))
         .route("/users/login", get(login::show).post(login::log_in))

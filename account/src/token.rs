@@ -1,4 +1,4 @@
-//! Tokens: the claims and lifetime of each kind, and what can be exchanged for what.
+//! The tokens of users, access keys, gateways and components: claims and lifetimes.
 
 mod exchange;
 pub(crate) mod signing;
@@ -17,19 +17,18 @@ use crate::{
     user::UserRecord,
 };
 
-/// Lifetime of tokens of users and access keys, in seconds.
+/// The lifetime of tokens of users and access keys, in seconds.
 pub(crate) const TOKEN_SECONDS: u64 = 3600;
-/// Lifetime of tokens of gateways and components, in seconds: 93 days. No token lives longer.
+/// The lifetime of tokens of gateways and components, in seconds: 93 days. No token lives longer.
 pub(crate) const MACHINE_SECONDS: u64 = 93 * 24 * 3600;
-/// How far `iat` is backdated, because v2 clients tolerate no clock difference.
+/// How far `iat` is backdated, because v2 clients have no leeway for clocks that are ahead.
 const BACKDATED_SECONDS: u64 = 60;
-/// Maximum number of entities that a token names.
+/// The most applications, gateways and components in one token.
 const ENTITIES_MAX: usize = 10;
 impl Account {
-    /// Rejects the token of a user who was disabled, changed the password, or revoked the client's consent since.
+    /// Rejects a user's token if the user was disabled or changed the password, or revoked the client's access.
     ///
-    /// Other services notice when they next ask for the token's rights. Rights to entities are checked against their
-    /// current state here.
+    /// Other services notice only when the token expires, within the hour. Rights to entities are checked separately.
     pub(crate) async fn check_not_ended(&self, claims: &Claims) -> Result<()> {
         let Subject::User(user_id) = Subject::of(claims)? else { return Ok(()) };
         let user = self.user(&user_id).await?.filter(|user| !user.disabled).ok_or(Error::LoginEnded)?;
@@ -41,9 +40,9 @@ impl Account {
         if counts { Ok(()) } else { Err(Error::LoginEnded) }
     }
 
-    /// Issues a user's token with these scopes. Scopes of entities require rights to them.
+    /// Issues a token to a user's client. Scopes that name an entity require rights to it.
     ///
-    /// General scopes grant access to no entity: such a token is meant to be exchanged.
+    /// A token with general scopes only cannot access any entity; it is meant to be exchanged.
     pub(crate) async fn user_token(&self, user: &UserRecord, client: &ClientId, scope: &[Scope]) -> Result<Secret> {
         let mut claims = self.claims(USER, user.id.as_str(), TOKEN_SECONDS);
         claims.interchangeable = true;
@@ -61,12 +60,11 @@ impl Account {
         let mut claims = self.claims(APPLICATION, app_id.as_str(), TOKEN_SECONDS);
         claims.scope = vec![Scope::App(app_id.clone())];
         claims.apps = BTreeMap::from([(app_id.clone(), record.rights.iter().copied().collect())]);
-        // Starts with the key's id, so that the token becomes invalid with it here, followed by something unique.
+        // The key's id, so that the token dies with the key, and a random part.
         claims.jti = Some(format!("{}-{}", record.id, hex::encode(self.random_bytes::<4>())));
         self.signer.sign(&claims)
     }
 
-    /// Issues a gateway's token.
     pub(crate) fn sign_gateway(&self, gateway: &Gateway) -> Result<Secret> {
         let mut claims = self.claims(GATEWAY, gateway.id.as_str(), MACHINE_SECONDS);
         claims.location_public = Some(gateway.location_public);
@@ -74,13 +72,12 @@ impl Account {
         self.signer.sign(&claims)
     }
 
-    /// Issues a component's token.
     pub(crate) fn sign_component(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
         audit::event("component token issued", &service, id);
         self.signer.sign(&self.claims(service.as_str(), id.as_str(), MACHINE_SECONDS))
     }
 
-    /// Adds scopes, and the claims that belong to them, to a user's token.
+    /// Adds scopes, and the rights and profile that they imply, to the claims of a user's token.
     async fn grant(&self, claims: &mut Claims, user: &UserRecord, scope: &[Scope]) -> Result<()> {
         let scope = distinct(scope)?;
         for scope in &scope {
@@ -113,14 +110,14 @@ impl Account {
         Ok(())
     }
 
-    /// The rights of a user to the entity of a scope.
+    /// The user's rights to the entity that a scope names.
     async fn granted<E: Entity>(&self, user_id: &UserId, id: &str, scope: &Scope) -> Result<Vec<E::Right>> {
         let found = self.documents.read::<E>(&E::key(id)?).await?;
         let rights = found.map(|stored| stored.value.rights_of(user_id)).unwrap_or_default();
         if rights.is_empty() { Err(Error::NoRights(scope.clone())) } else { Ok(rights.into_iter().collect()) }
     }
 
-    /// The claims of a user at the site for the entity of a scope, with all rights. They are never signed.
+    /// The claims of a user of the site, with all rights that the scope can have. They are never signed.
     pub(crate) fn claims_at_site(&self, user_id: &UserId, scope: Scope) -> Claims {
         let mut claims = self.claims(USER, user_id.as_str(), TOKEN_SECONDS);
         match &scope {
@@ -158,7 +155,7 @@ impl Account {
     }
 }
 
-/// The requested scopes without duplicates, in order; rejects an empty list and too many entities.
+/// Removes duplicate scopes. Fails without any scope, or with too many entities.
 fn distinct(scope: &[Scope]) -> Result<Vec<Scope>> {
     let mut all: Vec<Scope> = Vec::new();
     for scope in scope {

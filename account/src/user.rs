@@ -1,4 +1,4 @@
-//! Users: registration, password verification, and lookup.
+//! Users: registering them, checking passwords, and reading and changing their records.
 
 mod confirmation;
 pub(crate) mod consent;
@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 
-use self::{consent::Consent, 
+use self::{
+    consent::Consent,
     email::Email,
-    password::PasswordRecord,
+    password::PasswordHashString,
     username::{NameRecord, name_key},
 };
 use crate::{
@@ -34,35 +35,34 @@ pub use self::{
     session::{SESSION_LIFETIME, Session},
 };
 
-/// A user, as stored under the immutable id.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct UserRecord {
     pub(crate) id: UserId,
     pub(crate) username: Username,
     pub(crate) email: Email,
-    pub(crate) password: PasswordRecord,
+    pub(crate) password: PasswordHashString,
     pub(crate) created: Timestamp,
     pub(crate) name: FullName,
-    /// Whether the address is confirmed.
+    /// Whether the e-mail address is confirmed.
     pub(crate) valid: bool,
-    /// Whether an operator disabled the user.
+    /// Whether the operator disabled the user.
     #[serde(default)]
     pub(crate) disabled: bool,
-    /// Sessions, codes and tokens issued before this second since 1970 are invalid.
+    /// Sessions, codes and tokens from before this Unix time in seconds are invalid.
     #[serde(default)]
     pub(crate) not_before_s: u64,
-    /// What the user allows, or once allowed, clients to do.
+    /// What clients may do for the user; empty scopes if revoked.
     #[serde(default)]
     pub(crate) consents: BTreeMap<ClientId, Consent>,
-    /// How many other usernames the user has taken; all of them remain reserved.
+    /// How many further names the user has taken. All of them stay reserved.
     #[serde(default)]
     names_taken: u32,
 }
 
 impl Account {
-    /// Registers a user, and mails a link to confirm the address.
+    /// Registers a user and sends the confirmation mail.
     ///
-    /// Fails if the username is taken, the password is too simple, or the address exceeds its rate limit.
+    /// Fails if the name is taken, the password is too common, or the address registers too often.
     pub async fn register(&self, new: NewUser, from: IpAddr) -> Result<User> {
         check(&new)?;
         self.limit_registrations(from).await?;
@@ -73,7 +73,7 @@ impl Account {
         Ok(user.into())
     }
 
-    /// Writes the record first: nobody can find it until the username refers to it.
+    /// The record is written before the name, which decides who gets it. Without its name, a record cannot be found.
     pub(crate) async fn create_user(&self, new: NewUser) -> Result<UserRecord> {
         let email = check(&new)?;
         let name_key = name_key(&new.username)?;
@@ -85,7 +85,7 @@ impl Account {
             id: UserId::from_bytes(self.random_bytes()),
             username: new.username.clone(),
             email,
-            password: self.passwords.record(new.password).await?,
+            password: self.passwords.hash(new.password).await?,
             created: self.clock.now(),
             name: FullName::default(),
             valid: false,
@@ -106,9 +106,9 @@ impl Account {
         Ok(user)
     }
 
-    /// Returns the user with this name and password. An unknown name takes as long as a wrong password.
+    /// The user with this name and password. An unknown name takes as long as a wrong password.
     ///
-    /// The record is read again after the verification, so a password that was changed meanwhile is not accepted.
+    /// The record is read again after the check, so a password that was changed meanwhile is rejected.
     pub(crate) async fn user_with_password(
         &self,
         username: &str,
@@ -129,7 +129,7 @@ impl Account {
             self.limit_logins_from_new_addresses(username).await?;
         }
         let record = user.as_ref().map(|user| user.password.clone());
-        let fits = self.passwords.fits(password, record).await?;
+        let fits = self.passwords.verify(password, record).await?;
         let (Some(user), true) = (user, fits) else { return self.no_login(username.as_ref(), from) };
         if !known {
             self.remember_address(&user.id, from).await;
@@ -140,25 +140,23 @@ impl Account {
 
     fn no_login<T>(&self, username: Option<&Username>, from: IpAddr) -> Result<Option<T>> {
         metrics::refused("password");
-        // Do not repeat text that is not a username: people type passwords there by mistake.
+        // Invalid names are not logged: people sometimes type their password there.
         let username = username.map_or("something that is no user name", Username::as_str);
         audit::event("login refused", &from, &username);
         Ok(None)
     }
 
-    /// Returns a user by id.
     pub(crate) async fn user(&self, user_id: &UserId) -> Result<Option<UserRecord>> {
         Ok(self.stored_user(user_id).await?.map(|stored| stored.value))
     }
 
-    /// Returns a user by id, to be changed.
     pub(crate) async fn stored_user(&self, user_id: &UserId) -> Result<Option<Stored<UserRecord>>> {
         self.documents.read(&user_key(user_id)?).await
     }
 
-    /// Changes a user, and returns the result.
+    /// Changes a user and returns the new record.
     ///
-    /// `change` is called again with the newest record after a conflict.
+    /// `change` is called again, with the newest record, after each conflict.
     pub(crate) async fn change_user(
         &self,
         user_id: &UserId,
@@ -172,7 +170,7 @@ impl Account {
         retried("user", attempt).await
     }
 
-    /// Returns the users with these ids, in order, without those that no longer exist.
+    /// The users with these ids, in the same order, without those that do not exist.
     pub(crate) async fn users(&self, user_ids: impl Iterator<Item = &UserId>) -> Result<Vec<UserRecord>> {
         let keys = user_ids.map(user_key).collect::<Result<Vec<_>>>()?;
         let found: Vec<Option<Stored<UserRecord>>> = self.documents.read_all(&keys).await?;
@@ -181,33 +179,30 @@ impl Account {
 }
 
 impl UserRecord {
-    /// Ends every session, code and token of the user that there is.
+    /// Ends all sessions, codes, grants and tokens of the user.
     pub(crate) fn revoke_all(&mut self, now: Timestamp) {
         self.not_before_s = next_second(self.not_before_s, now);
     }
 
-    /// Tokens of this client issued before this second are invalid.
+    /// The Unix time in seconds from which on this client's tokens for the user count.
     ///
-    /// It increases whenever they are revoked. Sessions, codes and grants store it, and are valid while it is
-    /// unchanged.
+    /// It increases with each revocation. Sessions, codes and grants store it and are valid only while it is unchanged.
     pub(crate) fn not_before_s_of(&self, client: &ClientId) -> u64 {
         let consent = self.consents.get(client).map_or(0, |consent| consent.not_before_s);
         self.not_before_s.max(consent)
     }
 }
 
-/// The first second after everything that was issued so far, and after `last`.
+/// A second after both `last` and `now`, which invalidates everything issued before.
 pub(crate) fn next_second(last: u64, now: Timestamp) -> u64 {
     last.max(now.as_secs()).saturating_add(1)
 }
 
-/// Validates a registration; returns the address.
 fn check(new: &NewUser) -> Result<Email> {
     password::check(&new.password, &new.username)?;
     new.email.parse()
 }
 
-/// The error for a user who does not exist, or no longer.
 pub(crate) fn no_user(user_id: &UserId) -> Error {
     Error::NotFound { what: "user", id: user_id.to_string() }
 }
@@ -219,7 +214,7 @@ impl From<UserRecord> for User {
     }
 }
 
-/// The tag of a user's records.
+/// The store tag of everything that belongs to a user.
 pub(crate) fn user_tag(user_id: &UserId) -> Result<Tag> {
     Ok(Tag::user(user_id.as_str())?)
 }

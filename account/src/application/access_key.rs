@@ -1,4 +1,4 @@
-//! Access keys: created, looked up by HMAC, and shown only to users with all of the key's rights.
+//! Access keys of applications: creating, finding, showing and deleting them.
 
 use api::rest::account::{self as body, NewAccessKey};
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,15 @@ use super::{Application, Rights};
 use crate::{
     Account, Error, Result, audit,
     entity::{
-        self, Right,
         access::{Caller, Requires},
+        check_rights,
         stored_key::StoredKey,
     },
 };
 
-/// Maximum number of access keys per application.
 const ACCESS_KEYS_MAX: usize = 100;
-/// Maximum length of a key's name, in characters.
 const NAME_CHARACTERS_MAX: usize = 100;
 
-/// An access key, as stored in its application.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct AccessKeyRecord {
     /// 24 hexadecimal digits.
@@ -28,16 +25,14 @@ pub(crate) struct AccessKeyRecord {
     pub(crate) name: String,
     pub(crate) rights: Rights,
     #[serde(flatten)]
-    kept: StoredKey,
+    stored: StoredKey,
 }
 
-/// The access key that every new application has.
 pub(crate) fn default_key() -> NewAccessKey {
     let rights = vec![ApplicationRight::MessagesUpRead, ApplicationRight::MessagesDownWrite];
     NewAccessKey { name: "default key".to_owned(), rights }
 }
 
-/// Validates the initial access keys of an application.
 pub(crate) fn check_list(keys: &[NewAccessKey]) -> Result<()> {
     // Leaves room for the default key.
     if keys.len() >= ACCESS_KEYS_MAX {
@@ -64,7 +59,6 @@ impl Account {
         self.show_key(app_id, &record, &record.rights)
     }
 
-    /// Deletes an access key by name.
     pub(crate) async fn delete_key(&self, caller: &Caller, app_id: &AppId, name: &str) -> Result<()> {
         let delete = |application: &mut Application, _: &Rights| {
             let before = application.access_keys.len();
@@ -76,17 +70,16 @@ impl Account {
         Ok(())
     }
 
-    /// Lists an application's access keys, as far as these rights allow.
+    /// The access keys, as a caller with these rights may see them.
     pub(crate) fn show_keys(&self, application: &Application, rights: &Rights) -> Result<Vec<body::AccessKey>> {
         application.access_keys.iter().map(|key| self.show_key(&application.id, key, rights)).collect()
     }
 
-    /// Lists an application's access keys as part of its description; `None` if these rights do not allow it.
+    /// The access keys, if the caller's rights include seeing them.
     pub(crate) fn keys_for(&self, application: &Application, rights: &Rights) -> Result<Option<Vec<body::AccessKey>>> {
         rights.contains(&ApplicationRight::Settings).then(|| self.show_keys(application, rights)).transpose()
     }
 
-    /// Returns an access key by name, as far as these rights allow.
     pub(crate) fn show_key_named(
         &self,
         application: &Application,
@@ -97,13 +90,13 @@ impl Account {
         self.show_key(&application.id, found, rights)
     }
 
-    /// Looks up the record of a key in its application.
+    /// The record of a key that a client sent, if the application has it.
     pub(crate) fn find_key<'a>(&self, application: &'a Application, key: &AccessKey) -> Option<&'a AccessKeyRecord> {
-        let mark = self.mark_of_key(&place(&application.id), key);
-        application.access_keys.iter().find(|record| record.kept.has(&mark))
+        let mark = self.mark_of_key(&aad(&application.id), key);
+        application.access_keys.iter().find(|record| record.stored.has(&mark))
     }
 
-    /// Adds a new key to an application, limited to these rights.
+    /// Adds a new key. Fails if the key would have rights that the caller lacks.
     pub(crate) fn add_key(&self, application: &mut Application, new: &NewAccessKey, rights: &Rights) -> Result<()> {
         if let Some(right) = new.rights.iter().find(|right| !rights.contains(right)) {
             return Err(Error::Escalation(right.as_str()));
@@ -118,14 +111,14 @@ impl Account {
             id: hex::encode(self.random_bytes::<12>()),
             name: new.name.clone(),
             rights: new.rights.iter().copied().collect(),
-            kept: self.make_key(&place(&application.id))?,
+            stored: self.make_key(&aad(&application.id))?,
         });
         Ok(())
     }
 
-    /// Omits the secret unless the caller has all of the key's rights.
+    /// Omits the key itself if it has rights that the caller lacks.
     fn show_key(&self, app_id: &AppId, record: &AccessKeyRecord, rights: &Rights) -> Result<body::AccessKey> {
-        let open = || self.open_key("an access key", &place(app_id), &record.kept);
+        let open = || self.open_key("an access key", &aad(app_id), &record.stored);
         let key = record.rights.is_subset(rights).then(open).transpose()?;
         let rights = record.rights.iter().copied().collect();
         Ok(body::AccessKey { name: record.name.clone(), key, id: Some(record.id.clone()), rights })
@@ -140,8 +133,8 @@ fn check(new: &NewAccessKey) -> Result<()> {
     check_rights(&new.rights)
 }
 
-/// What marks and seals of an application's keys belong to.
-fn place(app_id: &AppId) -> String {
+/// The associated data of sealed access keys, and the context of their HMACs.
+fn aad(app_id: &AppId) -> String {
     format!("access key of {app_id}")
 }
 

@@ -1,4 +1,4 @@
-//! EUIs of applications: the configured block, and validation.
+//! The configured block of EUIs, and validation of EUIs.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// Maximum number of EUIs per application.
 pub(crate) const EUIS_MAX: usize = 100;
 
-/// A block of EUIs with a common prefix, written `0200000000000000/8`.
+/// A block of EUIs with a common prefix, written like `0200000000000000/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct EuiBlock {
@@ -18,13 +18,13 @@ pub struct EuiBlock {
     fixed_bits: u32,
 }
 
-/// Why a text is not a block of EUIs.
+/// The text is not a block of EUIs.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("block of EUIs not valid: must be 16 hexadecimal digits, `/`, and 1 to 56 fixed bits, the others being zero")]
 pub struct EuiBlockError;
 
 impl EuiBlock {
-    /// Generates an EUI in this block.
+    /// A random EUI of this block.
     pub(crate) fn draw(self, random: &dyn Random) -> AppEui {
         let mut bytes = [0; 8];
         random.fill(&mut bytes);
@@ -34,7 +34,7 @@ impl EuiBlock {
 }
 
 impl Default for EuiBlock {
-    /// All unicast, locally administered EUIs with no other bit set in the first byte.
+    /// Unicast, locally administered EUIs whose first byte is 02.
     fn default() -> Self {
         Self { first: 0x02 << 56, fixed_bits: 8 }
     }
@@ -82,7 +82,6 @@ pub(crate) fn parse(text: &str) -> Result<AppEui> {
     }
 }
 
-/// Validates the initial EUIs of an application.
 pub(crate) fn check_list(euis: &[AppEui]) -> Result<()> {
     let different: BTreeSet<_> = euis.iter().collect();
     if euis.len() <= EUIS_MAX && different.len() == euis.len() && !euis.iter().any(AppEui::is_zero) {

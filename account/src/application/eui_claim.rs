@@ -1,9 +1,9 @@
-//! Exclusive ownership of EUIs by applications.
+//! Claiming EUIs: each belongs to at most one application, even if several want it at the same time.
 //!
-//! A claim is a record of its own, besides the application that lists the EUI. The application first records that it is
-//! claiming, then the claim is written, then the EUI is listed. A claim whose application neither lists the EUI nor is
-//! claiming it is left over from a crash, and can be taken over: every claimant rewrites the claim, so a racing
-//! takeover fails on the version.
+//! A claim is a document of its own. First the application records that it is claiming, then the claim is written, then the
+//! EUI is listed in the application. A claim whose application neither lists the EUI nor is claiming it is left over from a
+//! crash, and another application may take it over. Every claimant rewrites the claim, so a concurrent takeover fails on its
+//! version.
 
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
@@ -19,19 +19,19 @@ use crate::{
     },
 };
 
-/// How many random EUIs to try before the block counts as full: enough even if only one in thirty is free.
+/// How many EUIs are drawn before the block counts as full. With one in thirty free, drawing almost certainly succeeds.
 const DRAWS_MAX: usize = 200;
-/// How often to retry when another application claims a free EUI first.
+/// How often a drawn EUI may be lost to another application.
 const CLAIMS_MAX: usize = 20;
 
-/// Deleted application an EUI belongs to.
+/// The application that owns an EUI.
 #[derive(Debug, Serialize, Deserialize)]
 struct Claim {
     app_id: AppId,
 }
 
 impl Account {
-    /// Adds an EUI of the configured block to an application.
+    /// Adds a random EUI of the configured block to an application.
     pub(crate) async fn add_drawn_eui(&self, caller: &Caller, app_id: &AppId) -> Result<AppEui> {
         let check = |application: &mut Application, _: &Rights| check_room(application);
         self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), check).await?;
@@ -40,10 +40,10 @@ impl Account {
         Ok(eui)
     }
 
-    /// Adds an EUI to an application, unless another one has it.
+    /// Adds this EUI to an application. Fails if another application has it.
     pub(crate) async fn add_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
         let begin = |application: &mut Application, _: &Rights| begin(application, eui);
-        // What is listed has its claim, and writing that anew could outlive a removal that has read it.
+        // A listed EUI already has its claim. Rewriting that could outlive a concurrent removal that has read it.
         if self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), begin).await? {
             self.finish_claim(app_id, eui).await?;
         }
@@ -51,9 +51,9 @@ impl Account {
         Ok(())
     }
 
-    /// Removes an EUI from an application, which makes it available to others.
+    /// Removes an EUI from an application, after which another one may claim it.
     pub(crate) async fn remove_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
-        // Read the claim before removing the EUI: if somebody claims it in between, the version differs.
+        // Read before the application gives it up: if another one claims it in between, its claim has another version.
         let claim = self.claim(eui).await?;
         let remove = |application: &mut Application, _: &Rights| {
             let before = application.euis.len();
@@ -69,7 +69,7 @@ impl Account {
         Ok(())
     }
 
-    /// Adds a free EUI of the block.
+    /// Draws a free EUI from the block and adds it.
     pub(crate) async fn draw_eui(&self, app_id: &AppId) -> Result<AppEui> {
         for _ in 0..CLAIMS_MAX {
             let eui = self.free_eui().await?;
@@ -85,7 +85,7 @@ impl Account {
         Err(Error::EuiBlockFull)
     }
 
-    /// Returns an EUI of the block that is free at this moment.
+    /// Draws an EUI that is free at this moment.
     pub(crate) async fn free_eui(&self) -> Result<AppEui> {
         for _ in 0..DRAWS_MAX {
             let eui = self.settings.eui_block.draw(self.random.as_ref());
@@ -96,7 +96,6 @@ impl Account {
         Err(Error::EuiBlockFull)
     }
 
-    /// Rejects an EUI that another application has.
     pub(crate) async fn check_free(&self, eui: AppEui, app_id: &AppId) -> Result<()> {
         match self.owner(eui).await? {
             Some(owner) if owner != *app_id => Err(Error::EuiTaken(eui)),
@@ -104,10 +103,10 @@ impl Account {
         }
     }
 
-    /// Writes the claim and lists the EUI. If another application was faster, stops claiming.
+    /// Writes the claim and lists the EUI. If another application has it, removes it from `claiming` instead.
     ///
-    /// The EUI is listed only if the application has not changed since before the claim was written. Otherwise it may
-    /// have been listed and removed in between, and belong to somebody else now.
+    /// The EUI is listed only if the application is unchanged since before the claim was written. Otherwise the EUI may have
+    /// been listed and removed in between, and belong to another application now.
     pub(crate) async fn finish_claim(&self, app_id: &AppId, eui: AppEui) -> Result<()> {
         let attempt = || async {
             let found = self.entity::<Application>(app_id).await?;
@@ -127,7 +126,7 @@ impl Account {
         if retried("EUI", attempt).await? { Ok(()) } else { Err(Error::EuiTaken(eui)) }
     }
 
-    /// Finishes what somebody began and did not finish; for whoever reads the application.
+    /// Completes claims that a crash interrupted. Readers of an application call this first.
     pub(crate) async fn complete_claims(&self, application: &mut Application) -> Result<()> {
         if application.claiming.is_empty() {
             return Ok(());
@@ -144,7 +143,7 @@ impl Account {
         Ok(())
     }
 
-    /// Writes the claim; returns whether the EUI belongs to this application.
+    /// Tries to write the claim. Returns whether the application owns the EUI.
     async fn write_claim(&self, app_id: &AppId, eui: AppEui) -> Result<bool> {
         let claim = Claim { app_id: app_id.clone() };
         let attempt = || async {
@@ -167,20 +166,20 @@ impl Account {
         self.documents.read(&claim_key(eui)?).await
     }
 
-    /// The application that an EUI belongs to, or is about to.
+    /// The application that has claimed an EUI.
     async fn owner(&self, eui: AppEui) -> Result<Option<AppId>> {
         let Some(claim) = self.claim(eui).await? else { return Ok(None) };
         Ok(self.is_live(&claim, eui).await?.then_some(claim.value.app_id))
     }
 
-    /// Whether the application of a claim lists the EUI or is claiming it.
+    /// Whether the application in a claim still lists or claims the EUI.
     async fn is_live(&self, claim: &Stored<Claim>, eui: AppEui) -> Result<bool> {
         let owner = self.entity::<Application>(&claim.value.app_id).await?;
         Ok(owner.is_some_and(|owner| owner.value.euis.contains(&eui) || owner.value.claiming.contains(&eui)))
     }
 }
 
-/// Records that the application is claiming the EUI; returns `false` if it has it already.
+/// Returns whether there is a claim to complete.
 fn begin(application: &mut Application, eui: AppEui) -> Result<bool> {
     if application.euis.contains(&eui) {
         return Ok(false);

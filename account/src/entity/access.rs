@@ -1,12 +1,12 @@
-//! Authentication of callers, and their current rights to an application, gateway or component.
+//! The caller of a request, and their current rights to an entity.
 //!
-//! A user's token grants access to an entity only if its scope includes the entity's id; the effective rights are those
-//! that both the token names and the user still has. A key grants read access to its own entity: an access key to its
-//! application, a gateway key to the gateway. So does a token that an access key was exchanged for.
+//! A user's token must name the entity in its scope; the rights are those that both the token and the entity list. A key
+//! gives read access to its own entity: an access key to its application, a gateway key to its gateway. A token that was
+//! exchanged for an access key gives the same as the key.
 
 use std::fmt;
 
-use types::{AccessKey, AppId, Claims, Scope, UserId};
+use types::{AccessKey, Claims, Scope, UserId};
 
 use super::{Entity, Rights, not_found};
 use crate::{
@@ -15,36 +15,34 @@ use crate::{
     token::subject::Subject,
 };
 
-/// A caller.
+/// Who calls, by credential.
 #[derive(Debug)]
 pub(crate) enum Caller {
-    /// A caller with one of our tokens.
+    /// A verified token.
     Bearer(Box<Claims>),
-    /// A caller with a key, which can only be verified against its application or gateway.
+    /// A key, which can be checked only against its application or gateway.
     Key(AccessKey),
 }
 
-/// Deleted entities a call is about.
+/// Whether deleted entities are found, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deleted {
-    /// Those that are not deleted.
-    Active,
-    /// All of them.
-    Any,
+    Excluded,
+    Included,
 }
 
-/// What a change requires of the caller.
+/// What a change requires of its caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Requires<R> {
-    /// This, to an entity that is not deleted.
+    /// This right, to an entity that is not deleted.
     Right(R),
-    /// This, to an entity whether it is deleted or not.
+    /// This right, even if the entity is deleted.
     RightEvenIfDeleted(R),
-    /// Anything at all, to an entity that is not deleted.
-    Anything,
+    /// Any right, to an entity that is not deleted.
+    AnyRight,
 }
 
-/// An entity, and the caller's rights to it.
+/// An entity with the caller's rights to it.
 #[derive(Debug)]
 pub(crate) struct Access<E: Entity> {
     pub(crate) entity: Stored<E>,
@@ -53,13 +51,13 @@ pub(crate) struct Access<E: Entity> {
 }
 
 impl Caller {
-    /// Returns the calling user, if the token has this general scope.
+    /// The calling user, if their token has this general scope.
     pub(crate) fn user_with(&self, scope: &Scope) -> Result<UserId> {
         let (user_id, claims) = self.user_and_claims()?;
         if claims.scope.contains(scope) { Ok(user_id) } else { Err(Error::MissingScope(scope.clone())) }
     }
 
-    /// Rejects callers other than components.
+    /// Rejects callers that are not components.
     pub(crate) fn component(&self) -> Result<()> {
         match self {
             Self::Bearer(claims) if Subject::of(claims)? == Subject::Component => Ok(()),
@@ -67,12 +65,12 @@ impl Caller {
         }
     }
 
-    /// Returns the calling user.
+    /// The calling user.
     pub(crate) fn user(&self) -> Result<UserId> {
         self.user_and_claims().map(|(user_id, _)| user_id)
     }
 
-    /// Returns the calling user and the claims of their token.
+    /// The calling user and the claims of their token.
     pub(crate) fn user_and_claims(&self) -> Result<(UserId, &Claims)> {
         match self {
             Self::Key(_) => Err(Error::NotUser("key")),
@@ -96,25 +94,22 @@ impl fmt::Display for Caller {
 }
 
 impl<R: Copy> Requires<R> {
-    /// The right, if it must be a certain one.
     pub(crate) fn right(self) -> Option<R> {
         match self {
             Self::Right(right) | Self::RightEvenIfDeleted(right) => Some(right),
-            Self::Anything => None,
+            Self::AnyRight => None,
         }
     }
 
-    /// The entities that it is about.
-    pub(crate) fn which(self) -> Deleted {
+    pub(crate) fn deleted(self) -> Deleted {
         match self {
-            Self::Right(_) | Self::Anything => Deleted::Excluded,
+            Self::Right(_) | Self::AnyRight => Deleted::Excluded,
             Self::RightEvenIfDeleted(_) => Deleted::Included,
         }
     }
 }
 
 impl<E: Entity> Access<E> {
-    /// Rejects callers without this right.
     pub(crate) fn require(&self, right: E::Right) -> Result<()> {
         if self.rights.contains(&right) {
             return Ok(());
@@ -124,31 +119,31 @@ impl<E: Entity> Access<E> {
 }
 
 impl Account {
-    /// What a user may do to an entity now; an unknown and a foreign one answer alike.
-    pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, which: Deleted) -> Result<Access<E>> {
+    /// The caller's current rights to an entity. The answer does not tell whether an entity is unknown or inaccessible.
+    pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, deleted: Deleted) -> Result<Access<E>> {
         let (user_id, claims) = caller.user_and_claims()?;
-        user_access(claims, &user_id, id, self.entity_in(id, which).await?)
+        user_access(claims, &user_id, id, self.find_entity(id, deleted).await?)
     }
 
     /// Like [`Account::access`], but also accepts a key of the entity.
     pub(crate) async fn access_with_key<E: Entity>(&self, caller: &Caller, id: &E::Id) -> Result<Access<E>> {
         let Caller::Key(key) = caller else { return self.access(caller, id, Deleted::Excluded).await };
-        let entity = self.entity_in::<E>(id, Deleted::Excluded).await?.ok_or(Error::InvalidKey(E::NOUN))?;
+        let entity = self.find_entity::<E>(id, Deleted::Excluded).await?.ok_or(Error::InvalidKey(E::NOUN))?;
         let rights = entity.value.rights_of_key(self, key).ok_or(Error::InvalidKey(E::NOUN))?;
         Ok(Access { entity, rights, id: id.clone() })
     }
 
-    /// Changes an entity for a caller who can do what it needs, at the moment of the change.
+    /// Changes an entity if the caller has the required right at the moment of the change.
     pub(crate) async fn change_as<E: Entity, T>(
         &self,
         caller: &Caller,
         id: &E::Id,
-        need: Requires<E::Right>,
+        requires: Requires<E::Right>,
         change: impl Fn(&mut E, &Rights<E::Right>) -> Result<T>,
     ) -> Result<T> {
         let attempt = || async {
-            let mut access = self.access::<E>(caller, id, need.which()).await?;
-            if let Some(right) = need.right() {
+            let mut access = self.access::<E>(caller, id, requires.deleted()).await?;
+            if let Some(right) = requires.right() {
                 access.require(right)?;
             }
             let answer = change(&mut access.entity.value, &access.rights)?;
@@ -157,9 +152,9 @@ impl Account {
         retried(E::NOUN, attempt).await
     }
 
-    pub(crate) async fn entity_in<E: Entity>(&self, id: &E::Id, which: Deleted) -> Result<Option<Stored<E>>> {
+    pub(crate) async fn find_entity<E: Entity>(&self, id: &E::Id, deleted: Deleted) -> Result<Option<Stored<E>>> {
         let found = self.entity::<E>(id).await?;
-        Ok(found.filter(|stored| which == Deleted::Included || !stored.value.is_deleted()))
+        Ok(found.filter(|stored| deleted == Deleted::Included || !stored.value.is_deleted()))
     }
 }
 
@@ -172,7 +167,7 @@ fn user_access<E: Entity>(
     let scope = E::scope(id);
     let collaborates = found.as_ref().is_some_and(|stored| stored.value.collaborators().contains_key(user_id));
     if !claims.scope.contains(&scope) {
-        // A caller who may list entities may learn which of their own exist, but no more.
+        // Callers who may list their entities may learn that an id is not among them, but nothing more.
         let may_know = claims.scope.contains(&scope.general()) && !collaborates;
         return Err(if may_know { not_found::<E>(id) } else { Error::MissingScope(scope) });
     }
@@ -182,7 +177,7 @@ fn user_access<E: Entity>(
     if rights.is_empty() { Err(not_found::<E>(id)) } else { Ok(Access { entity, rights, id: id.clone() }) }
 }
 
-/// What both the token and the entity say.
+/// The rights that both the token and the entity list.
 pub(crate) fn intersection<E: Entity>(claims: &Claims, id: &E::Id, current: &Rights<E::Right>) -> Rights<E::Right> {
     let claimed = E::claimed(claims, id).filter(|_| claims.scope.contains(&E::scope(id)));
     current.iter().copied().filter(|right| claimed.is_some_and(|claimed| claimed.contains(right))).collect()

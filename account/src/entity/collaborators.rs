@@ -1,19 +1,19 @@
-//! Collaborators of an entity and their rights.
+//! Collaborators: who has which rights to an entity.
 
 use api::rest::account::Collaborator;
 use types::Username;
 
 use super::{
     Entity, Rights,
-    access::{Caller, Requires, Deleted},
+    access::{Caller, Deleted, Requires},
+    check_rights,
 };
 use crate::{Account, Error, Result, audit, user::UserRecord};
 
-/// Maximum number of collaborators per entity.
 const COLLABORATORS_MAX: usize = 100;
 
 impl Account {
-    /// Lists the collaborators of an entity, ordered by name.
+    /// The collaborators of an entity, in order of their usernames.
     pub(crate) async fn collaborators<E: Entity>(&self, entity: &E) -> Result<Vec<Collaborator<E::Right>>> {
         let users = self.users(entity.collaborators().keys()).await?;
         let mut all: Vec<_> = users.into_iter().filter_map(|user| collaborator(entity, user)).collect();
@@ -21,7 +21,7 @@ impl Account {
         Ok(all)
     }
 
-    /// Lists them for a caller with these rights; `None` if those do not allow it.
+    /// The collaborators, if the caller's rights include seeing them.
     pub(crate) async fn collaborators_for<E: Entity>(
         &self,
         entity: &E,
@@ -33,7 +33,6 @@ impl Account {
         }
     }
 
-    /// Returns one collaborator.
     pub(crate) async fn collaborator<E: Entity>(
         &self,
         entity: &E,
@@ -43,9 +42,9 @@ impl Account {
         user.and_then(|user| collaborator(entity, user)).ok_or_else(|| no_collaborator(username))
     }
 
-    /// Replaces a user's rights to an entity.
+    /// Sets a user's rights to an entity.
     ///
-    /// Callers can only grant rights that they have, but need not remove others that the user has already.
+    /// Callers cannot grant rights that they lack, but the user may keep rights that they already have.
     pub(crate) async fn set_collaborator<E: Entity>(
         &self,
         caller: &Caller,
@@ -54,7 +53,7 @@ impl Account {
         rights: &[E::Right],
     ) -> Result<()> {
         check_rights(rights)?;
-        // Asked first, so that only those who may add collaborators learn which users exist.
+        // Checked first, so that only callers who may add collaborators learn which users exist.
         self.access::<E>(caller, id, Deleted::Excluded).await?.require(E::COLLABORATORS)?;
         let user_id = self.require_user(username).await?.id;
         let wanted: Rights<E::Right> = rights.iter().copied().collect();
@@ -79,20 +78,20 @@ impl Account {
         username: &Username,
     ) -> Result<()> {
         let user_id = self.find_user(username).await?.map(|user| user.id);
-        // Read before: if the user is added again in between, the entry that lists it for them is another one.
+        // Read first: if the user is added again in between, the new entry has another version and stays.
         let entries = match &user_id {
             Some(user_id) => self.listed::<E>(user_id, id).await?,
             None => Vec::new(),
         };
         let leaves = user_id.as_ref() == Some(&caller.user()?);
-        let need = if leaves { Requires::AnyRight } else { Requires::Right(E::COLLABORATORS) };
+        let requires = if leaves { Requires::AnyRight } else { Requires::Right(E::COLLABORATORS) };
         let remove = |entity: &mut E, _: &Rights<E::Right>| {
             let removed = user_id.as_ref().and_then(|user_id| entity.collaborators_mut().remove(user_id));
             removed.ok_or_else(|| no_collaborator(username))?;
             check_owner(entity, id)?;
             check_whole(entity)
         };
-        self.change_as(caller, id, need, remove).await?;
+        self.change_as(caller, id, requires, remove).await?;
         for entry in entries {
             self.documents.delete(&entry).await?;
         }
@@ -106,7 +105,7 @@ fn collaborator<E: Entity>(entity: &E, user: UserRecord) -> Option<Collaborator<
     Some(Collaborator { username: user.username, email: user.email.into(), rights })
 }
 
-/// Rejects a change that leaves nobody who can add collaborators.
+/// Rejects too many collaborators, and an entity without anybody who can add one.
 pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
     if entity.collaborators().len() > COLLABORATORS_MAX {
         return Err(Error::Full { what: "collaborator", count_max: COLLABORATORS_MAX });
@@ -118,7 +117,7 @@ pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
     }
 }
 
-/// Rejects a change that removes the owner.
+/// Rejects removing the owner.
 fn check_owner<E: Entity>(entity: &E, id: &E::Id) -> Result<()> {
     match entity.owner() {
         Some(owner) if !entity.collaborators().contains_key(owner) => {

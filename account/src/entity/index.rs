@@ -1,8 +1,7 @@
-//! Indexes of a user's entities: those that the user created, and those shared with the user.
+//! Each user's index of entities: those that the user created, and those that others shared.
 //!
-//! An index only says where to look; the entity has its collaborators. There are two, because anybody can add to the
-//! second one: only what a user created counts against the user's limits, and it is never hidden behind what others
-//! shared.
+//! The index only says where to look; the entity says who collaborates. There are two lists because anybody can add to the
+//! second one: only created entities count against a user's limit, and shared ones never hide them.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +11,22 @@ use types::UserId;
 use super::Entity;
 use crate::{Account, Error, Result, documents::Stored, user::user_tag};
 
-/// Maximum number of entities of one kind that a user has created and not deleted.
+/// The most entities of one kind that a user can create, not counting deleted ones.
 const MADE_MAX: usize = 1000;
-/// Page size of the list of shared entities.
+/// How many shared entities are on one page.
 const PAGE_LENGTH: usize = 1000;
 
-/// Entities of a user, ordered by id.
+/// A page of a user's entities, in order of their ids.
 #[derive(Debug)]
 pub(crate) struct EntityPage<E> {
-    /// The entities, deleted ones included.
+    /// Including deleted ones.
     pub(crate) entities: Vec<E>,
-    /// The id after which the next page starts.
+    /// The id after which the next page starts, if there is one.
     pub(crate) next: Option<String>,
 }
 
 impl Account {
-    /// The entities of a user: all that the user made with the first others, or the next others from `after` on.
+    /// The first page has all entities that the user created, and the first shared ones; further pages start after `after`.
     pub(crate) async fn entities_of<E: Entity>(&self, user_id: &UserId, after: Option<&str>) -> Result<EntityPage<E>> {
         let made = match after {
             Some(_) => Vec::new(),
@@ -44,7 +43,7 @@ impl Account {
         Ok(EntityPage { entities: own.map(|stored| stored.value).collect(), next })
     }
 
-    /// Rejects another entity if a user has created too many.
+    /// Fails if the user has created as many entities as allowed.
     pub(crate) async fn check_room<E: Entity>(&self, user_id: &UserId) -> Result<()> {
         let prefix = made_key::<E>(user_id, "")?;
         let mut entries = self.documents.keys(&prefix, MADE_MAX).await?;
@@ -57,17 +56,17 @@ impl Account {
         Ok(())
     }
 
-    /// Adds an entity to those that a user created.
+    /// Adds an entity to those that the user created.
     pub(crate) async fn list_made<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
         self.documents.put(&made_key::<E>(user_id, &id.to_string())?, &()).await
     }
 
-    /// Adds an entity to those shared with a user.
+    /// Adds an entity to those that others shared with the user.
     pub(crate) async fn list_shared<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
         self.documents.put(&shared_key::<E>(user_id, &id.to_string())?, &()).await
     }
 
-    /// Adds an entity to the index if it is missing, because the process may have crashed before it was added.
+    /// Adds an entity that is in neither list: a crash may have prevented it.
     pub(crate) async fn repair_index<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<()> {
         match self.listed::<E>(user_id, id).await?[..] {
             [] => self.list_shared::<E>(user_id, id).await,
@@ -82,7 +81,7 @@ impl Account {
         Ok(self.documents.read_all(&keys).await?.into_iter().flatten().collect())
     }
 
-    /// Removes entries of entities that were deleted or left; returns whether there were any.
+    /// Removes deleted entities, and those that the user left, from the created ones. Returns whether there were any.
     async fn release_gone<E: Entity>(&self, user_id: &UserId, entries: &[Key]) -> Result<bool> {
         let keys = entries.iter().map(|key| E::key(id_in(key))).collect::<Result<Vec<_>>>()?;
         let found: Vec<Option<Stored<E>>> = self.documents.read_all(&keys).await?;
@@ -102,17 +101,16 @@ impl Account {
     }
 }
 
-/// The key of an entity that the user created; an empty id gives the prefix.
+/// The index entry of an entity that the user created; with an empty id, the prefix of all.
 fn made_key<E: Entity>(user_id: &UserId, id: &str) -> Result<Key> {
     Ok(Key::new(&user_tag(user_id)?, &format!("made/{}/{id}", E::NOUN))?)
 }
 
-/// The key of an entity shared with the user; an empty id gives the prefix.
+/// The index entry of a shared entity; with an empty id, the prefix of all.
 fn shared_key<E: Entity>(user_id: &UserId, id: &str) -> Result<Key> {
     Ok(Key::new(&user_tag(user_id)?, &format!("{}/{id}", E::NOUN))?)
 }
 
-/// The id in an entry's key.
 fn id_in(entry: &Key) -> &str {
     entry.path().rsplit('/').next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Stored keys of applications and gateways: looked up by HMAC, and shown again from a sealed copy.
+//! Stored keys of applications and gateways: found by HMAC, and sealed so that they can be shown again.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -9,40 +9,37 @@ use crate::{
     seal::{self, Mark, Sealed},
 };
 
-/// A key, as stored in the entity that it belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StoredKey {
-    /// What it is recognised by.
+    /// The HMAC by which it is found.
     mark: Mark,
-    /// The sealed key, to show it again.
     sealed: Sealed,
 }
 
 impl StoredKey {
-    /// Whether it is the key with this mark.
     pub(crate) fn has(&self, mark: &Mark) -> bool {
         self.mark.is_that_of(mark)
     }
 }
 
 impl Account {
-    /// Makes a key of 256 random bits. `place` says what it opens; it is worth nothing elsewhere.
-    pub(crate) fn make_key(&self, place: &str) -> Result<StoredKey> {
+    /// Generates a key of 256 random bits that is valid only for what `aad` names.
+    pub(crate) fn make_key(&self, aad: &str) -> Result<StoredKey> {
         let secret = URL_SAFE_NO_PAD.encode(self.random_bytes::<32>());
         let key = AccessKey::new(&self.settings.issuer, &secret).map_err(|_| Error::Crypto("make a key"))?;
         let text = key.expose().as_bytes();
-        let sealed = self.keys.seal(place, text, self.random.as_ref())?;
-        Ok(StoredKey { mark: self.keys.mark(place, text), sealed })
+        let sealed = self.keys.seal(aad, text, self.random.as_ref())?;
+        Ok(StoredKey { mark: self.keys.mark(aad, text), sealed })
     }
 
-    /// Returns the HMAC of a key that was sent, for this place.
-    pub(crate) fn mark_of_key(&self, place: &str, sent: &AccessKey) -> Mark {
-        self.keys.mark(place, sent.expose().as_bytes())
+    /// The HMAC of a key that a client sent.
+    pub(crate) fn mark_of_key(&self, aad: &str, sent: &AccessKey) -> Mark {
+        self.keys.mark(aad, sent.expose().as_bytes())
     }
 
-    /// The key itself; `what` names it in the error.
-    pub(crate) fn open_key(&self, what: &'static str, place: &str, kept: &StoredKey) -> Result<AccessKey> {
-        let opened = self.keys.unseal(what, place, &kept.sealed)?;
+    /// Opens a stored key. `what` names it in errors.
+    pub(crate) fn open_key(&self, what: &'static str, aad: &str, stored: &StoredKey) -> Result<AccessKey> {
+        let opened = self.keys.unseal(what, aad, &stored.sealed)?;
         let key = std::str::from_utf8(&opened).ok().and_then(|text| text.parse().ok());
         Ok(key.ok_or(seal::Error::Sealed(what))?)
     }

@@ -1,4 +1,4 @@
-//! The key with which a gateway authenticates, and the token that it gets for it.
+//! A gateway's own key, and the token that it can be exchanged for.
 
 use types::{AccessKey, GatewayId, GatewayRight, Secret};
 
@@ -9,28 +9,25 @@ use crate::{
 };
 
 impl Account {
-    /// Makes the key of a gateway.
     pub(super) fn make_gateway_key(&self, gateway_id: &GatewayId) -> Result<StoredKey> {
-        self.make_key(&place(gateway_id))
+        self.make_key(&aad(gateway_id))
     }
 
-    /// Whether this is the gateway's key.
     pub(super) fn is_gateway_key(&self, gateway: &Gateway, sent: &AccessKey) -> bool {
-        gateway.key.has(&self.mark_of_key(&place(&gateway.id), sent))
+        gateway.key.has(&self.mark_of_key(&aad(&gateway.id), sent))
     }
 
-    /// Returns the gateway's key.
     pub(crate) fn gateway_key(&self, gateway: &Gateway) -> Result<AccessKey> {
-        self.open_key("a gateway's key", &place(&gateway.id), &gateway.key)
+        self.open_key("a gateway's key", &aad(&gateway.id), &gateway.key)
     }
 
-    /// Returns the gateway's key if these rights include everything that the key allows.
+    /// The gateway's key, for callers who have every right that the key gives.
     pub(crate) fn gateway_key_for(&self, gateway: &Gateway, rights: &Rights) -> Result<Option<AccessKey>> {
         let all = [GatewayRight::Settings, GatewayRight::Location].iter().all(|right| rights.contains(right));
         all.then(|| self.gateway_key(gateway)).transpose()
     }
 
-    /// Issues a token for the gateway, and activates it the first time that it asks itself.
+    /// Issues a token for the gateway. The first request with the gateway's own key activates the gateway.
     pub(crate) async fn gateway_token(&self, caller: &Caller, gateway: &mut Gateway) -> Result<Secret> {
         if matches!(caller, Caller::Key(_)) && !gateway.activated {
             let activate = |gateway: &mut Gateway| {
@@ -44,7 +41,7 @@ impl Account {
     }
 }
 
-/// The context of the HMAC and the seal of a gateway's key.
-fn place(gateway_id: &GatewayId) -> String {
+/// The associated data of a gateway's key, and the context of its HMAC.
+fn aad(gateway_id: &GatewayId) -> String {
     format!("key of {} {gateway_id}", Gateway::NOUN)
 }

@@ -1,41 +1,40 @@
-//! Exact and approximate locations of gateways.
+//! Exact and approximate gateway locations.
 //!
-//! An approximate location is the centre of a square, `SQUARE_METRES` wide, in a grid with an offset per gateway that
-//! only this service can compute. Repeated requests reveal nothing more: there is no noise to average out, and a
-//! gateway that moves a little stays in its square.
+//! An approximate location is the center of a grid square, `SQUARE_METRES` wide. A secret offset, different for each
+//! gateway, shifts the grid. There is no noise to average out, so repeated requests reveal nothing more, and small moves
+//! of the gateway do not show.
 
 use api::rest::account::Location;
 
 use super::Gateway;
 use crate::{Account, Error, Result};
 
-/// The width of the squares, whose centre is at most 1 km from any point.
+/// The width of a square. Its center is at most 1 km from any point in it.
 const SQUARE_METRES: f64 = 1_400.0;
-/// The length of a degree of latitude, and of longitude at the equator.
+/// The length of a degree of latitude, or of longitude at the equator.
 const DEGREE_METRES: f64 = 111_320.0;
-/// Limits the width of squares in degrees near the poles, as a cosine of the latitude.
+/// Limits how wide squares become, in degrees, near the poles.
 const COSINE_MIN: f64 = 0.01;
-/// Degrees are rounded to this fraction, about a metre.
+/// Degrees are rounded to 1/100,000, about one metre.
 const ROUND: f64 = 100_000.0;
 
 impl Account {
     /// The approximate location of a gateway, if known, without its altitude.
-    pub(crate) fn rough_location(&self, gateway: &Gateway) -> Option<Location> {
-        let place = format!("grid of gateway {}", gateway.id);
+    pub(crate) fn approximate_location(&self, gateway: &Gateway) -> Option<Location> {
+        let context = format!("grid of gateway {}", gateway.id);
         let location = gateway.antenna_location?;
-        let digest = self.keys.sign(&place, b"");
+        let digest = self.keys.sign(&context, b"");
         let (shift_north, shift_east) = (fraction(&digest.as_ref()[..4]), fraction(&digest.as_ref()[4..8]));
         let step = SQUARE_METRES / DEGREE_METRES;
-        let latitude = middle(location.latitude?, shift_north, step).clamp(-90.0, 90.0);
+        let latitude = cell_center(location.latitude?, shift_north, step).clamp(-90.0, 90.0);
         let step = step / latitude.to_radians().cos().max(COSINE_MIN);
-        let longitude = middle(location.longitude?, shift_east, step);
+        let longitude = cell_center(location.longitude?, shift_east, step);
         let longitude = if longitude.abs() > 180.0 { longitude - 360.0 * longitude.signum() } else { longitude };
         let rounded = |degrees: f64| Some((degrees * ROUND).round() / ROUND);
         Some(Location { longitude: rounded(longitude), latitude: rounded(latitude), altitude: None })
     }
 }
 
-/// Rejects coordinates that are out of range.
 pub(super) fn check(location: &Location) -> Result<()> {
     let within = |degrees: Option<f64>, max: f64| degrees.is_none_or(|degrees| degrees.abs() <= max);
     if within(location.latitude, 90.0) && within(location.longitude, 180.0) {
@@ -44,16 +43,16 @@ pub(super) fn check(location: &Location) -> Result<()> {
     Err(Error::Invalid { what: "location", must: "must have a latitude of -90 to 90 and a longitude of -180 to 180" })
 }
 
-/// Merges an update into the known location.
+/// Merges a location that a client sent into the known one.
 ///
-/// The v2 command line always sends all three members, with zero for those that are unset.
+/// v2's command line always sends all three members, and zero for those that the user did not set.
 pub(super) fn merge(known: Option<Location>, sent: Location) -> Location {
     let known = known.unwrap_or_default();
-    let nowhere = sent.latitude == Some(0.0) && sent.longitude == Some(0.0);
-    let somewhere = sent.latitude.is_some() && sent.longitude.is_some() && !nowhere;
+    let unset = sent.latitude == Some(0.0) && sent.longitude == Some(0.0);
+    let set = sent.latitude.is_some() && sent.longitude.is_some() && !unset;
     match sent.altitude {
-        Some(0) if somewhere && known.altitude.is_some() => Location { altitude: known.altitude, ..sent },
-        Some(altitude) if nowhere && altitude != 0 && known.latitude.is_some() => {
+        Some(0) if set && known.altitude.is_some() => Location { altitude: known.altitude, ..sent },
+        Some(altitude) if unset && altitude != 0 && known.latitude.is_some() => {
             Location { altitude: Some(altitude), ..known }
         }
         _ => Location {
@@ -64,12 +63,12 @@ pub(super) fn merge(known: Option<Location>, sent: Location) -> Location {
     }
 }
 
-/// The centre of the step that `degrees` lies on, on a shifted scale.
-fn middle(degrees: f64, shift: f64, step: f64) -> f64 {
+/// The center of the grid cell that contains `degrees`.
+fn cell_center(degrees: f64, shift: f64, step: f64) -> f64 {
     ((degrees / step - shift).floor() + 0.5 + shift) * step
 }
 
-/// Converts four bytes to a number from 0 to less than 1.
+/// Maps four bytes to a number from 0 (inclusive) to 1 (exclusive).
 fn fraction(bytes: &[u8]) -> f64 {
     let whole = bytes.iter().fold(0u32, |whole, byte| whole << 8 | u32::from(*byte));
     f64::from(whole) / 4_294_967_296.0
@@ -105,10 +104,10 @@ mod tests {
     fn the_middle_is_the_same_for_a_whole_step_and_never_far() {
         for (degrees, shift) in [(52.0, 0.0), (-33.9, 0.25), (0.0, 0.99), (0.004, 0.5)] {
             let step = 0.0125;
-            let found = middle(degrees, shift, step);
+            let found = cell_center(degrees, shift, step);
             assert!((found - degrees).abs() <= step / 2.0 + 1e-9);
             for part in [-0.49, 0.0, 0.49] {
-                assert!((middle(found + part * step, shift, step) - found).abs() < 1e-9, "{degrees}");
+                assert!((cell_center(found + part * step, shift, step) - found).abs() < 1e-9, "{degrees}");
             }
         }
     }

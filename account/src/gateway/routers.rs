@@ -1,4 +1,4 @@
-//! The network's routers, as gateways see them.
+//! The routers of the network that gateways should connect to.
 
 use api::rest::account::Router;
 use types::ComponentId;
@@ -7,13 +7,13 @@ use super::Gateway;
 use crate::{Account, Error, Result, settings::RouterSettings};
 
 impl Account {
-    /// The gateway's router: the one it names, if it still exists, or else the first.
+    /// The router that the gateway names, if it is still configured; otherwise the first one.
     pub(crate) fn router_of(&self, gateway: &Gateway) -> Option<Router> {
         let named = gateway.router.as_ref().and_then(|id| self.router_with(id));
         named.or_else(|| self.settings.routers.first()).map(Router::from)
     }
 
-    /// The fallback routers: those the gateway names, or else all others.
+    /// The fallback routers that the gateway names, or else all the others.
     pub(crate) fn fallback_routers_of(&self, gateway: &Gateway) -> Vec<Router> {
         let named: Vec<_> =
             gateway.fallback_routers.iter().filter_map(|id| self.router_with(id)).map(Router::from).collect();
@@ -24,7 +24,7 @@ impl Account {
         self.settings.routers.iter().filter(|router| first.as_ref() != Some(&router.id)).map(Router::from).collect()
     }
 
-    /// Rejects unknown routers.
+    /// Rejects routers that are not configured.
     pub(super) fn check_router(&self, id: &ComponentId) -> Result<()> {
         let unknown = Error::Invalid { what: "router", must: "must be the id of a router of this network" };
         self.router_with(id).map(drop).ok_or(unknown)

@@ -1,4 +1,4 @@
-//! Updates of a gateway: fields that are not named stay unchanged.
+//! Partial updates of a gateway: members that are not sent stay as they are.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,16 @@ use types::GatewayRight;
 use super::{Gateway, Rights, location};
 use crate::{Account, Error, Result, entity::Entity};
 
-/// Maximum number of attributes per gateway.
 const ATTRIBUTES_MAX: usize = 20;
-/// Maximum length of an attribute's name, in characters.
 const NAME_CHARACTERS_MAX: usize = 40;
-/// Maximum length of an attribute's value, in characters.
 const VALUE_CHARACTERS_MAX: usize = 200;
-/// Maximum number of routers that a gateway names.
+/// The most fallback routers of one gateway.
 const ROUTERS_MAX: usize = 10;
 
 impl Account {
-    /// Applies an update by a caller with these rights, except for the owner.
+    /// Applies an update, except for a new owner, with the caller's rights.
     ///
-    /// On failure, discard the gateway.
+    /// On failure the gateway may be half updated and must be discarded.
     pub(super) fn update(&self, gateway: &mut Gateway, update: &GatewayUpdate, own: &Rights) -> Result<()> {
         if let Some(plan) = &update.frequency_plan {
             gateway.frequency_plan = self.frequency_plans.id_of(plan)?.to_owned();
@@ -60,7 +57,7 @@ fn update_flags(gateway: &mut Gateway, update: &GatewayUpdate) {
     }
 }
 
-/// Changes what is public. Callers cannot publish what they may not see themselves.
+/// Changes what is public. Publishing something requires the right to see it.
 fn publish(gateway: &mut Gateway, update: &GatewayUpdate, own: &Rights) -> Result<()> {
     let flags = [
         (&mut gateway.location_public, update.location_public, GatewayRight::Location),

@@ -1,4 +1,4 @@
-//! The address at which a client reached this service, for responses that include one.
+//! The base URL of this service as a client reached it, for URLs in answers.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::Account;
 
 /// Scheme and host, without a trailing slash.
 ///
-/// The setting takes precedence. Otherwise this is the host of the request, used only in the response to it, or empty
-/// if that is malformed, which makes addresses relative.
+/// The setting `public_url` takes precedence. Otherwise the host comes from the request, but only into the answer to that
+/// request. Without a valid host, URLs are paths.
 pub(crate) struct Address(String);
 
 impl FromRequestParts<Account> for Address {
@@ -25,7 +25,7 @@ impl FromRequestParts<Account> for Address {
         let header = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let authority = parts.uri.authority().cloned().or_else(|| header?.parse::<Authority>().ok());
         let plain = authority.filter(|authority| !authority.as_str().contains('@'));
-        // This service uses TLS only behind a proxy, and then the setting is required.
+        // This service has TLS only behind a proxy, which requires the setting.
         Ok(Self(plain.map(|authority| format!("http://{authority}")).unwrap_or_default()))
     }
 }

@@ -1,4 +1,4 @@
-//! Request bodies: size limits, and our own error responses.
+//! Request bodies: limited in size, with this API's own error messages.
 
 use axum::{
     body::{Bytes, to_bytes},
@@ -10,13 +10,12 @@ use serde::de::DeserializeOwned;
 use super::reply::Reply;
 use crate::{Account, Error};
 
-/// Maximum size of a body, in bytes.
 const BYTES_MAX: usize = 64 * 1024;
 
-/// A JSON body. The content type is ignored, because v2 clients do not always send one.
+/// A JSON body with any content type, because v2 clients do not always send one.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
-/// A body in JSON or as a form.
+/// A JSON or form body.
 pub(crate) struct AnyBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<Account> for JsonBody<T> {
@@ -34,7 +33,7 @@ impl<T: DeserializeOwned> FromRequest<Account> for AnyBody<T> {
         let sort = media_type(&request);
         let body = read(request).await?;
         match sort.as_str() {
-            // One v2 client labels JSON as text.
+            // One v2 client sends JSON as text/plain.
             "application/json" | "text/plain" => Ok(Self(json(&body)?)),
             "application/x-www-form-urlencoded" => form(body).await.map(Self).map_err(Reply::from),
             _ => Err(Error::ContentType("application/json or application/x-www-form-urlencoded").into()),
@@ -42,7 +41,7 @@ impl<T: DeserializeOwned> FromRequest<Account> for AnyBody<T> {
     }
 }
 
-/// The content type without parameters, in lowercase.
+/// The content type in lower case, without parameters.
 fn media_type(request: &Request) -> String {
     let value = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     value.and_then(|value| value.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase()

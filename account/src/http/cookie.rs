@@ -1,7 +1,7 @@
-//! The session cookie, and protection against cross-site requests.
+//! The session cookie, and protection against cross-site request forgery.
 //!
-//! A browser sends the cookie with requests from any page, so requests that change something must come from our own
-//! pages: the browser says so in `Sec-Fetch-Site` or `Origin`, which pages cannot forge.
+//! A browser sends the cookie with requests that any site causes. So requests that change something must come from this
+//! site, according to `Sec-Fetch-Site` or `Origin`, which other sites cannot forge.
 
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts, Request, State},
@@ -15,19 +15,17 @@ use time::Duration;
 use types::{Scope, Secret};
 
 use super::reply::Reply;
-use crate::{Account, Error, AuthenticatedUser, SESSION_LIFETIME, Session};
+use crate::{Account, AuthenticatedUser, Error, SESSION_LIFETIME, Session};
 
-/// The name of the cookie.
 const NAME: &str = "session";
-/// The header in which browsers say which site made the request.
 const FETCH_SITE: &str = "sec-fetch-site";
 
-/// The origin of a request, according to its headers.
+/// Which site caused a request, according to its headers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
-    Here,
-    Elsewhere,
-    Nowhere,
+enum Origin {
+    SameSite,
+    CrossSite,
+    Unknown,
 }
 
 impl FromRequestParts<Account> for Session {
@@ -50,7 +48,7 @@ impl OptionalFromRequestParts<Account> for Session {
     }
 }
 
-/// A token comes before a cookie: who sends one means it.
+/// A token takes precedence over the cookie.
 impl FromRequestParts<Account> for AuthenticatedUser {
     type Rejection = Reply;
 
@@ -64,17 +62,17 @@ impl FromRequestParts<Account> for AuthenticatedUser {
     }
 }
 
-/// Rejects cross-site requests that change something.
+/// Rejects requests that another site caused, unless they are safe (GET, HEAD, OPTIONS).
 ///
-/// Requests without a cookie and origin come from programs with their own credentials, and pass.
+/// Requests without a cookie and without these headers pass: programs send credentials of their own.
 pub(crate) async fn same_site(State(account): State<Account>, request: Request, next: Next) -> Result<Response, Reply> {
     check_site(&account, &request)?;
     Ok(next.run(request).await)
 }
 
-/// Like [`same_site`], but requests with a token may come from anywhere.
+/// Like [`same_site`], but requests with a token pass.
 ///
-/// No other kind of credentials counts: browsers send Basic credentials that they know with cross-site requests too.
+/// Other credentials do not count: browsers send a stored Basic password with cross-site requests, too.
 pub(crate) async fn same_site_or_token(
     State(account): State<Account>,
     request: Request,
@@ -89,22 +87,20 @@ pub(crate) async fn same_site_or_token(
 fn check_site(account: &Account, request: &Request) -> Result<(), Error> {
     let headers = request.headers();
     let safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
-    let passes = match from(headers, account.public_url.as_str()) {
-        From::Here => true,
-        From::Elsewhere => safe,
-        From::Nowhere => safe || CookieJar::from_headers(headers).get(NAME).is_none(),
+    let passes = match origin(headers, account.public_url.as_str()) {
+        Origin::SameSite => true,
+        Origin::CrossSite => safe,
+        Origin::Unknown => safe || CookieJar::from_headers(headers).get(NAME).is_none(),
     };
     if passes { Ok(()) } else { Err(Error::OtherSite(account.public_url.to_string())) }
 }
 
-/// The cookie of a new session.
-pub(crate) fn begin(account: &Account, value: &Secret) -> CookieJar {
+pub(crate) fn set(account: &Account, value: &Secret) -> CookieJar {
     let lifetime = SESSION_LIFETIME.try_into().unwrap_or(Duration::ZERO);
     CookieJar::new().add(cookie(account, value.expose().to_owned(), lifetime))
 }
 
-/// The cookie that removes a session's cookie.
-pub(crate) fn end(account: &Account) -> CookieJar {
+pub(crate) fn clear(account: &Account) -> CookieJar {
     CookieJar::new().add(cookie(account, String::new(), Duration::ZERO))
 }
 
@@ -113,18 +109,18 @@ fn cookie(account: &Account, value: String, lifetime: Duration) -> Cookie<'stati
     cookie.secure(account.public_url.is_https()).max_age(lifetime).build()
 }
 
-fn from(headers: &HeaderMap, origin: &str) -> From {
+fn origin(headers: &HeaderMap, own: &str) -> Origin {
     let single = |name: &str| {
         let mut values = headers.get_all(name).iter();
         let first = values.next()?;
-        // A repeated header cannot be trusted.
+        // Repeated headers count as cross-site.
         Some(if values.next().is_some() { "" } else { first.to_str().unwrap_or_default() })
     };
     match (single(FETCH_SITE), single(header::ORIGIN.as_str())) {
-        (Some("same-origin"), _) => From::Here,
-        (Some(_), _) => From::Elsewhere,
-        (None, Some(sent)) if sent == origin => From::Here,
-        (None, Some(_)) => From::Elsewhere,
-        (None, None) => From::Nowhere,
+        (Some("same-origin"), _) => Origin::SameSite,
+        (Some(_), _) => Origin::CrossSite,
+        (None, Some(sent)) if sent == own => Origin::SameSite,
+        (None, Some(_)) => Origin::CrossSite,
+        (None, None) => Origin::Unknown,
     }
 }

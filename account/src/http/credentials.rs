@@ -1,4 +1,4 @@
-//! The caller of a request, and the response format that it accepts.
+//! Credentials of requests, and whether the client accepts JSON.
 
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts},
@@ -13,12 +13,12 @@ use crate::{Account, Error, entity::access::Caller, oauth::Basic};
 
 /// Whether the client accepts JSON.
 ///
-/// Such clients get a JSON body where the specification has none or a bare value, because v2 SDKs need one.
+/// Such clients get a JSON body where the specification has none or a bare value. v2 SDKs rely on it.
 pub(crate) struct WantsJson(pub(crate) bool);
 
-/// The credentials in the header of a token or exchange request, if any.
-pub(crate) enum Asker {
-    Nobody,
+/// How the sender of a token or exchange request authenticates in a header.
+pub(crate) enum RequestAuth {
+    None,
     Client(Basic),
     Bearer(Caller),
 }
@@ -32,7 +32,7 @@ impl FromRequestParts<Account> for Caller {
     }
 }
 
-/// Public endpoints allow requests without credentials, but not with invalid ones.
+/// For public endpoints. Missing credentials are fine, invalid ones are not.
 impl OptionalFromRequestParts<Account> for Caller {
     type Rejection = Reply;
 
@@ -44,7 +44,7 @@ impl OptionalFromRequestParts<Account> for Caller {
     }
 }
 
-impl FromRequestParts<Account> for Asker {
+impl FromRequestParts<Account> for RequestAuth {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
@@ -53,7 +53,7 @@ impl FromRequestParts<Account> for Asker {
         }
         match credential_of(&parts.headers).map_err(Error::from)? {
             Some(credential) => Ok(Self::Bearer(account.caller(credential).await?)),
-            None => Ok(Self::Nobody),
+            None => Ok(Self::None),
         }
     }
 }
@@ -68,7 +68,7 @@ impl FromRequestParts<Account> for WantsJson {
 }
 
 impl Account {
-    /// Who shows this, if it still counts.
+    /// Verifies a credential, and that the user did not revoke it.
     pub(crate) async fn caller(&self, credential: Credential) -> Result<Caller, Error> {
         Ok(match credential {
             Credential::Token(token) => {
@@ -81,7 +81,7 @@ impl Account {
     }
 }
 
-/// The credentials of a Basic header, if there is one.
+/// Parses Basic credentials, if present.
 fn basic(headers: &HeaderMap) -> Result<Option<Basic>, Error> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let first = values.next().and_then(|value| value.to_str().ok()).and_then(|value| value.trim().split_once(' '));

@@ -1,4 +1,4 @@
-//! Deleted thing a request is about, as its path says.
+//! Path parameters: the ids of entities and services.
 
 use std::str::FromStr;
 
@@ -17,21 +17,21 @@ use crate::{
     gateway::Gateway,
 };
 
-/// The id of the entity in the path.
+/// The entity id in the path.
 pub(crate) struct EntityPath<E: Entity>(pub(crate) E::Id);
 
-/// The id of the entity in the path, and the next parameter.
+/// The entity id in the path, and the parameter after it.
 pub(crate) struct EntityPathAnd<E: Entity, T>(pub(crate) E::Id, pub(crate) T);
 
-/// The only id in the path.
+/// The only path parameter.
 pub(crate) struct IdPath<T>(pub(crate) T);
 
-/// A service in the path, in the plural.
+/// A service in the path, such as `handlers`.
 pub(crate) struct ServicePath(pub(crate) ServiceName);
 
-/// An entity with paths of its own.
+/// An entity that has routes of its own.
 pub(crate) trait EntityInPath: Entity {
-    /// Reads the id from the first parameters of the path; gives the others too.
+    /// Parses the id from the first path parameters, and returns the remaining ones.
     fn parse_path(parameters: &[String]) -> Result<(Self::Id, &[String]), Error>;
 }
 
@@ -103,7 +103,7 @@ fn one<T: FromStr<Err: Into<Error>>>(parameters: &[String]) -> Result<(T, &[Stri
     Ok((first.parse().map_err(Into::into)?, rest))
 }
 
-/// An unknown service is an unknown path.
+/// Unknown services are answered with 404, like unknown paths.
 fn service(plural: &str) -> Result<ServiceName, Error> {
     let singular = plural.strip_suffix('s').and_then(|singular| singular.parse().ok());
     singular.ok_or_else(|| Error::NotFound { what: "sort of component", id: plural.escape_debug().to_string() })

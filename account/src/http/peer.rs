@@ -1,4 +1,4 @@
-//! Deleted address a request comes from, as far as that can be known.
+//! The client's IP address.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -15,7 +15,6 @@ use crate::{Account, audit};
 /// The header to which every proxy appends the address of its client.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address of a request's sender.
 pub(crate) struct Peer(pub(crate) IpAddr);
 
 impl FromRequestParts<Account> for Peer {
@@ -29,13 +28,13 @@ impl FromRequestParts<Account> for Peer {
 impl Peer {
     fn of(headers: &HeaderMap, extensions: &Extensions, account: &Account) -> Self {
         let connected = extensions.get::<ConnectInfo<SocketAddr>>();
-        // Requests without a listener (in tests) have no address, and share one rate limit.
+        // Requests without a connection, as in tests, share one address and its limits.
         let connected = connected.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
         Self(outermost(headers, connected, account.settings.proxies.into()))
     }
 }
 
-/// Writes down who was turned away where.
+/// Writes denied and rate-limited requests to the audit log.
 pub(crate) async fn log_denied_requests(
     State(account): State<Account>,
     route: Option<MatchedPath>,
@@ -47,15 +46,14 @@ pub(crate) async fn log_denied_requests(
     let response = next.run(request).await;
     let status = response.status();
     if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS].contains(&status) {
-        // Log the route, not the path, which is arbitrary input.
+        // The route, not the path: clients must not be able to write text of their choice to the log.
         let route = route.as_ref().map_or("none", MatchedPath::as_str);
         audit::event("request refused", &from, &format_args!("{} {method} {route}", status.as_u16()));
     }
     response
 }
 
-/// The address that the outermost of our proxies saw. Only the last entries are from our proxies; those before them can
-/// be forged.
+/// The address seen by the outermost trusted proxy. Entries before those of our own proxies may be forged.
 fn outermost(headers: &HeaderMap, connected: IpAddr, proxies: usize) -> IpAddr {
     let values = headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
     let entries: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();

@@ -16,7 +16,7 @@ use crate::{Error, oauth::OAuthErrorCode};
 #[derive(Debug)]
 pub struct Reply(Error);
 
-/// The error of a token request, in the formats of OAuth 2.0 and of this API.
+/// The error of a token request, as both OAuth 2.0 and this API define it.
 #[derive(Serialize)]
 struct OAuthBody<'a> {
     code: u16,
@@ -24,7 +24,7 @@ struct OAuthBody<'a> {
     error_description: &'a str,
 }
 
-/// The error of a key exchange: what the specification says, and what v2 handlers read.
+/// The error of a key exchange: `error` is in the specification, and v2 handlers read `description`.
 #[derive(Serialize)]
 struct ExchangeBody {
     code: u16,
@@ -32,7 +32,7 @@ struct ExchangeBody {
     description: String,
 }
 
-/// The failure of a key exchange on its way to a client.
+/// An error response of a key exchange.
 pub(crate) struct ExchangeReply(Error);
 
 impl<T: Into<Error>> From<T> for Reply {
@@ -73,7 +73,7 @@ impl IntoResponse for ExchangeReply {
     }
 }
 
-/// For statuses without an error kind.
+/// For statuses that no error kind maps to.
 fn with_status(error: &Error, status: StatusCode) -> Response {
     (status, Json(ErrorBody { code: status.as_u16(), error: error.to_string() })).into_response()
 }

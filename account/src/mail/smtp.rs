@@ -11,17 +11,16 @@ use lettre::{
 use super::{Mail, MailError, MailSettings, Mailer};
 use crate::{Error, Result};
 
-/// How long the mail server may take to respond.
+/// How long the mail server may take for one response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A mail server.
 pub(super) struct Smtp {
     from: Mailbox,
     transport: AsyncSmtpTransport<Tokio1Executor>,
 }
 
 impl Smtp {
-    /// Parses the settings, and connects when there is a mail to send.
+    /// Checks the settings. Connects only when there is a mail to send.
     pub(super) fn new(settings: &MailSettings) -> Result<Self> {
         let from = settings.from.parse();
         let from = from.map_err(|_| Error::Setting {

@@ -1,4 +1,4 @@
-//! The authorization endpoint: whether a client may act for a user, and where to redirect.
+//! The authorization endpoint.
 
 use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope};
@@ -10,107 +10,106 @@ use super::{
 };
 use crate::{Account, Error, Result, Session, audit, user::UserRecord};
 
-/// Maximum length of `state`, in bytes.
 const STATE_BYTES_MAX: usize = 4096;
 
-/// The parameters of `/users/authorize`, from the query or the consent form.
+/// The parameters of an authorization request, from the query or from the consent form.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuthorizationRequest {
-    /// The client.
+    /// The client's id.
     pub client_id: Option<String>,
     /// Where to redirect the user.
     pub redirect_uri: Option<String>,
-    /// `code`.
+    /// Must be `code`.
     pub response_type: Option<String>,
-    /// The requested scopes, separated by spaces; defaults to all that the client may request.
+    /// The requested scopes, separated by spaces. Defaults to all that the client may request.
     pub scope: Option<String>,
     /// Returned to the client unchanged.
     pub state: Option<String>,
-    /// The hash of the PKCE verifier.
+    /// The SHA-256 of the client's verifier (PKCE).
     pub code_challenge: Option<String>,
-    /// `S256`.
+    /// Must be `S256`.
     pub code_challenge_method: Option<String>,
 }
 
-/// The next step of an authorization.
+/// The next step for an authorization request.
 #[derive(Debug)]
 pub enum Authorization {
-    /// Redirect the user to the client, with a code or an error.
+    /// Redirect to the client with a code or an error.
     Redirect(String),
-    /// Ask the user to log in for the sake of this, and then again.
+    /// Let the user log in, then repeat the request.
     LogIn(ConsentRequest),
-    /// Ask the user this, and then [`Account::decide`].
+    /// Ask the user for consent, then call [`Account::decide`].
     Ask(ConsentRequest),
 }
 
-/// What the consent page asks.
+/// What the user is parameters to allow.
 #[derive(Debug, Serialize)]
 pub struct ConsentRequest {
-    /// The client.
+    /// The client's id.
     pub client: ClientId,
-    /// Its description by its owner.
+    /// The owner's description of the client.
     pub description: String,
-    /// Whether the client belongs to the operator.
+    /// Whether it is a first-party client.
     pub first_party: bool,
     /// The requested scopes.
     pub scope: Vec<Scope>,
-    /// Where to redirect the user.
+    /// Where the user is redirected afterwards.
     pub redirect_uri: String,
 }
 
-/// A validated client and redirect URI, to which errors can be sent.
-struct Asker {
+/// A valid client and redirect URI. From here on, errors are sent there.
+struct Target {
     client: Client,
     redirect_uri: String,
 }
 
-/// A validated request.
-struct Asked {
+/// The validated parameters of a request.
+struct Parameters {
     scope: Vec<Scope>,
     challenge: Option<Challenge>,
 }
 
 impl Account {
-    /// Determines the next step of an authorization for this session.
+    /// Determines the next step, given the user's session.
     ///
-    /// An error must be shown to the user: it is not safe to redirect.
+    /// Errors are shown to the user, because the redirect URI cannot be trusted.
     pub async fn authorize(&self, session: Option<&Session>, request: &AuthorizationRequest) -> Result<Authorization> {
-        let asker = self.asker(request).await?;
-        let asked = match understand(&asker.client, request) {
-            Ok(asked) => asked,
-            Err(error) => return self.refuse(&asker, request, error).map(Authorization::Redirect),
+        let target = self.validate_target(request).await?;
+        let parameters = match validate(&target.client, request) {
+            Ok(parameters) => parameters,
+            Err(error) => return self.refuse(&target, request, error).map(Authorization::Redirect),
         };
         let user = session.map(|session| &session.user.value);
-        if let Some(user) = user.filter(|user| user.consents_to(&asker.client.id, &asked.scope)) {
-            return self.send_code(user, asker, asked, request).await.map(Authorization::Redirect);
+        if let Some(user) = user.filter(|user| user.consents_to(&target.client.id, &parameters.scope)) {
+            return self.send_code(user, target, parameters, request).await.map(Authorization::Redirect);
         }
-        let Asker { client: Client { id, description, first_party, .. }, redirect_uri } = asker;
-        let question = ConsentRequest { client: id, description, first_party, scope: asked.scope, redirect_uri };
-        Ok(if user.is_some() { Authorization::Ask(question) } else { Authorization::LogIn(question) })
+        let Target { client: Client { id, description, first_party, .. }, redirect_uri } = target;
+        let consent = ConsentRequest { client: id, description, first_party, scope: parameters.scope, redirect_uri };
+        Ok(if user.is_some() { Authorization::Ask(consent) } else { Authorization::LogIn(consent) })
     }
 
-    /// Records the user's decision; returns where to redirect.
+    /// Handles the user's decision. Returns the URI to redirect to.
     pub async fn decide(&self, session: &Session, request: &AuthorizationRequest, allow: bool) -> Result<String> {
-        let asker = self.asker(request).await?;
-        let asked = match understand(&asker.client, request) {
-            Ok(asked) if allow => asked,
+        let target = self.validate_target(request).await?;
+        let parameters = match validate(&target.client, request) {
+            Ok(parameters) if allow => parameters,
             Ok(_) => {
-                audit::event("consent refused", session.user_id(), &asker.client.id);
+                audit::event("consent refused", session.user_id(), &target.client.id);
                 let denied = Error::oauth(OAuthErrorCode::AccessDenied, "the user does not allow it");
-                return self.refuse(&asker, request, denied);
+                return self.refuse(&target, request, denied);
             }
-            Err(error) => return self.refuse(&asker, request, error),
+            Err(error) => return self.refuse(&target, request, error),
         };
         let before = &session.user.value;
-        let user = self.give_consent(before, &asker.client.id, &asked.scope).await?;
+        let user = self.give_consent(before, &target.client.id, &parameters.scope).await?;
         if user.not_before_s != before.not_before_s || user.disabled {
             return Err(Error::LoginEnded);
         }
-        self.send_code(&user, asker, asked, request).await
+        self.send_code(&user, target, parameters, request).await
     }
 
-    /// Whether the client that redirects to this path of the site is public; `None` if there is no such client.
+    /// Whether the client that redirects to this path of the site is public, if there is such a client.
     pub(crate) async fn reads_code_at(&self, id: &ClientId, path: &str) -> Result<Option<bool>> {
         let client = self.client_named(id.as_str()).await?;
         let client = client.filter(|client| client.check_grant(GrantType::AuthorizationCode).is_ok());
@@ -119,11 +118,11 @@ impl Account {
     }
 
     /// Validates the client and its redirect URI.
-    async fn asker(&self, request: &AuthorizationRequest) -> Result<Asker> {
+    async fn validate_target(&self, request: &AuthorizationRequest) -> Result<Target> {
         let invalid = |must| Error::Invalid { what: "authorization request", must };
         let id = request.client_id.as_deref().ok_or(invalid("must have client_id"))?;
         let client = self.client_named(id).await?;
-        // A client that awaits approval looks like an unknown one.
+        // Clients that are not accepted look like unknown ones.
         let client = client.filter(|client| client.check_grant(GrantType::AuthorizationCode).is_ok());
         let client = client.ok_or(invalid("must name a client that is registered here and accepted"))?;
         if request.state.as_ref().is_some_and(|state| state.len() > STATE_BYTES_MAX) {
@@ -136,39 +135,39 @@ impl Account {
             (None, [only]) if client.legacy => only.clone(),
             _ => return Err(invalid("must have a redirect_uri that is registered for the client, letter for letter")),
         };
-        Ok(Asker { client, redirect_uri })
+        Ok(Target { client, redirect_uri })
     }
 
-    /// Returns where to redirect the user with a code.
+    /// The redirect URI with a new code.
     async fn send_code(
         &self,
         user: &UserRecord,
-        asker: Asker,
-        asked: Asked,
+        target: Target,
+        parameters: Parameters,
         request: &AuthorizationRequest,
     ) -> Result<String> {
-        let target = (asker.redirect_uri.clone(), asked.challenge);
-        let code = self.issue_code(user, &asker.client.id, asked.scope, target).await?;
-        Ok(self.redirect(&asker, request, &[("code", code.expose())]))
+        let bound_to = (target.redirect_uri.clone(), parameters.challenge);
+        let code = self.issue_code(user, &target.client.id, parameters.scope, bound_to).await?;
+        Ok(self.redirect(&target, request, &[("code", code.expose())]))
     }
 
-    /// Returns where to redirect the user with an OAuth error; other errors are returned.
-    fn refuse(&self, asker: &Asker, request: &AuthorizationRequest, error: Error) -> Result<String> {
+    /// The redirect URI with an OAuth error. Other errors are shown to the user.
+    fn refuse(&self, target: &Target, request: &AuthorizationRequest, error: Error) -> Result<String> {
         let Error::OAuth { code, reason } = error else { return Err(error) };
-        Ok(self.redirect(asker, request, &[("error", code.as_str()), ("error_description", &reason)]))
+        Ok(self.redirect(target, request, &[("error", code.as_str()), ("error_description", &reason)]))
     }
 
-    /// Adds `iss`, which identifies this service, so that clients of several services cannot be confused (RFC 9207).
-    fn redirect(&self, asker: &Asker, request: &AuthorizationRequest, parameters: &[(&str, &str)]) -> String {
+    /// Includes `iss`, so that clients of several authorization servers cannot mix them up (RFC 9207).
+    fn redirect(&self, target: &Target, request: &AuthorizationRequest, answer: &[(&str, &str)]) -> String {
         let issuer = self.public_url.to_string();
-        let mut all = parameters.to_vec();
+        let mut all = answer.to_vec();
         all.extend(request.state.as_deref().map(|state| ("state", state)));
         all.push(("iss", &issuer));
-        redirect::with_parameters(&asker.redirect_uri, &all)
+        redirect::with_parameters(&target.redirect_uri, &all)
     }
 }
 
-fn understand(client: &Client, request: &AuthorizationRequest) -> Result<Asked> {
+fn validate(client: &Client, request: &AuthorizationRequest) -> Result<Parameters> {
     match request.response_type.as_deref() {
         Some("code") => {}
         Some(_) => return Err(Error::oauth(OAuthErrorCode::UnsupportedResponseType, "response_type must be code")),
@@ -184,5 +183,5 @@ fn understand(client: &Client, request: &AuthorizationRequest) -> Result<Asked> 
     }
     let words = request.scope.as_deref().unwrap_or_default().split_whitespace();
     let scope = client.scope_for(Some(&words.map(str::to_owned).collect::<Vec<_>>()))?;
-    Ok(Asked { scope, challenge })
+    Ok(Parameters { scope, challenge })
 }

@@ -1,4 +1,4 @@
-//! OAuth clients: programs that act for users.
+//! OAuth clients.
 
 use std::str::FromStr;
 
@@ -16,35 +16,31 @@ use crate::{
     settings::ClientSettings,
 };
 
-/// An OAuth client, as stored.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Client {
     pub(crate) id: ClientId,
-    /// The HMAC of its secret; public clients have none.
+    /// The HMAC of its secret; a public client has none.
     pub(crate) secret: Option<Mark>,
-    /// Whether it belongs to the operator, so that users may trust it with their password.
+    /// Whether it is a first-party client, which may ask users for their password.
     pub(crate) first_party: bool,
     /// The general scopes that it may request.
     pub(crate) scope: Vec<Scope>,
-    /// Exact redirect URIs; without any, it cannot use codes.
+    /// Must match exactly. Without any, the client cannot use codes.
     #[serde(default)]
     pub(crate) redirect_uris: Vec<String>,
-    /// Whether it is a v2 client that sends neither a PKCE challenge nor its redirect URI with the code.
+    /// Whether it is a v2 client, which sends neither a code challenge nor a redirect URI with the code.
     #[serde(default)]
     pub(crate) legacy: bool,
-    /// The user who registered it; the operator's own have none.
+    /// The user who registered it; the operator's clients have none.
     #[serde(default)]
     pub(crate) owner: Option<UserId>,
-    /// The sealed secret, to show it to its owner.
+    /// The sealed secret, to show it to the owner.
     #[serde(default)]
     pub(crate) sealed: Option<Sealed>,
-    /// Its description for users.
     #[serde(default)]
     pub(crate) description: String,
-    /// The grants that it may use.
     #[serde(default = "GrantType::all")]
     pub(crate) grants: Vec<GrantType>,
-    /// The operator's decision.
     #[serde(default)]
     pub(crate) status: ClientStatus,
 }
@@ -53,36 +49,29 @@ pub(crate) struct Client {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClientStatus {
-    /// Nothing yet.
     Undecided,
-    /// The client may be used.
     #[default]
     Accepted,
-    /// The client may not be used.
     Rejected,
-    /// Its owner deleted it.
+    /// The owner deleted it.
     Deleted,
 }
 
-/// A way to get tokens.
+/// The grant types of OAuth 2.0 that are supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GrantType {
-    /// A username and password.
     Password,
-    /// An authorization code.
     AuthorizationCode,
-    /// A refresh token.
     RefreshToken,
 }
 
 impl GrantType {
-    /// All grants.
     pub(crate) fn all() -> Vec<Self> {
         vec![Self::Password, Self::AuthorizationCode, Self::RefreshToken]
     }
 
-    /// The name in OAuth requests.
+    /// The value of `grant_type`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Password => "password",
@@ -103,12 +92,12 @@ impl FromStr for GrantType {
 }
 
 impl Client {
-    /// Whether it has no secret, so that anybody can impersonate it.
+    /// Whether it has no secret, so that anybody can use its id.
     pub(crate) fn is_public(&self) -> bool {
         self.secret.is_none()
     }
 
-    /// Rejects a client that is not accepted, or that may not use this grant.
+    /// Rejects clients that are not accepted, or may not use this grant type.
     pub(crate) fn check_grant(&self, grant: GrantType) -> Result<()> {
         let refuse = |reason| Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, reason));
         match self.status {
@@ -118,29 +107,30 @@ impl Client {
         }
     }
 
-    /// The scopes that it gets: those requested, if allowed, or else all that it may request.
+    /// The requested scopes, if the client may have them, or all of its scopes if none are requested.
     pub(crate) fn scope_for(&self, asked: Option<&[String]>) -> Result<Vec<Scope>> {
         let asked = match asked {
             Some(asked) if !asked.is_empty() => parse_scope(asked).map_err(super::to_oauth_error)?,
             _ => return Ok(self.scope.clone()),
         };
         match asked.iter().find(|scope| !self.scope.contains(&scope.general())) {
-            Some(scope) => {
-                Err(Error::oauth(OAuthErrorCode::InvalidScope, format!("this client may not ask for the scope `{scope}`")))
-            }
+            Some(scope) => Err(Error::oauth(
+                OAuthErrorCode::InvalidScope,
+                format!("this client may not ask for the scope `{scope}`"),
+            )),
             None => Ok(asked),
         }
     }
 }
 
 impl Account {
-    /// Creates the clients in the settings that do not exist yet.
+    /// Creates the configured clients that do not exist.
     pub(crate) async fn create_first_clients(&self) -> Result<()> {
         for (id, settings) in &self.settings.clients {
             let ClientSettings { secret, first_party, scope, redirect_uris, legacy } = settings.clone();
             let client = Client {
                 id: id.clone(),
-                secret: secret.map(|secret| self.keys.mark(&place(id), secret.expose().as_bytes())),
+                secret: secret.map(|secret| self.keys.mark(&aad(id), secret.expose().as_bytes())),
                 first_party,
                 scope,
                 redirect_uris,
@@ -159,7 +149,7 @@ impl Account {
         Ok(())
     }
 
-    /// Authenticates a client by Basic credentials or those in the body, which must agree.
+    /// Authenticates a client by Basic credentials or by those in the body. If both have an id, they must match.
     pub(crate) async fn authenticate_client(
         &self,
         basic: Option<Basic>,
@@ -180,7 +170,7 @@ impl Account {
         }
     }
 
-    /// Returns a client by id, unless it is deleted; a malformed id is unknown.
+    /// The client with this id, unless it is deleted.
     pub(crate) async fn client_named(&self, id: &str) -> Result<Option<Client>> {
         let Ok(id) = id.parse() else { return Ok(None) };
         let client = self.documents.read::<Client>(&client_key(&id)?).await?.map(|stored| stored.value);
@@ -196,13 +186,13 @@ impl Account {
 
     fn proves(&self, client: &Client, sent: &Secret) -> bool {
         match &client.secret {
-            Some(mark) => self.keys.recognises(mark, &place(&client.id), sent.expose().as_bytes()),
+            Some(mark) => self.keys.recognises(mark, &aad(&client.id), sent.expose().as_bytes()),
             None => sent.expose().is_empty(),
         }
     }
 }
 
-/// A Basic secret as sent, and form-decoded: RFC 6749 2.3.1 requires the encoding, but most clients omit it.
+/// The secret as sent, as most clients do, and form-decoded, as RFC 6749 section 2.3.1 requires.
 fn readings(secret: Secret) -> Vec<Secret> {
     let spaced = secret.expose().replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8().ok().map(Secret::new);
@@ -213,13 +203,13 @@ fn refused(id: &str) -> Error {
     metrics::refused("client");
     match id.parse::<ClientId>() {
         Ok(id) => audit::event("client refused", &id, &"token endpoint"),
-        // Do not log a malformed id: it can be long, or forge log lines.
+        // Invalid ids are not logged: they can be long and contain line breaks.
         Err(_) => audit::event("client refused", &"something that is no client id", &"token endpoint"),
     }
     Error::oauth(OAuthErrorCode::InvalidClient, "Invalid client id or secret")
 }
 
-pub(crate) fn place(id: &ClientId) -> String {
+pub(crate) fn aad(id: &ClientId) -> String {
     format!("secret of client {id}")
 }
 

@@ -4,14 +4,12 @@ use types::Scope;
 
 use crate::{Error, LocalPath, Result};
 
-/// The most characters of a description.
 const DESCRIPTION_CHARACTERS_MAX: usize = 1000;
-/// The most bytes of an address.
 const URI_BYTES_MAX: usize = 500;
-/// What would run in the browser instead of going somewhere.
+/// Schemes that would run code or open local data instead of redirecting.
 const SCHEMES_REFUSED: [&str; 5] = ["javascript", "data", "file", "blob", "vbscript"];
 
-/// Refuses what is no list of general scopes.
+/// Rejects anything but a list of general scopes.
 pub(crate) fn check_scope(scope: &[Scope]) -> Result<()> {
     if !scope.is_empty() && scope.len() <= 5 && scope.iter().all(|scope| *scope == scope.general()) {
         return Ok(());
@@ -27,13 +25,13 @@ pub(crate) fn check_description(text: &str) -> Result<()> {
     Err(Error::Invalid { what: "description", must: "must have at most 1000 characters and no control characters" })
 }
 
-/// The operator's own clients may also have users sent to a path of this site.
+/// The operator's clients may also redirect to a path of this site.
 pub(crate) fn check_own_uri(text: &str) -> Result<()> {
     let is_local = text.parse::<LocalPath>().is_ok() && !text.contains('#');
     if is_local { Ok(()) } else { check_uri(text) }
 }
 
-/// Codes go to this address: on the way they must be read by nobody, and nothing may run there.
+/// Codes are sent to this URI, so it must not leak them or run code.
 pub(crate) fn check_uri(text: &str) -> Result<()> {
     let must = "must be an address such as https://example.com/callback or app://callback, without a fragment; \
                 http only on localhost";
@@ -53,7 +51,7 @@ fn is_scheme(text: &str) -> bool {
     first && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte))
 }
 
-/// Whether it is this machine, on any port.
+/// Whether it is this machine, with or without a port.
 fn is_local(authority: &str) -> bool {
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),

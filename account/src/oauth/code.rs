@@ -1,7 +1,7 @@
-//! Authorization codes, valid once within a minute.
+//! Authorization codes: valid once, for one minute.
 //!
-//! A code consists of the id of its future grant and an authentication code. A code that is used twice is therefore
-//! recognised, and ends the grant: somebody copied it.
+//! A code is the id of its future grant with an HMAC. So a code that is used twice is recognized and revokes the grant,
+//! because somebody copied it.
 
 use std::time::Duration;
 
@@ -15,14 +15,15 @@ use super::{
     pkce::{self, Challenge},
     refresh::{Grant, GrantId, LIFETIME as GRANT_LIFETIME},
 };
-use crate::{Account, Error, Result, audit, metrics, user::{UserRecord, consent::ConsentVersion}};
+use crate::{
+    Account, Error, Result, audit, metrics,
+    user::{UserRecord, consent::ConsentVersion},
+};
 
-/// How long a code is valid.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// The context of authentication codes.
-const PLACE: &str = "authorization code";
+/// The context of the HMAC.
+const CONTEXT: &str = "authorization code";
 
-/// What a code stands for.
 #[derive(Debug, Serialize, Deserialize)]
 struct CodeRecord {
     user_id: UserId,
@@ -34,7 +35,7 @@ struct CodeRecord {
 }
 
 impl Account {
-    /// Issues a code for a client with the user's consent.
+    /// Issues a code to a client that has the user's consent.
     pub(super) async fn issue_code(
         &self,
         user: &UserRecord,
@@ -53,7 +54,10 @@ impl Account {
     /// Exchanges a code for an access token and a refresh token.
     pub(super) async fn code_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenAnswer> {
         if client.redirect_uris.is_empty() {
-            return Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, "this client has no redirect URI, so no codes"));
+            return Err(Error::oauth(
+                OAuthErrorCode::UnauthorizedClient,
+                "this client has no redirect URI, so no codes",
+            ));
         }
         let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "code is missing");
         let id = self.read_code(&request.code.ok_or_else(missing)?).ok_or_else(refused)?;
@@ -69,7 +73,7 @@ impl Account {
         let user = self.user(&code.user_id).await?;
         let user = user.filter(|user| !user.disabled && user.consent_version(&client.id) == code.anchor);
         let user = user.ok_or_else(refused)?;
-        // Sign before using up the code: a scope without rights must not cost the code.
+        // Signed first: if the user lacks rights to the scope, the code stays valid.
         let access_token = self.user_token(&user, &client.id, &code.scope).await?;
         let grant = Grant::new(&user, &client.id, &code.scope, self.clock.now());
         let expires = self.clock.now().plus(GRANT_LIFETIME);
@@ -81,7 +85,7 @@ impl Account {
         Ok(answer(access_token, self.first_refresh_token(id)))
     }
 
-    /// Ends the grant of a code that comes a second time; a code that is too old has none.
+    /// Revokes the grant of a code that is used twice. An expired code has no grant.
     async fn revoke_reused_code<T>(&self, client: &Client, id: GrantId) -> Result<T> {
         metrics::refused("authorization_code");
         self.revoke_reused(client, id, "grant revoked: a used code came back").await?;
@@ -89,21 +93,25 @@ impl Account {
     }
 
     fn write_code(&self, id: GrantId) -> Secret {
-        Secret::new(self.keys.write_coded(PLACE, &id.0))
+        Secret::new(self.keys.write_coded(CONTEXT, &id.0))
     }
 
     fn read_code(&self, text: &Secret) -> Option<GrantId> {
-        self.keys.read_coded(PLACE, text.expose()).map(GrantId)
+        self.keys.read_coded(CONTEXT, text.expose()).map(GrantId)
     }
 }
 
-/// Real v2 clients omit the URI here, which is safe if the client has only one.
+/// v2 clients omit the URI. That is safe if the client has only one.
 fn check_redirect(client: &Client, code: &CodeRecord, sent: Option<&str>) -> Result<()> {
     let fits = match sent {
         Some(sent) => sent == code.redirect_uri,
         None => client.legacy && client.redirect_uris.len() == 1,
     };
-    if fits { Ok(()) } else { Err(Error::oauth(OAuthErrorCode::InvalidGrant, "redirect_uri is not the one that the code went to")) }
+    if fits {
+        Ok(())
+    } else {
+        Err(Error::oauth(OAuthErrorCode::InvalidGrant, "redirect_uri is not the one that the code went to"))
+    }
 }
 
 fn refused() -> Error {

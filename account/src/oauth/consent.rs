@@ -1,4 +1,4 @@
-//! What users allowed clients to do, until they revoke it.
+//! Consent: giving it to clients, checking it and revoking it.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use crate::{
     user::{UserRecord, consent::Consent, next_second, no_user},
 };
 
-/// A client that a user lets do something.
+/// A client that a user has authorized.
 #[derive(Clone, Debug, Serialize)]
 pub struct AuthorizedClient {
-    /// The id of the client.
+    /// The client's id.
     pub name: ClientId,
     /// What it may do.
     pub scope: Vec<Scope>,
-    /// When the user first consented.
+    /// When the user authorized it first.
     pub given: Timestamp,
 }
 
 impl Account {
-    /// Lists the clients that a user allows to act, ordered by id.
+    /// The clients that a user has authorized, in order of their ids.
     pub async fn authorized_clients(&self, user_id: &UserId) -> Result<Vec<AuthorizedClient>> {
         let consents: BTreeMap<_, _> = self.user(user_id).await?.ok_or_else(|| no_user(user_id))?.consents;
         let given = consents.into_iter().filter(|(_, consent)| !consent.scope.is_empty());
         Ok(given.map(|(name, Consent { scope, given, .. })| AuthorizedClient { name, scope, given }).collect())
     }
 
-    /// Revokes a consent, and with it the client's codes, grants and tokens for this user.
+    /// Revokes a user's consent, and with it the client's codes, grants and tokens.
     pub async fn revoke_client(&self, user_id: &UserId, client: &ClientId) -> Result<()> {
         let now = self.clock.now();
         let take_back = |user: &mut UserRecord| {
@@ -46,7 +46,7 @@ impl Account {
         Ok(())
     }
 
-    /// Stores a consent; returns the updated user.
+    /// Records a user's consent. Returns the user as stored afterwards.
     pub(super) async fn give_consent(
         &self,
         user: &UserRecord,
@@ -62,9 +62,9 @@ impl Account {
         Ok(given)
     }
 
-    /// Rejects scopes that the user did not allow the client. First-party clients need no consent.
+    /// Checks that the user consented to these scopes, unless it is a first-party client.
     ///
-    /// A token for one entity can only be exchanged for one for another if the user consented to both, or to all.
+    /// A client can exchange a token only for scopes that the user consented to, singly or by a general scope.
     pub(crate) async fn check_consent(
         &self,
         user: &UserRecord,
@@ -79,7 +79,7 @@ impl Account {
         if found.is_some_and(|client| client.first_party) { Ok(()) } else { missing(strange) }
     }
 
-    /// Ends the access tokens that a client has for a user; its other grants bring it new ones.
+    /// Revokes the access tokens that a client has for a user. Its other grants can get new ones.
     pub(super) async fn revoke_access_tokens(&self, user_id: &UserId, client: &ClientId) -> Result<()> {
         let now = self.clock.now();
         let end = |user: &mut UserRecord| {

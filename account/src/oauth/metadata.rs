@@ -1,4 +1,4 @@
-//! Metadata of the authorization server (RFC 8414).
+//! Authorization server metadata (RFC 8414).
 
 use serde::Serialize;
 use types::Scope;

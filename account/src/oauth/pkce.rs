@@ -1,4 +1,4 @@
-//! PKCE (RFC 7636): only the client that requested a code can redeem it.
+//! Proof key for code exchange (RFC 7636).
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -8,20 +8,23 @@ use types::Secret;
 use super::OAuthErrorCode;
 use crate::{Error, Result};
 
-/// The hash of a verifier, sent when requesting a code.
+/// The SHA-256 of a verifier, sent with the authorization request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Challenge(String);
 
 impl Challenge {
-    /// Parses a challenge. Only hashes are accepted, because a plain challenge could be intercepted.
+    /// Parses a challenge. The method must be S256: a plain challenge would expose the verifier.
     pub(super) fn parse(challenge: &str, method: Option<&str>) -> Result<Self> {
         if method != Some("S256") {
             return Err(Error::oauth(OAuthErrorCode::InvalidRequest, "code_challenge_method must be S256"));
         }
         match URL_SAFE_NO_PAD.decode(challenge) {
             Ok(hash) if hash.len() == SHA256.output_len() => Ok(Self(challenge.to_owned())),
-            _ => Err(Error::oauth(OAuthErrorCode::InvalidRequest, "code_challenge must be the SHA-256 of the verifier in base64url")),
+            _ => Err(Error::oauth(
+                OAuthErrorCode::InvalidRequest,
+                "code_challenge must be the SHA-256 of the verifier in base64url",
+            )),
         }
     }
 
@@ -34,14 +37,18 @@ impl Challenge {
     }
 }
 
-/// Rejects a verifier that does not match, is missing, or has no challenge.
+/// Checks the verifier. It must be sent if and only if there was a challenge.
 pub(super) fn check(challenge: Option<&Challenge>, verifier: Option<&Secret>) -> Result<()> {
     let fits = match (challenge, verifier) {
         (Some(challenge), Some(verifier)) => challenge.is_of(verifier.expose()),
         (None, None) => true,
         _ => false,
     };
-    if fits { Ok(()) } else { Err(Error::oauth(OAuthErrorCode::InvalidGrant, "code_verifier does not fit the code_challenge")) }
+    if fits {
+        Ok(())
+    } else {
+        Err(Error::oauth(OAuthErrorCode::InvalidGrant, "code_verifier does not fit the code_challenge"))
+    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,19 @@
-//! Redirect URIs: which ones a client may use, and the parameters appended to them.
+//! Redirect URIs: matching and appending parameters.
 
 use percent_encoding::utf8_percent_encode;
 
 use crate::public_url::QUERY_VALUE;
 
-/// Maximum length of a redirect URI, in bytes.
 pub(super) const URI_BYTES_MAX: usize = 2048;
-/// Loopback prefixes of registered URIs, whose port is free (RFC 8252).
+/// Registered URIs that start like this match with any port (RFC 8252).
 const LOOPBACK: [&str; 2] = ["http://127.0.0.1", "http://[::1]"];
 
-/// Whether `sent` exactly matches a registered URI, except for the port of a loopback address.
+/// Whether `sent` matches a registered URI exactly, except for the port of a loopback address.
 pub(super) fn is_registered(registered: &[String], sent: &str) -> bool {
     registered.iter().any(|registered| registered == sent || fits_loopback(registered, sent))
 }
 
-/// Appends query parameters to the URI.
+/// Appends query parameters to a URI.
 pub(super) fn with_parameters(uri: &str, parameters: &[(&str, &str)]) -> String {
     let mut uri = uri.to_owned();
     for (name, value) in parameters {
@@ -35,7 +34,7 @@ fn fits_loopback(registered: &str, sent: &str) -> bool {
     })
 }
 
-/// Returns what follows the port, if there is one.
+/// The text after a port, if there is one.
 fn without_port(text: &str) -> Option<&str> {
     let text = text.strip_prefix(':')?;
     let end = text.find('/')?;

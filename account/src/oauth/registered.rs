@@ -1,16 +1,19 @@
-//! Validation and display of registered clients.
+//! Registered clients: how they are shown and updated.
 //!
-//! Users rely on what a client's description said. If its owner changes its redirect URI or scopes, the operator has to
-//! accept it again.
+//! Users consented to what a client was when they saw it. So if its owner changes its redirect URI, grants or scopes, the
+//! operator must accept it again.
 
 use api::rest::account::{self as body, ClientUpdate};
 use types::UserId;
 
-use super::{client::{Client, ClientStatus, GrantType}, client_rules::{check_description, check_scope, check_uri}};
+use super::{
+    client::{Client, ClientStatus, GrantType},
+    client_rules::{check_description, check_scope, check_uri},
+};
 use crate::{Error, Result};
 
 impl Client {
-    /// The public view of the client.
+    /// The client without its secret.
     pub(crate) fn shown(&self) -> body::Client {
         body::Client {
             name: self.id.clone(),
@@ -30,7 +33,7 @@ impl Client {
         self.owner.as_ref() == Some(user_id) && self.status != ClientStatus::Deleted
     }
 
-    /// Applies an update. Unless only the description changed, the client then needs approval again.
+    /// Applies an update. Unless only the description changed, the operator must accept the client again.
     pub(crate) fn update(&mut self, update: ClientUpdate) -> Result<()> {
         let before = (self.redirect_uris.clone(), self.grants.clone(), self.scope.clone());
         if let Some(description) = update.description {
@@ -61,4 +64,3 @@ fn grant_for_all(text: &str) -> Result<GrantType> {
     let grant = text.parse().ok().filter(|grant| *grant != GrantType::Password);
     grant.ok_or(Error::Invalid { what: "grants", must })
 }
-

@@ -1,11 +1,11 @@
-//! Registration of OAuth clients: users apply, and the operator decides.
+//! OAuth clients that users register and the operator accepts or rejects.
 
 use api::rest::account::{self as body, ClientUpdate, NewClient};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use store::{Key, Tag};
 use types::{ClientId, Secret, UserId};
 
-use super::client::{Client, GrantType, ClientStatus, client_key, place};
+use super::client::{Client, ClientStatus, GrantType, aad, client_key};
 use crate::{
     Account, Error, Result, audit,
     documents::{Stored, retried},
@@ -14,13 +14,12 @@ use crate::{
     user::user_tag,
 };
 
-/// Maximum number of OAuth clients per user.
 const CLIENTS_MAX: usize = 100;
-/// Maximum number of clients in the list of those that await approval.
+/// The most undecided clients that are listed at once.
 const UNDECIDED_MAX: usize = 1000;
 
 impl Account {
-    /// Registers a client that awaits approval; returns its secret.
+    /// Registers a client, which the operator must accept. Returns it with its secret.
     pub(crate) async fn create_client(&self, owner: &UserId, new: NewClient) -> Result<body::Client> {
         let NewClient { name: id, description, uri, grants, scope } = new;
         let taken = || Error::Taken { what: "OAuth client", id: id.to_string() };
@@ -31,16 +30,16 @@ impl Account {
             return Err(Error::Full { what: "OAuth client", count_max: CLIENTS_MAX });
         }
         let secret = Secret::new(URL_SAFE_NO_PAD.encode(self.random_bytes::<32>()));
-        let place = place(&id);
+        let aad = aad(&id);
         let mut client = Client {
             id: id.clone(),
-            secret: Some(self.keys.mark(&place, secret.expose().as_bytes())),
+            secret: Some(self.keys.mark(&aad, secret.expose().as_bytes())),
             first_party: false,
             scope: Vec::new(),
             redirect_uris: Vec::new(),
             legacy: false,
             owner: Some(owner.clone()),
-            sealed: Some(self.keys.seal(&place, secret.expose().as_bytes(), self.random.as_ref())?),
+            sealed: Some(self.keys.seal(&aad, secret.expose().as_bytes(), self.random.as_ref())?),
             description: String::new(),
             grants: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
             status: ClientStatus::Undecided,
@@ -48,7 +47,7 @@ impl Account {
         let grants = (!grants.is_empty()).then_some(grants);
         let all = ClientUpdate { description: Some(description), uri: Some(uri), grants, scope: Some(scope) };
         client.update(all)?;
-        // Index entries of clients that do not exist, or have another owner, are skipped.
+        // Readers skip index entries whose client does not exist or has another owner.
         self.documents.put(&undecided_key(&id)?, &()).await?;
         self.documents.put(&index_key(owner, &id)?, &()).await?;
         self.add_to_index(IdIndex::Clients, id.as_str()).await?;
@@ -59,25 +58,24 @@ impl Account {
         self.show_client(&client)
     }
 
-    /// Lists the clients that a user registered, ordered by id.
+    /// The clients that a user registered, in order of their ids.
     pub(crate) async fn clients_of(&self, owner: &UserId) -> Result<Vec<body::Client>> {
         let found = self.clients_listed(&index_prefix(owner)?, CLIENTS_MAX).await?;
         found.iter().filter(|client| client.is_of(owner)).map(|client| self.show_client(client)).collect()
     }
 
-    /// Returns a client that a user registered. Unknown and foreign clients give the same error.
+    /// A client that this user registered. Other users' clients are not found.
     pub(crate) async fn client_of(&self, owner: &UserId, id: &ClientId) -> Result<body::Client> {
         self.show_client(&self.own_client(owner, id).await?.value)
     }
 
-    /// Changes the given fields of a client.
     pub(crate) async fn update_client(&self, owner: &UserId, id: &ClientId, update: ClientUpdate) -> Result<()> {
         self.change_client(owner, id, |client| client.update(update.clone())).await?;
         audit::event("OAuth client changed", owner, id);
         Ok(())
     }
 
-    /// Deletes a client. Its id is never reused, and its tokens become invalid.
+    /// Deletes a client. Its id stays taken, and its tokens become invalid.
     pub(crate) async fn delete_client(&self, owner: &UserId, id: &ClientId) -> Result<()> {
         let delete = |client: &mut Client| {
             client.status = ClientStatus::Deleted;
@@ -89,30 +87,28 @@ impl Account {
         Ok(())
     }
 
-    /// Lists clients that await approval, without their secrets. For the operator; not part of any API.
+    /// The clients that the operator must decide on, without their secrets.
     pub async fn clients_undecided(&self) -> Result<Vec<body::Client>> {
         let found = self.clients_listed(&undecided_prefix()?, UNDECIDED_MAX).await?;
         let undecided = found.iter().filter(|client| client.status == ClientStatus::Undecided);
         Ok(undecided.map(Client::shown).collect())
     }
 
-    /// Accepts a client; returns it as accepted, because its owner may have changed it just before.
-    ///
-    /// For the operator; not part of any API.
+    /// Accepts a client. Returns it as accepted, because its owner may have just changed it.
     pub async fn accept_client(&self, id: &ClientId) -> Result<body::Client> {
         let client = self.decide_client(id, ClientStatus::Accepted).await?;
         audit::event("OAuth client accepted", &"operator", id);
         Ok(client.shown())
     }
 
-    /// Rejects a client with immediate effect. For the operator; not part of any API.
+    /// Rejects a client, with immediate effect.
     pub async fn reject_client(&self, id: &ClientId) -> Result<()> {
         self.decide_client(id, ClientStatus::Rejected).await?;
         audit::event("OAuth client rejected", &"operator", id);
         Ok(())
     }
 
-    /// Puts what the operator says into a client; gives the client as it is then.
+    /// Sets the operator's decision. Returns the client as stored afterwards.
     pub(crate) async fn decide_client(&self, id: &ClientId, status: ClientStatus) -> Result<Client> {
         let attempt = || async {
             let found = self.documents.read::<Client>(&client_key(id)?).await?;
@@ -126,7 +122,7 @@ impl Account {
         Ok(client)
     }
 
-    /// Removes a deleted client from the indexes of its owner and of the operator.
+    /// Removes a deleted client from its owner's index, where it would count against the limit, and from the undecided ones.
     pub(crate) async fn unlist_client(&self, owner: Option<&UserId>, id: &ClientId) -> Result<()> {
         if let Some(owner) = owner {
             self.documents.remove(&index_key(owner, id)?).await?;
@@ -164,11 +160,11 @@ impl Account {
         Ok(found.into_iter().flatten().map(|stored| stored.value).collect())
     }
 
-    /// The view of a client for its owner.
+    /// A client with its secret, for its owner.
     fn show_client(&self, client: &Client) -> Result<body::Client> {
         let mut shown = client.shown();
         if let Some(sealed) = &client.sealed {
-            let opened = self.keys.unseal("a client's secret", &place(&client.id), sealed)?;
+            let opened = self.keys.unseal("a client's secret", &aad(&client.id), sealed)?;
             let text = std::str::from_utf8(&opened).map_err(|_| seal::Error::Sealed("a client's secret"))?;
             shown.secret = Some(Secret::new(text));
         }

@@ -1,4 +1,4 @@
-//! First-party OAuth clients, and the operator's view of all clients.
+//! The operator's own OAuth clients, and the list of all clients.
 
 use api::rest::account as body;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -9,33 +9,32 @@ use crate::{
     documents::Stored,
     id_index::IdIndex,
     oauth::{
-        client::{Client, GrantType, ClientStatus, client_key, place},
+        client::{Client, ClientStatus, GrantType, aad, client_key},
         client_rules::{check_description, check_own_uri, check_scope},
     },
 };
 
-/// A first-party OAuth client, which needs no approval.
+/// A new OAuth client of the operator, which needs no acceptance.
 #[derive(Clone, Debug)]
 pub struct OperatorClient {
-    /// Its id, taken for ever.
+    /// Its id, which is never reused.
     pub id: ClientId,
-    /// Its description for users.
+    /// The description for users.
     pub description: String,
     /// The general scopes that it may request.
     pub scope: Vec<Scope>,
-    /// Exact redirect URIs; a path refers to this site.
+    /// Its redirect URIs, which must match exactly. A path is on this site.
     pub redirect_uris: Vec<String>,
-    /// Whether users may trust it with their password.
+    /// Whether it may ask users for their password.
     pub first_party: bool,
-    /// Whether it is public and has no secret.
+    /// Whether it is public, that is without a secret.
     pub public: bool,
-    /// Whether it is a v2 client that sends neither a PKCE challenge nor its redirect URI with the code.
+    /// Whether it is a v2 client, which sends neither a code challenge nor a redirect URI with the code.
     pub legacy: bool,
 }
 
 impl Account {
-    /// The clients in the order of their ids, from behind `after` on, without their secrets;
-    /// [`LISTED_MAX`](crate::LISTED_MAX) at most. An operator's call, not part of any interface.
+    /// All clients after the id `after`, in order, without their secrets; [`LISTED_MAX`](crate::LISTED_MAX) at most.
     pub async fn list_clients(&self, after: Option<&ClientId>) -> Result<Vec<body::Client>> {
         let ids = self.ids_in_index::<ClientId>(IdIndex::Clients, after.map(ClientId::as_str)).await?;
         let keys = ids.iter().map(client_key).collect::<Result<Vec<_>>>()?;
@@ -44,7 +43,7 @@ impl Account {
         Ok(there.map(|stored| stored.value.shown()).collect())
     }
 
-    /// Registers a client of the operator's own; gives its secret, which is kept nowhere, unless it is public.
+    /// Registers a client. Returns its secret, which is not stored, unless the client is public.
     pub async fn register_client(&self, new: OperatorClient) -> Result<Option<Secret>> {
         check(&new)?;
         let OperatorClient { id, description, scope, redirect_uris, first_party, public, legacy } = new;
@@ -52,7 +51,7 @@ impl Account {
         let grants = GrantType::all().into_iter().filter(|grant| first_party || *grant != GrantType::Password);
         let client = Client {
             id: id.clone(),
-            secret: secret.as_ref().map(|secret| self.keys.mark(&place(&id), secret.expose().as_bytes())),
+            secret: secret.as_ref().map(|secret| self.keys.mark(&aad(&id), secret.expose().as_bytes())),
             first_party,
             scope,
             redirect_uris,
@@ -71,7 +70,7 @@ impl Account {
         Ok(secret)
     }
 
-    /// Deletes any client. Its id is never reused, and its tokens become invalid.
+    /// Deletes any client. Its id stays taken, and its tokens become invalid.
     pub async fn remove_client(&self, id: &ClientId) -> Result<()> {
         let client = self.decide_client(id, ClientStatus::Deleted).await?;
         self.unlist_client(client.owner.as_ref(), id).await?;

@@ -1,4 +1,4 @@
-//! The operator's view of components.
+//! The list of all components.
 
 use api::rest::account as body;
 use types::ComponentId;
@@ -6,9 +6,9 @@ use types::ComponentId;
 use crate::{Account, Result, component::Component, documents::Stored, entity::Entity, id_index::IdIndex};
 
 impl Account {
-    /// The components in the order of their ids, from behind `after` on; [`LISTED_MAX`](crate::LISTED_MAX) at most.
+    /// All components after the id `after`, in order; [`LISTED_MAX`](crate::LISTED_MAX) at most.
     ///
-    /// The operator's own have no collaborators.
+    /// The operator's own components have no collaborators.
     pub async fn list_components(&self, after: Option<&ComponentId>) -> Result<Vec<body::Component>> {
         let ids = self.ids_in_index::<ComponentId>(IdIndex::Components, after.map(ComponentId::as_str)).await?;
         let keys = ids.iter().map(|id| Component::key(id.as_str())).collect::<Result<Vec<_>>>()?;

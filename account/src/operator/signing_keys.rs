@@ -8,12 +8,12 @@ use crate::{
     token::signing::{SigningKey, SigningKeys, entry},
 };
 
-/// How long the next key is published before it signs: longer than anybody keeps what they read of the keys.
+/// How long a key is published before it signs: longer than anybody caches the public keys.
 const PUBLISHED_BEFORE: Duration = Duration::from_secs(3600);
 impl Account {
-    /// Makes a new signing key; gives all keys as they are then. The other instances notice within ten seconds.
+    /// Creates a new signing key and returns all keys. Other instances notice within ten seconds.
     ///
-    /// An operator's call, not part of any interface. Refused while the last planned key has not begun to sign.
+    /// Fails while a planned key has not started to sign.
     pub async fn rotate_signing_key(&self, rotation: Rotation) -> Result<Vec<SigningKeyInfo>> {
         let attempt = || async {
             let now = self.clock.now();
@@ -34,9 +34,8 @@ impl Account {
         retried("signing key", attempt).await
     }
 
-    /// All keys that verify, in the order in which they begin to sign.
+    /// All keys that verify tokens, in the order in which they start to sign.
     pub fn signing_keys(&self) -> Result<Vec<SigningKeyInfo>> {
         self.signer.list()
     }
 }
-

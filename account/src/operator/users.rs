@@ -1,21 +1,21 @@
-//! The operator's view of users, and creating them; `profile.rs` has later changes.
+//! Listing and creating users; `user/profile.rs` disables them and resets passwords.
 
 use api::rest::account::{NewUser, User};
 use types::{UserId, Username};
 
 use crate::{Account, Result, audit, id_index::IdIndex, user::UserRecord};
 
-/// A user, as operators see it.
+/// A user, with what only the operator sees.
 #[derive(Clone, Debug)]
 pub struct UserInfo {
     /// The profile.
     pub user: User,
-    /// Whether the user is disabled.
+    /// Whether the operator disabled the user.
     pub disabled: bool,
 }
 
 impl Account {
-    /// The users in the order of their names, from behind `after` on; [`LISTED_MAX`](crate::LISTED_MAX) at most.
+    /// All users after the name `after`, in order; [`LISTED_MAX`](crate::LISTED_MAX) at most.
     pub async fn list_users(&self, after: Option<&Username>) -> Result<Vec<UserInfo>> {
         let mut users = Vec::new();
         for username in self.ids_in_index::<Username>(IdIndex::Users, after.map(Username::as_str)).await? {
@@ -29,14 +29,14 @@ impl Account {
         Ok(self.require_user(username).await?.into())
     }
 
-    /// Creates a user with a confirmed address. No mail is sent.
+    /// Creates a user with a confirmed address, without sending mail.
     pub async fn add_user(&self, new: NewUser) -> Result<User> {
         let user = self.create_user(new).await?;
         audit::event("user registered", &"operator", &format_args!("{} {}", user.id, user.username));
         self.set_confirmed(&user.id).await
     }
 
-    /// Confirms a user's address without a mail.
+    /// Marks a user's address as confirmed.
     pub async fn confirm_user(&self, username: &Username) -> Result<User> {
         let user_id = self.require_user(username).await?.id;
         self.set_confirmed(&user_id).await

@@ -1,4 +1,4 @@
-//! `/applications/{app_id}/access-keys`: the access keys of an application.
+//! `/applications/{app_id}/access-keys`: access keys of an application.
 
 use api::rest::account::{AccessKey, NewAccessKey};
 use axum::{
@@ -31,7 +31,7 @@ pub(super) async fn list(
     Ok(Json(account.show_keys(&access.entity.value, &access.rights)?))
 }
 
-/// Creates a key. The specification has no body; clients that accept JSON get the key.
+/// Creates a key. The specification has no response body; clients that accept JSON get the key.
 pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! `/applications`: the applications themselves.
+//! `/applications`: applications.
 
 use api::rest::account::{Application as Body, NewApplication};
 use axum::{
@@ -25,14 +25,13 @@ use crate::{
     },
 };
 
-/// The query parameters of a list.
 #[derive(Deserialize)]
 pub(super) struct ListQuery {
     #[serde(default)]
     deleted: Option<String>,
 }
 
-/// The fields that can be changed; others are ignored, because clients send back what they read.
+/// An update. Further members are ignored, because clients send back what they read.
 #[derive(Deserialize)]
 pub(super) struct Update {
     name: Option<String>,
@@ -121,7 +120,7 @@ pub(super) async fn rights(
 }
 
 impl Account {
-    /// The view of an application for a caller with these rights.
+    /// The response body for a caller with these rights.
     async fn show(&self, application: &Application, rights: &Rights) -> Result<Body, Error> {
         Ok(Body {
             id: application.id.clone(),

@@ -1,4 +1,4 @@
-//! `/users/authorize`: where clients send users to obtain a code.
+//! `/users/authorize`: the authorization endpoint.
 
 use axum::{
     extract::{Query, RawQuery, State, rejection::QueryRejection},
@@ -14,7 +14,7 @@ use crate::{
     public_url::QUERY_VALUE,
 };
 
-/// The user's decision, with the request that it belongs to.
+/// The user's decision, with the authorization request.
 #[derive(Deserialize)]
 pub(super) struct Decision {
     #[serde(flatten)]
@@ -22,7 +22,6 @@ pub(super) struct Decision {
     decision: Answer,
 }
 
-/// The decision.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Answer {
@@ -30,18 +29,18 @@ enum Answer {
     Deny,
 }
 
-/// Codes are secrets: keep them out of caches and referrers.
+/// The URI contains a code, which must not leak through caches or the `Referer` header.
 const PRIVATE: [(HeaderName, &str); 2] =
     [(header::CACHE_CONTROL, "no-store"), (header::REFERRER_POLICY, "no-referrer")];
 
-/// Redirects to the client if the user is logged in and consented before, and otherwise to login or consent.
+/// Redirects to the client if the user has given consent before, otherwise to the login or the consent page.
 pub(super) async fn authorize(
     State(account): State<Account>,
     session: Option<Session>,
     RawQuery(query): RawQuery,
     request: Result<Query<AuthorizationRequest>, QueryRejection>,
 ) -> Result<Response, Reply> {
-    // A repeated parameter is rejected here, so that no two readers can see different requests.
+    // Repeated parameters are rejected, because another reader could use the other value.
     let Query(request) = request.map_err(|error| Error::Body(error.body_text()))?;
     let query = query.unwrap_or_default();
     Ok(match account.authorize(session.as_ref(), &request).await? {
@@ -54,7 +53,7 @@ pub(super) async fn authorize(
     })
 }
 
-/// Stores the decision, and redirects to the client.
+/// Handles the user's decision and redirects to the client.
 pub(super) async fn decide(
     State(account): State<Account>,
     session: Session,
@@ -64,7 +63,7 @@ pub(super) async fn decide(
     Ok(redirect(account.decide(&session, &request, allow).await?))
 }
 
-/// 303 makes the browser send a GET without the form.
+/// With 303 the browser uses GET and does not send the form again.
 fn redirect(uri: String) -> Response {
     (StatusCode::SEE_OTHER, PRIVATE, [(header::LOCATION, uri)]).into_response()
 }

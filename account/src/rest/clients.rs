@@ -1,4 +1,4 @@
-//! `/clients`: the OAuth clients that a user registered.
+//! `/clients`: OAuth clients that a user registered.
 
 use api::rest::account::{Client as Body, ClientUpdate, NewClient};
 use axum::{Json, extract::State, http::StatusCode};

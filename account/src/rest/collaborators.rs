@@ -19,7 +19,7 @@ use crate::{
     http::{
         body::JsonBody,
         credentials::WantsJson,
-        path::{EntityPath, EntityPathAnd, EntityInPath},
+        path::{EntityInPath, EntityPath, EntityPathAnd},
         reply::Reply,
     },
 };
@@ -44,7 +44,7 @@ pub(super) async fn get<E: EntityInPath>(
     Ok(Json(account.collaborator(&access.entity.value, &username).await?))
 }
 
-/// Sets rights. The specification answers nothing; clients that understand JSON get an empty object.
+/// Sets rights. The specification has no response body; clients that accept JSON get an empty object.
 pub(super) async fn set<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
@@ -67,7 +67,7 @@ pub(super) async fn delete<E: EntityInPath>(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What the caller may do.
+/// The caller's rights.
 pub(super) async fn rights<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,

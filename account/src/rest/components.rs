@@ -1,10 +1,10 @@
-//! `/components`: the components of the network, whose paths name their service in the plural.
+//! `/components`: network components. Paths name the service in the plural.
 
 use api::rest::account::{Component as Body, ComponentToken, NewComponent};
 use axum::{Json, extract::State, http::StatusCode};
 use types::{ComponentId, ComponentRight, Scope};
 
-use super::tokens::{Kept, NO_STORE};
+use super::tokens::{CacheControl, NO_STORE};
 use crate::{
     Account, Error,
     component::{Component, Rights, ServiceAndId},
@@ -72,7 +72,7 @@ pub(super) async fn token(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
-) -> Result<(Kept, Json<ComponentToken>), Reply> {
+) -> Result<(CacheControl, Json<ComponentToken>), Reply> {
     let access = account.access::<Component>(&caller, &id, Deleted::Excluded).await?;
     access.require(ComponentRight::Settings)?;
     let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));
@@ -82,7 +82,7 @@ pub(super) async fn token(
 }
 
 impl Account {
-    /// The view of a component for a caller with these rights.
+    /// The response body for a caller with these rights.
     async fn show_component(&self, component: &Component, rights: &Rights) -> Result<Body, Error> {
         let Component { service, id, created, .. } = component.clone();
         let collaborators = self.collaborators_for(component, rights).await?;

@@ -1,4 +1,4 @@
-//! `/openapi.json` and `/docs`: the description of this API, for programs and for people.
+//! `/openapi.json` and `/docs`: the description of the API.
 
 use axum::{
     body::Bytes,
@@ -8,7 +8,7 @@ use axum::{
 
 use crate::Account;
 
-/// The page runs no scripts and loads nothing.
+/// The page runs and loads nothing.
 const PAGE: [(HeaderName, &str); 4] = [
     (header::CONTENT_TYPE, "text/html; charset=utf-8"),
     (header::CACHE_CONTROL, "public, max-age=300"),

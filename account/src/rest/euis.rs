@@ -1,4 +1,4 @@
-//! `/applications/{app_id}/euis`: the EUIs of an application.
+//! `/applications/{app_id}/euis`: EUIs of an application.
 
 use axum::{
     Json,
@@ -30,7 +30,7 @@ pub(super) async fn list(
     Ok(Json(access.entity.value.euis))
 }
 
-/// Adds an EUI of the network's block. The specification has a bare string; v2 SDKs read an object.
+/// Adds a random EUI of the configured block. The specification has a bare string; v2 SDKs expect an object.
 pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! `/frequency-plans`: the public list, and packet forwarder configurations.
+//! `/frequency-plans`: the public list of plans, and packet forwarder configurations.
 
 use std::collections::BTreeMap;
 
@@ -26,16 +26,15 @@ pub(super) async fn list(State(account): State<Account>, address: Address) -> Js
     Json(plans.collect())
 }
 
-/// Returns the configuration. The firmware of The Things Gateway has its own gains.
+/// Returns the configuration. The firmware of The Things Gateway has its own gain table.
 pub(super) async fn get(
     State(account): State<Account>,
     IdPath(id): IdPath<String>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Reply> {
-    Ok(Json(account.frequency_plans.get(&id)?.forwarder(!firmware::asks(&headers))))
+    Ok(Json(account.frequency_plans.get(&id)?.forwarder(!firmware::is_sender(&headers))))
 }
 
-/// The URL of a plan's configuration.
 pub(super) fn url(address: &Address, id: &str) -> String {
     format!("{address}/api/v2/frequency-plans/{id}")
 }

@@ -1,4 +1,4 @@
-//! `/gateways`, for collaborators, for the gateway itself, and for the public.
+//! `/gateways`: gateways, for collaborators, for themselves and for the public.
 
 pub(super) mod firmware;
 
@@ -13,7 +13,7 @@ use types::{GatewayId, GatewayRight, Scope};
 
 use super::{
     frequency_plans,
-    tokens::{Kept, NO_STORE},
+    tokens::{CacheControl, NO_STORE},
 };
 use crate::{
     Account, Error,
@@ -62,7 +62,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-/// Returns the public view of a gateway, and more to callers with rights.
+/// Returns the public part of a gateway, and more to callers with rights.
 pub(super) async fn get(
     State(account): State<Account>,
     caller: Option<Caller>,
@@ -77,8 +77,8 @@ pub(super) async fn get(
         body.key = Some(account.gateway_key(&gateway)?);
         body.activated = gateway.activated;
     }
-    // The response depends on the caller, and may contain secrets.
-    Ok(match firmware::asks(&headers) {
+    // The response depends on the caller and may contain secrets.
+    Ok(match firmware::is_sender(&headers) {
         true => (NO_STORE, Json(firmware::Trimmed::from(body))).into_response(),
         false => (NO_STORE, Json(body)).into_response(),
     })
@@ -103,12 +103,12 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A token for network components, for the gateway itself and for callers who may read its key.
+/// Issues a token to the gateway itself, or to callers who may read its key.
 pub(super) async fn token(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<(Kept, Json<TokenAnswer>), Reply> {
+) -> Result<(CacheControl, Json<TokenAnswer>), Reply> {
     let mut access = account.access_with_key::<Gateway>(&caller, &gateway_id).await?;
     if matches!(caller, Caller::Bearer(_)) {
         access.require(GatewayRight::Settings)?;
@@ -117,7 +117,7 @@ pub(super) async fn token(
 }
 
 impl Account {
-    /// Returns a gateway and the caller's rights, which may be empty.
+    /// A gateway and the caller's rights. Callers whose token is not about this gateway get its public part.
     async fn gateway_for(&self, caller: Option<&Caller>, gateway_id: &GatewayId) -> Result<(Gateway, Rights), Error> {
         let scope = Gateway::scope(gateway_id);
         let stranger = |caller: &&Caller| matches!(caller, Caller::Bearer(claims) if !claims.scope.contains(&scope));
@@ -138,7 +138,7 @@ impl Account {
         Ok(TokenAnswer { token_type: None, access_token, expires_in: MACHINE_SECONDS, refresh_token: None })
     }
 
-    /// The view of a gateway for a caller with these rights.
+    /// The response body for a caller with these rights.
     async fn show_gateway(&self, gateway: &Gateway, rights: &Rights, address: &Address) -> Result<Body, Error> {
         let may = |right: GatewayRight| rights.contains(&right);
         let exact = gateway.location_public || may(GatewayRight::Location);
@@ -156,7 +156,7 @@ impl Account {
             location_public: gateway.location_public,
             status_public: gateway.status_public,
             owner_public: gateway.owner_public,
-            antenna_location: if exact { gateway.antenna_location } else { self.rough_location(gateway) },
+            antenna_location: if exact { gateway.antenna_location } else { self.approximate_location(gateway) },
             attributes: gateway.attributes.clone(),
             router: self.router_of(gateway),
             fallback_routers: self.fallback_routers_of(gateway),

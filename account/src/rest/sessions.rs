@@ -1,4 +1,4 @@
-//! `/users/login` and `/users/logout`: sessions of the account site.
+//! `/users/login` and `/users/logout`: sessions.
 
 use api::rest::account::User;
 use axum::{Json, extract::State, http::StatusCode};
@@ -11,7 +11,6 @@ use crate::{
     http::{body::AnyBody, cookie, peer::Peer, reply::Reply},
 };
 
-/// A username and password, as a form or as JSON.
 #[derive(Deserialize)]
 pub(super) struct Login {
     username: String,
@@ -26,7 +25,7 @@ pub(super) async fn log_in(
 ) -> Result<(CookieJar, Json<User>), Reply> {
     let (value, user) = account.log_in(&login.username, login.password, from).await?.ok_or(Error::InvalidLogin)?;
     if let Some(old) = old {
-        // Always start a new session: the browser's previous cookie may have been planted.
+        // A login always starts a new session, because the old cookie may have been planted (session fixation).
         account.log_out(&old).await?;
     }
     Ok((cookie::set(&account, &value), Json(user)))

@@ -1,4 +1,4 @@
-//! `/users`: registration, the caller's profile, and the clients that may act for them.
+//! `/users`: registration, profile and authorized clients.
 
 use api::rest::account::{NewUser, ProfileChange, Registered, User};
 use axum::{Json, extract::State, http::StatusCode};
@@ -6,7 +6,7 @@ use axum_extra::extract::cookie::CookieJar;
 use types::ClientId;
 
 use crate::{
-    Account, AuthorizedClient, AuthenticatedUser,
+    Account, AuthenticatedUser, AuthorizedClient,
     http::{body::JsonBody, cookie, path::IdPath, peer::Peer, reply::Reply},
 };
 
@@ -16,7 +16,7 @@ pub(super) async fn register(
     JsonBody(new): JsonBody<NewUser>,
 ) -> Result<(StatusCode, CookieJar, Json<Registered>), Reply> {
     let user = account.register(new, from).await?;
-    // Whoever registers is logged in, as they were at v2; where that fails they are registered all the same.
+    // v2 logs users in when they register. If that fails, they are registered nevertheless.
     let session = account.start_session(&user.id).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "cannot begin the session of a new user");
         None
@@ -39,8 +39,11 @@ pub(super) async fn update(
     Ok((StatusCode::NO_CONTENT, cookies))
 }
 
-/// Sends the mail again that asks to confirm the address.
-pub(super) async fn resend_confirmation(State(account): State<Account>, person: AuthenticatedUser) -> Result<StatusCode, Reply> {
+/// Sends the confirmation mail again.
+pub(super) async fn resend_confirmation(
+    State(account): State<Account>,
+    person: AuthenticatedUser,
+) -> Result<StatusCode, Reply> {
     account.resend_confirmation(person.user_id()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,4 +1,4 @@
-//! The list of applications, and a page for each.
+//! The list of applications, and the page of each.
 
 pub(in crate::site) mod access_keys;
 pub(in crate::site) mod euis;
@@ -39,9 +39,9 @@ use crate::{
 pub(in crate::site) struct List {
     frame: Frame,
     applications: Vec<Application>,
-    /// Applications that can be restored.
+    /// Those that the viewer can restore.
     deleted: Vec<Application>,
-    /// The id after which the next page starts.
+    /// The id after which the next page starts, if there is one.
     next: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub(in crate::site) struct New {
     form: Form,
 }
 
-/// The page of an application, with what the viewer may see of it.
+/// The page of an application, as far as the viewer may see it.
 #[derive(Template)]
 #[template(path = "application.html")]
 pub(in crate::site) struct Show {
@@ -68,7 +68,7 @@ pub(in crate::site) struct Show {
     forms: Forms,
 }
 
-/// The forms of the page; a rejected form keeps its values.
+/// The forms of the page. A rejected form keeps what the viewer entered.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Forms {
     pub(in crate::site) name: Option<Form>,
@@ -81,7 +81,7 @@ impl Show {
         self.rights.contains(&right)
     }
 
-    fn words(&self, right: &ApplicationRight) -> &'static str {
+    fn label(&self, right: &ApplicationRight) -> &'static str {
         labels::application_right(*right)
     }
 
@@ -188,7 +188,7 @@ pub(in crate::site) async fn restore(
     Ok(done(&path::<Application>(&app_id), Notice::Restored))
 }
 
-/// The page of an application with a rejected form.
+/// Shows the page again with a rejected form.
 pub(in crate::site) async fn refused(
     account: &Account,
     viewer: &Viewer,

@@ -1,4 +1,4 @@
-//! The list of gateways, and a page for each.
+//! The list of gateways, and the page of each.
 
 mod form;
 
@@ -38,7 +38,7 @@ use crate::{
 pub(in crate::site) struct List {
     frame: Frame,
     gateways: Vec<Gateway>,
-    /// The id after which the next page starts.
+    /// The id after which the next page starts, if there is one.
     next: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(in crate::site) struct New {
     form: Form,
 }
 
-/// The page of a gateway, with what the viewer may see of it.
+/// The page of a gateway, as far as the viewer may see it.
 #[derive(Template)]
 #[template(path = "gateway.html")]
 pub(in crate::site) struct Show {
@@ -58,7 +58,7 @@ pub(in crate::site) struct Show {
     id: String,
     created: String,
     activated: bool,
-    /// For users who may see and change its location, because the key allows both.
+    /// Only for viewers who have all rights that the key gives.
     key: Option<AccessKey>,
     plan: String,
     router: Option<Router>,

@@ -1,10 +1,10 @@
-//! The front page.
+//! The home page.
 
 use askama::Template;
 
 use super::page::{Frame, Page, viewer::MaybeViewer};
 
-/// Where the site's own page shows a code for the command line of v2.
+/// The page that shows a code for v2's command line.
 const ACCESS_CODE: &str = "/users/authorize?client_id=ttnctl&redirect_uri=/oauth/callback/ttnctl&response_type=code";
 
 #[derive(Template)]

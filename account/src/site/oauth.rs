@@ -1,4 +1,4 @@
-//! Pages on which people let programs act for them.
+//! Consent to programs, and the code for command lines.
 
 pub(in crate::site) mod code;
 pub(in crate::site) mod consent;

@@ -1,4 +1,4 @@
-//! Rendering a page: the common layout, and its HTTP headers.
+//! The layout that all pages share, and their HTTP headers.
 
 pub(in crate::site) mod assets;
 pub(in crate::site) mod confirm;
@@ -16,21 +16,21 @@ use axum::{
 
 use self::notice::Notice;
 
-/// The content security policy: our own style sheet and images, forms to this site, and no scripts.
+/// Pages load only our own styles and pictures, run no scripts, and submit forms to this site.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The layout around every page.
+/// What the layout needs to know.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Frame {
-    /// The name of the logged-in user.
+    /// The viewer's name, if they are logged in.
     pub(in crate::site) username: Option<String>,
-    /// A notice about what was just done.
+    /// A message about what was just done.
     pub(in crate::site) notice: Option<Notice>,
     /// The requested path.
     pub(in crate::site) path: String,
 }
 
-/// A page.
+/// A page as a response.
 pub(in crate::site) struct Page<T> {
     template: T,
     status: StatusCode,
@@ -38,36 +38,32 @@ pub(in crate::site) struct Page<T> {
 }
 
 impl Frame {
-    /// Whether the page is in the section of the site below this path.
+    /// Whether the page is in the section of the site with this path.
     pub(in crate::site) fn is_in(&self, part: &str) -> bool {
         self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The path of the style sheet.
     pub(in crate::site) fn style_path(&self) -> String {
         assets::style_path()
     }
 
-    /// The path of the icon.
     pub(in crate::site) fn icon_path(&self) -> String {
         assets::icon_path()
     }
 }
 
 impl<T> Page<T> {
-    /// A page with status 200.
     pub(in crate::site) fn new(template: T) -> Self {
         Self { template, status: StatusCode::OK, form_target: None }
     }
 
-    /// Replaces the status.
     pub(in crate::site) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
 
-    /// Allows redirects of the page's forms to the origin of `uri`.
+    /// Allows the page's forms to redirect to the origin of `uri`.
     ///
-    /// Browsers apply a page's policy to the redirects of its forms too.
+    /// Browsers apply a page's policy to redirects after its forms are submitted, too.
     pub(in crate::site) fn leading_to(self, uri: &str) -> Self {
         Self { form_target: origin(uri), ..self }
     }
@@ -89,9 +85,9 @@ impl<T: Template> IntoResponse for Page<T> {
                 header::CONTENT_SECURITY_POLICY,
                 HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(POLICY)),
             ),
-            // The page is for the current user only.
+            // Pages are private to the current session.
             (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            // Do not send codes and ids to other sites. Forms to this site still send their origin, which is checked.
+            // Paths contain codes and ids. Our own forms must still send their origin, which is checked.
             (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
             (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         ];
@@ -99,12 +95,12 @@ impl<T: Template> IntoResponse for Page<T> {
     }
 }
 
-/// Redirects to a page with a notice.
+/// Redirects to a page that confirms what was just done.
 pub(in crate::site) fn done(path: &str, what: Notice) -> Redirect {
     Redirect::to(&format!("{path}?done={}", what.name()))
 }
 
-/// The part of a URI that a policy can name; `None` if it would allow more than that.
+/// The origin of a URI as a CSP source; `None` if it could be read as anything else.
 fn origin(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;
     let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-+:".contains(&byte));
@@ -112,7 +108,7 @@ fn origin(uri: &str) -> Option<String> {
     match scheme {
         _ if scheme.contains(':') || !plain(scheme) => None,
         "http" | "https" if plain(host) && !host.is_empty() => Some(format!("{scheme}://{host}")),
-        // A policy cannot name an IPv6 address, and of an app's URI only the scheme.
+        // CSP cannot express IPv6 addresses, and only the scheme of an app's URI.
         _ => Some(format!("{scheme}:")),
     }
 }

@@ -1,4 +1,4 @@
-//! Pages on which people register, log in and look after their profile.
+//! Registration, login and profile.
 
 pub(in crate::site) mod confirmation;
 pub(in crate::site) mod login;

@@ -1,4 +1,4 @@
-//! Exchanges a user's token for one that names other entities, but never grants more.
+//! Exchanging a user's token for one with other entities, but never more rights.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{TOKEN_SECONDS, subject::USER};
 use crate::{Account, Error, Result, entity::access::Caller, user::no_user};
 
 impl Account {
-    /// Exchanges a token for one with other entities, which expires at the same time.
+    /// Exchanges an interchangeable token for one that names entities. It expires when the old one does.
     pub(crate) async fn restrict_token(&self, caller: &Caller, scope: &[Scope]) -> Result<Secret> {
         let (user_id, old) = caller.user_and_claims()?;
         if !old.interchangeable {
@@ -29,7 +29,7 @@ impl Account {
     }
 }
 
-/// Whether a token can be exchanged for one with this scope: an entity needs any scope of its kind.
+/// Whether a token can be exchanged for this scope: naming an entity requires any scope of the same kind.
 fn covers(old: &Claims, asked: &Scope) -> bool {
     match *asked == asked.general() {
         true => old.scope.contains(asked),
@@ -37,7 +37,7 @@ fn covers(old: &Claims, asked: &Scope) -> bool {
     }
 }
 
-/// Removes rights that the old token did not have to the entities that it named.
+/// Removes rights that the old token did not have to entities that it named.
 fn limit(new: &mut Claims, old: &Claims) {
     fn narrow<K: Ord, R: PartialEq>(new: &mut BTreeMap<K, Vec<R>>, old: &BTreeMap<K, Vec<R>>) {
         for (id, rights) in new {

@@ -1,7 +1,7 @@
-//! Signs tokens and publishes the keys that verify them.
+//! Signing and verifying tokens.
 //!
-//! Keys rotate while tokens of the previous one are valid: the next key is published before it is used, and the
-//! previous one stays until its last token expires. Every instance checks the store regularly.
+//! Keys are rotated without invalidating tokens: a new key is published before it signs, and the old one verifies until its
+//! last token has expired. All instances reload the keys regularly.
 
 mod key_pair;
 mod rotation;
@@ -19,34 +19,34 @@ use types::{Claims, Clock, Random, Secret, Timestamp};
 use self::key_pair::Pair;
 use crate::{Error, Result, documents::Documents, seal::Keys};
 
-pub(crate) use self::{key_pair::SigningKey, rotation::SigningKeys};
 pub use self::rotation::{Rotation, SigningKeyInfo};
+pub(crate) use self::{key_pair::SigningKey, rotation::SigningKeys};
 
-/// How long an instance caches the keys.
-const KNOWN: Duration = Duration::from_secs(10);
+/// How often an instance reloads the keys.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Signs and verifies tokens; cheap to clone.
+/// Signs and verifies tokens. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Signer {
     issuer: Arc<str>,
     clock: Arc<dyn Clock>,
-    state: Arc<RwLock<State>>,
+    state: Arc<RwLock<LoadedKeys>>,
 }
 
-/// The cached keys.
-struct State {
+/// The keys and when they were loaded.
+struct LoadedKeys {
     ring: Arc<KeyRing>,
     read: Timestamp,
 }
 
-/// Key pairs that are ready for use, in the order in which they begin to sign.
+/// Key pairs in the order in which they start to sign.
 struct KeyRing {
     pairs: Vec<Pair>,
     verifier: Verifier,
 }
 
 impl Signer {
-    /// Loads the key pairs from the store; creates the first one if there is none.
+    /// Loads the key pairs from the store, or creates the first one.
     pub(crate) async fn open(
         issuer: &str,
         documents: &Documents,
@@ -60,33 +60,32 @@ impl Signer {
                 return Self::new(issuer, &stored.value, keys, clock);
             }
             let first = SigningKeys::first(keys, random, now)?;
-            // If several instances start at once, the first one decides and the others read its key.
+            // If several instances start at once, the first one to write wins, and the others read its key.
             if documents.create(&entry, &first).await? {
                 return Self::new(issuer, &first, keys, clock);
             }
         }
     }
 
-    /// Reloads the keys if they are due.
+    /// Reloads the keys if it is time to.
     ///
-    /// While the store is unavailable, the cached keys stay valid.
-    pub(crate) async fn renew(&self, documents: &Documents, keys: &Keys) {
+    /// If the store is unavailable, the loaded keys stay in use.
+    pub(crate) async fn reload_if_due(&self, documents: &Documents, keys: &Keys) {
         let now = self.clock.now();
         if !self.is_due(now) {
             return;
         }
         let read = async { documents.read::<SigningKeys>(&entry()?).await };
-        let renewed = match read.await {
+        let reloaded = match read.await {
             Ok(Some(stored)) => self.install(&stored.value, keys, now),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
-        if let Err(error) = renewed {
-            tracing::warn!(%error, "cannot reload the signing keys: using the cached ones");
+        if let Err(error) = reloaded {
+            tracing::warn!(%error, "cannot reload the signing keys: still using those loaded before");
         }
     }
 
-    /// Signs a token with the current key.
     pub(crate) fn sign(&self, claims: &Claims) -> Result<Secret> {
         let ring = self.ring();
         let pair = ring.signing(self.clock.now())?;
@@ -95,17 +94,17 @@ impl Signer {
         Ok(Secret::new(token))
     }
 
-    /// Returns the claims of a token that this service signed and that is valid at `now`.
+    /// Verifies a token at the time `now`.
     pub(crate) fn verify(&self, token: &Secret, now: Timestamp) -> Result<Claims> {
         Ok(self.ring().verifier.verify(token.expose(), now).map_err(server::auth::AuthError::from)?)
     }
 
-    /// The current public key, as PEM.
+    /// The public key of the current signing key, as PEM.
     pub(crate) fn pem(&self) -> Result<String> {
         Ok(self.ring().signing(self.clock.now())?.pem.clone())
     }
 
-    /// All public keys that verify tokens, the current one first.
+    /// All public keys that verify tokens, starting with the current signing key.
     pub(crate) fn jwks(&self) -> Result<JwkSet> {
         let ring = self.ring();
         let signing = ring.signing(self.clock.now())?.public.clone();
@@ -116,19 +115,18 @@ impl Signer {
     fn new(issuer: &str, stored: &SigningKeys, keys: &Keys, clock: Arc<dyn Clock>) -> Result<Self> {
         let read = clock.now();
         let ring = Arc::new(KeyRing::new(issuer, stored, keys, read)?);
-        Ok(Self { issuer: issuer.into(), clock, state: Arc::new(RwLock::new(State { ring, read })) })
+        Ok(Self { issuer: issuer.into(), clock, state: Arc::new(RwLock::new(LoadedKeys { ring, read })) })
     }
 
-    /// Uses what was read from now on.
     pub(crate) fn install(&self, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<()> {
         let ring = Arc::new(KeyRing::new(&self.issuer, stored, keys, now)?);
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = State { ring, read: now };
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = LoadedKeys { ring, read: now };
         Ok(())
     }
 
-    /// Whether to reload. The first caller is told to do it; others continue.
+    /// Whether it is time to reload. Only the first caller gets `true`; the others use the loaded keys.
     fn is_due(&self, now: Timestamp) -> bool {
-        let due = |state: &State| now.since(state.read) >= KNOWN;
+        let due = |state: &LoadedKeys| now.since(state.read) >= RELOAD_INTERVAL;
         if !due(&self.state.read().unwrap_or_else(PoisonError::into_inner)) {
             return false;
         }
@@ -145,7 +143,7 @@ impl Signer {
 
 impl KeyRing {
     fn new(issuer: &str, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<Self> {
-        let pairs = stored.alive(now).map(|key| key.open(keys)).collect::<Result<Vec<_>>>()?;
+        let pairs = stored.unexpired(now).map(|key| key.open(keys)).collect::<Result<Vec<_>>>()?;
         let jwks = JwkSet { keys: pairs.iter().map(|pair| pair.public.clone()).collect() };
         Ok(Self { pairs, verifier: Verifier::new(issuer, &jwks) })
     }

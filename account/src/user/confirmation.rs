@@ -1,7 +1,7 @@
-//! E-mail confirmation by a link.
+//! Confirmation of e-mail addresses by a mailed link.
 //!
-//! Nothing is stored. The token in the link contains the user and its expiry, and its authentication code covers the
-//! address, so it confirms no other.
+//! Nothing is stored. The token in the link has the user's id and the expiry time, with an HMAC that also covers the
+//! address, so it confirms no other address.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{Account, Error, Result, audit, mail::Mail, public_url::QUERY_VALUE, 
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Account {
-    /// Confirms the address that a token was mailed to. Repeating it has no effect.
+    /// Confirms the address that the token was sent to. Idempotent.
     pub async fn confirm_email(&self, token: &str) -> Result<User> {
         let refused = || Error::Invalid { what: "link", must: "must be the newest that came by mail, and not too old" };
         let plain: [u8; 20] = plain_of(token).ok_or_else(refused)?;
@@ -27,7 +27,7 @@ impl Account {
             return Err(refused());
         }
         let confirm = |user: &mut UserRecord| {
-            self.keys.read_coded::<20>(&place(&user.email), token).ok_or_else(refused)?;
+            self.keys.read_coded::<20>(&context(&user.email), token).ok_or_else(refused)?;
             user.valid = true;
             Ok(())
         };
@@ -36,7 +36,7 @@ impl Account {
         Ok(user.into())
     }
 
-    /// Mails the confirmation link.
+    /// Sends the mail with the link.
     pub(crate) fn mail_confirmation(&self, user: &UserRecord) {
         let Some(token) = self.confirmation(user) else { return };
         let address = String::from(user.email.clone());
@@ -62,11 +62,11 @@ impl Account {
         let user_id = hex::decode(user.id.as_str()).ok()?;
         let expires_s = self.clock.now().plus(LIFETIME).as_secs();
         let plain = [&user_id[..], &expires_s.to_be_bytes()].concat();
-        Some(self.keys.write_coded(&place(&user.email), &plain))
+        Some(self.keys.write_coded(&context(&user.email), &plain))
     }
 }
 
-/// The context of the token's authentication code. It includes the address, so the token confirms no other.
-fn place(email: &Email) -> String {
+/// The context of the HMAC, which includes the address.
+fn context(email: &Email) -> String {
     format!("confirmation of {email}")
 }

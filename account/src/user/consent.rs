@@ -6,25 +6,25 @@ use types::{ClientId, Scope, Timestamp};
 use super::UserRecord;
 use crate::{Error, Result};
 
-/// The most clients that one user lets do something.
+/// The most clients that a user can authorize.
 const CONSENTS_MAX: usize = 100;
-/// The most scopes of one client that are remembered; the oldest are asked for again.
+/// The most scopes that are remembered for a client; the oldest are forgotten.
 const SCOPES_MAX: usize = 50;
 
-/// What a user lets a client do, kept with the user.
+/// A user's consent to a client, stored in the user's record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Consent {
-    /// General scopes and those of single things; none when the user took it back.
+    /// General scopes and entities; empty if the user revoked it.
     pub(crate) scope: Vec<Scope>,
-    /// When the user first said so.
+    /// When the user consented first.
     pub(crate) given: Timestamp,
-    /// How often it was taken back.
+    /// How often the user revoked it.
     pub(crate) epoch: u32,
-    /// Access tokens from before this second, since 1970, are over.
+    /// Access tokens from before this Unix time in seconds are invalid.
     pub(crate) not_before_s: u64,
 }
 
-/// What codes and grants hang on: they count while it is the same.
+/// Identifies the state of a consent. Codes and grants are valid only while it is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ConsentVersion {
     not_before_s: u64,
@@ -32,7 +32,7 @@ pub(crate) struct ConsentVersion {
 }
 
 impl UserRecord {
-    /// Whether the user lets a client do all of this.
+    /// Whether the user consented to all of these scopes.
     pub(crate) fn consents_to(&self, client: &ClientId, scope: &[Scope]) -> bool {
         let held = |scope: &Scope| {
             self.consents
@@ -42,12 +42,12 @@ impl UserRecord {
         !scope.is_empty() && scope.iter().all(held)
     }
 
-    /// Whether the user lets a client do anything.
+    /// Whether the client has any consent.
     pub(crate) fn has_consent(&self, client: &ClientId) -> bool {
         self.consents.get(client).is_some_and(|consent| !consent.scope.is_empty())
     }
 
-    /// What codes and grants of this client hang on now.
+    /// The current consent version for this client.
     pub(crate) fn consent_version(&self, client: &ClientId) -> ConsentVersion {
         let epoch = self.consents.get(client).map_or(0, |consent| consent.epoch);
         ConsentVersion { not_before_s: self.not_before_s, epoch }
@@ -75,4 +75,3 @@ impl UserRecord {
         Ok(())
     }
 }
-

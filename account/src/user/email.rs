@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Maximum length of an address, in bytes, as in SMTP.
+/// The limit of SMTP.
 const BYTES_MAX: usize = 254;
 
-/// A syntactically valid address.
+/// A syntactically plausible e-mail address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Email(String);

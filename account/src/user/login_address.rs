@@ -1,4 +1,4 @@
-//! Addresses from which users logged in before; guessing from elsewhere does not lock them out there.
+//! The IP addresses that users logged in from. Password guessing elsewhere does not lock users out there.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -8,20 +8,19 @@ use types::UserId;
 use super::user_tag;
 use crate::{Account, Result, rate_limit::rate_limit_address};
 
-/// How long an address is remembered after a login.
+/// How long an address is remembered after its first login.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
-/// Maximum number of remembered addresses per user; new ones replace some of the old ones.
+/// The most addresses per user. Further ones are remembered once some have expired.
 const ADDRESSES_MAX: usize = 100;
-/// The context of the addresses' HMACs.
-const PLACE: &str = "address of a login";
+/// The context of the HMAC.
+const CONTEXT: &str = "address of a login";
 
 impl Account {
-    /// Whether a user logged in from there before.
     pub(crate) async fn knows_address(&self, user_id: &UserId, from: IpAddr) -> Result<bool> {
         Ok(self.documents.read::<()>(&self.address_key(user_id, from)?).await?.is_some())
     }
 
-    /// Remembers an address of a user. A failure is only logged, because the login itself succeeded.
+    /// Remembers the address. Failures are only logged, because the login itself succeeded.
     pub(crate) async fn remember_address(&self, user_id: &UserId, from: IpAddr) {
         if let Err(error) = self.try_to_remember(user_id, from).await {
             tracing::warn!(%error, "cannot remember the address of a login");
@@ -37,9 +36,9 @@ impl Account {
         Ok(())
     }
 
-    /// The key contains an HMAC, so that the store does not reveal where users were.
+    /// The key has only an HMAC of the address, to protect the user's privacy.
     fn address_key(&self, user_id: &UserId, from: IpAddr) -> Result<Key> {
-        let mark = self.keys.mark(PLACE, rate_limit_address(from).as_bytes());
+        let mark = self.keys.mark(CONTEXT, rate_limit_address(from).as_bytes());
         Ok(Key::new(&user_tag(user_id)?, &format!("address/{}", mark.as_str()))?)
     }
 }

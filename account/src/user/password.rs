@@ -11,40 +11,38 @@ use argon2::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use types::{Random, Secret, Username};
 
-use self::threads::Threads;
+use self::threads::ThreadPool;
 use crate::{Error, Result};
 
-/// Minimum length of a password, in characters.
 const CHARACTERS_MIN: usize = 8;
-/// Maximum length of a password, in characters.
 const CHARACTERS_MAX: usize = 128;
-/// Memory per hash: 19 MiB, as OWASP recommends.
+/// 19 MiB, as OWASP recommends for Argon2id.
 const MEMORY_KIB: u32 = 19 * 1024;
-/// Argon2 passes over the memory.
+/// The number of Argon2 iterations.
 const PASSES: u32 = 2;
-/// How many verifications may wait per running one.
+/// How many checks may wait for each running one.
 const WAITING_PER_CHECK: usize = 32;
 
 /// Hashes and verifies passwords, a few at a time.
 ///
-/// Others wait in a bounded queue and are rejected when it is full, so a flood of logins neither exhausts memory nor
-/// delays anything else.
+/// Further requests wait, up to a limit, and are then rejected. So a flood of logins cannot exhaust the memory or block
+/// other work.
 #[derive(Clone)]
 pub(crate) struct Passwords {
     running: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
-    threads: Threads,
-    nobody: Arc<str>,
+    threads: ThreadPool,
+    dummy_hash: Arc<str>,
     random: Arc<dyn Random>,
 }
 
-/// The stored hash, a PHC string.
-pub(crate) type PasswordRecord = String;
+/// A password hash as a PHC string.
+pub(crate) type PasswordHashString = String;
 
-/// The most common passwords that are long enough.
+/// The most common passwords of 8 or more characters.
 const COMMON: &str = include_str!("password/common.txt");
 
-/// Rejects passwords that are too short, too long, or too common.
+/// Rejects passwords that are too short, too long, or too easy to guess.
 pub(crate) fn check(password: &Secret, username: &Username) -> Result<()> {
     let password = password.expose();
     if !(CHARACTERS_MIN..=CHARACTERS_MAX).contains(&password.chars().count()) {
@@ -58,42 +56,42 @@ pub(crate) fn check(password: &Secret, username: &Username) -> Result<()> {
 }
 
 impl Passwords {
-    /// Allows this many concurrent verifications; zero means one fewer than there are cores, but at least one.
+    /// `checks_max` is the number of parallel checks; zero means one less than the number of cores, but at least one.
     pub(crate) fn new(checks_max: usize, random: Arc<dyn Random>) -> Result<Self> {
-        let checks = if checks_max == 0 { one_core_left() } else { checks_max };
-        let nobody = hash("a password that no user has", &salt(random.as_ref()))?.into();
+        let checks = if checks_max == 0 { default_checks() } else { checks_max };
+        let dummy_hash = hash("a password that no user has", &salt(random.as_ref()))?.into();
         Ok(Self {
             running: Arc::new(Semaphore::new(checks)),
             waiting: Arc::new(Semaphore::new(checks.saturating_mul(WAITING_PER_CHECK + 1).min(Semaphore::MAX_PERMITS))),
-            threads: Threads::start(checks)?,
-            nobody,
+            threads: ThreadPool::start(checks)?,
+            dummy_hash,
             random,
         })
     }
 
     /// Hashes a new password.
-    pub(crate) async fn record(&self, password: Secret) -> Result<PasswordRecord> {
+    pub(crate) async fn hash(&self, password: Secret) -> Result<PasswordHashString> {
         let salt = salt(self.random.as_ref());
         self.run(move || hash(password.expose(), &salt)).await?
     }
 
-    /// Whether a password matches a hash. Without a hash it takes the same time.
-    pub(crate) async fn fits(&self, password: Secret, record: Option<PasswordRecord>) -> Result<bool> {
+    /// Whether the password matches the hash. Without a hash, takes as long as if there were one.
+    pub(crate) async fn verify(&self, password: Secret, record: Option<PasswordHashString>) -> Result<bool> {
         let known = record.is_some();
-        let record = record.unwrap_or_else(|| self.nobody.to_string());
-        // No stored password is this long; do not hash megabytes.
+        let record = record.unwrap_or_else(|| self.dummy_hash.to_string());
+        // No user has a password this long, so do not spend time on hashing it.
         if password.expose().len() > CHARACTERS_MAX * char::MAX.len_utf8() {
             return Ok(false);
         }
-        let fits = self.run(move || fits(password.expose(), &record)).await??;
-        Ok(fits && known)
+        let matches = self.run(move || verify(password.expose(), &record)).await??;
+        Ok(matches && known)
     }
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        let place = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Error::Busy)?;
+        let queued = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Error::Busy)?;
         let turn = Arc::clone(&self.running).acquire_owned().await.map_err(|_| Error::Busy)?;
-        // The task holds the permits, because it continues even if the caller stops waiting.
-        let held: [OwnedSemaphorePermit; 2] = [place, turn];
+        // The work continues if the caller is cancelled, so it must keep the permits.
+        let held: [OwnedSemaphorePermit; 2] = [queued, turn];
         let task = move || {
             let done = work();
             drop(held);
@@ -103,8 +101,8 @@ impl Passwords {
     }
 }
 
-/// One fewer than there are cores, but at least one.
-fn one_core_left() -> usize {
+/// One less than the number of cores, for other work.
+fn default_checks() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
 }
 
@@ -119,13 +117,13 @@ fn salt(random: &dyn Random) -> [u8; 16] {
     salt
 }
 
-fn hash(password: &str, salt: &[u8]) -> Result<PasswordRecord> {
+fn hash(password: &str, salt: &[u8]) -> Result<PasswordHashString> {
     let record: PasswordHash =
         argon2()?.hash_password_with_salt(password.as_bytes(), salt).map_err(|_| Error::Crypto("hash a password"))?;
     Ok(record.to_string())
 }
 
-fn fits(password: &str, record: &str) -> Result<bool> {
+fn verify(password: &str, record: &str) -> Result<bool> {
     let record = PasswordHash::new(record).map_err(|_| Error::Crypto("read a password's record"))?;
     Ok(argon2()?.verify_password(password.as_bytes(), &record).is_ok())
 }
@@ -145,7 +143,7 @@ mod tests {
     async fn rejects_verifications_when_the_queue_is_full() {
         let passwords = Passwords::new(1, Arc::new(OsRandom)).unwrap();
         let turn = Arc::clone(&passwords.running).acquire_owned().await.unwrap();
-        let check = || Box::pin(passwords.fits(Secret::new("a password"), None));
+        let check = || Box::pin(passwords.verify(Secret::new("a password"), None));
         let mut now = Context::from_waker(Waker::noop());
         let mut waiting: Vec<_> = (0..=WAITING_PER_CHECK).map(|_| check()).collect();
         for check in &mut waiting {
@@ -161,8 +159,8 @@ mod tests {
     #[tokio::test]
     async fn a_hash_matches_only_its_password() {
         let passwords = Passwords::new(1, Arc::new(OsRandom)).unwrap();
-        let record = passwords.record(Secret::new("a password")).await.unwrap();
-        assert!(passwords.fits(Secret::new("a password"), Some(record.clone())).await.unwrap());
-        assert!(!passwords.fits(Secret::new("a passwore"), Some(record)).await.unwrap());
+        let record = passwords.hash(Secret::new("a password")).await.unwrap();
+        assert!(passwords.verify(Secret::new("a password"), Some(record.clone())).await.unwrap());
+        assert!(!passwords.verify(Secret::new("a passwore"), Some(record)).await.unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! A user's own profile, password and confirmed address, and the operator's changes to users.
+//! Profiles: reading and changing them, and what the operator may do to users.
 
 use api::rest::account::{ProfileChange, User};
 use types::{Secret, UserId, Username};
@@ -6,17 +6,15 @@ use types::{Secret, UserId, Username};
 use super::{UserRecord, no_user, password};
 use crate::{Account, Result, Session, audit};
 
-/// Who changes a profile.
+/// A user authenticated by session or token.
 #[derive(Debug)]
 pub enum AuthenticatedUser {
-    /// Somebody who logged in at the site.
+    /// Logged in to the site.
     Session(Box<Session>),
-    /// A user with a token.
     Token(UserId),
 }
 
 impl AuthenticatedUser {
-    /// Who it is.
     pub fn user_id(&self) -> &UserId {
         match self {
             Self::Session(session) => session.user_id(),
@@ -26,18 +24,18 @@ impl AuthenticatedUser {
 }
 
 impl Account {
-    /// Returns a user's profile.
+    /// The user's own profile.
     pub async fn profile(&self, user_id: &UserId) -> Result<User> {
         Ok(self.user(user_id).await?.ok_or_else(|| no_user(user_id))?.into())
     }
 
-    /// Changes a profile atomically. A new address gets a confirmation mail.
+    /// Applies all changes or none. A new e-mail address must be confirmed.
     ///
-    /// A new password needs the old one and ends every other session, grant and token of the user. The cookie that the
-    /// session who asked goes on with is what this gives then.
+    /// A new password requires the old one, and ends all sessions, grants and tokens of the user. If the caller has a session,
+    /// returns the cookie of a new one.
     pub async fn change_profile(&self, person: &AuthenticatedUser, change: ProfileChange) -> Result<Option<Secret>> {
         let before = self.user(person.user_id()).await?.ok_or_else(|| no_user(person.user_id()))?;
-        // Do everything that can fail before the change itself.
+        // Everything that can fail comes before the change.
         let changed = self.checked(&before, change).await?;
         let now = self.clock.now();
         let user = self.change_user(&before.id, |user| changed.put_into(user, now)).await?;
@@ -57,7 +55,7 @@ impl Account {
         }
     }
 
-    /// Sends the mail again that asks to confirm the address; nothing when it is confirmed.
+    /// Sends the confirmation mail again, unless the address is confirmed.
     pub async fn resend_confirmation(&self, user_id: &UserId) -> Result<()> {
         let user = self.user(user_id).await?.ok_or_else(|| no_user(user_id))?;
         if !user.valid {
@@ -67,9 +65,9 @@ impl Account {
         Ok(())
     }
 
-    /// Disables or enables a user. Disabling ends sessions, grants and tokens, and the password stops working.
+    /// Disables or enables a user. Ends all sessions, grants and tokens; a disabled user cannot log in.
     ///
-    /// For the operator; not part of any API.
+    /// Only for the operator.
     pub async fn set_disabled(&self, username: &Username, disabled: bool) -> Result<()> {
         let user_id = self.require_user(username).await?.id;
         let now = self.clock.now();
@@ -83,13 +81,13 @@ impl Account {
         Ok(())
     }
 
-    /// Sets a user's password, and ends sessions, grants and tokens.
+    /// Sets a new password, and ends all sessions, grants and tokens.
     ///
-    /// For the operator; not part of any API.
+    /// Only for the operator.
     pub async fn reset_password(&self, username: &Username, new: Secret) -> Result<()> {
         password::check(&new, username)?;
         let user_id = self.require_user(username).await?.id;
-        let record = self.passwords.record(new).await?;
+        let record = self.passwords.hash(new).await?;
         let now = self.clock.now();
         let reset = |user: &mut UserRecord| {
             user.password.clone_from(&record);

@@ -1,4 +1,4 @@
-//! A validated change of a profile: from here on, only a concurrent change can make it fail.
+//! Validation of profile changes. Afterwards, only a concurrent change can make them fail.
 
 use api::rest::account::ProfileChange;
 use types::{FullName, Secret, Timestamp, Username};
@@ -6,25 +6,24 @@ use types::{FullName, Secret, Timestamp, Username};
 use super::{
     UserRecord,
     email::Email,
-    password::{self, PasswordRecord},
+    password::{self, PasswordHashString},
 };
 use crate::{Account, Error, Result, audit};
 
-/// Maximum length of a first or last name, in bytes.
 const NAME_BYTES_MAX: usize = 100;
 
-/// What becomes different; what is none stays.
+/// Validated changes; `None` leaves a member as it is.
 #[derive(Debug)]
 pub(crate) struct Changed {
     pub(crate) username: Option<Username>,
     pub(crate) email: Option<Email>,
     pub(crate) name: Option<FullName>,
-    /// The new password hash, and the one that the old password matched.
-    pub(crate) password: Option<(PasswordRecord, PasswordRecord)>,
+    /// The new hash, and the hash that the old password matched.
+    pub(crate) password: Option<(PasswordHashString, PasswordHashString)>,
 }
 
 impl Changed {
-    /// Applies all changes; fails if the password has changed in between.
+    /// Applies the changes. Fails if the password was changed in between.
     pub(crate) fn put_into(&self, user: &mut UserRecord, now: Timestamp) -> Result<()> {
         if let Some((new, old)) = &self.password {
             if *old != user.password {
@@ -44,9 +43,9 @@ impl Changed {
 }
 
 impl Account {
-    /// Validates a change, cheap checks first.
+    /// Validates the changes, cheap checks first.
     ///
-    /// A new username is reserved here, even if the rest fails.
+    /// Reserves a new username for the user even if a later check fails.
     pub(crate) async fn checked(&self, user: &UserRecord, change: ProfileChange) -> Result<Changed> {
         check_name(change.name.as_ref())?;
         let email = change.email.as_deref().map(str::parse::<Email>).transpose()?.filter(|email| *email != user.email);
@@ -76,18 +75,18 @@ impl Account {
         Ok(Changed { username, email, name: change.name, password })
     }
 
-    /// Hashes the new password, and returns the hash that the old one matched.
+    /// The hashes of the new and the old password.
     async fn new_password(
         &self,
         user: &UserRecord,
         old: Secret,
         new: Secret,
-    ) -> Result<(PasswordRecord, PasswordRecord)> {
-        if !self.passwords.fits(old, Some(user.password.clone())).await? {
+    ) -> Result<(PasswordHashString, PasswordHashString)> {
+        if !self.passwords.verify(old, Some(user.password.clone())).await? {
             audit::event("password change refused", &user.id, &"wrong password");
             return Err(Error::WrongPassword);
         }
-        Ok((self.passwords.record(new).await?, user.password.clone()))
+        Ok((self.passwords.hash(new).await?, user.password.clone()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sessions of the account site: an encrypted cookie, and a record that ends it.
+//! Sessions of the site: a sealed cookie, and a record that can be deleted.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -15,25 +15,25 @@ use crate::{
     seal::Sealed,
 };
 
-/// Lifetime of a session.
+/// How long a session lasts.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
-/// Maximum number of sessions per user; a new one ends the oldest.
+/// The most sessions of one user. A new session replaces the oldest.
 const SESSIONS_MAX: usize = 20;
-/// The context of sealed and signed values.
-const PLACE: &str = "session";
+/// The associated data of sealed cookies, and the context of HMACs.
+const AAD: &str = "session";
 
-/// A user who is logged in at the site.
+/// A valid session.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) user: Stored<UserRecord>,
     key: Key,
 }
 
-/// A session, as stored under an HMAC of its id.
+/// A session as stored, under the HMAC of its id.
 #[derive(Debug, Serialize, Deserialize)]
 struct SessionRecord {
     created: Timestamp,
-    /// The user's `not_before_s` when the session started: a later one ends the session.
+    /// The user's value when the session started. If it increases, the session is invalid.
     not_before_s: u64,
 }
 
@@ -43,16 +43,15 @@ impl Session {
         &self.user.value.id
     }
 
-    /// The user's profile.
     pub fn profile(&self) -> User {
         self.user.value.clone().into()
     }
 }
 
 impl Account {
-    /// Logs a user in; returns the value of the cookie, or `None` if username or password are wrong.
+    /// Logs a user in. Returns the new cookie, or `None` if the name or password is wrong.
     ///
-    /// Deleted of the two it was nobody learns, not from the time that it takes either.
+    /// Neither the answer nor its timing tells which of the two.
     pub async fn log_in(&self, username: &str, password: Secret, from: IpAddr) -> Result<Option<(Secret, User)>> {
         let Some(user) = self.user_with_password(username, password, from).await? else { return Ok(None) };
         let Some(cookie) = self.begin_session(&user).await? else { return Ok(None) };
@@ -60,7 +59,7 @@ impl Account {
         Ok(Some((cookie, user.value.into())))
     }
 
-    /// Begins a session for a user who has just registered; gives the value of the cookie.
+    /// Starts a session for a user who has just registered or changed the password. Returns the cookie.
     pub async fn start_session(&self, user_id: &UserId) -> Result<Option<Secret>> {
         match self.stored_user(user_id).await? {
             Some(user) => self.begin_session(&user).await,
@@ -68,7 +67,7 @@ impl Account {
         }
     }
 
-    /// Returns the session of a cookie; `None` if the cookie is forged, the session ended, or the user is disabled.
+    /// The session of a cookie, unless it is forged or expired, or the user is disabled.
     pub async fn session(&self, cookie: &str) -> Result<Option<Session>> {
         let Some((user_id, id)) = self.open_cookie(cookie) else { return Ok(None) };
         let key = self.session_key(&user_id, &id)?;
@@ -78,14 +77,13 @@ impl Account {
         Ok(user.map(|user| Session { user, key }))
     }
 
-    /// Ends a session.
     pub async fn log_out(&self, session: &Session) -> Result<()> {
         self.documents.remove(&session.key).await?;
         audit::event("logout", session.user_id(), &"session");
         Ok(())
     }
 
-    /// Starts a session for a user as read; `None` if the password changed since, or the user is disabled.
+    /// Starts a session. Returns `None` if the user's password changed since `user` was read, or the user is disabled.
     pub(crate) async fn begin_session(&self, user: &Stored<UserRecord>) -> Result<Option<Secret>> {
         let (user_id, id) = (&user.value.id, self.random_bytes::<32>());
         let key = self.session_key(user_id, &id)?;
@@ -103,7 +101,7 @@ impl Account {
         retried("user", attempt).await
     }
 
-    /// Ends the oldest sessions of a user who has too many.
+    /// Ends the oldest sessions if the user has too many.
     async fn make_room(&self, user_id: &UserId) -> Result<()> {
         let prefix = Key::new(&user_tag(user_id)?, "session/")?;
         let keys = self.documents.keys(&prefix, SESSIONS_MAX * 2).await?;
@@ -121,19 +119,19 @@ impl Account {
 
     fn seal_cookie(&self, user_id: &UserId, id: &[u8; 32]) -> Result<Secret> {
         let plain = format!("{user_id}.{}", URL_SAFE_NO_PAD.encode(id));
-        Ok(Secret::new(self.keys.seal(PLACE, plain.as_bytes(), self.random.as_ref())?.as_str()))
+        Ok(Secret::new(self.keys.seal(AAD, plain.as_bytes(), self.random.as_ref())?.as_str()))
     }
 
     fn open_cookie(&self, cookie: &str) -> Option<(UserId, [u8; 32])> {
-        let opened = self.keys.unseal(PLACE, PLACE, &Sealed::new(cookie)).ok()?;
+        let opened = self.keys.unseal(AAD, AAD, &Sealed::new(cookie)).ok()?;
         let (user_id, id) = std::str::from_utf8(&opened).ok()?.split_once('.')?;
         let id = URL_SAFE_NO_PAD.decode(id).ok()?;
         Some((user_id.to_owned().try_into().ok()?, id.try_into().ok()?))
     }
 
-    /// The key contains an HMAC of the id, so that nobody can forge a cookie by reading the store.
+    /// The key has only an HMAC of the id, so that cookies cannot be made from what is in the store.
     fn session_key(&self, user_id: &UserId, id: &[u8; 32]) -> Result<Key> {
-        let mark = self.keys.mark(PLACE, id);
+        let mark = self.keys.mark(AAD, id);
         Ok(Key::new(&user_tag(user_id)?, &format!("session/{}", mark.as_str()))?)
     }
 }

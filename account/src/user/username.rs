@@ -1,4 +1,4 @@
-//! Usernames: each belongs to one user forever.
+//! Usernames, which belong to the same user permanently.
 
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
@@ -7,34 +7,32 @@ use types::{UserId, Username};
 use super::UserRecord;
 use crate::{Account, Error, Result, id_index::IdIndex};
 
-/// How many other usernames a user may take; each stays reserved forever.
+/// How many further names a user can take. They stay reserved permanently.
 const NAMES_TAKEN_MAX: u32 = 10;
 
-/// Whom a user name belongs to.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NameRecord {
     pub(crate) user_id: UserId,
 }
 
 impl Account {
-    /// The user with this name.
     pub(crate) async fn find_user(&self, username: &Username) -> Result<Option<UserRecord>> {
         let Some(name) = self.documents.read::<NameRecord>(&name_key(username)?).await? else { return Ok(None) };
-        // A name that its user gave up stays reserved, but refers to nobody.
+        // An abandoned name stays reserved, but nobody can be found by it.
         Ok(self.user(&name.value.user_id).await?.filter(|user| user.username == *username))
     }
 
-    /// The user with this name, who must be there.
+    /// Like [`Account::find_user`], but fails if there is none.
     pub(crate) async fn require_user(&self, username: &Username) -> Result<UserRecord> {
         let user = self.find_user(username).await?;
         user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })
     }
 
-    /// Reserves a username; fails if another user has it, or the user has taken too many.
+    /// Reserves a name for a user. Fails if it belongs to another user, or this one has taken too many.
     pub(crate) async fn take_name(&self, username: &Username, user: &UserRecord) -> Result<()> {
         let key = name_key(username)?;
         if self.owner_of_name(&key).await?.is_none() {
-            // Count first: if this is interrupted, the user has one name fewer left, never one more.
+            // Counted first: after a crash, the user can take one name fewer rather than one more.
             self.change_user(&user.id, UserRecord::count_name).await?;
             self.add_to_index(IdIndex::Users, username.as_str()).await?;
             self.documents.create(&key, &NameRecord { user_id: user.id.clone() }).await?;
@@ -51,7 +49,6 @@ impl Account {
 }
 
 impl UserRecord {
-    /// Counts another name; fails if there are too many.
     fn count_name(&mut self) -> Result<()> {
         if self.names_taken >= NAMES_TAKEN_MAX {
             let must = "must be one of those that you had before: nobody takes more than ten others";
@@ -62,7 +59,6 @@ impl UserRecord {
     }
 }
 
-/// Where a name lies.
 pub(crate) fn name_key(username: &Username) -> Result<Key> {
     Ok(Key::new(&Tag::named("n", username.as_str())?, "user")?)
 }

@@ -1,6 +1,6 @@
 //! `airlock account clients …`: OAuth clients of the server's own store.
 
-use account::{Account, OwnClient};
+use account::{Account, OperatorClient};
 use api::rest::account::Client;
 use types::ClientId;
 
@@ -36,7 +36,7 @@ pub(super) async fn run(command: Clients, account: &Account) -> anyhow::Result<(
 async fn register(account: &Account, new: NewClient) -> anyhow::Result<()> {
     let NewClient { client_id: id, description, redirect_uri, scope, first_party, public, legacy } = new;
     let redirect_uris = redirect_uri;
-    let own = OwnClient { id: id.clone(), description, scope, redirect_uris, first_party, public, legacy };
+    let own = OperatorClient { id: id.clone(), description, scope, redirect_uris, first_party, public, legacy };
     match account.register_client(own).await? {
         Some(secret) => {
             say(format_args!("Registered client {id}. This is its secret, which nobody can show again:"))?;

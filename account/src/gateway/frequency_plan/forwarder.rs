@@ -1,18 +1,17 @@
-//! Packet forwarder configurations for Semtech's SX1301.
+//! Frequency plans as configuration of Semtech's packet forwarder for the SX1301.
 
 use serde_json::{Map, Value, json};
 
 use super::FrequencyPlan;
 
-/// The chip's number of LoRa channels with every spreading factor.
+/// The number of multi-SF LoRa channels of the chip.
 const CHANNELS: usize = 8;
-/// RSSI offset of Semtech's reference design, in dB.
+/// The RSSI offset of Semtech's reference design, in dB.
 const RSSI_OFFSET: f64 = -166.0;
-/// The radio chip of the reference design.
 const RADIO: &str = "SX1257";
-/// FSK bandwidth, in Hz.
+/// In Hz.
 const FSK_BANDWIDTH: u32 = 125_000;
-/// Amplifier and mixer gains per power in dBm, for Semtech's reference design.
+/// PA gain, mixer gain and output power in dBm for Semtech's reference design.
 const POWERS: [(u8, u8, i8); 16] = [
     (0, 8, -6),
     (0, 10, -3),
@@ -33,7 +32,7 @@ const POWERS: [(u8, u8, i8); 16] = [
 ];
 
 impl FrequencyPlan {
-    /// The configuration, with transmission gains unless the gateway has its own.
+    /// The configuration, with the TX gain table unless the gateway has its own.
     pub(crate) fn forwarder(&self, with_gains: bool) -> Value {
         let mut chip = Map::new();
         chip.insert("lorawan_public".to_owned(), json!(true));
@@ -94,13 +93,12 @@ impl FrequencyPlan {
         settings
     }
 
-    /// All frequencies that are listened on.
     fn frequencies(&self) -> impl Iterator<Item = u32> {
         let fast = self.lora.iter().map(|channel| channel.freq);
         self.channels.iter().copied().chain(fast).chain(self.fsk.iter().map(|channel| channel.freq))
     }
 
-    /// The radio tuned nearest to a frequency, and the offset from it in Hz.
+    /// The index of the nearest radio, and the offset of `freq` from its center frequency in Hz.
     fn tuned(&self, freq: u32) -> (usize, i64) {
         let offset = |radio: usize| i64::from(freq) - i64::from(self.radios[radio]);
         let radio = usize::from(offset(1).abs() < offset(0).abs());
@@ -115,7 +113,7 @@ mod tests {
     use super::super::FrequencyPlans;
     use super::*;
 
-    /// Maximum offset of a channel from the radio's centre frequency, in Hz.
+    /// The largest offset from the center frequency of a radio, in Hz.
     const OFFSET_MAX: i64 = 400_000;
 
     #[test]
@@ -129,7 +127,7 @@ mod tests {
             }
             let mut bounds = plan.id.split('_').skip(1).map(|text| text.parse::<u32>().unwrap() * 1_000_000);
             if let (Some(low), Some(high)) = (bounds.next(), bounds.next()) {
-                // The 923 MHz band extends slightly beyond its name.
+                // The band called 923 extends slightly above its name.
                 let band = low..=high + 500_000;
                 assert!(plan.frequencies().chain(plan.tx).all(|freq| band.contains(&freq)), "{}", plan.id);
             }

@@ -1,14 +1,13 @@
-//! Short responses for the firmware of The Things Gateway, which has little memory.
+//! The short gateway format for the firmware of The Things Gateway, which has little memory.
 
 use api::rest::account::{Gateway, Router};
 use axum::http::{HeaderMap, header};
 use serde::Serialize;
 use types::AccessKey;
 
-/// Its user agent.
+/// The prefix of its user agent.
 const USER_AGENT: &str = "TTNGateway";
 
-/// The fields of a gateway that it reads.
 #[derive(Serialize)]
 pub(super) struct Trimmed {
     activated: bool,
@@ -25,15 +24,14 @@ pub(super) struct Trimmed {
     key: Option<AccessKey>,
 }
 
-/// A router without its id.
 #[derive(Serialize)]
 struct TrimmedRouter {
     address: String,
     mqtt_address: String,
 }
 
-/// Whether the request comes from it.
-pub(in crate::rest) fn asks(headers: &HeaderMap) -> bool {
+/// Whether the firmware sent the request.
+pub(in crate::rest) fn is_sender(headers: &HeaderMap) -> bool {
     let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
     agent.is_some_and(|agent| agent.starts_with(USER_AGENT))
 }

@@ -1,4 +1,4 @@
-//! The access keys of an application, on its page.
+//! Access keys on the page of an application.
 
 use api::rest::account::NewAccessKey;
 use axum::{
@@ -69,7 +69,7 @@ pub(in crate::site) async fn delete(
     Ok(done(&path::<Application>(&app_id), Notice::KeyDeleted))
 }
 
-/// Paths have the id of a key: a name may be anything.
+/// Paths use the key's id, because its name may contain any characters.
 async fn name_of(account: &Account, viewer: &Viewer, app_id: &AppId, key_id: &str) -> Result<String, Error> {
     let caller = viewer.caller::<Application>(account, app_id);
     let access = account.access::<Application>(&caller, app_id, Deleted::Excluded).await?;

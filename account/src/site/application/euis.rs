@@ -1,4 +1,4 @@
-//! The EUIs of an application, on its page.
+//! EUIs on the page of an application.
 
 use axum::{
     extract::State,
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Adds the given EUI, or one of the network's block.
+/// Adds the EUI that was entered, or a random one of the configured block.
 pub(in crate::site) async fn add(
     State(account): State<Account>,
     viewer: Viewer,

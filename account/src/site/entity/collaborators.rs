@@ -1,4 +1,4 @@
-//! The list of collaborators of an application or gateway, and a page for each.
+//! The collaborators of an application or gateway: the list, and a page for each.
 
 use api::rest::account::Collaborator;
 use askama::Template;
@@ -8,7 +8,7 @@ use axum::{
 };
 use types::Username;
 
-use super::{SiteEntity, RightCheckbox, checkboxes, collaborators_path, parse_rights, path};
+use super::{RightCheckbox, SiteEntity, checkboxes, collaborators_path, parse_rights, path};
 use crate::{
     Account, Error,
     entity::access::{Access, Deleted},
@@ -30,39 +30,36 @@ use crate::{
 #[template(path = "collaborators.html")]
 pub(in crate::site) struct List {
     frame: Frame,
-    place: Place,
-    collaborators: Vec<Line>,
+    entity: EntityLink,
+    collaborators: Vec<Row>,
     checkboxes: Vec<RightCheckbox>,
     form: Form,
 }
 
-/// The page of one collaborator.
 #[derive(Template)]
 #[template(path = "collaborator.html")]
 pub(in crate::site) struct Show {
     frame: Frame,
-    place: Place,
+    entity: EntityLink,
     username: Username,
     checkboxes: Vec<RightCheckbox>,
     form: Form,
 }
 
-/// The entity.
-struct Place {
+/// The entity that the collaborators belong to.
+struct EntityLink {
     noun: &'static str,
     id: String,
     path: String,
 }
 
-/// A collaborator in the list.
-struct Line {
+struct Row {
     username: Username,
     email: String,
-    /// Descriptions of their rights.
     rights: Vec<&'static str>,
 }
 
-impl Place {
+impl EntityLink {
     fn of<E: SiteEntity>(id: &E::Id) -> Self {
         Self { noun: E::NOUN, id: id.to_string(), path: path::<E>(id) }
     }
@@ -158,7 +155,7 @@ async fn set<E: SiteEntity>(
     account.set_collaborator::<E>(&viewer.caller::<E>(account, id), id, username, &rights).await
 }
 
-/// Where to go after a change: who took their own rights away may not see the list any more.
+/// After a change, viewers who removed their own rights may not see the list anymore.
 async fn after<E: SiteEntity>(account: &Account, viewer: &Viewer, id: &E::Id, what: Notice) -> Redirect {
     match access::<E>(account, viewer, id).await {
         Ok(_) => done(&collaborators_path::<E>(id), what),
@@ -173,14 +170,14 @@ async fn list_page<E: SiteEntity>(
     form: Form,
 ) -> Result<Page<List>, Error> {
     let access = access::<E>(account, viewer, id).await?;
-    let line = |collaborator: Collaborator<E::Right>| Line {
+    let row = |collaborator: Collaborator<E::Right>| Row {
         username: collaborator.username,
         email: collaborator.email,
-        rights: collaborator.rights.into_iter().map(E::words).collect(),
+        rights: collaborator.rights.into_iter().map(E::label).collect(),
     };
-    let collaborators = account.collaborators(&access.entity.value).await?.into_iter().map(line).collect();
-    let (place, checkboxes) = (Place::of::<E>(id), checkboxes::<E>(&access.rights));
-    Ok(Page::new(List { frame: viewer.frame(), place, collaborators, checkboxes, form }))
+    let collaborators = account.collaborators(&access.entity.value).await?.into_iter().map(row).collect();
+    let (entity, checkboxes) = (EntityLink::of::<E>(id), checkboxes::<E>(&access.rights));
+    Ok(Page::new(List { frame: viewer.frame(), entity, collaborators, checkboxes, form }))
 }
 
 fn show_page<E: SiteEntity>(
@@ -190,7 +187,7 @@ fn show_page<E: SiteEntity>(
     (access, form): (&Access<E>, Form),
 ) -> Page<Show> {
     let mut checkboxes = checkboxes::<E>(&access.rights);
-    // What somebody has already may stay, even if the viewer could not give it.
+    // A collaborator may keep rights that the viewer could not grant.
     checkboxes.iter_mut().for_each(|right| right.grantable |= form.ticked("rights", right.name));
-    Page::new(Show { frame: viewer.frame(), place: Place::of::<E>(id), username, checkboxes, form })
+    Page::new(Show { frame: viewer.frame(), entity: EntityLink::of::<E>(id), username, checkboxes, form })
 }

@@ -1,4 +1,4 @@
-//! The form with all settings of a gateway.
+//! The form with the settings of a gateway.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,21 @@ use crate::{
     site::page::form::{Fields, Form},
 };
 
-/// Attributes with a field in the form; others stay unchanged.
+/// The attributes with a field in the form. Others stay unchanged.
 const ATTRIBUTES: [&str; 6] = ["description", "brand", "model", "antenna_type", "antenna_model", "placement"];
 
-/// A frequency plan to choose.
 #[derive(Debug)]
 pub(in crate::site) struct Plan {
     pub(in crate::site) id: String,
     pub(in crate::site) name: String,
 }
 
-/// The plans that there are.
 pub(in crate::site) fn plans(account: &Account) -> Vec<Plan> {
     let plan = |plan: &FrequencyPlan| Plan { id: plan.id.clone(), name: plan.name.clone() };
     account.frequency_plans.iter().map(plan).collect()
 }
 
-/// Reads what a new gateway needs.
+/// Reads the form for a new gateway.
 pub(in crate::site) fn read_new(fields: &Fields) -> Result<GatewayUpdate> {
     let attributes = fields.filled("description").map(|text| ("description".to_owned(), Some(text.to_owned())));
     Ok(GatewayUpdate {
@@ -38,10 +36,10 @@ pub(in crate::site) fn read_new(fields: &Fields) -> Result<GatewayUpdate> {
     })
 }
 
-/// Parses the form of a caller with these rights; empty fields remove their attribute.
+/// Reads the form for an existing gateway. Empty fields remove their attribute.
 pub(in crate::site) fn read(fields: &Fields, rights: &Rights) -> Result<GatewayUpdate> {
     let attribute = |name: &str| (name.to_owned(), fields.filled(name).map(str::to_owned));
-    // The box is only shown to users who may see the thing themselves.
+    // The form has these checkboxes only for viewers with the right.
     let shown = |name: &str, right| rights.contains(&right).then(|| fields.ticked(name));
     let router = fields.filled("router").map(str::parse).transpose()?.map(Named::Id);
     Ok(GatewayUpdate {
@@ -58,7 +56,7 @@ pub(in crate::site) fn read(fields: &Fields, rights: &Rights) -> Result<GatewayU
     })
 }
 
-/// The form of a gateway, with its location if the visitor may see it.
+/// The form filled in for a gateway, with its location if the viewer may see it.
 pub(in crate::site) fn filled(gateway: &Gateway, router: &str, exact: bool) -> Form {
     let place = gateway.antenna_location.filter(|_| exact).unwrap_or_default();
     let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
@@ -81,7 +79,7 @@ pub(in crate::site) fn filled(gateway: &Gateway, router: &str, exact: bool) -> F
     Form::with(values)
 }
 
-/// A location needs a latitude and a longitude; otherwise it stays unchanged.
+/// A location needs both a latitude and a longitude. If all fields are empty, it stays unchanged.
 fn location(fields: &Fields) -> Result<Option<Location>> {
     let degrees = |name: &'static str| -> Result<Option<f64>> {
         let invalid = |_| Error::Invalid { what: name, must: "must be a number of degrees such as 52.3731" };

@@ -1,4 +1,4 @@
-//! `/oauth/callback/<client>`: shows an authorization code that the user types into a program.
+//! Shows an authorization code that the user types into a program: `/oauth/callback/<client>`.
 
 use askama::Template;
 use axum::extract::{Query, State, rejection::QueryRejection};
@@ -15,17 +15,17 @@ use crate::{
 #[template(path = "code.html")]
 pub(in crate::site) struct Code {
     frame: Frame,
-    /// The code to type; none if the user refused.
+    /// `None` if the user denied access.
     code: Option<Secret>,
-    /// The command to type it into.
+    /// The command that asks for the code.
     command: String,
-    /// Where to start over.
+    /// The path to request another code.
     again: String,
 }
 
-/// What the authorization gave.
+/// The query parameters of the redirect.
 #[derive(Deserialize)]
-pub(in crate::site) struct Given {
+pub(in crate::site) struct CallbackQuery {
     code: Option<Secret>,
 }
 
@@ -33,13 +33,13 @@ pub(in crate::site) async fn show(
     State(account): State<Account>,
     viewer: MaybeViewer,
     IdPath(id): IdPath<ClientId>,
-    given: Result<Query<Given>, QueryRejection>,
+    query: Result<Query<CallbackQuery>, QueryRejection>,
 ) -> Result<Page<Code>, Reply> {
-    // Only for clients that redirect to this page, so that it cannot be imitated for others.
+    // Only for clients that are registered with this path, so that nobody can pretend to be one of ours.
     let redirect_uri = format!("/oauth/callback/{id}");
     let is_public = account.reads_code_at(&id, &redirect_uri).await?.ok_or(Error::PathNotFound)?;
-    let Query(Given { code }) = given.map_err(|error| Error::Body(error.body_text()))?;
-    // A public client has to start over itself, because of its PKCE challenge.
+    let Query(CallbackQuery { code }) = query.map_err(|error| Error::Body(error.body_text()))?;
+    // A public client's request needs a code challenge that only the client can create.
     let again = match is_public {
         true => String::new(),
         false => format!("/users/authorize?client_id={id}&redirect_uri={redirect_uri}&response_type=code"),

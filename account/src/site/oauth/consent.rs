@@ -1,4 +1,4 @@
-//! The consent page: whether a program may act for the user.
+//! Asks whether a program may act for the user.
 
 use askama::Template;
 use axum::{
@@ -7,7 +7,7 @@ use axum::{
 };
 
 use crate::{
-    Account, Authorization, AuthorizationRequest, Error, ConsentRequest,
+    Account, Authorization, AuthorizationRequest, ConsentRequest, Error,
     http::reply::Reply,
     site::page::{Frame, Page, labels, viewer::Viewer},
 };
@@ -16,24 +16,23 @@ use crate::{
 #[template(path = "consent.html")]
 struct Consent {
     frame: Frame,
-    question: ConsentRequest,
-    /// What the form sends along: the request, as it came.
+    consent: ConsentRequest,
+    /// The authorization request, as hidden fields.
     request: Vec<(&'static str, String)>,
 }
 
 impl Consent {
-    /// Descriptions of the requested scopes.
     fn may(&self) -> Vec<String> {
-        self.question.scope.iter().map(labels::scope).collect()
+        self.consent.scope.iter().map(labels::scope).collect()
     }
 
-    /// Whether the code is shown here, for the user to type into a program.
+    /// Whether the user must type the code into the program.
     fn shows_code(&self) -> bool {
-        self.question.redirect_uri.starts_with('/')
+        self.consent.redirect_uri.starts_with('/')
     }
 }
 
-/// Asks for consent if needed, and otherwise continues like the authorization endpoint.
+/// Asks for consent if necessary; otherwise continues with the authorization endpoint.
 pub(in crate::site) async fn ask(
     State(account): State<Account>,
     viewer: Viewer,
@@ -41,12 +40,12 @@ pub(in crate::site) async fn ask(
     request: Result<Query<AuthorizationRequest>, QueryRejection>,
 ) -> Result<Response, Reply> {
     let Query(request) = request.map_err(|error| Error::Body(error.body_text()))?;
-    let Authorization::Ask(question) = account.authorize(Some(&viewer.session), &request).await? else {
+    let Authorization::Ask(consent) = account.authorize(Some(&viewer.session), &request).await? else {
         let query = query.unwrap_or_default();
         return Ok(Redirect::to(&format!("/users/authorize?{query}")).into_response());
     };
-    let redirect_uri = question.redirect_uri.clone();
-    let page = Page::new(Consent { frame: viewer.frame(), question, request: members(request) });
+    let redirect_uri = consent.redirect_uri.clone();
+    let page = Page::new(Consent { frame: viewer.frame(), consent, request: members(request) });
     Ok(page.leading_to(&redirect_uri).into_response())
 }
 

@@ -1,19 +1,19 @@
-//! Confirmation pages before something is deleted.
+//! Asks for confirmation before something is deleted.
 
 use askama::Template;
 
 use super::Frame;
 
-/// A confirmation page, whose form posts to its own path.
+/// A confirmation page whose form is posted to its own path.
 #[derive(Template)]
 #[template(path = "confirm.html")]
 pub(in crate::site) struct ConfirmPage {
     pub(in crate::site) frame: Frame,
     pub(in crate::site) title: String,
-    /// What happens then.
+    /// The consequences.
     pub(in crate::site) text: &'static str,
-    /// What the button says.
+    /// The label of the button.
     pub(in crate::site) button: &'static str,
-    /// Where to go instead.
+    /// Where "Cancel" leads.
     pub(in crate::site) back: String,
 }

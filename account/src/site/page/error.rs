@@ -1,4 +1,4 @@
-//! Error pages: errors that programs get as JSON are rendered as pages for browsers.
+//! Shows errors to browsers as pages instead of JSON.
 
 use askama::Template;
 use axum::{
@@ -13,9 +13,9 @@ use serde::Deserialize;
 use super::{Frame, Page, form::sentence, viewer::MaybeViewer};
 use crate::Account;
 
-/// The API, which always answers in JSON.
-const PROGRAMS: &str = "/api/";
-/// Maximum size of an error response, in bytes.
+/// Requests under this path are from programs, whatever they accept.
+const API_PREFIX: &str = "/api/";
+/// The most bytes of an error response.
 const BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Template)]
@@ -27,22 +27,22 @@ struct ErrorPage {
     code: u16,
 }
 
-/// The JSON of an error, in either format.
+/// An error as JSON, from the API or from OAuth.
 #[derive(Deserialize)]
-struct Told {
+struct ErrorJson {
     error: String,
     error_description: Option<String>,
 }
 
-/// Whether whoever asks can show a page.
+/// Whether the client accepts HTML.
 pub(in crate::site) fn accepts_html(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(header::ACCEPT).iter();
     accepted.any(|value| value.to_str().is_ok_and(|text| text.contains("text/html")))
 }
 
-/// Turns failures into pages for browsers.
+/// Turns error responses to browsers into pages.
 pub(crate) async fn html_errors(State(account): State<Account>, request: Request, next: Next) -> Response {
-    if !accepts_html(request.headers()) || request.uri().path().starts_with(PROGRAMS) {
+    if !accepts_html(request.headers()) || request.uri().path().starts_with(API_PREFIX) {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
@@ -51,7 +51,7 @@ pub(crate) async fn html_errors(State(account): State<Account>, request: Request
     if !is_failure(&response) {
         return response;
     }
-    // When even that fails, the page is for nobody in particular.
+    // If the session cannot be read either, the page is shown without it.
     let viewer = MaybeViewer::from_request_parts(&mut asked, &account).await;
     page(response, viewer.map(|viewer| viewer.frame()).unwrap_or_default()).await
 }
@@ -63,8 +63,8 @@ fn is_failure(response: &Response) -> bool {
 
 async fn page(response: Response, frame: Frame) -> Response {
     let (parts, body) = response.into_parts();
-    let told = to_bytes(body, BYTES_MAX).await.ok().and_then(|body| serde_json::from_slice::<Told>(&body).ok());
-    let text = told.map(|told| told.error_description.unwrap_or(told.error)).unwrap_or_default();
+    let json = to_bytes(body, BYTES_MAX).await.ok().and_then(|body| serde_json::from_slice::<ErrorJson>(&body).ok());
+    let text = json.map(|json| json.error_description.unwrap_or(json.error)).unwrap_or_default();
     let (title, code) = (title(parts.status), parts.status.as_u16());
     let page = ErrorPage { frame, title, text: sentence(&text), code };
     let mut answer = Page::new(page).with_status(parts.status).into_response();

@@ -1,4 +1,4 @@
-//! Forms, and showing them again with validation errors.
+//! Forms: the fields that a browser sent, and forms to show again with an error.
 
 use axum::{
     extract::{FromRequest, Request},
@@ -11,23 +11,22 @@ use crate::{
     http::{body::AnyBody, reply::Reply},
 };
 
-/// The fields that a browser sent, in their order.
+/// The fields of a form, in their order.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Fields(Vec<(String, Secret)>);
 
-/// A form to render: its values, and validation errors.
+/// The values of a form on a page, and its error.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Form {
     values: Vec<(String, String)>,
     problem: Option<Problem>,
 }
 
-/// What is wrong with a form.
 #[derive(Debug)]
 pub(in crate::site) struct Problem {
-    /// The name of the field, which is also its id; empty for the whole form.
+    /// The name and id of the field; empty if the error is about the whole form.
     pub(in crate::site) field: &'static str,
-    /// In a sentence.
+    /// A complete sentence.
     pub(in crate::site) text: String,
 }
 
@@ -40,27 +39,26 @@ impl FromRequest<Account> for Fields {
 }
 
 impl Fields {
-    /// The trimmed value of a field; empty if missing.
+    /// The trimmed value of a field; empty if it was not sent.
     pub(in crate::site) fn text(&self, name: &str) -> &str {
         self.find(name).map_or("", |value| value.expose().trim())
     }
 
-    /// The same, or none when it is empty.
+    /// Like [`Fields::text`], but `None` if it is empty.
     pub(in crate::site) fn filled(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
-    /// A password, letter for letter.
+    /// An untrimmed value, for passwords.
     pub(in crate::site) fn secret(&self, name: &str) -> Secret {
         self.find(name).cloned().unwrap_or_default()
     }
 
-    /// Whether a box is ticked.
     pub(in crate::site) fn ticked(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
-    /// Everything that was sent under one name.
+    /// All values of a field.
     pub(in crate::site) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.expose())
     }
@@ -71,15 +69,14 @@ impl Fields {
 }
 
 impl Form {
-    /// A form with this in its fields.
     pub(in crate::site) fn with<'a>(values: impl IntoIterator<Item = (&'a str, String)>) -> Self {
         let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         Self { values, problem: None }
     }
 
-    /// The submitted form with the error, without passwords.
+    /// The form as sent, with an error, but without passwords.
     ///
-    /// Returns errors that are not the visitor's fault.
+    /// Returns errors that the user did not cause.
     pub(in crate::site) fn refused(fields: &Fields, error: Error) -> Result<(Self, StatusCode), Error> {
         let status = server::status::http(error.kind());
         let own =
@@ -93,28 +90,24 @@ impl Form {
         Ok((Self { values, problem: Some(problem) }, status))
     }
 
-    /// What is in a field.
     pub(in crate::site) fn value(&self, name: &str) -> &str {
         self.values.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether a box with this value is ticked.
     pub(in crate::site) fn ticked(&self, name: &str, value: &str) -> bool {
         self.values.iter().any(|(known, ticked)| known == name && ticked == value)
     }
 
-    /// What is wrong with it.
     pub(in crate::site) fn problem(&self) -> Option<&Problem> {
         self.problem.as_ref()
     }
 
-    /// What is wrong with one field.
     pub(in crate::site) fn problem_of(&self, name: &str) -> Option<&str> {
         self.problem.as_ref().filter(|problem| problem.field == name).map(|problem| problem.text.as_str())
     }
 }
 
-/// Capitalises a text and adds a full stop.
+/// Capitalizes the first letter and adds a period.
 pub(in crate::site) fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(char::to_uppercase).into_iter().flatten();
@@ -122,7 +115,7 @@ pub(in crate::site) fn sentence(text: &str) -> String {
     first.chain(characters).chain(end.chars()).collect()
 }
 
-/// Deleted field of its form an error is about.
+/// The field that an error is about.
 fn field_of(error: &Error) -> &'static str {
     let what = match error {
         Error::Invalid { what, .. } | Error::Taken { what, .. } | Error::NotFound { what, .. } => what,

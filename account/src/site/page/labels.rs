@@ -1,8 +1,7 @@
-//! Descriptions of rights, scopes and dates for people.
+//! Labels of rights, scopes and dates.
 
 use types::{ApplicationRight, GatewayRight, Scope, Timestamp};
 
-/// What a right to an application lets one do.
 pub(in crate::site) fn application_right(right: ApplicationRight) -> &'static str {
     match right {
         ApplicationRight::Settings => "View and change settings, EUIs and access keys",
@@ -15,7 +14,6 @@ pub(in crate::site) fn application_right(right: ApplicationRight) -> &'static st
     }
 }
 
-/// What a right to a gateway lets one do.
 pub(in crate::site) fn gateway_right(right: GatewayRight) -> &'static str {
     match right {
         GatewayRight::Settings => "View and change settings",
@@ -28,7 +26,7 @@ pub(in crate::site) fn gateway_right(right: GatewayRight) -> &'static str {
     }
 }
 
-/// What a program may do with a scope, after "It may".
+/// What a scope allows a program, to follow "It may".
 pub(in crate::site) fn scope(scope: &Scope) -> String {
     match scope {
         Scope::Profile => "see and change your profile, your name and e-mail address included".to_owned(),
@@ -42,7 +40,7 @@ pub(in crate::site) fn scope(scope: &Scope) -> String {
     }
 }
 
-/// The day of a moment, such as `2026-01-31`, in UTC.
+/// The date in UTC, such as `2026-01-31`.
 pub(in crate::site) fn day(time: Timestamp) -> String {
     time.to_rfc3339().chars().take(10).collect()
 }

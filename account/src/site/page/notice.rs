@@ -1,8 +1,8 @@
-//! The notice on the next page about what was just done.
+//! Messages that confirm what was just done.
 
 use std::str::FromStr;
 
-/// Notices. URLs contain only their name, so that nobody can put other text on the page.
+/// A message. URLs contain only its name, so that links cannot make the site show other text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::site) enum Notice {
     Registered,
@@ -41,12 +41,11 @@ impl Notice {
         Self::CollaboratorRemoved,
     ];
 
-    /// What addresses call it.
+    /// Its name in URLs.
     pub(in crate::site) fn name(self) -> &'static str {
         self.name_and_text().0
     }
 
-    /// What people read.
     pub(in crate::site) fn text(self) -> &'static str {
         self.name_and_text().1
     }

@@ -1,4 +1,4 @@
-//! The caller of a page.
+//! Who views a page.
 
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts, Query},
@@ -9,58 +9,55 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use super::{Frame, notice::Notice};
-use crate::{Account, AuthenticatedUser, Session, entity::access::Caller, http::reply::Reply, site::entity::SiteEntity};
+use crate::{
+    Account, AuthenticatedUser, Session, entity::access::Caller, http::reply::Reply, site::entity::SiteEntity,
+};
 
-/// Somebody who is logged in. Whoever is not is sent to where that can be done.
+/// Somebody who is logged in. Others are redirected to the login page.
 pub(in crate::site) struct Viewer {
     pub(in crate::site) session: Session,
-    asked: Asked,
+    request: PageRequest,
 }
 
 /// Anybody, logged in or not.
 pub(in crate::site) struct MaybeViewer {
     pub(in crate::site) session: Option<Session>,
-    asked: Asked,
+    request: PageRequest,
 }
 
-/// The request of a browser.
-struct Asked {
+struct PageRequest {
     path: String,
     notice: Option<Notice>,
 }
 
-/// The notice in the query.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Done {
+struct NoticeQuery {
     done: String,
 }
 
 impl Viewer {
-    /// The frame of a page for them.
     pub(in crate::site) fn frame(&self) -> Frame {
-        self.asked.frame(Some(&self.session))
+        self.request.frame(Some(&self.session))
     }
 
-    /// Who calls, when they do something to an entity.
+    /// The caller for changes to an entity.
     pub(in crate::site) fn caller<E: SiteEntity>(&self, account: &Account, id: &E::Id) -> Caller {
         Caller::Bearer(Box::new(account.claims_at_site(self.session.user_id(), E::scope(id))))
     }
 
-    /// Who changes a profile.
     pub(in crate::site) fn into_authenticated(self) -> AuthenticatedUser {
         AuthenticatedUser::Session(Box::new(self.session))
     }
 }
 
 impl MaybeViewer {
-    /// The frame of a page for them.
     pub(in crate::site) fn frame(&self) -> Frame {
-        self.asked.frame(self.session.as_ref())
+        self.request.frame(self.session.as_ref())
     }
 }
 
-impl Asked {
+impl PageRequest {
     fn frame(&self, session: Option<&Session>) -> Frame {
         let username = session.map(|session| session.profile().username.to_string());
         Frame { username, notice: self.notice, path: self.path.clone() }
@@ -72,8 +69,8 @@ impl FromRequestParts<Account> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Response> {
         let viewer = MaybeViewer::from_request_parts(parts, account).await;
-        let MaybeViewer { session, asked } = viewer.map_err(IntoResponse::into_response)?;
-        session.map(|session| Self { session, asked }).ok_or_else(|| log_in_first(parts).into_response())
+        let MaybeViewer { session, request } = viewer.map_err(IntoResponse::into_response)?;
+        session.map(|session| Self { session, request }).ok_or_else(|| log_in_first(parts).into_response())
     }
 }
 
@@ -82,13 +79,13 @@ impl FromRequestParts<Account> for MaybeViewer {
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
         let session = <Session as OptionalFromRequestParts<Account>>::from_request_parts(parts, account).await?;
-        let done = Query::<Done>::try_from_uri(&parts.uri).map(|Query(query)| query.done).unwrap_or_default();
-        let asked = Asked { path: parts.uri.path().to_owned(), notice: done.parse().ok() };
-        Ok(Self { session, asked })
+        let done = Query::<NoticeQuery>::try_from_uri(&parts.uri).map(|Query(query)| query.done).unwrap_or_default();
+        let request = PageRequest { path: parts.uri.path().to_owned(), notice: done.parse().ok() };
+        Ok(Self { session, request })
     }
 }
 
-/// Redirects to the login and back. The data of a submitted form is lost, so its page is loaded again.
+/// Redirects to the login page and back. A submitted form is lost.
 fn log_in_first(parts: &Parts) -> Redirect {
     let here = parts.uri.path_and_query().map(ToString::to_string).filter(|_| parts.method == Method::GET);
     Redirect::to(&match here {

@@ -1,4 +1,4 @@
-//! The page behind the link in a confirmation mail.
+//! The target of the link in confirmation mails.
 
 use askama::Template;
 use axum::{
@@ -20,11 +20,11 @@ struct Confirmed {
     frame: Frame,
     /// The confirmed address.
     email: String,
-    /// Or why it was not confirmed.
+    /// Why it could not be confirmed.
     problem: Option<String>,
 }
 
-/// Confirms an address, and answers browsers with a page and programs with the user's profile.
+/// Confirms an address, and answers browsers with a page and programs with JSON.
 pub(in crate::site) async fn confirm(
     State(account): State<Account>,
     viewer: MaybeViewer,

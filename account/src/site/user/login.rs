@@ -10,7 +10,7 @@ use serde::Deserialize;
 use types::Secret;
 
 use crate::{
-    Account, Authorization, AuthorizationRequest, Error, LocalPath, ConsentRequest,
+    Account, Authorization, AuthorizationRequest, ConsentRequest, Error, LocalPath,
     http::{cookie, peer::Peer, reply::Reply},
     site::page::{
         Frame, Page, done,
@@ -20,9 +20,9 @@ use crate::{
     },
 };
 
-/// The default destination after a login.
+/// The default target after a login.
 const AFTER_LOGIN: &str = "/my/applications";
-/// The path to which a login for a program returns.
+/// The target if a program sent the user here.
 const AUTHORIZE: &str = "/users/authorize";
 
 #[derive(Template)]
@@ -31,11 +31,11 @@ pub(in crate::site) struct Login {
     frame: Frame,
     form: Form,
     next: String,
-    /// The program for which the user logs in.
+    /// The program that sent the user here, if any.
     client: Option<String>,
 }
 
-/// Where a login leads.
+/// Where to go after the login.
 #[derive(Deserialize)]
 pub(in crate::site) struct Next {
     #[serde(default)]
@@ -69,7 +69,7 @@ pub(in crate::site) async fn log_in(
         }
     };
     if let Some(old) = viewer.session {
-        // A login is always a new session: the cookie that the browser had until now may have been planted.
+        // A login always starts a new session, because the old cookie may have been planted (session fixation).
         account.log_out(&old).await?;
     }
     Ok(welcome(&account, &value, fields.text("next")))
@@ -82,31 +82,31 @@ pub(in crate::site) async fn log_out(State(account): State<Account>, viewer: May
     Ok((cookie::clear(&account), done("/", Notice::LoggedOut)).into_response())
 }
 
-/// Redirects to a path of this site only.
+/// Redirects only to paths of this site.
 fn welcome(account: &Account, value: &Secret, next: &str) -> Response {
     let next = next.parse::<LocalPath>();
     let next = next.as_ref().map_or(AFTER_LOGIN, LocalPath::as_str);
     (cookie::set(account, value), Redirect::to(next)).into_response()
 }
 
-/// The program that a login is for, and where its user goes afterwards.
-async fn asker(account: &Account, next: &str) -> Option<ConsentRequest> {
+/// The authorization request that the login is for.
+async fn consent_request(account: &Account, next: &str) -> Option<ConsentRequest> {
     let next: LocalPath = next.parse().ok()?;
     let uri: Uri = next.as_str().parse().ok().filter(|uri: &Uri| uri.path() == AUTHORIZE)?;
     let Query(request) = Query::<AuthorizationRequest>::try_from_uri(&uri).ok()?;
     match account.authorize(None, &request).await {
-        Ok(Authorization::LogIn(question)) => Some(question),
+        Ok(Authorization::LogIn(consent)) => Some(consent),
         _ => None,
     }
 }
 
-/// The page; when it leads back to a program that may be answered, its form may lead there too.
+/// The login page. If it is for a program, its form may redirect to that program.
 async fn page(account: &Account, viewer: MaybeViewer, next: String, form: Form) -> Page<Login> {
-    let asker = asker(account, &next).await;
-    let client = asker.as_ref().map(|question| question.client.to_string());
+    let consent_request = consent_request(account, &next).await;
+    let client = consent_request.as_ref().map(|consent| consent.client.to_string());
     let page = Page::new(Login { frame: viewer.frame(), form, next, client });
-    match asker {
-        Some(question) => page.leading_to(&question.redirect_uri),
+    match consent_request {
+        Some(consent) => page.leading_to(&consent.redirect_uri),
         None => page,
     }
 }

@@ -1,4 +1,4 @@
-//! The profile page: name and address, password, and programs that may act for the user.
+//! The profile: names, e-mail address, password and authorized programs.
 
 use api::rest::account::{ProfileChange, User};
 use askama::Template;
@@ -21,7 +21,6 @@ use crate::{
     },
 };
 
-/// The path of the page.
 const PATH: &str = "/users/profile";
 
 #[derive(Template)]
@@ -37,13 +36,12 @@ pub(in crate::site) struct Profile {
 }
 
 impl Profile {
-    /// Describes a scope for people.
-    fn words(&self, scope: &Scope) -> String {
+    fn label(&self, scope: &Scope) -> String {
         labels::scope(scope)
     }
 }
 
-/// The forms of the page; a rejected form keeps its values.
+/// The forms of the page. A rejected form keeps what the viewer entered.
 #[derive(Default)]
 struct Forms {
     person: Option<Form>,
@@ -55,7 +53,6 @@ pub(in crate::site) async fn show(State(account): State<Account>, viewer: Viewer
     Ok(Page::new(page(&account, viewer.frame(), user, Forms::default()).await?))
 }
 
-/// Changes names and address.
 pub(in crate::site) async fn change(
     State(account): State<Account>,
     viewer: Viewer,
@@ -72,7 +69,7 @@ pub(in crate::site) async fn change(
     Ok(Page::new(page(&account, frame, user, forms).await?).with_status(status).into_response())
 }
 
-/// Changes the password, which ends every other session and token. This session continues with a new cookie.
+/// Changes the password, which ends all sessions. The viewer gets a new one.
 pub(in crate::site) async fn change_password(
     State(account): State<Account>,
     viewer: Viewer,
@@ -100,7 +97,7 @@ pub(in crate::site) async fn change_password(
     }
 }
 
-/// Sends the mail again that asks to confirm the address.
+/// Sends the confirmation mail again.
 pub(in crate::site) async fn resend_confirmation(
     State(account): State<Account>,
     viewer: Viewer,
@@ -109,7 +106,6 @@ pub(in crate::site) async fn resend_confirmation(
     Ok(done(PATH, Notice::MailSent))
 }
 
-/// Takes back what a program may do.
 pub(in crate::site) async fn revoke(
     State(account): State<Account>,
     viewer: Viewer,

@@ -1,4 +1,4 @@
-//! The registration page.
+//! Registration.
 
 use api::rest::account::NewUser;
 use askama::Template;
@@ -63,7 +63,7 @@ fn read(fields: &Fields) -> Result<NewUser, Error> {
     Ok(NewUser { username, email: fields.text("email").to_owned(), password })
 }
 
-/// A new password, which has to be typed twice because it is not visible.
+/// The new password, which must be typed twice because it is not visible.
 pub(in crate::site) fn repeated_password(fields: &Fields) -> Result<Secret, Error> {
     let (password, again) = (fields.secret("password"), fields.secret("password_again"));
     if password.expose() == again.expose() {

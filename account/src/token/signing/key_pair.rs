@@ -1,4 +1,4 @@
-//! A key pair: generated, sealed for the store, and opened for use.
+//! Key pairs: generating, sealing and opening them.
 
 use aws_lc_rs::{
     encoding::AsDer,
@@ -18,10 +18,10 @@ use crate::{
     seal::{Keys, Sealed},
 };
 
-/// The context of sealed keys.
-const PLACE: &str = "signing key";
+/// The associated data of sealed keys.
+const AAD: &str = "signing key";
 
-/// A stored key pair.
+/// A sealed key pair, as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SigningKey {
     pub(super) created: Timestamp,
@@ -31,7 +31,7 @@ pub(crate) struct SigningKey {
     pkcs8: Sealed,
 }
 
-/// A key pair, opened for use.
+/// An opened key pair.
 pub(super) struct Pair {
     pub(super) created: Timestamp,
     pub(super) signs_from: Timestamp,
@@ -42,15 +42,15 @@ pub(super) struct Pair {
 
 impl SigningKey {
     pub(crate) fn make(keys: &Keys, random: &dyn Random, created: Timestamp, signs_from: Timestamp) -> Result<Self> {
-        // The library takes its randomness from the machine alone; a key that a test could choose would be no key.
+        // The crypto library takes randomness from the operating system only.
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
             .map_err(|_| Error::Crypto("make a signing key"))?;
-        Ok(Self { created, signs_from, pkcs8: keys.seal(PLACE, pkcs8.as_ref(), random)? })
+        Ok(Self { created, signs_from, pkcs8: keys.seal(AAD, pkcs8.as_ref(), random)? })
     }
 
     pub(super) fn open(&self, keys: &Keys) -> Result<Pair> {
         let broken = || Error::Crypto("use a signing key of the store");
-        let pkcs8 = keys.unseal("signing key", PLACE, &self.pkcs8)?;
+        let pkcs8 = keys.unseal("signing key", AAD, &self.pkcs8)?;
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8).map_err(|_| broken())?;
         let spki = pair.public_key().as_der().map_err(|_| broken())?;
         let private = EncodingKey::from_ec_der(&pkcs8);
@@ -63,7 +63,7 @@ impl SigningKey {
 }
 
 impl Pair {
-    /// Its id, the `kid` of tokens.
+    /// The `kid` in the header of tokens.
     pub(super) fn id(&self) -> &str {
         self.public.common.key_id.as_deref().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Rotation of the signing key.
+//! Rotation of signing keys.
 
 use std::time::Duration;
 
@@ -8,58 +8,60 @@ use types::{Random, Timestamp};
 use super::{Signer, key_pair::SigningKey};
 use crate::{Error, Result, seal::Keys, token::MACHINE_SECONDS};
 
-/// How much longer than its last token a key verifies, for clocks that differ.
+/// Additional time that a key verifies after its last token expires, for clock skew.
 const LEEWAY: Duration = Duration::from_secs(3600);
-/// Maximum number of keys. All of them are in the published key set.
+/// The most keys at once. All of them are in the published key set.
 const KEYS_MAX: usize = 16;
 
-/// When to use a new key.
+/// When a new key starts to sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rotation {
     /// In an hour. All tokens stay valid.
     Planned,
-    /// At once, because old keys may have leaked. All tokens that they signed become invalid.
+    /// Immediately, because the old keys are compromised. All tokens become invalid.
     AtOnce,
 }
 
-/// A signing key, as operators see it.
+/// A signing key, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigningKeyInfo {
-    /// The `kid` of tokens that it signs.
+    /// The `kid` in the header of tokens.
     pub id: String,
     /// When it was created.
     pub created: Timestamp,
     /// When it starts to sign.
     pub signs_from: Timestamp,
-    /// Whether it is the current key.
+    /// Whether it is the current signing key.
     pub signs: bool,
 }
 
-/// The key pairs in the store, in the order in which they start to sign. All of them verify.
+/// The stored key pairs, in the order in which they start to sign.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SigningKeys {
     keys: Vec<SigningKey>,
 }
 
 impl SigningKeys {
-    /// The very first key, which signs at once.
+    /// The first key, which signs immediately.
     pub(super) fn first(keys: &Keys, random: &dyn Random, now: Timestamp) -> Result<Self> {
         Ok(Self { keys: vec![SigningKey::make(keys, random, now, now)?] })
     }
 
-    /// The keys whose tokens may still be valid, and those that sign in future.
-    pub(super) fn alive(&self, now: Timestamp) -> impl Iterator<Item = &SigningKey> {
+    /// The keys that may have signed an unexpired token, or will sign in the future.
+    pub(super) fn unexpired(&self, now: Timestamp) -> impl Iterator<Item = &SigningKey> {
         let last_token = Duration::from_secs(MACHINE_SECONDS) + LEEWAY;
         let ends = self.keys.iter().skip(1).map(move |next| Some(next.signs_from.plus(last_token)));
         let ends = ends.chain([None]);
         self.keys.iter().zip(ends).filter(move |(_, end)| end.is_none_or(|end| now < end)).map(|(key, _)| key)
     }
 
-    /// Puts the next key behind those that may still be needed, or in the place of all.
+    /// Adds the next key to those still needed, or replaces all of them.
     pub(crate) fn rotate(&mut self, rotation: Rotation, next: SigningKey, now: Timestamp) -> Result<()> {
         self.keys = match rotation {
-            Rotation::Planned if self.keys.iter().any(|key| key.signs_from > now) => return Err(Error::RotationPending),
-            Rotation::Planned => self.alive(now).cloned().chain([next]).collect(),
+            Rotation::Planned if self.keys.iter().any(|key| key.signs_from > now) => {
+                return Err(Error::RotationPending);
+            }
+            Rotation::Planned => self.unexpired(now).cloned().chain([next]).collect(),
             Rotation::AtOnce => vec![next],
         };
         if self.keys.len() <= KEYS_MAX { Ok(()) } else { Err(Error::TooManySigningKeys { count_max: KEYS_MAX }) }

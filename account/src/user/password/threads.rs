@@ -1,7 +1,7 @@
-//! A small, fixed pool of threads that verify passwords.
+//! A thread pool for password checks.
 //!
-//! Verification takes 19 MiB, which the allocator keeps per thread. On tokio's blocking threads, a flood of logins
-//! would leave that much on every one of them.
+//! A check takes 19 MiB. The allocator keeps freed memory per thread, so on the threads that all blocking work shares, a
+//! flood of logins would leave that much on every thread.
 
 use std::{
     sync::{Arc, Mutex, mpsc},
@@ -12,14 +12,13 @@ use crate::{Error, Result};
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The threads. They end when this is dropped.
+/// The pool. Its threads end when it is dropped.
 #[derive(Clone)]
-pub(super) struct Threads {
+pub(super) struct ThreadPool {
     work: mpsc::SyncSender<Work>,
 }
 
-impl Threads {
-    /// Starts `count` threads.
+impl ThreadPool {
     pub(super) fn start(count: usize) -> Result<Self> {
         let (work, waiting) = mpsc::sync_channel(count);
         let waiting = Arc::new(Mutex::new(waiting));
@@ -31,11 +30,11 @@ impl Threads {
         Ok(Self { work })
     }
 
-    /// Runs `work` on one of the threads. The caller must limit concurrency to the number of threads.
+    /// Runs `work` on a thread. Callers must not submit more work than there are threads.
     pub(super) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let (done, answer) = tokio::sync::oneshot::channel();
         let work = Box::new(move || {
-            // The caller may have stopped waiting.
+            // The caller may have been cancelled.
             _ = done.send(work());
         });
         let lost = || Error::Crypto("check a password");
