@@ -106,10 +106,10 @@ pub enum Error {
         id: String,
     },
     /// The path has other methods.
-    #[error("this path does not have that method")]
+    #[error("method not allowed")]
     MethodNotAllowed,
     /// Nothing is at this path.
-    #[error("there is no such path here")]
+    #[error("path not found")]
     PathNotFound,
     /// Another application has this EUI.
     #[error("EUI {0} belongs to another application")]
@@ -126,10 +126,10 @@ pub enum Error {
     #[error("EUI not added: the block of this network is full, ask its operator for a larger one")]
     EuiBlockFull,
     /// The signing key that is to come next has not begun to sign.
-    #[error("a signing key waits for its hour already: rotate again when it signs, or at once")]
+    #[error("the next signing key is not in use yet: wait until it is, or rotate at once")]
     RotationPending,
     /// There are as many signing keys as there may be.
-    #[error("signing key not added: the tokens of {count_max} others may still be valid, wait or rotate at once")]
+    #[error("signing key not added: tokens of {count_max} others may still be valid; wait, or rotate at once")]
     TooManySigningKeys {
         /// The limit.
         count_max: usize,
@@ -144,7 +144,7 @@ pub enum Error {
     #[error("too many logins at once: try again in a second")]
     Busy,
     /// Too many tries, from one address or for one user.
-    #[error("too many tries: wait {} s and try again", .0.wait_s)]
+    #[error("too many attempts: try again in {} s", .0.wait_s)]
     RateLimited(server::limit::Exceeded),
     /// What the user was logged in with is over.
     #[error("login is over: the user logged out, changed the password, or took back what the client may do")]

@@ -70,7 +70,7 @@ impl Account {
     /// The password grant of first-party clients, which implies the user's consent.
     async fn password_grant(&self, client: &Client, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
         if !(client.first_party && self.settings.password_grant) {
-            let reason = "this client may not log in with a user's password";
+            let reason = "this client may not use the password grant";
             return Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, reason));
         }
         let scope = client.scope_for(request.scope.as_deref())?;

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_household_is_one_address() {
+    fn an_ipv6_network_counts_as_one_address() {
         let bucket = |text: &str| rate_limit_address(text.parse().unwrap());
         assert_eq!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:2:ffff::9"));
         assert_ne!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:3::3"));

@@ -82,7 +82,7 @@ impl Signer {
             Err(error) => Err(error),
         };
         if let Err(error) = reloaded {
-            tracing::warn!(%error, "cannot reload the signing keys: still using those loaded before");
+            tracing::warn!(%error, "cannot reload the signing keys: using the cached ones");
         }
     }
 

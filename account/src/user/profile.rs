@@ -11,10 +11,12 @@ use crate::{Account, Result, Session, audit};
 pub enum AuthenticatedUser {
     /// Logged in to the site.
     Session(Box<Session>),
+    /// Sent an access token with the scope `profile`.
     Token(UserId),
 }
 
 impl AuthenticatedUser {
+    /// The id of the authenticated user.
     pub fn user_id(&self) -> &UserId {
         match self {
             Self::Session(session) => session.user_id(),

@@ -43,6 +43,7 @@ impl Session {
         &self.user.value.id
     }
 
+    /// The profile as of when the session was read.
     pub fn profile(&self) -> User {
         self.user.value.clone().into()
     }
@@ -77,6 +78,7 @@ impl Account {
         Ok(user.map(|user| Session { user, key }))
     }
 
+    /// Deletes the session, so that its cookie is no longer valid.
     pub async fn log_out(&self, session: &Session) -> Result<()> {
         self.documents.remove(&session.key).await?;
         audit::event("logout", session.user_id(), &"session");
