@@ -1,4 +1,4 @@
-//! Bodies of the account service: users and tokens here, everything else in a file of its own.
+//! Bodies of the account service: users and tokens here, other nouns in files of their own.
 
 mod application;
 mod client;
@@ -21,12 +21,12 @@ pub use self::{
 };
 use super::json::{millis, null_is_default};
 
-/// What registering takes.
+/// A registration.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NewUser {
-    /// The name to log in with.
+    /// The username.
     pub username: Username,
-    /// The user's address.
+    /// The e-mail address.
     #[schemars(email, length(max = 254))]
     pub email: String,
     /// The password.
@@ -34,10 +34,10 @@ pub struct NewUser {
     pub password: Secret,
 }
 
-/// The answer to registering.
+/// The response to a registration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Registered {
-    /// The user's address.
+    /// The e-mail address.
     pub email: String,
     /// The new user.
     pub user: User,
@@ -46,9 +46,9 @@ pub struct Registered {
 /// A user's profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct User {
-    /// The name to log in with.
+    /// The username.
     pub username: Username,
-    /// The user's address.
+    /// The e-mail address.
     pub email: String,
     /// When the user registered.
     #[serde(with = "millis")]
@@ -65,67 +65,67 @@ pub struct User {
     pub id: UserId,
 }
 
-/// What a user wants to be different; what is left out stays.
+/// Changes of a profile; omitted members stay unchanged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProfileChange {
-    /// The name to log in with; the old one stays taken.
+    /// The username; the previous one stays reserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<Username>,
-    /// The address; a new one has to be confirmed.
+    /// The e-mail address; a new one has to be confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(email, length(max = 254))]
     pub email: Option<String>,
     /// First and last name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<FullName>,
-    /// The password until now, to prove that it is the user who changes it.
+    /// The current password, required to change it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_password: Option<Secret>,
-    /// The password from now on.
+    /// The new password.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 8, max = 128))]
     pub password: Option<Secret>,
 }
 
-/// A token request, as a form or as JSON; which members count depends on the grant.
+/// A token request, as a form or as JSON. Which members are required depends on the grant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TokenRequest {
     /// `password`, `authorization_code` or `refresh_token`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant_type: Option<String>,
-    /// The user's name, or the application's id in an exchange.
+    /// The username, or the application id in an exchange.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
-    /// The user's password, or the access key in an exchange.
+    /// The password, or the access key in an exchange.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// The code that the authorization gave.
+    /// The authorization code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Secret>,
-    /// Where the authorization redirected to.
+    /// The redirect URI of the authorization.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
-    /// What the challenge of the authorization was made from.
+    /// The PKCE verifier of the authorization.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code_verifier: Option<Secret>,
-    /// The refresh token of an earlier answer.
+    /// The refresh token of an earlier response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Secret>,
-    /// The client's id, when it does not come as Basic credentials.
+    /// The client id, unless it is sent as Basic credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The client's secret, when it does not come as Basic credentials.
+    /// The client secret, unless it is sent as Basic credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<Secret>,
-    /// The scopes asked for: in a form separated by spaces, in JSON also a list. They are parsed by whoever grants.
+    /// The requested scopes: separated by spaces, or in JSON also a list. They are parsed later.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "list_or_words")]
     #[schemars(with = "Written")]
     pub scope: Option<Vec<String>>,
 }
 
-/// A token; exchanges answer only `access_token` and `expires_in`.
+/// A token. Exchanges return only `access_token` and `expires_in`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TokenAnswer {
     /// `bearer`.
@@ -133,21 +133,21 @@ pub struct TokenAnswer {
     pub token_type: Option<String>,
     /// The token.
     pub access_token: Secret,
-    /// Seconds until it ends.
+    /// Seconds until it expires.
     pub expires_in: u64,
-    /// What the next token is asked with.
+    /// Used to request the next token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Secret>,
 }
 
-/// Asks for a token with a narrower scope or other entities.
+/// Requests a token with fewer scopes, or for other entities.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RestrictRequest {
     /// The scopes of the new token.
     pub scope: Vec<Scope>,
 }
 
-/// The restricted token, and nothing else.
+/// A restricted token.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RestrictAnswer {
     /// The token.
@@ -163,17 +163,17 @@ pub struct KeyDocument {
     pub key: String,
 }
 
-/// A failure.
+/// An error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub struct ErrorBody {
     /// The HTTP status.
     pub code: u16,
-    /// What went wrong.
+    /// The error message.
     pub error: String,
 }
 
-/// A list of words, or the words with spaces between them.
+/// A list of words, or the words separated by spaces.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
@@ -182,7 +182,7 @@ enum Written {
     Words(String),
 }
 
-/// Reads `["a", "b"]` and `"a b"`.
+/// Accepts `["a", "b"]` and `"a b"`.
 fn list_or_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     Ok(Option::<Written>::deserialize(deserializer)?.map(|written| match written {
         Written::List(list) => list,

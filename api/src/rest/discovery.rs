@@ -1,4 +1,4 @@
-//! Bodies of discovery's HTTP API: its messages in the JSON of the old gateway.
+//! Bodies of discovery's HTTP API: its messages in the JSON format of v2's gRPC gateway.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::json::{Base64, bytes, is_default, null_is_default};
 use crate::discovery;
 
-/// A component, and how to reach it.
+/// A component and its addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Announcement {
@@ -19,22 +19,22 @@ pub struct Announcement {
     /// `[version]-[commit] ([build date])`.
     #[serde(alias = "serviceVersion", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub service_version: String,
-    /// What people call it.
+    /// A description for people.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub description: String,
-    /// Where its documentation is.
+    /// The URL of its documentation.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub url: String,
     /// Whether it is part of the public community network.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub public: bool,
-    /// `host:port` of its gRPC API, several with commas between; the first is used.
+    /// The address of its gRPC API as `host:port`; of several, separated by commas, the first is used.
     #[serde(alias = "netAddress", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub net_address: String,
-    /// Its ECDSA public key, as PEM.
+    /// Its ECDSA public key, in PEM.
     #[serde(alias = "publicKey", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub public_key: String,
-    /// The certificate of `net_address`, as PEM.
+    /// The certificate of `net_address`, in PEM.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub certificate: String,
     /// Its HTTP API: `http(s)://host(:port)`.
@@ -58,7 +58,7 @@ pub enum Metadata {
     /// A gateway, served by a router.
     #[serde(alias = "gatewayId")]
     GatewayId(String),
-    /// A prefix of device addresses, served by a broker: its length in bits, then 4 bytes, as base64.
+    /// A prefix of device addresses, served by a network broker: its length in bits, then 4 bytes, in base64.
     #[serde(alias = "devAddrPrefix")]
     DevAddrPrefix(
         #[serde(with = "bytes")]
@@ -68,7 +68,7 @@ pub enum Metadata {
     /// An application, served by a handler.
     #[serde(alias = "appId")]
     AppId(String),
-    /// A join EUI of 8 bytes, as base64.
+    /// A join EUI of 8 bytes, in base64.
     #[serde(alias = "appEui")]
     AppEui(
         #[serde(with = "bytes")]
@@ -81,7 +81,7 @@ pub enum Metadata {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AnnouncementsResponse {
-    /// The components; left out when there are none.
+    /// The components; omitted if there are none.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub services: Vec<Announcement>,
 }

@@ -1,7 +1,7 @@
-//! Bodies of the handler's HTTP API: its messages in the JSON of the old gateway.
+//! Bodies of the handler's HTTP API: its messages in the JSON format of v2's gRPC gateway.
 //!
-//! Members come in the order of the messages, defaults are left out, and reading takes camelCase names as well.
-//! Turning a body into its message and back loses nothing, so both interfaces share one parser behind the messages.
+//! Members have the order of the messages, defaults are omitted, and camelCase names are accepted too. Converting a
+//! body to its message and back loses nothing, so both APIs share the parser of the messages.
 
 mod dry_run;
 
@@ -23,22 +23,22 @@ pub struct Application {
     /// The application's id.
     #[serde(alias = "appId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub app_id: String,
-    /// `custom` or `cayennelpp`; kept as it came.
+    /// `custom`, `cayennelpp` or another format; stored verbatim.
     #[serde(alias = "payloadFormat", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub payload_format: String,
     /// JavaScript that turns bytes into an object.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub decoder: String,
-    /// JavaScript that changes the values of that object.
+    /// JavaScript that converts the values of that object.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub converter: String,
-    /// JavaScript that decides whether the message is kept.
+    /// JavaScript that decides whether the message is published.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub validator: String,
     /// JavaScript that turns an object into bytes.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub encoder: String,
-    /// The access key with which devices are registered when they join; shown to those with the right `devices`.
+    /// The access key with which devices register on join; visible with the right `devices`.
     #[serde(
         alias = "registerOnJoinAccessKey",
         skip_serializing_if = "is_default",
@@ -58,7 +58,7 @@ pub struct Device {
     /// The device's id.
     #[serde(alias = "devId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub dev_id: String,
-    /// Its LoRaWAN side.
+    /// The LoRaWAN part of the device.
     #[serde(alias = "lorawanDevice", skip_serializing_if = "Option::is_none")]
     pub lorawan_device: Option<LorawanDevice>,
     /// Degrees north.
@@ -69,47 +69,47 @@ pub struct Device {
     #[serde(skip_serializing_if = "is_default", with = "float")]
     #[schemars(with = "f32")]
     pub longitude: f32,
-    /// Metres.
+    /// Metres above sea level.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     pub altitude: i32,
-    /// At most 5 attributes of the user's own, with keys and values of at most 64 bytes.
+    /// At most 5 custom attributes, with keys and values of at most 64 bytes.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub attributes: BTreeMap<String, String>,
-    /// What people call it.
+    /// A description for people.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     #[schemars(length(max = 1024))]
     pub description: String,
 }
 
-/// The LoRaWAN side of a device.
+/// The LoRaWAN part of a device.
 ///
-/// An address or key that is missing or `null` is left alone by a change; an empty one is cleared.
+/// In an update, an omitted or `null` address or key stays unchanged, and an empty one is removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("required" = ["app_id", "dev_id"]))]
 pub struct LorawanDevice {
-    /// The EUI of the application; written even when it is empty.
+    /// The EUI of the application; included even if empty.
     #[serde(alias = "appEui", deserialize_with = "null_is_default")]
     pub app_eui: AppEui,
-    /// The EUI of the device; written even when it is empty.
+    /// The EUI of the device; included even if empty.
     #[serde(alias = "devEui", deserialize_with = "null_is_default")]
     pub dev_eui: DevEui,
-    /// The application's id, as in the device around it.
+    /// The application id, as in the enclosing device.
     #[serde(alias = "appId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub app_id: String,
-    /// The device's id, as in the device around it.
+    /// The device id, as in the enclosing device.
     #[serde(alias = "devId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub dev_id: String,
-    /// The address during the session.
+    /// The device address of the session.
     #[serde(alias = "devAddr", skip_serializing_if = "Option::is_none")]
     pub dev_addr: Option<DevAddr>,
-    /// The key that authenticates frames.
+    /// The network session key, which authenticates frames.
     #[serde(alias = "nwkSKey", skip_serializing_if = "Option::is_none")]
     pub nwk_s_key: Option<NwkSKey>,
-    /// The key that encrypts payloads.
+    /// The application session key, which encrypts payloads.
     #[serde(alias = "appSKey", skip_serializing_if = "Option::is_none")]
     pub app_s_key: Option<AppSKey>,
-    /// The key with which the device joins.
+    /// The application key, with which the device joins.
     #[serde(alias = "appKey", skip_serializing_if = "Option::is_none")]
     pub app_key: Option<AppKey>,
     /// The uplink frame counter.
@@ -120,16 +120,16 @@ pub struct LorawanDevice {
     #[serde(alias = "fCntDown", skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     #[schemars(range(max = u32::MAX))]
     pub f_cnt_down: u32,
-    /// Whether the counter is not checked.
+    /// Whether uplinks with repeated frame counters are accepted.
     #[serde(alias = "disableFCntCheck", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub disable_f_cnt_check: bool,
-    /// Whether the counters have 32 bits.
+    /// Whether frame counters have 32 bits.
     #[serde(alias = "uses32BitFCnt", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub uses32_bit_f_cnt: bool,
-    /// Comma-separated: otaa, abp, world, local, private, testing.
+    /// Activation constraints, separated by commas: otaa, abp, world, local, private, testing.
     #[serde(alias = "activationConstraints", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub activation_constraints: String,
-    /// When it was last heard, in nanoseconds since 1970; written as text.
+    /// When the device was last seen, in nanoseconds since 1970, as a string.
     #[serde(alias = "lastSeen", skip_serializing_if = "is_default", with = "text_number")]
     #[schemars(with = "String")]
     pub last_seen: i64,
@@ -139,12 +139,12 @@ pub struct LorawanDevice {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DeviceList {
-    /// The devices; left out when there are none.
+    /// The devices; omitted if there are none.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub devices: Vec<Device>,
 }
 
-/// An uplink as if from a device.
+/// An uplink to process as if a device had sent it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SimulatedUplink {
@@ -154,7 +154,7 @@ pub struct SimulatedUplink {
     /// The device's id.
     #[serde(alias = "devId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub dev_id: String,
-    /// At most 255 bytes, as base64.
+    /// The payload of at most 255 bytes, in base64.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
     #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
@@ -164,11 +164,11 @@ pub struct SimulatedUplink {
     pub port: u32,
 }
 
-/// A failure, as the old gateway wrote it; discovery answers the same.
+/// An error in the format of v2's gRPC gateway, also used by discovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub struct GatewayError {
-    /// What went wrong.
+    /// The error message.
     pub error: String,
     /// The gRPC code, not the HTTP status.
     pub code: i32,
@@ -272,7 +272,7 @@ impl From<LorawanDevice> for lorawan::Device {
 impl TryFrom<lorawan::Device> for LorawanDevice {
     type Error = BytesError;
 
-    /// Checks the lengths; nonces are not shown.
+    /// Checks the lengths. Nonces are omitted.
     fn try_from(message: lorawan::Device) -> Result<Self, BytesError> {
         Ok(Self {
             app_eui: present(&message.app_eui)?.unwrap_or_default(),
@@ -293,7 +293,7 @@ impl TryFrom<lorawan::Device> for LorawanDevice {
     }
 }
 
-/// Reads a field of a fixed number of bytes; empty means that it is not there.
+/// Parses a field of fixed length; an empty field is absent.
 fn present<'a, T>(bytes: &'a [u8]) -> Result<Option<T>, BytesError>
 where
     T: TryFrom<&'a [u8], Error = BytesError>,

@@ -10,41 +10,41 @@ use crate::rest::json::{millis, null_is_default};
 /// An application, as far as the caller may see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Application {
-    /// Its id.
+    /// The id.
     pub id: AppId,
-    /// What people call it.
+    /// A name for people.
     pub name: String,
-    /// The EUIs it is reachable at.
+    /// The EUIs of the application.
     #[serde(default, deserialize_with = "null_is_default")]
     pub euis: Vec<AppEui>,
     /// When it was created.
     #[serde(with = "millis")]
     #[schemars(with = "Timestamp")]
     pub created: Timestamp,
-    /// What the caller may do to it.
+    /// The caller's rights.
     #[serde(default)]
     pub rights: Vec<ApplicationRight>,
-    /// Who else may do what, for those who may know.
+    /// The collaborators, for callers who may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaborators: Option<Vec<Collaborator<ApplicationRight>>>,
-    /// Its access keys, for those who may know.
+    /// The access keys, for callers who may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_keys: Option<Vec<AccessKey>>,
-    /// When it was deleted, if it was.
+    /// When it was deleted, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::optional")]
     #[schemars(with = "Timestamp")]
     pub deleted: Option<Timestamp>,
 }
 
-/// What creating an application takes; other members are ignored.
+/// A new application; other members are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewApplication {
-    /// Its id, taken for ever.
+    /// The id, which is never reused.
     pub id: AppId,
-    /// What people call it.
+    /// A name for people.
     #[schemars(length(max = 200))]
     pub name: String,
-    /// EUIs it has already; without any it is given one.
+    /// Existing EUIs; without any, it is assigned one.
     #[schemars(inner(pattern(r"^[0-9A-Fa-f]{16}$")), extend("uniqueItems" = true))]
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub euis: Vec<AppEui>,
@@ -56,25 +56,25 @@ pub struct NewApplication {
 /// An access key of an application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessKey {
-    /// What people call it, unique in the application.
+    /// A name for people, unique in the application.
     pub name: String,
-    /// The key itself; left out for those with fewer rights than it has.
+    /// The key; omitted for callers without all of its rights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<types::AccessKey>,
-    /// Its own id: 24 hexadecimal digits.
+    /// The id: 24 hexadecimal digits.
     #[serde(default, rename = "_id", skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What it may do.
+    /// The rights of the key.
     pub rights: Vec<ApplicationRight>,
 }
 
-/// What creating an access key takes.
+/// A new access key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewAccessKey {
-    /// What people will call it.
+    /// A name for people.
     #[schemars(length(min = 1, max = 100))]
     pub name: String,
-    /// What it may do.
+    /// The rights of the key.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub rights: Vec<ApplicationRight>,
 }

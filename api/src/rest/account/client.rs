@@ -6,83 +6,83 @@ use types::{ClientId, Scope, Secret};
 
 use crate::rest::json::null_is_default;
 
-/// The scopes that name no single thing.
+/// The general scopes.
 const GENERAL: &str = "^(profile|apps|gateways|components|clients)$";
 
-/// The grants that a client of a user's own may have.
+/// The grants that a third-party client may use.
 const OWN_GRANTS: &str = "^(authorization_code|refresh_token)$";
 
 /// An OAuth client.
 ///
-/// While neither `accepted` nor `rejected`, the operator has not decided yet.
+/// If neither `accepted` nor `rejected`, it awaits the operator's approval.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
-    /// Its id.
+    /// The id.
     pub name: ClientId,
-    /// What people are told about it.
+    /// A description for users.
     #[serde(default)]
     pub description: String,
-    /// Its secret, for its owner.
+    /// The secret, for its owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
-    /// Where users are sent back to.
+    /// The redirect URI.
     #[serde(default)]
     pub uri: String,
-    /// How it may get tokens.
+    /// The grants that it may use.
     #[serde(default)]
     pub grants: Vec<String>,
-    /// The general scopes that it may ask for.
+    /// The general scopes that it may request.
     #[serde(default)]
     pub scope: Vec<Scope>,
-    /// Whether the operator lets it in.
+    /// Whether the operator accepted it.
     #[serde(default)]
     pub accepted: bool,
-    /// Whether the operator keeps it out.
+    /// Whether the operator rejected it.
     #[serde(default)]
     pub rejected: bool,
-    /// Whether it is the operator's own.
+    /// Whether it is a first-party client.
     #[serde(default)]
     pub official: bool,
 }
 
-/// What creating an OAuth client takes; other members are ignored, the secret and the flags among them.
+/// A new OAuth client; other members are ignored, including the secret and the flags.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewClient {
-    /// Its id, taken for ever.
+    /// The id, which is never reused.
     pub name: ClientId,
-    /// What people are told about it.
+    /// A description for users.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(length(max = 1000))]
     pub description: String,
-    /// Where users are sent back to.
+    /// The redirect URI.
     #[schemars(length(max = 500))]
     pub uri: String,
-    /// How it may get tokens; without any, by codes and refresh tokens.
+    /// The grants that it may use; by default codes and refresh tokens.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(inner(pattern(OWN_GRANTS)))]
     pub grants: Vec<String>,
-    /// The general scopes that it may ask for.
+    /// The general scopes that it may request.
     #[schemars(length(min = 1, max = 5), inner(pattern(GENERAL)))]
     pub scope: Vec<Scope>,
 }
 
-/// What can be changed of an OAuth client; what is left out stays, other members are ignored.
+/// Changes of an OAuth client; omitted members stay unchanged, others are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClientUpdate {
-    /// What people are told about it.
+    /// A description for users.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1000))]
     pub description: Option<String>,
-    /// Where users are sent back to.
+    /// The redirect URI.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 500))]
     pub uri: Option<String>,
-    /// How it may get tokens.
+    /// The grants that it may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(pattern(OWN_GRANTS)))]
     pub grants: Option<Vec<String>>,
-    /// The general scopes that it may ask for.
+    /// The general scopes that it may request.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 5), inner(pattern(GENERAL)))]
     pub scope: Option<Vec<Scope>>,

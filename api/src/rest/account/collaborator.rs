@@ -4,28 +4,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Username;
 
-/// Somebody with rights of the sort `R`.
+/// A user with rights of type `R`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "{R}Collaborator")]
 pub struct Collaborator<R> {
-    /// Who.
+    /// The username.
     pub username: Username,
-    /// The user's address.
+    /// The e-mail address.
     pub email: String,
-    /// What they may do.
+    /// The user's rights.
     pub rights: Vec<R>,
 }
 
-/// The rights to set: the specification has the bare list, SDKs of v2 send it in an object.
+/// The rights to set: a bare list as in the specification, or an object as v2 SDKs send it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "{R}Setting")]
 #[serde(untagged, expecting = "must be a list of rights, or an object with such a list as `rights`")]
 pub enum RightsBody<R> {
-    /// The list alone.
+    /// A bare list.
     Bare(#[schemars(length(min = 1), extend("uniqueItems" = true))] Vec<R>),
-    /// The list as a member.
+    /// The list in an object.
     Within {
-        /// The list.
+        /// The rights.
         #[schemars(length(min = 1), extend("uniqueItems" = true))]
         rights: Vec<R>,
     },

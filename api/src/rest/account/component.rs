@@ -1,4 +1,4 @@
-//! Components of the network.
+//! Network components.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,33 +10,33 @@ use crate::rest::json::millis;
 /// A component, as far as the caller may see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Component {
-    /// What it does.
+    /// The service that it provides.
     #[serde(rename = "type")]
     pub service: ServiceName,
-    /// Its id.
+    /// The id.
     pub id: ComponentId,
     /// When it was created.
     #[serde(with = "millis")]
     #[schemars(with = "Timestamp")]
     pub created: Timestamp,
-    /// Who may do what, for those who may know.
+    /// The collaborators, for callers who may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaborators: Option<Vec<Collaborator<ComponentRight>>>,
 }
 
-/// What creating a component takes; what it does is in the path.
+/// A new component; its service is in the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewComponent {
-    /// Its id, taken for ever.
+    /// The id, which is never reused.
     pub id: ComponentId,
 }
 
-/// The token with which a component proves itself.
+/// The token with which a component authenticates.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentToken {
     /// The token.
     pub token: Secret,
-    /// When it ends.
+    /// When it expires.
     #[serde(with = "millis")]
     #[schemars(with = "Timestamp")]
     pub expires: Timestamp,

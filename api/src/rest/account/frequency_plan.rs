@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A frequency plan, as in the list of all.
+/// A frequency plan in the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrequencyPlan {
-    /// Its id, such as `EU_863_870`.
+    /// The id, such as `EU_863_870`.
     pub id: String,
-    /// What people call it.
+    /// A name for people.
     pub name: String,
     /// Where it is used.
     pub description: String,
-    /// Where its packet forwarder configuration is.
+    /// The URL of its packet forwarder configuration.
     pub url: String,
-    /// The band that a gateway's hardware must be made for, in MHz.
+    /// The frequency band of the gateway hardware, in MHz.
     pub base_freq: u32,
 }

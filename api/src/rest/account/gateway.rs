@@ -12,58 +12,58 @@ use crate::rest::json::null_is_default;
 /// A gateway, as far as the caller may see it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Gateway {
-    /// Its id.
+    /// The id.
     pub id: GatewayId,
-    /// Whether it has ever shown its key.
+    /// Whether it has ever used its key.
     #[serde(default)]
     pub activated: bool,
-    /// The id of its frequency plan.
+    /// The id of the frequency plan.
     pub frequency_plan: String,
-    /// Where the packet forwarder configuration for it is.
+    /// The URL of the packet forwarder configuration.
     #[serde(default)]
     pub frequency_plan_url: String,
-    /// Whether it updates itself.
+    /// Whether it updates itself automatically.
     #[serde(default)]
     pub auto_update: bool,
-    /// Whether it takes updates that are not finished.
+    /// Whether it installs beta updates.
     #[serde(default)]
     pub beta_updates: bool,
-    /// Whether everybody may know where exactly it is.
+    /// Whether its exact location is public.
     #[serde(default)]
     pub location_public: bool,
-    /// Whether everybody may know how it is doing.
+    /// Whether its status is public.
     #[serde(default)]
     pub status_public: bool,
-    /// Whether everybody may know whose it is.
+    /// Whether its owner is public.
     #[serde(default)]
     pub owner_public: bool,
-    /// Where it is; within a kilometre for those who may not know exactly.
+    /// The location; accurate to a kilometre for callers who may not see the exact one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antenna_location: Option<Location>,
-    /// What else is known of it, such as `brand`, `model` and `placement`.
+    /// Further attributes, such as `brand`, `model` and `placement`.
     #[serde(default, deserialize_with = "null_is_default")]
     pub attributes: BTreeMap<String, String>,
-    /// The router that it talks to; `null` when the network has none.
+    /// The router that it uses; `null` if the network has none.
     #[serde(default)]
     pub router: Option<Router>,
-    /// Routers to try when that one does not answer.
+    /// Fallback routers.
     #[serde(default, deserialize_with = "null_is_default")]
     pub fallback_routers: Vec<Router>,
-    /// Whose it is, for those who may know.
+    /// The owner, for callers who may see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
-    /// Who may do what, for those who may know.
+    /// The collaborators, for callers who may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaborators: Option<Vec<Collaborator<GatewayRight>>>,
-    /// The key with which it proves itself, for those who may know.
+    /// The key with which it authenticates, for callers who may see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<AccessKey>,
-    /// A token for the network's components, for the gateway itself.
+    /// A token for network components, for the gateway itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenAnswer>,
 }
 
-/// A place on Earth.
+/// A location on Earth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
     /// Degrees east, -180 to 180.
@@ -74,96 +74,96 @@ pub struct Location {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -90, max = 90))]
     pub latitude: Option<f64>,
-    /// Metres above the sea.
+    /// Metres above sea level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub altitude: Option<i32>,
 }
 
-/// A router and where it is.
+/// A router and its addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Router {
-    /// Its id.
+    /// The id.
     pub id: ComponentId,
-    /// Its address for gRPC.
+    /// The gRPC address.
     pub address: String,
-    /// Its address for MQTT.
+    /// The MQTT address.
     pub mqtt_address: String,
 }
 
-/// Whose a gateway is.
+/// The owner of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     /// The user's immutable id.
     pub id: UserId,
-    /// The user's name.
+    /// The username.
     pub username: Username,
 }
 
-/// Something named by its id, or by the object that an answer had for it.
+/// A reference by id, or by the object that a response contained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(untagged, expecting = "must be an id, or an object with it")]
 pub enum Named<T> {
-    /// The id alone.
+    /// A bare id.
     Id(T),
-    /// A user's name as a member.
+    /// An object with a username.
     User {
-        /// The name.
+        /// The username.
         username: T,
     },
-    /// The id as a member.
+    /// An object with an id.
     Object {
         /// The id.
         id: T,
     },
 }
 
-/// What creating a gateway takes; other members are ignored.
+/// A new gateway; other members are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("required" = ["id", "frequency_plan"]))]
 pub struct NewGateway {
-    /// Its id, taken for ever.
+    /// The id, which is never reused.
     pub id: GatewayId,
-    /// Everything else is as in an update, the frequency plan being required.
+    /// The other members are those of an update; the frequency plan is required.
     #[serde(flatten)]
     pub settings: GatewayUpdate,
 }
 
-/// What can be changed of a gateway; what is left out stays, other members are ignored.
+/// Changes of a gateway; omitted members stay unchanged, others are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GatewayUpdate {
-    /// The id of its frequency plan.
+    /// The id of the frequency plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frequency_plan: Option<String>,
-    /// Where it is; the specification says `location` on creating.
+    /// The location; the specification calls it `location` in a new gateway.
     #[serde(skip_serializing_if = "Option::is_none", alias = "location")]
     pub antenna_location: Option<Location>,
-    /// Whether it updates itself.
+    /// Whether it updates itself automatically.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_update: Option<bool>,
-    /// Whether it takes updates that are not finished.
+    /// Whether it installs beta updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta_updates: Option<bool>,
-    /// Whether everybody may know where exactly it is.
+    /// Whether its exact location is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location_public: Option<bool>,
-    /// Whether everybody may know how it is doing.
+    /// Whether its status is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_public: Option<bool>,
-    /// Whether everybody may know whose it is.
+    /// Whether its owner is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_public: Option<bool>,
-    /// What else is known of it; `null` takes an attribute away, those not named stay.
+    /// Further attributes; `null` removes one, omitted ones stay unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attributes: Option<BTreeMap<String, Option<String>>>,
-    /// The router that it talks to.
+    /// The router that it uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<Named<ComponentId>>,
-    /// Routers to try when that one does not answer.
+    /// Fallback routers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_routers: Option<Vec<Named<ComponentId>>>,
-    /// Who is to own it.
+    /// The new owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Named<Username>>,
 }

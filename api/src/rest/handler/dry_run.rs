@@ -1,6 +1,6 @@
-//! Bodies of dry runs: functions, what they are tried with, and what came of it.
+//! Bodies of dry runs: functions, their input, and the result.
 //!
-//! v2 had dry runs over gRPC only; these are its messages in the same JSON as all the others.
+//! v2 only had dry runs over gRPC; these are its messages in the same JSON format as the others.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,15 +11,15 @@ use super::{
 };
 use crate::handler;
 
-/// Asks what an uplink would be decoded to.
+/// A dry run of an uplink.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DryUplink {
-    /// At most 255 bytes, as base64.
+    /// The payload of at most 255 bytes, in base64.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
     #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
-    /// The functions to try; nothing of them is kept.
+    /// The functions to run; they are not stored.
     #[serde(deserialize_with = "null_is_default")]
     pub app: Application,
     /// The LoRaWAN port.
@@ -28,18 +28,18 @@ pub struct DryUplink {
     pub port: u32,
 }
 
-/// Asks what a downlink would be encoded to.
+/// A dry run of a downlink.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DryDownlink {
-    /// Bytes that stay as they are, as base64; instead of fields.
+    /// A payload that is passed through, in base64; instead of fields.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
     #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
-    /// The text of a JSON object.
+    /// The encoder's input: the text of a JSON object.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub fields: String,
-    /// The functions to try; nothing of them is kept.
+    /// The functions to run; they are not stored.
     #[serde(deserialize_with = "null_is_default")]
     pub app: Application,
     /// The LoRaWAN port.
@@ -48,45 +48,45 @@ pub struct DryDownlink {
     pub port: u32,
 }
 
-/// What an uplink would be decoded to.
+/// The result of a dry run of an uplink.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DryUplinkResult {
-    /// The bytes that were tried, as base64.
+    /// The payload, in base64.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
     #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
     /// The text of a JSON object, or `null`.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub fields: String,
-    /// Whether the validator lets it pass; left out when it does not.
+    /// Whether the validator accepted it; omitted if not.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub valid: bool,
-    /// What the functions logged.
+    /// The log entries of the functions.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub logs: Vec<LogEntry>,
-    /// What it cost.
+    /// The cost of the run.
     #[serde(flatten)]
     pub cost: Cost,
 }
 
-/// What a downlink would be encoded to.
+/// The result of a dry run of a downlink.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DryDownlinkResult {
-    /// The bytes to send, as base64.
+    /// The encoded payload, in base64.
     #[serde(skip_serializing_if = "is_default", with = "bytes")]
     #[schemars(with = "Base64")]
     pub payload: Vec<u8>,
-    /// What the encoder logged.
+    /// The log entries of the encoder.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub logs: Vec<LogEntry>,
-    /// What it cost.
+    /// The cost of the run.
     #[serde(flatten)]
     pub cost: Cost,
 }
 
-/// What a payload function logged.
+/// A log entry of a payload function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LogEntry {
@@ -98,46 +98,46 @@ pub struct LogEntry {
     pub fields: Vec<String>,
 }
 
-/// What a message cost in the sandbox.
+/// The cost of a message in the sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Cost {
-    /// Units of fuel, as text: the same for the same message on every machine.
+    /// Units of fuel, as a string: the same for the same message on every machine.
     #[serde(skip_serializing_if = "is_default", with = "text_number")]
     #[schemars(with = "String")]
     pub fuel: u64,
-    /// Time in the sandbox, as text.
+    /// Time in the sandbox in microseconds, as a string.
     #[serde(skip_serializing_if = "is_default", with = "text_number")]
     #[schemars(with = "String")]
     pub microseconds: u64,
 }
 
-/// Why a payload function gave no result; its members stand beside those of the error.
+/// Why a payload function failed; these members are added to those of the error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FunctionFailure {
     /// `decoder`, `converter`, `validator` or `encoder`.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub function: String,
-    /// What ended it, such as `thrown` or `fuel`.
+    /// The kind of failure, such as `thrown` or `fuel`.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub kind: String,
-    /// The line of that function's text, from 1; left out when unknown.
+    /// The line in the function's source, from 1; omitted if unknown.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     pub line: u32,
-    /// The column in that line, from 1; left out when unknown.
+    /// The column in that line, from 1; omitted if unknown.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     pub column: u32,
-    /// One sentence for its author.
+    /// A description of the failure in one sentence.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub reason: String,
-    /// The line of the text, and a caret below the column.
+    /// The line of the source, with a caret under the column.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub excerpt: String,
-    /// What the functions logged up to the failure.
+    /// The log entries up to the failure.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub logs: Vec<LogEntry>,
-    /// What it cost.
+    /// The cost of the run.
     #[serde(flatten)]
     pub cost: Cost,
 }
