@@ -16,11 +16,11 @@ use std::{
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use handler::{
-    application::{Application, Applications, Functions, JoinKey},
+    application::{Application, Applications, JoinKeyChange},
     device::{Device, Devices, Lorawan},
     output::{Message, Output},
     payload::Payloads,
-    sealer::Vault,
+    sealer::Sealer,
     uplink::{Frame, Uplinks},
 };
 use runtime::{Asker, Call, Engine, Entry, Load, Pool, Settings, Sources, Urgency};
@@ -91,20 +91,12 @@ impl Case {
     async fn uplinks(&self, pool: Pool) -> Uplinks {
         let store = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
         let keys = Keys::new(Owner::Handler, &[7; 32]).unwrap();
-        let vault = Vault::open(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
-        let (applications, devices) = (Applications::new(store.clone(), vault.clone()), Devices::new(store, vault));
+        let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
+        let (applications, devices) = (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer));
         let app_id = "bench-app".parse().unwrap();
         applications.register(&app_id).await.unwrap();
-        let functions = Functions {
-            decoder: self.decoder.to_owned(),
-            converter: self.converter.to_owned(),
-            validator: self.validator.to_owned(),
-            encoder: String::new(),
-        };
-        applications
-            .set(Application { functions, ..Application::new(app_id.clone()) }, JoinKey::Replaced)
-            .await
-            .unwrap();
+        let application = Application::with_functions(app_id.clone(), String::new(), self.sources());
+        applications.set(application, JoinKeyChange::Replace).await.unwrap();
         devices.set(device(app_id)).await.unwrap();
         let payloads = Arc::new(Payloads::new(pool, &handler::Settings::default()).unwrap());
         Uplinks { applications, devices, payloads, output: Arc::new(Counter::default()) }

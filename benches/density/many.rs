@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use handler::application::{Application, Functions as Texts, Outline};
-use handler::payload::{Payloads, Verdict};
-use handler::uplink::Payload;
+use handler::application::Application;
+use handler::payload::{Payload, Payloads, Validity};
 use handler::{Loading, Settings as HandlerSettings};
-use runtime::{Engine, Functions, Pool, Sandbox, Settings, Urgency};
+use runtime::{Engine, Functions, Pool, Sandbox, Settings, Sources, Urgency};
 use types::Timestamp;
 
 use crate::codecs::Codec;
@@ -92,7 +91,7 @@ fn turns(sandbox: &mut Sandbox, codecs: &[Codec], functions: &[Functions]) -> Ve
 
 /// As the handler does it: queues, workers, and no more memory for loaded functions than the setting allows.
 pub(crate) fn in_the_handler(figures: &mut Figures, codecs: &[Codec]) {
-    let applications: Vec<(Application, Outline, Payload)> =
+    let applications: Vec<(Application, Payload)> =
         (0..APPLICATIONS).map(|number| application(&codecs[number % codecs.len()], number)).collect();
     let applications = Arc::new(applications);
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -128,19 +127,18 @@ pub(crate) fn in_the_handler(figures: &mut Figures, codecs: &[Codec]) {
     }
 }
 
-fn application(codec: &Codec, number: usize) -> (Application, Outline, Payload) {
-    let mut application = Application::new(format!("application-{number}").parse().unwrap());
-    application.payload_format = "custom".to_owned();
-    application.functions = Texts { decoder: codec.text(number), ..Texts::default() };
+fn application(codec: &Codec, number: usize) -> (Application, Payload) {
+    let sources = Sources { decoder: codec.text(number), ..Sources::default() };
+    let app_id = format!("application-{number}").parse().unwrap();
+    let application = Application::with_functions(app_id, "custom".to_owned(), sources);
     let port = u32::from(codec.call.port);
-    let payload = Payload::dry(Some(codec.call.payload.clone()), port, Timestamp::from_millis(1)).unwrap();
-    let outline = application.outline();
-    (application, outline, payload)
+    let bytes = Some(codec.call.payload.clone());
+    (application, Payload::for_dry_run(bytes, port, Timestamp::from_millis(1)).unwrap())
 }
 
 async fn serve(
     payloads: &Arc<Payloads>,
-    applications: &Arc<Vec<(Application, Outline, Payload)>>,
+    applications: &Arc<Vec<(Application, Payload)>>,
     numbers: impl Iterator<Item = usize>,
 ) {
     let mut round = tokio::task::JoinSet::new();
@@ -150,12 +148,9 @@ async fn serve(
         }
         let (payloads, applications) = (payloads.clone(), applications.clone());
         round.spawn(async move {
-            let (application, outline, payload) = &applications[number];
-            let decoded = match payloads.decode_loaded(outline, payload, Urgency::Live).await.unwrap() {
-                Some(decoded) => decoded,
-                None => payloads.decode(application, payload, Urgency::Live).await.unwrap(),
-            };
-            assert!(decoded.verdict != Verdict::Unconverted, "{decoded:?}");
+            let (application, payload) = &applications[number];
+            let decoded = payloads.decode(application, payload, Urgency::Live).await.unwrap();
+            assert!(decoded.validity != Validity::NotConverted, "{decoded:?}");
         });
     }
     round.join_all().await;

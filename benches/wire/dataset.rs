@@ -9,7 +9,7 @@ use airlock::settings::{Settings, StoreSettings};
 use handler::{
     application::Applications,
     device::{Device, Devices, Lorawan},
-    sealer::Vault,
+    sealer::Sealer,
 };
 use server::{
     seal::{Keys, Owner},
@@ -74,8 +74,8 @@ impl Dataset {
     /// Opens the applications and devices, with the key file that the handler will use.
     pub(crate) async fn devices(&self, store: Arc<dyn Store>) -> (Applications, Devices) {
         let keys = Keys::open(Owner::Handler, &self.folder.path().join("handler.key"), &OsRandom).unwrap();
-        let vault = Vault::open(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
-        (Applications::new(store.clone(), vault.clone()), Devices::new(store, vault))
+        let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
+        (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer))
     }
 
     /// The size of the embedded store on disk, in MiB.

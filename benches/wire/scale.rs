@@ -60,7 +60,7 @@ async fn cost(
     let look_up = median_us(async |number| {
         let (app_id, dev_id) =
             (dataset::app_id(number % applications), dataset::dev_id(number / applications % devices));
-        store.get_with_outline(&app_id, &dev_id).await.unwrap();
+        store.get_with_summary(&app_id, &dev_id).await.unwrap();
     });
     let look_up = look_up.await;
     drop(store);

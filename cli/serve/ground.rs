@@ -6,7 +6,7 @@ use account::Account;
 use anyhow::Context;
 use client::account::AccountClient;
 use discovery::Discovery;
-use handler::sealer::Vault;
+use handler::sealer::Sealer;
 use server::{
     auth::Authenticator,
     identity::Identity,
@@ -109,9 +109,9 @@ impl Ground {
     }
 
     /// What keeps the keys of devices closed; an error when the store was written with another key file.
-    pub(super) async fn vault(&self) -> anyhow::Result<Vault> {
+    pub(super) async fn sealer(&self) -> anyhow::Result<Sealer> {
         let keys = Keys::open(Owner::Handler, &self.folder.handler_seal(), self.random.as_ref())?;
-        Ok(Vault::open(keys, self.store.as_ref(), self.random.clone()).await?)
+        Ok(Sealer::for_store(keys, self.store.as_ref(), self.random.clone()).await?)
     }
 
     /// The handler's key pair, which is made on its first start.

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
-    access::{Access, Throttle},
+    access::{Access, RateLimiter},
     announcement::Announcer,
     api::operations::Operations,
     application::Applications,
@@ -126,10 +126,10 @@ async fn operations(
     // Compiling the guest takes seconds on the first start.
     let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
     let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &ground.settings.handler)?);
-    let vault = ground.vault().await?;
-    let applications = Applications::new(ground.store.clone(), vault.clone());
-    let devices = Devices::new(ground.store.clone(), vault);
-    let access = Access::new(authenticator, Throttle::new(ground.store.clone(), ground.settings.handler.calls));
+    let sealer = ground.sealer().await?;
+    let applications = Applications::new(ground.store.clone(), sealer.clone());
+    let devices = Devices::new(ground.store.clone(), sealer);
+    let access = Access::new(authenticator, RateLimiter::new(ground.store.clone(), ground.settings.handler.calls));
     let joins = Joins {
         access: access.clone(),
         applications: applications.clone(),
@@ -145,7 +145,7 @@ async fn operations(
         payloads: payloads.clone(),
         uplinks: Uplinks { applications, devices, payloads, output },
         joins,
-        brokers: ground.settings.handler.brokers.clone(),
+        network_brokers: ground.settings.handler.brokers.clone(),
         announcer,
         addresses: Addresses::new(ground.settings.handler.prefixes.clone(), ground.random.clone()),
         component: Component {

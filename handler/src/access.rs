@@ -1,4 +1,4 @@
-//! Who may do what to an application: asked once per operation, before anything is looked up.
+//! Who may do what: asked once per operation, before anything is looked up.
 
 pub(crate) mod rate_limit;
 
@@ -7,27 +7,27 @@ use std::sync::Arc;
 use server::auth::Authenticator;
 use types::{AccessKey, AppId, ApplicationRight, Claims, ComponentId, Credential, Kind, Kinded, Scope, ServiceName};
 
-pub use self::rate_limit::{Calls, Throttle};
+pub use self::rate_limit::{RateLimiter, RateLimits};
 use crate::Error;
 
 /// Decides whether a caller may do something.
 #[derive(Clone)]
 pub struct Access {
     authenticator: Arc<Authenticator>,
-    throttle: Throttle,
+    rate_limiter: RateLimiter,
 }
 
 impl Access {
-    /// Believes what `authenticator` says about callers, and lets them call as often as `throttle` says.
-    pub fn new(authenticator: Arc<Authenticator>, throttle: Throttle) -> Self {
-        Self { authenticator, throttle }
+    /// Trusts `authenticator` on who callers are, and `rate_limiter` on how often they may call.
+    pub fn new(authenticator: Arc<Authenticator>, rate_limiter: RateLimiter) -> Self {
+        Self { authenticator, rate_limiter }
     }
 
-    /// Lets a caller pass who holds one of `rights`; [`Error::Denied`] otherwise, [`Error::Throttled`] when it is one
-    /// call too many.
+    /// Allows a caller that has one of `rights`; [`Error::Denied`] otherwise, [`Error::RateLimited`] for one call too
+    /// many.
     ///
-    /// What counts for the application comes last, so that nobody without rights uses up what it may be called.
-    /// The answer does not depend on whether the application exists, so that a stranger learns nothing from it.
+    /// The application's calls are counted last, so that callers without rights cannot use up its limit. The result
+    /// does not depend on whether the application exists, so that strangers learn nothing.
     pub async fn allow(
         &self,
         caller: Option<Credential>,
@@ -35,41 +35,45 @@ impl Access {
         rights: &[ApplicationRight],
     ) -> Result<Claims, Error> {
         let claims = self.authenticator.authenticate_for(app_id, caller).await?;
-        self.throttle.client(&claims).await?;
+        self.rate_limiter.count_client(&claims).await?;
         if rights.iter().any(|right| claims.allows(app_id, *right)) {
-            self.throttle.application(app_id).await?;
+            self.rate_limiter.count_application(app_id).await?;
             return Ok(claims);
         }
         let right = rights.iter().map(|right| right.as_str()).collect::<Vec<_>>().join("` or `");
         Err(Error::Denied { right, app_id: app_id.clone() })
     }
 
-    /// Lets an application's own access key pass that holds this right; [`Error::Invalid`] when it opens nothing any more.
+    /// Allows an application's own access key that has this right; [`Error::Invalid`] if the key is no longer valid.
     ///
-    /// It is not counted: what devices send does not use up what an application may be called.
+    /// No call is counted, because traffic from devices must not use up the application's limit.
     pub(crate) async fn allow_key(&self, key: AccessKey, app_id: &AppId, right: ApplicationRight) -> Result<(), Error> {
         match self.authenticator.authenticate_for(app_id, Some(Credential::Key(key))).await {
             Ok(claims) if claims.allows(app_id, right) => Ok(()),
             Ok(_) => Err(Error::Denied { right: right.as_str().to_owned(), app_id: app_id.clone() }),
-            // Its caller is a broker, whose own credential is good.
+            // The caller is a network broker, whose own credential is valid.
             Err(error) if error.kind() == Kind::Unauthenticated => Err(Error::invalid("Application", error)),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Lets one of these brokers pass.
-    pub(crate) async fn allow_broker(&self, caller: Option<Credential>, brokers: &[ComponentId]) -> Result<(), Error> {
+    /// Allows one of these network brokers.
+    pub(crate) async fn allow_network_broker(
+        &self,
+        caller: Option<Credential>,
+        brokers: &[ComponentId],
+    ) -> Result<(), Error> {
         let claims = self.authenticator.authenticate(caller).await?;
         if brokers.iter().any(|id| claims.is_component(ServiceName::Broker, id)) {
             return Ok(());
         }
-        Err(Error::BrokerDenied)
+        Err(Error::NetworkBrokerDenied)
     }
 
-    /// Lets pass who may look after this handler: itself, and whom its owner gave a token for it.
+    /// Allows those who operate this handler: itself, and callers with a token that its owner issued for it.
     pub async fn allow_component(&self, caller: Option<Credential>, id: &ComponentId) -> Result<(), Error> {
         let claims = self.authenticator.authenticate(caller).await?;
-        self.throttle.client(&claims).await?;
+        self.rate_limiter.count_client(&claims).await?;
         if claims.scope.contains(&Scope::Component(id.clone())) || claims.is_component(ServiceName::Handler, id) {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Tells the discovery service that this handler is here, and which applications are on it.
+//! Announces this handler and its applications to the discovery service.
 
 mod pending;
 
@@ -12,129 +12,126 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use types::{AppId, ComponentId, Credential, Kind, Kinded, Secret};
 
-use self::pending::{Item, News};
+use self::pending::{PendingAnnouncement, PendingAnnouncements};
 
-/// How long to wait after the first failure; every further one doubles it.
-const RETRY_MIN: Duration = Duration::from_millis(200);
-/// The longest wait between two tries.
-const RETRY_MAX: Duration = Duration::from_secs(30);
-/// How often an accepted announcement is repeated, in case the discovery service lost it.
-const REPEAT: Duration = Duration::from_secs(600);
-/// How long who changes an application waits until the discovery service knows.
-const TELL_WAIT: Duration = Duration::from_secs(2);
+/// The wait after the first failure; it doubles with every further one.
+const RETRY_WAIT_MIN: Duration = Duration::from_millis(200);
+/// The longest wait between two attempts.
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How often the handler announces itself again, in case the discovery service lost its announcement.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(600);
+/// How long a client that registers or deletes an application waits for its announcement.
+const SEND_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Speaks for the handler at the discovery service.
+/// Announces the handler and its applications.
 pub struct Announcer {
     discovery: DiscoveryClient,
     id: ComponentId,
     token: Secret,
     announcement: api::discovery::Announcement,
-    news: News,
-    /// Whether the discovery service could not take the last thing that it was told.
-    away: AtomicBool,
+    pending: PendingAnnouncements,
+    /// Whether the last call to the discovery service failed for a reason that may pass.
+    is_unreachable: AtomicBool,
 }
 
 impl Announcer {
-    /// Announces `announcement` with the handler's own component token.
+    /// Announces the handler `id` as `announcement` says, with its own component token.
     pub fn new(
         discovery: DiscoveryClient,
         id: ComponentId,
         token: Secret,
         announcement: api::discovery::Announcement,
     ) -> Self {
-        Self { discovery, id, token, announcement, news: News::default(), away: AtomicBool::new(false) }
+        let (pending, is_unreachable) = (PendingAnnouncements::default(), AtomicBool::new(false));
+        Self { discovery, id, token, announcement, pending, is_unreachable }
     }
 
     /// Announces the handler once.
     pub async fn announce(&self) -> Result<(), client::Error> {
         let announced = self.discovery.announce(&self.token, self.announcement.clone()).await;
-        self.away.store(announced.as_ref().is_err_and(may_pass), Ordering::Relaxed);
+        self.is_unreachable.store(announced.as_ref().is_err_and(is_transient), Ordering::Relaxed);
         announced
     }
 
-    /// Keeps the handler announced until `stop`, and passes on what is new about applications.
-    ///
-    /// A discovery service that is away is tried again.
+    /// Keeps the handler announced and sends pending announcements, until `stop`.
     pub async fn run(&self, stop: CancellationToken) {
-        _ = stop.run_until_cancelled(self.speak()).await;
+        _ = stop.run_until_cancelled(self.send_forever()).await;
     }
 
-    /// Says that an application is here.
-    ///
-    /// It is said later when the discovery service is away, since the application works without.
+    /// Announces an application; later if the discovery service is unreachable, since the application works without.
     pub async fn add_application(&self, caller: &Credential, app_id: &AppId) {
-        self.tell(caller, app_id, true).await;
+        self.add_pending(caller, app_id, true).await;
     }
 
-    /// Says that an application is no longer here; later when the discovery service is away.
+    /// Withdraws the announcement of an application; later if the discovery service is unreachable.
     pub async fn remove_application(&self, caller: &Credential, app_id: &AppId) {
-        self.tell(caller, app_id, false).await;
+        self.add_pending(caller, app_id, false).await;
     }
 
-    async fn tell(&self, caller: &Credential, app_id: &AppId, is_here: bool) {
-        match self.news.add(app_id, caller.clone(), is_here) {
-            Some(said) if !self.is_away() => _ = timeout(TELL_WAIT, said).await,
+    /// Adds an announcement, and waits a little until it is sent.
+    async fn add_pending(&self, caller: &Credential, app_id: &AppId, is_registered: bool) {
+        match self.pending.add(app_id, caller.clone(), is_registered) {
+            Some(sent) if !self.is_unreachable() => _ = timeout(SEND_WAIT_MAX, sent).await,
             Some(_) => {}
-            None => tracing::warn!(%app_id, "too much to tell the discovery service: this will not be said"),
+            None => tracing::warn!(%app_id, "too many pending announcements: this one is dropped"),
         }
     }
 
-    /// Says what there is to say, for ever.
-    async fn speak(&self) {
-        let mut retry = RETRY_MIN;
-        let mut next = Instant::now() + retry;
+    async fn send_forever(&self) {
+        let mut retry_wait = RETRY_WAIT_MIN;
+        let mut next = Instant::now() + retry_wait;
         loop {
-            let said = tokio::select! {
-                () = self.news.arrived(), if !self.is_away() => self.pass_on().await,
+            let sent = tokio::select! {
+                () = self.pending.added(), if !self.is_unreachable() => self.send_pending().await,
                 () = sleep_until(next) => {
-                    next = Instant::now() + REPEAT;
+                    next = Instant::now() + REPEAT_INTERVAL;
                     match self.announce().await {
-                        Ok(()) => self.pass_on().await,
-                        away => away,
+                        Ok(()) => self.send_pending().await,
+                        error => error,
                     }
                 }
             };
-            self.away.store(said.as_ref().is_err_and(may_pass), Ordering::Relaxed);
-            match said {
-                Ok(()) => retry = RETRY_MIN,
+            self.is_unreachable.store(sent.as_ref().is_err_and(is_transient), Ordering::Relaxed);
+            match sent {
+                Ok(()) => retry_wait = RETRY_WAIT_MIN,
                 Err(error) => {
-                    tracing::warn!(%error, retry_s = retry.as_secs_f32(), "cannot tell the discovery service");
-                    next = Instant::now() + retry;
-                    retry = (retry * 2).min(RETRY_MAX);
+                    tracing::warn!(%error, retry_s = retry_wait.as_secs_f32(), "cannot reach the discovery service");
+                    next = Instant::now() + retry_wait;
+                    retry_wait = (retry_wait * 2).min(RETRY_WAIT_MAX);
                 }
             }
         }
     }
 
-    /// Passes on all news; what cannot be said now stays.
-    async fn pass_on(&self) -> Result<(), client::Error> {
-        while let Some((app_id, item)) = self.news.take() {
-            match self.say(&app_id, &item).await {
-                Err(error) if may_pass(&error) => {
-                    self.news.give_back(app_id, item);
+    /// Sends all pending announcements; those that fail for a reason that may pass stay pending.
+    async fn send_pending(&self) -> Result<(), client::Error> {
+        while let Some((app_id, announcement)) = self.pending.take() {
+            match self.send(&app_id, &announcement).await {
+                Err(error) if is_transient(&error) => {
+                    self.pending.put_back(app_id, announcement);
                     return Err(error);
                 }
-                Err(error) => tracing::warn!(%app_id, %error, "the discovery service refuses to know of this"),
+                Err(error) => tracing::warn!(%app_id, %error, "the discovery service refused the announcement"),
                 Ok(()) => {}
             }
         }
         Ok(())
     }
 
-    fn is_away(&self) -> bool {
-        self.away.load(Ordering::Relaxed)
+    fn is_unreachable(&self) -> bool {
+        self.is_unreachable.load(Ordering::Relaxed)
     }
 
-    async fn say(&self, app_id: &AppId, item: &Item) -> Result<(), client::Error> {
-        if item.is_here {
-            self.discovery.add_application(&item.credential, &self.id, app_id).await
+    async fn send(&self, app_id: &AppId, announcement: &PendingAnnouncement) -> Result<(), client::Error> {
+        if announcement.is_registered {
+            self.discovery.add_application(&announcement.credential, &self.id, app_id).await
         } else {
-            self.discovery.delete_application(&item.credential, &self.id, app_id).await
+            self.discovery.delete_application(&announcement.credential, &self.id, app_id).await
         }
     }
 }
 
-/// Whether the same may be accepted later: when the service is there, or knows this handler again.
-fn may_pass(error: &client::Error) -> bool {
+/// Whether the same call may succeed later: when the service is reachable, or knows this handler again.
+fn is_transient(error: &client::Error) -> bool {
     matches!(error.kind(), Kind::Unavailable | Kind::Timeout | Kind::Exhausted | Kind::Conflict | Kind::NotFound)
 }

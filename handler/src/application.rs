@@ -1,10 +1,11 @@
 //! Applications: their settings, their payload functions, and where these are stored.
 
 mod applications;
-mod summary;
+mod model;
+mod record;
+pub(crate) mod store_keys;
 
-pub(crate) use self::applications::{PREFIX, entry, not_found, outline_key};
 pub use self::{
-    applications::{Application, Applications, Conversion, Functions, JoinKey},
-    summary::Outline,
+    applications::{Applications, JoinKeyChange},
+    model::{Application, ApplicationSummary, Conversion},
 };

@@ -1,32 +1,34 @@
-//! Who has how much waiting in a queue that many share, so that nobody fills it for others.
+//! A concurrency limit that is fair between owners: none of them can fill what they share.
+//!
+//! Not a semaphore: what an owner may hold shrinks as the room that is left shrinks.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// How many places of one queue each owner holds.
+/// Counts the permits of each owner.
 #[derive(Default)]
-pub(crate) struct Shares {
+pub(crate) struct ConcurrencyLimit {
     held: Mutex<HashMap<Arc<str>, usize>>,
 }
 
-/// One place in the queue; free again when it is dropped.
-pub(crate) struct Share {
-    shares: Arc<Shares>,
+/// Permission for one message or task of an owner, until it is dropped.
+pub(crate) struct Permit {
+    limit: Arc<ConcurrencyLimit>,
     owner: Arc<str>,
 }
 
-impl Shares {
-    /// A place for `owner`, who may hold as many as there is `room` left for others; `None` if it holds them already.
-    pub(crate) fn take(self: &Arc<Self>, owner: &str, room: usize) -> Option<Share> {
+impl ConcurrencyLimit {
+    /// A permit for `owner`; none if it holds as many as there is `room` left for everybody.
+    pub(crate) fn acquire(self: &Arc<Self>, owner: &str, room: usize) -> Option<Permit> {
         let mut held = self.lock();
         if held.get(owner).copied().unwrap_or(0) >= room {
             return None;
         }
         let owner = held.get_key_value(owner).map_or_else(|| Arc::from(owner), |(owner, _)| Arc::clone(owner));
         *held.entry(Arc::clone(&owner)).or_insert(0) += 1;
-        Some(Share { shares: Arc::clone(self), owner })
+        Some(Permit { limit: Arc::clone(self), owner })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, usize>> {
@@ -35,12 +37,12 @@ impl Shares {
     }
 }
 
-impl Drop for Share {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let mut held = self.shares.lock();
-        if let Some(places) = held.get_mut(&self.owner) {
-            *places -= 1;
-            if *places == 0 {
+        let mut held = self.limit.lock();
+        if let Some(permits) = held.get_mut(&self.owner) {
+            *permits -= 1;
+            if *permits == 0 {
                 held.remove(&self.owner);
             }
         }
@@ -52,28 +54,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_holds_much_leaves_room_for_others() {
-        let (shares, room) = (Arc::new(Shares::default()), 16);
-        let mut held: Vec<Share> = Vec::new();
-        let mut take = |owner| {
+    fn an_owner_that_holds_much_leaves_room_for_others() {
+        let (limit, room) = (Arc::new(ConcurrencyLimit::default()), 16);
+        let mut held: Vec<Permit> = Vec::new();
+        let mut acquire = |owner| {
             let before = held.len();
-            while let Some(share) = shares.take(owner, room - held.len()) {
-                held.push(share);
+            while let Some(permit) = limit.acquire(owner, room - held.len()) {
+                held.push(permit);
             }
             held.len() - before
         };
-        assert_eq!(["a", "b", "c", "d", "a"].map(&mut take), [8, 4, 2, 1, 0]);
-        assert_eq!(["e", "f"].map(&mut take), [1, 0]);
+        assert_eq!(["a", "b", "c", "d", "a"].map(&mut acquire), [8, 4, 2, 1, 0]);
+        assert_eq!(["e", "f"].map(&mut acquire), [1, 0]);
         held.truncate(4);
-        assert_eq!(shares.lock().len(), 1, "who holds nothing is forgotten");
+        assert_eq!(limit.lock().len(), 1, "an owner without permits is forgotten");
         held.clear();
-        assert!(shares.lock().is_empty());
+        assert!(limit.lock().is_empty());
     }
 
     #[test]
-    fn a_full_queue_leaves_nobody_behind() {
-        let shares = Arc::new(Shares::default());
-        assert!(shares.take("a", 0).is_none());
-        assert!(shares.lock().is_empty());
+    fn a_refused_owner_leaves_no_entry() {
+        let limit = Arc::new(ConcurrencyLimit::default());
+        assert!(limit.acquire("a", 0).is_none());
+        assert!(limit.lock().is_empty());
     }
 }

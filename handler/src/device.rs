@@ -3,15 +3,15 @@
 mod address;
 mod change;
 mod devices;
+mod model;
 mod record;
 mod session;
 mod validation;
 
+pub(crate) use self::session::{Nonces, Session};
 pub use self::{
     address::{Addresses, Prefix, Usage},
-    devices::{Change, Device, Devices, LIST_MAX, Lorawan, Page},
-};
-pub(crate) use self::{
-    devices::{device_key, not_found},
-    session::{Nonces, Session},
+    change::Change,
+    devices::{DevicePage, Devices, LIST_MAX},
+    model::{Device, Lorawan},
 };

@@ -1,8 +1,7 @@
-//! The way of a downlink, from an application to the queue of its device. Nothing takes it on from there before there is
-//! a link to brokers.
+//! The path of a downlink, from an application to the queue of its device. Nothing sends it on yet.
 //!
-//! In v2 the encoder runs when a downlink is sent. Here it runs when one is scheduled, so that its author learns at once
-//! what is wrong.
+//! In v2 the encoder runs when a downlink is sent. Here it runs when a downlink is scheduled, so that its author learns
+//! about errors at once.
 
 mod order;
 mod queue;
@@ -15,68 +14,63 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
 
-pub(crate) use self::queue::queue_key;
-use self::{
-    order::Order,
-    queue::{Queue, Schedule},
-};
+use self::{order::Order, queue::Schedule};
 use crate::{
     Error,
-    application::{Application, Applications, Conversion},
-    concurrency_limit::{Share, Shares},
+    application::{Applications, Conversion},
+    concurrency_limit::{ConcurrencyLimit, Permit},
     device::Devices,
     metrics,
     output::{Event, Message, Output, mqtt::PublishedDownlink},
-    payload::Payloads,
+    payload::{PAYLOAD_BYTES_MAX, Payload, Payloads},
     status::Traffic,
-    uplink::{PAYLOAD_BYTES_MAX, Payload},
 };
 
-/// The port of a downlink for which nobody chose one.
+/// The port of a downlink that names none.
 const PORT_DEFAULT: u8 = 1;
-/// The last port that is for applications.
+/// The highest port for applications.
 const PORT_MAX: u8 = 223;
-/// How many downlinks are worked on at once; of one application at most half of those that are left.
-const PLACES: usize = 256;
+/// How many downlinks are processed at once; one application gets at most half of what is free.
+const CONCURRENCY_MAX: usize = 256;
 
 /// Brings downlinks from applications to the queues of their devices.
 pub struct Downlinks {
-    /// The registered applications, with their encoders.
+    /// The applications, with their encoders.
     pub applications: Applications,
-    /// Their devices.
+    /// The devices.
     pub devices: Devices,
-    /// What turns fields into payloads.
+    /// Encodes fields.
     pub payloads: Arc<Payloads>,
     /// Where events go.
     pub output: Arc<dyn Output>,
-    /// Where queues are kept.
+    /// Where the queues are stored.
     pub store: Arc<dyn Store>,
-    /// Counts them.
+    /// Counts downlinks.
     pub traffic: Arc<Traffic>,
-    /// Tells the time.
+    /// The time of a downlink.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Downlinks {
-    /// Takes what arrives until nothing will any more, and returns when all of it was handled.
+    /// Handles downlinks as they are published; returns when the channel is closed and all of them are handled.
     pub async fn serve(self: Arc<Self>, mut downlinks: mpsc::Receiver<PublishedDownlink>) {
-        let (shares, tasks, mut order) = (Arc::<Shares>::default(), TaskTracker::new(), Order::default());
+        let (limit, tasks, mut order) = (Arc::<ConcurrencyLimit>::default(), TaskTracker::new(), Order::default());
         while let Some(downlink) = downlinks.recv().await {
-            let room = PLACES.saturating_sub(tasks.len());
-            let share = shares.take(downlink.app_id.as_str(), room);
+            let room = CONCURRENCY_MAX.saturating_sub(tasks.len());
+            let permit = limit.acquire(downlink.app_id.as_str(), room);
             let turn = order.turn(&downlink);
             let this = Arc::clone(&self);
-            tasks.spawn(turn.then(this.take(downlink, share)));
+            tasks.spawn(turn.run(this.handle_if_permitted(downlink, permit)));
         }
         tasks.close();
         tasks.wait().await;
     }
 
-    async fn take(self: Arc<Self>, downlink: PublishedDownlink, share: Option<Share>) {
+    async fn handle_if_permitted(self: Arc<Self>, downlink: PublishedDownlink, permit: Option<Permit>) {
         let PublishedDownlink { app_id, dev_id, body } = downlink;
-        match share {
+        match permit {
             Some(_) => self.handle(&app_id, &dev_id, &body).await,
-            None => self.report(&app_id, &dev_id, None, &Error::DownlinksBusy),
+            None => self.publish_error(&app_id, &dev_id, None, &Error::DownlinksBusy),
         }
     }
 
@@ -84,7 +78,7 @@ impl Downlinks {
     async fn handle(&self, app_id: &AppId, dev_id: &DevId, body: &[u8]) {
         let downlink: Downlink = match serde_json::from_slice(body) {
             Ok(downlink) => downlink,
-            Err(error) => return self.report(app_id, dev_id, None, &Error::invalid("Downlink", error)),
+            Err(error) => return self.publish_error(app_id, dev_id, None, &Error::invalid("Downlink", error)),
         };
         let schedule = downlink.schedule.clone().unwrap_or_default();
         let downlink = Downlink { schedule: None, ..downlink };
@@ -92,29 +86,24 @@ impl Downlinks {
             Ok(()) => {
                 metrics::downlink_scheduled();
                 self.traffic.downlink.mark(self.clock.now());
-                let message = DownlinkEvent { error: None, message: Some(downlink) };
-                self.publish(app_id, dev_id, Event::DownlinkScheduled(message));
+                let event = DownlinkEvent { error: None, message: Some(downlink) };
+                self.publish(app_id, dev_id, Event::DownlinkScheduled(event));
             }
-            Err(error) => self.report(app_id, dev_id, Some(downlink), &error),
+            Err(error) => self.publish_error(app_id, dev_id, Some(downlink), &error),
         }
-    }
-
-    /// What waits for a device, the next one first, as bytes and with its port.
-    pub async fn waiting(&self, app_id: &AppId, dev_id: &DevId) -> Result<Vec<Downlink>, Error> {
-        Queue::new(self.store.clone()).list(app_id, dev_id).await
     }
 
     async fn schedule(&self, app_id: &AppId, dev_id: &DevId, downlink: &Downlink, schedule: &str) -> Result<(), Error> {
-        let schedule = Schedule::of(schedule)?;
+        let schedule = Schedule::parse(schedule)?;
         if downlink.port > PORT_MAX {
             return Err(Error::invalid("Downlink Port", format_args!("1 to {PORT_MAX} are allowed")));
         }
-        self.devices.get(app_id, dev_id).await?;
-        let ready = self.encode(app_id, downlink).await?;
-        Queue::new(self.store.clone()).put(app_id, dev_id, &ready, schedule).await
+        self.devices.check_exists(app_id, dev_id).await?;
+        let encoded = self.encode(app_id, downlink).await?;
+        queue::put(self.store.as_ref(), app_id, dev_id, &encoded, schedule).await
     }
 
-    /// The downlink as it will be sent: with bytes, and with a port.
+    /// The downlink as it will be sent: with its bytes and port.
     async fn encode(&self, app_id: &AppId, downlink: &Downlink) -> Result<Downlink, Error> {
         let fields = downlink.payload_fields.as_ref().map(|fields| fields.get()).filter(|fields| !is_empty(fields));
         let bytes = downlink.payload_raw.as_ref().filter(|bytes| !bytes.is_empty());
@@ -122,7 +111,7 @@ impl Downlinks {
             (Some(_), Some(_)) => return Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (None, None) => return Err(Error::invalid("Downlink Payload", "empty")),
             (Some(bytes), None) => (bytes.clone(), None),
-            (None, Some(fields)) => self.run(app_id, fields, downlink.port).await?,
+            (None, Some(fields)) => self.encode_fields(app_id, fields, downlink.port).await?,
         };
         if payload.len() > PAYLOAD_BYTES_MAX {
             return Err(Error::invalid("Payload", format_args!("at most {PAYLOAD_BYTES_MAX} bytes are allowed")));
@@ -131,23 +120,23 @@ impl Downlinks {
         Ok(Downlink { port, confirmed: downlink.confirmed, payload_raw: Some(payload), ..Downlink::default() })
     }
 
-    /// What the application's encoder makes of fields, and the port that it asks for.
-    async fn run(&self, app_id: &AppId, fields: &str, port: u8) -> Result<(Vec<u8>, Option<u8>), Error> {
-        let application: Application = self.applications.get(app_id).await?;
-        if application.conversion() == Conversion::None {
+    /// What the application's encoder makes of fields, and the port that it chose.
+    async fn encode_fields(&self, app_id: &AppId, fields: &str, port: u8) -> Result<(Vec<u8>, Option<u8>), Error> {
+        let application = self.applications.get(app_id).await?;
+        if application.summary().conversion() == Conversion::None {
             return Err(Error::invalid("Downlink Payload", "fields supplied, but the payload format converts none"));
         }
-        let payload = Payload::dry(None, port.into(), self.clock.now())?;
+        let payload = Payload::for_dry_run(None, port.into(), self.clock.now())?;
         let encoded = self.payloads.encode(&application, fields, &payload, Urgency::Live).await?;
         Ok((encoded.payload, encoded.port))
     }
 
-    /// Tells the application why its downlink is not scheduled; what went wrong here, the log only.
-    fn report(&self, app_id: &AppId, dev_id: &DevId, message: Option<Downlink>, error: &Error) {
+    /// Tells the application why its downlink was not scheduled. Internal errors are only logged in full.
+    fn publish_error(&self, app_id: &AppId, dev_id: &DevId, message: Option<Downlink>, error: &Error) {
         metrics::downlink_dropped(error.kind());
         let text = match error.kind() {
             Kind::Internal => {
-                tracing::error!(%app_id, %error, "a downlink failed through a mistake of ours");
+                tracing::error!(%app_id, %error, "a downlink failed with an internal error");
                 "internal error".to_owned()
             }
             _ => error.to_string(),
@@ -160,7 +149,7 @@ impl Downlinks {
     }
 }
 
-/// Whether there are no fields in it, as in `{}`.
+/// Whether this is the text of an empty object.
 fn is_empty(fields: &str) -> bool {
     serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(fields).is_ok_and(|fields| fields.is_empty())
 }

@@ -1,14 +1,14 @@
-//! What can go wrong in the handler, as far as callers would treat it differently.
+//! The errors of the handler, with a variant for each that callers treat differently.
 
 mod function;
 
 use std::fmt;
 
-use types::{Kind, Kinded};
+use types::{AppId, DevId, Kind, Kinded};
 
-pub use self::function::Fault;
+pub use self::function::FunctionError;
 
-/// Why the handler could not do what it was asked to.
+/// Why an operation of the handler failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value breaks a rule.
@@ -19,13 +19,13 @@ pub enum Error {
         /// The rule, and what is allowed.
         reason: String,
     },
-    /// An id has a form that ids do not have.
+    /// An id is malformed.
     #[error(transparent)]
     Id(#[from] types::IdError),
-    /// There is no such thing here.
+    /// It does not exist on this handler.
     #[error("{what} {id} not found on this handler")]
     NotFound {
-        /// The sort of thing.
+        /// What it is, such as `Device`.
         what: &'static str,
         /// Its id.
         id: String,
@@ -33,79 +33,79 @@ pub enum Error {
     /// The id is taken.
     #[error("{what} {id} already exists")]
     AlreadyExists {
-        /// The sort of thing.
+        /// What it is, such as `Device`.
         what: &'static str,
         /// Its id.
         id: String,
     },
-    /// Somebody else changed the same thing at the same time.
+    /// Others kept changing the same object at the same time.
     #[error("{what} was changed by somebody else at the same time: read it again and retry")]
     Conflict {
-        /// The thing.
+        /// The object.
         what: String,
     },
     /// A payload function cannot be used.
     #[error("payload function not valid: {0:#}")]
-    Function(Box<Fault>),
-    /// More payloads wait for a sandbox than may.
+    Function(Box<FunctionError>),
+    /// The queue for the sandbox is full.
     #[error("too many payloads wait for a sandbox: retry later")]
     Busy(#[from] runtime::Busy),
-    /// More downlinks of an application are worked on than may.
+    /// The application has too many downlinks in progress.
     #[error("too many downlinks at once: retry later")]
     DownlinksBusy,
-    /// The credential is missing, invalid, or cannot be checked now.
+    /// The credential is missing or invalid, or cannot be checked now.
     #[error(transparent)]
     Auth(#[from] server::auth::AuthError),
     /// The credential lacks the right.
     #[error("permission denied: no `{right}` right to application {app_id}")]
     Denied {
-        /// What it takes; one of several is enough.
+        /// The missing right; one of several is enough.
         right: String,
-        /// To what.
-        app_id: types::AppId,
+        /// The application.
+        app_id: AppId,
     },
-    /// The credential is not for this handler.
+    /// The credential has no scope for this handler.
     #[error("permission denied: no scope `components:{id}`")]
     ComponentDenied {
         /// This handler.
         id: types::ComponentId,
     },
-    /// The caller is no broker that this handler was told to trust.
+    /// The caller is not a network broker that this handler trusts.
     #[error("permission denied: only brokers that are named in the setting `handler.brokers` bring what devices send")]
-    BrokerDenied,
-    /// A device that joins has no key to join with.
+    NetworkBrokerDenied,
+    /// A device that joins has no AppKey.
     #[error("AppKey for device {dev_id} not found")]
     NoAppKey {
         /// The device.
-        dev_id: types::DevId,
+        dev_id: DevId,
     },
-    /// A join request was not sent by who knows the device's key.
+    /// A join request was not signed with the device's AppKey.
     #[error("device that validates MIC not found")]
     WrongMic,
-    /// The library for cryptography fails, which it does not.
+    /// Unexpected failure in the crypto library.
     #[error("cannot {0}")]
     Crypto(&'static str),
-    /// There were too many calls.
+    /// A rate limit is exceeded.
     #[error("Rate limit for {} \"{name}\" reached: try again in {} s", .exceeded.policy, .exceeded.wait_s)]
-    Throttled {
-        /// The limit, and when it has room again.
+    RateLimited {
+        /// Which limit, and when to try again.
         exceeded: server::limit::Exceeded,
-        /// Whose calls were counted.
+        /// The client or application whose calls were counted.
         name: String,
     },
-    /// A secret in the store cannot be closed or opened.
+    /// A secret in the store cannot be sealed or opened.
     #[error(transparent)]
     Seal(#[from] server::seal::Error),
     /// The store failed.
     #[error("store: {0}")]
     Store(#[from] store::Error),
-    /// The store has an application without the texts of its functions.
+    /// The store has an application without its functions.
     #[error("the payload functions of application {app_id} are missing in the store: save them again")]
     FunctionsMissing {
         /// The application.
-        app_id: types::AppId,
+        app_id: AppId,
     },
-    /// A record in the store cannot be read, or a new one not be written.
+    /// A record in the store cannot be read or written.
     #[error("a record in the store cannot be read")]
     Record(#[from] serde_json::Error),
 }
@@ -116,29 +116,50 @@ impl Error {
         Self::Invalid { what, reason: reason.to_string() }
     }
 
-    /// A thing that is not there.
+    /// An object that does not exist.
     pub fn not_found(what: &'static str, id: impl fmt::Display) -> Self {
         Self::NotFound { what, id: id.to_string() }
     }
 
-    /// A thing that is there already.
+    /// An application that is not registered.
+    pub(crate) fn application_not_found(app_id: &AppId) -> Self {
+        Self::not_found("Application", app_id)
+    }
+
+    /// A device that does not exist.
+    pub(crate) fn device_not_found(app_id: &AppId, dev_id: &DevId) -> Self {
+        Self::not_found("Device", format_args!("{app_id}:{dev_id}"))
+    }
+
+    /// A device that others keep changing.
+    pub(crate) fn device_conflict(app_id: &AppId, dev_id: &DevId) -> Self {
+        Self::Conflict { what: format!("device {app_id}:{dev_id}") }
+    }
+
+    /// An object that already exists.
     pub fn already_exists(what: &'static str, id: impl fmt::Display) -> Self {
         Self::AlreadyExists { what, id: id.to_string() }
+    }
+}
+
+impl From<FunctionError> for Error {
+    fn from(error: FunctionError) -> Self {
+        Self::Function(Box::new(error))
     }
 }
 
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Function(fault) if fault.failure.kind == runtime::Kind::Broken => Kind::Internal,
+            Self::Function(error) if error.failure.kind == runtime::Kind::Broken => Kind::Internal,
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) => Kind::Invalid,
             Self::NotFound { .. } | Self::NoAppKey { .. } | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
             Self::Conflict { .. } => Kind::Conflict,
             Self::Busy(_) | Self::DownlinksBusy => Kind::Unavailable,
-            Self::Throttled { .. } => Kind::Exhausted,
+            Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
-            Self::Denied { .. } | Self::ComponentDenied { .. } | Self::BrokerDenied => Kind::Denied,
+            Self::Denied { .. } | Self::ComponentDenied { .. } | Self::NetworkBrokerDenied => Kind::Denied,
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
             Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing { .. } | Self::Record(_) | Self::Crypto(_) => {

@@ -1,7 +1,7 @@
-//! The way of a device into its application: a join request that a broker brings, and what it is answered.
+//! Over-the-air activation: a join request from a network broker, and the join accept for it.
 //!
-//! The network has chosen the address and the settings; the handler knows the device's key, so it says who is genuine,
-//! derives the keys of the session, and keeps them.
+//! The network chooses the address and the radio settings. The handler knows the device's key, so it verifies the
+//! request, derives the session keys and stores them.
 
 mod crypto;
 mod frame;
@@ -22,49 +22,50 @@ use crate::{
     output::{Event, Message, Output},
 };
 
-/// How many application nonces there are.
+/// The number of possible application nonces.
 const APP_NONCES: u32 = 1 << 24;
 
-/// Brings devices into their applications.
+/// Activates devices that join.
 pub struct Joins {
     /// Decides whether an application's key may register devices.
     pub access: Access,
-    /// The registered applications.
+    /// The applications, with the access keys for registering on join.
     pub applications: Applications,
-    /// Their devices.
+    /// The devices.
     pub devices: Devices,
     /// Where events go.
     pub output: Arc<dyn Output>,
-    /// Makes nonces up.
+    /// Chooses application nonces.
     pub random: Arc<dyn Random>,
-    /// Tells the time.
+    /// The time of a join.
     pub clock: Arc<dyn Clock>,
 }
 
-/// A join request on its way from a broker.
+/// A join request from a network broker.
 #[derive(Clone, Debug)]
-pub(crate) struct Join {
+pub(crate) struct ActivationRequest {
     pub(crate) app_id: AppId,
-    /// The device, or the template that stands for it.
+    /// The device, or its template.
     pub(crate) dev_id: DevId,
-    pub(crate) request: JoinRequest,
-    /// What the network is ready to give; none when no gateway can send it.
-    pub(crate) accept: Option<JoinAccept>,
-    /// When and how it was received.
+    pub(crate) join_request: JoinRequest,
+    /// The join accept that the network prepared; none if no gateway can send it.
+    pub(crate) join_accept: Option<JoinAccept>,
+    /// When and how the request was received.
     pub(crate) metadata: Metadata,
 }
 
-/// What a device is answered, and what the network needs to know about its session.
+/// The join accept for a device, and what the network needs to know about its session.
 #[derive(Clone, Debug)]
-pub(crate) struct Joined {
-    /// The frame for the device.
+pub(crate) struct Activated {
+    /// The encrypted join accept.
     pub(crate) frame: Vec<u8>,
     pub(crate) dev_addr: types::DevAddr,
     pub(crate) nwk_s_key: NwkSKey,
 }
 
 impl Joins {
-    /// The request as the device itself would have signed it: by that a broker finds the handler that knows the device.
+    /// The join request as the device itself would have signed it. This shows a network broker which handler knows the
+    /// device.
     pub(crate) async fn challenge(
         &self,
         app_id: &AppId,
@@ -75,50 +76,56 @@ impl Joins {
         request.signed_with(key(&device)?)
     }
 
-    /// Begins a session for the device that asks for one, and tells its application how that went.
-    pub(crate) async fn handle(&self, join: Join) -> Result<Joined, Error> {
-        let joined = self.bring(&join).await;
-        match &joined {
-            Ok((device, joined)) => {
-                let activation = Activation { dev_addr: joined.dev_addr, ..join.activation() };
+    /// Starts a session for the device, and publishes an event for its application either way.
+    pub(crate) async fn handle(&self, request: ActivationRequest) -> Result<Activated, Error> {
+        let result = self.activate(&request).await;
+        match &result {
+            Ok((device, activated)) => {
+                let activation = Activation { dev_addr: activated.dev_addr, ..request.activation() };
                 self.publish(&device.app_id, &device.dev_id, Event::Activation(activation));
                 metrics::joined();
             }
             Err(error) => {
                 metrics::not_joined(error.kind());
-                self.report(&join, error);
+                self.publish_error(&request, error);
             }
         }
-        joined.map(|(_, joined)| joined)
+        result.map(|(_, activated)| activated)
     }
 
-    async fn bring(&self, join: &Join) -> Result<(Device, Joined), Error> {
-        let accept =
-            join.accept.as_ref().ok_or_else(|| Error::invalid("Activation", "No gateways available for downlink"))?;
-        let known = self.devices.get(&join.app_id, &join.dev_id).await?;
-        join.check(&known)?;
-        let device = if known.is_template() { self.find_or_register(&known, join).await? } else { known };
+    async fn activate(&self, request: &ActivationRequest) -> Result<(Device, Activated), Error> {
+        let accept = request.join_accept.as_ref();
+        let accept = accept.ok_or_else(|| Error::invalid("Activation", "No gateways available for downlink"))?;
+        let device = self.devices.get(&request.app_id, &request.dev_id).await?;
+        request.check(&device)?;
+        let device = if device.is_template() { self.find_or_register(&device, request).await? } else { device };
         let begin = |device: &Device, used: &Nonces| {
-            join.check(device)?;
-            self.session(join, accept, key(device)?, used)
+            request.check(device)?;
+            self.session(request, accept, key(device)?, used)
         };
         let (device, session) = self.devices.begin_session(&device.app_id, &device.dev_id, begin).await?;
-        let frame = accept.close(key(&device)?, session.app_nonce)?;
-        Ok((device, Joined { frame, dev_addr: session.dev_addr, nwk_s_key: session.nwk_s_key }))
+        let frame = accept.encrypt(key(&device)?, session.app_nonce)?;
+        Ok((device, Activated { frame, dev_addr: session.dev_addr, nwk_s_key: session.nwk_s_key }))
     }
 
-    fn session(&self, join: &Join, accept: &JoinAccept, key: &AppKey, used: &Nonces) -> Result<Session, Error> {
-        let dev_nonce = join.request.dev_nonce;
+    fn session(
+        &self,
+        request: &ActivationRequest,
+        accept: &JoinAccept,
+        key: &AppKey,
+        used: &Nonces,
+    ) -> Result<Session, Error> {
+        let dev_nonce = request.join_request.dev_nonce;
         if used.dev.contains(&dev_nonce) {
             return Err(Error::invalid("Activation DevNonce", "already used"));
         }
         let app_nonce = self.app_nonce(used);
         let (nwk_s_key, app_s_key) = crypto::session_keys(key, app_nonce, accept.net_id, dev_nonce)?;
         let dev_addr = accept.dev_addr;
-        Ok(Session { dev_nonce, app_nonce, dev_addr, nwk_s_key, app_s_key, began: self.clock.now() })
+        Ok(Session { dev_nonce, app_nonce, dev_addr, nwk_s_key, app_s_key, started_at: self.clock.now() })
     }
 
-    /// A random nonce, or the next one that was not used: far fewer are used than there are.
+    /// A random application nonce, or the next one that is unused. Far fewer are used than exist.
     fn app_nonce(&self, used: &Nonces) -> AppNonce {
         let mut bytes = [0; 4];
         self.random.fill(&mut bytes);
@@ -131,10 +138,10 @@ impl Joins {
         candidates.find(|nonce| !used.app.contains(nonce)).unwrap_or_default()
     }
 
-    /// The device for which a template stands: registered before, or now.
-    async fn find_or_register(&self, template: &Device, join: &Join) -> Result<Device, Error> {
-        let new = template.registered_on_join(join.request.dev_eui, self.clock.now())?;
-        if let Some(dev_id) = self.devices.holder(&new).await? {
+    /// The device that joins by a template. It is registered unless it already is.
+    async fn find_or_register(&self, template: &Device, request: &ActivationRequest) -> Result<Device, Error> {
+        let new = template.registered_on_join(request.join_request.dev_eui, self.clock.now())?;
+        if let Some(dev_id) = self.devices.find_by_euis(&new).await? {
             return self.devices.get(&new.app_id, &dev_id).await;
         }
         self.allow_registration(&new.app_id).await?;
@@ -143,8 +150,8 @@ impl Joins {
                 self.publish(&new.app_id, &new.dev_id, Event::Create(None));
                 Ok(new)
             }
-            // The same device asked twice at once.
-            Err(error @ Error::AlreadyExists { .. }) => match self.devices.holder(&new).await? {
+            // The same device sent two join requests at once.
+            Err(error @ Error::AlreadyExists { .. }) => match self.devices.find_by_euis(&new).await? {
                 Some(dev_id) => self.devices.get(&new.app_id, &dev_id).await,
                 None => Err(error),
             },
@@ -153,20 +160,20 @@ impl Joins {
     }
 
     async fn allow_registration(&self, app_id: &AppId) -> Result<(), Error> {
-        let key = self.applications.outline(app_id).await?.register_on_join_access_key.ok_or_else(|| {
+        let key = self.applications.summary(app_id).await?.register_on_join_access_key.ok_or_else(|| {
             Error::invalid("Application", "Does not have Access Key configured for device registration on join")
         })?;
         self.access.allow_key(key, app_id, ApplicationRight::Devices).await
     }
 
-    /// Tells an application what is its own business; that something is away is the operator's.
-    fn report(&self, join: &Join, error: &Error) {
+    /// Tells the application about an error that it can do something about; outages are for the operator.
+    fn publish_error(&self, request: &ActivationRequest, error: &Error) {
         if !matches!(error.kind(), Kind::Invalid | Kind::NotFound | Kind::Denied) {
             return;
         }
         let activation =
-            Activation { error: Some(error.to_string()), metadata: Metadata::default(), ..join.activation() };
-        self.publish(&join.app_id, &join.dev_id, Event::ActivationError(activation));
+            Activation { error: Some(error.to_string()), metadata: Metadata::default(), ..request.activation() };
+        self.publish(&request.app_id, &request.dev_id, Event::ActivationError(activation));
     }
 
     fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) {
@@ -174,22 +181,22 @@ impl Joins {
     }
 }
 
-impl Join {
-    /// Checks that the device sent it: it knows the key, and says the EUIs that are registered.
+impl ActivationRequest {
+    /// Checks that the device sent it: the signature is made with its key, and the EUIs are the registered ones.
     fn check(&self, device: &Device) -> Result<(), Error> {
         let key = key(device)?;
         let lorawan = &device.lorawan;
-        let is_same = lorawan.app_eui == self.request.app_eui
-            && (device.is_template() || lorawan.dev_eui == self.request.dev_eui);
-        if !is_same || self.request.dev_eui.is_zero() {
+        let is_same = lorawan.app_eui == self.join_request.app_eui
+            && (device.is_template() || lorawan.dev_eui == self.join_request.dev_eui);
+        if !is_same || self.join_request.dev_eui.is_zero() {
             return Err(Error::invalid("Activation", "AppEUI and DevEUI are not those of the device"));
         }
-        if self.request.is_signed_with(key)? { Ok(()) } else { Err(Error::WrongMic) }
+        if self.join_request.is_signed_with(key)? { Ok(()) } else { Err(Error::WrongMic) }
     }
 
-    /// What the application is told, so far without an address.
+    /// The event for the application, still without an address.
     fn activation(&self) -> Activation {
-        let JoinRequest { app_eui, dev_eui, .. } = self.request;
+        let JoinRequest { app_eui, dev_eui, .. } = self.join_request;
         Activation { app_eui, dev_eui, metadata: self.metadata.clone(), ..Activation::default() }
     }
 }

@@ -5,9 +5,10 @@ pub mod announcement;
 pub mod api;
 pub mod application;
 mod concurrency_limit;
+mod cost;
 pub mod device;
 pub mod downlink;
-pub mod error;
+mod error;
 pub mod join;
 mod metrics;
 pub mod output;
@@ -17,20 +18,9 @@ mod settings;
 pub mod status;
 pub mod uplink;
 
-use std::sync::Arc;
-
-use self::api::{grpc, operations::Operations, rest};
-pub use error::Error;
-use server::telemetry::Health;
-pub use settings::{Loading, Settings};
-
-/// The handler's interfaces: gRPC and REST on the same paths of one router.
-pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Router, server::Error> {
-    metrics::describe();
-    let mut grpc = server::grpc::routes(health)?;
-    grpc.add_service(grpc::Service::server(operations.clone()));
-    grpc.add_service(grpc::Addresses::server(operations.clone()));
-    grpc.add_service(grpc::Figures::server(operations.clone()));
-    grpc.add_service(grpc::Joins::server(operations.clone()));
-    Ok(rest::router(operations).merge(grpc.routes().into_axum_router()))
-}
+pub use self::{
+    api::router,
+    cost::Cost,
+    error::{Error, FunctionError},
+    settings::{Loading, Settings},
+};

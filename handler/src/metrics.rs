@@ -1,10 +1,10 @@
-//! What the handler counts; no label ever names a device or an application.
+//! The handler's metrics. No label names a device or an application.
 
 use metrics::{counter, describe_counter, describe_histogram, histogram};
 
 use types::Kind;
 
-use crate::payload::Cost;
+use crate::cost::Cost;
 
 const UPLINKS: &str = "airlock_uplinks_total";
 const JOINS: &str = "airlock_joins_total";
@@ -15,17 +15,20 @@ const THROTTLED: &str = "airlock_handler_throttled_total";
 const SANDBOX: &str = "airlock_sandbox_seconds";
 const FUEL: &str = "airlock_sandbox_fuel";
 
-/// Says what each figure means.
+/// Describes each metric.
 pub(crate) fn describe() {
-    describe_counter!(UPLINKS, "Uplinks by result: published, invalid (their validator said no), or why there is none");
-    describe_counter!(JOINS, "Join requests by result: joined, or why not");
-    describe_counter!(DOWNLINKS, "Downlinks from applications by result: scheduled, or why not");
+    describe_counter!(
+        UPLINKS,
+        "Uplinks by result: published, invalid (the validator returned false), or the kind of error"
+    );
+    describe_counter!(JOINS, "Join requests by result: joined, or the kind of error");
+    describe_counter!(DOWNLINKS, "Downlinks from applications by result: scheduled, or the kind of error");
     describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
     describe_counter!(
         OUTPUT_DROPPED,
         "Messages that were not published because too many waited or they were too large"
     );
-    describe_counter!(THROTTLED, "Calls that were refused because there were too many, by what was counted");
+    describe_counter!(THROTTLED, "Calls that exceeded a rate limit, by limit");
     describe_histogram!(SANDBOX, metrics::Unit::Seconds, "Time of a message in its sandbox");
     describe_histogram!(FUEL, metrics::Unit::Count, "Fuel that a message used");
 }
@@ -37,7 +40,7 @@ pub(crate) fn uplink_published(cost: Cost) {
     histogram!(FUEL).record(cost.fuel as f64);
 }
 
-/// An uplink came to nothing.
+/// An uplink was dropped.
 pub(crate) fn uplink_dropped(kind: Kind) {
     counter!(UPLINKS, "result" => kind.to_string()).increment(1);
 }
@@ -52,12 +55,12 @@ pub(crate) fn not_joined(kind: Kind) {
     counter!(JOINS, "result" => kind.to_string()).increment(1);
 }
 
-/// A downlink waits for its device.
+/// A downlink was added to the queue of its device.
 pub(crate) fn downlink_scheduled() {
     counter!(DOWNLINKS, "result" => "scheduled").increment(1);
 }
 
-/// A downlink came to nothing.
+/// A downlink was dropped.
 pub(crate) fn downlink_dropped(kind: Kind) {
     counter!(DOWNLINKS, "result" => kind.to_string()).increment(1);
 }
@@ -67,12 +70,12 @@ pub(crate) fn function_failed() {
     counter!(FAILURES).increment(1);
 }
 
-/// Messages were given up.
+/// Messages were dropped.
 pub(crate) fn output_dropped(messages: u64) {
     counter!(OUTPUT_DROPPED).increment(messages);
 }
 
-/// A call was refused because there were too many.
-pub(crate) fn throttled(policy: &'static str) {
+/// A call exceeded a rate limit.
+pub(crate) fn rate_limited(policy: &'static str) {
     counter!(THROTTLED, "policy" => policy).increment(1);
 }

@@ -2,6 +2,13 @@
 
 mod cayenne;
 mod functions_cache;
+mod message;
+mod outcome;
 mod payloads;
 
-pub use self::payloads::{Cost, Decoded, Encoded, Payloads, Problem, Verdict};
+pub(crate) use self::message::{check_length, parse_port};
+pub use self::{
+    message::{PAYLOAD_BYTES_MAX, Payload},
+    outcome::{DecodeError, Decoded, Encoded, Validity},
+    payloads::Payloads,
+};

@@ -1,4 +1,4 @@
-//! What keeps the secrets in the handler's records closed: the keys of devices, and those that register them.
+//! Seals the secrets in the handler's records: the keys of devices, and the access keys that register them.
 
 use std::sync::Arc;
 
@@ -10,47 +10,41 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 
-/// What the proof belongs to, and what it says.
+/// The content of the proof record, and its associated data.
 const PROOF: &str = "the handler's proof";
 
-/// Closes and opens secrets. Every handler on one store must have the same key file.
+/// Seals and opens secrets. All handlers that share a store need the same key file.
 #[derive(Clone)]
-pub struct Vault {
+pub struct Sealer {
     keys: Arc<Keys>,
     random: Arc<dyn Random>,
 }
 
-impl Vault {
-    /// A vault whose keys are those that the secrets in `store` were closed with; [`Error::Seal`] when they are others.
-    pub async fn open(keys: Keys, store: &dyn Store, random: Arc<dyn Random>) -> Result<Self, Error> {
-        let vault = Self { keys: Arc::new(keys), random };
+impl Sealer {
+    /// A sealer for the secrets in `store`; [`Error::Seal`] if they were sealed with other keys.
+    ///
+    /// The first sealer of a store leaves a proof there, which later ones have to open.
+    pub async fn for_store(keys: Keys, store: &dyn Store, random: Arc<dyn Random>) -> Result<Self, Error> {
+        let sealer = Self { keys: Arc::new(keys), random };
         let key = Key::new(&Tag::service("handler")?, "vault")?;
-        let proof = serde_json::to_vec(&vault.close(PROOF, &PROOF)?)?;
-        match store.commit(Batch::new().expect_absent(key.clone()).put(key.clone(), proof)).await? {
-            Commit::Done => Ok(vault),
-            Commit::Conflict => {
-                let found = store.get(&[key]).await?.into_iter().next().flatten();
-                let proof: Option<Sealed> = found.map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
-                proof.map(|proof| vault.show::<String>("secrets", PROOF, &proof)).transpose()?;
-                Ok(vault)
-            }
+        let proof = serde_json::to_vec(&sealer.seal(PROOF, &PROOF)?)?;
+        if store.commit(Batch::new().expect_absent(key.clone()).put(key.clone(), proof)).await? == Commit::Conflict {
+            let found = store.get(&[key]).await?.into_iter().next().flatten();
+            let proof: Option<Sealed> = found.map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
+            proof.map(|proof| sealer.open::<String>("secrets", PROOF, &proof)).transpose()?;
         }
+        Ok(sealer)
     }
 
-    /// Closes a secret. `place` says where it belongs; it opens nowhere else.
-    pub(crate) fn close(&self, place: &str, secret: &impl Serialize) -> Result<Sealed, Error> {
-        let text = Zeroizing::new(serde_json::to_vec(secret)?);
-        Ok(self.keys.seal(place, &text, self.random.as_ref())?)
+    /// Seals a secret. It opens only with the same associated data `aad`, which says where it belongs.
+    pub(crate) fn seal(&self, aad: &str, secret: &impl Serialize) -> Result<Sealed, Error> {
+        let plain = Zeroizing::new(serde_json::to_vec(secret)?);
+        Ok(self.keys.seal(aad, &plain, self.random.as_ref())?)
     }
 
-    /// Shows what was closed for the same `place`; `what` names it in the error.
-    pub(crate) fn show<T: DeserializeOwned>(
-        &self,
-        what: &'static str,
-        place: &str,
-        sealed: &Sealed,
-    ) -> Result<T, Error> {
-        let text = self.keys.unseal(what, place, sealed)?;
-        serde_json::from_slice(&text).map_err(|_| seal::Error::Sealed(what).into())
+    /// Opens what was sealed with the same `aad`; `what` names it in the error.
+    pub(crate) fn open<T: DeserializeOwned>(&self, what: &'static str, aad: &str, sealed: &Sealed) -> Result<T, Error> {
+        let plain = self.keys.unseal(what, aad, sealed)?;
+        serde_json::from_slice(&plain).map_err(|_| seal::Error::Sealed(what).into())
     }
 }

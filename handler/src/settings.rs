@@ -1,4 +1,4 @@
-//! What an operator may set about the handler.
+//! The handler's settings.
 
 use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf};
 
@@ -8,46 +8,46 @@ use serde::{Deserialize, Serialize};
 use types::{AppId, ComponentId};
 
 use crate::{
-    access::Calls,
+    access::RateLimits,
     device::{Prefix, Usage},
 };
 
-/// How the handler presents itself, and how much it keeps ready.
+/// The settings of the handler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// The id with which it announces itself.
+    /// The component id that it announces.
     #[schemars(with = "String")]
     pub id: ComponentId,
-    /// What it says about itself in its announcement.
+    /// The description that it announces.
     pub description: String,
-    /// File with the component token with which it announces itself, for a handler that runs without the account service
-    /// in its process: copy `handler.token` from that service's data folder. The one in its own data folder unless set;
-    /// without one it announces nothing.
+    /// The file with the component token for announcements. Needed only if the account service runs in another process:
+    /// copy `handler.token` from its data folder. Defaults to `handler.token` in the handler's own data folder; without
+    /// a token nothing is announced.
     pub token_file: Option<PathBuf>,
-    /// The brokers that may bring join requests, by the ids of their components; nobody unless set, since every user of
-    /// the account service may register a component.
+    /// The component ids of the network brokers that may send join requests. Empty by default, because every user of the
+    /// account service may register a component.
     #[schemars(with = "Vec<String>")]
     pub brokers: Vec<ComponentId>,
-    /// How many payload functions are kept loaded.
+    /// How many payload functions stay loaded.
     pub loading: Loading,
-    /// By the id of an application: any of `sandbox.limits`, where they are to be others for its functions.
+    /// Overrides of `sandbox.limits` for the functions of single applications, by application id.
     #[schemars(with = "BTreeMap<String, LimitsChange>")]
     pub limits: BTreeMap<AppId, LimitsChange>,
     /// How often it may be called.
-    pub calls: Calls,
-    /// The device addresses that the network has.
+    pub calls: RateLimits,
+    /// The device address prefixes of the network.
     pub prefixes: Vec<Prefix>,
 }
 
-/// How many payload functions are kept loaded; what does not fit is read back from `sandbox.cache_dir`, or evaluated
-/// again, when a message needs it.
+/// How many payload functions stay loaded. Others are loaded when a message needs them, from `sandbox.cache_dir` or from
+/// their source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Loading {
-    /// The most function sets; an application has one.
+    /// The most function sets. An application has one.
     pub sets_max: NonZeroUsize,
-    /// The most memory that they take together, in bytes; a median codec takes about 40 kB.
+    /// The most memory that all sets use together, in bytes. A median codec uses about 40 kB.
     pub bytes_max: usize,
 }
 
@@ -64,7 +64,7 @@ impl Default for Settings {
     fn default() -> Self {
         #[expect(clippy::expect_used, reason = "the id is written here, and a test makes one")]
         let id = "handler".parse().expect("`handler` is an id");
-        // The community network's, whose addresses anybody may use for a network of their own.
+        // A block of the community network that anybody may use for a network of their own.
         #[expect(clippy::expect_used, reason = "the prefix is written here, and a test makes one")]
         let prefix = "26000000/20".parse().expect("26000000/20 is a prefix");
         Self {
@@ -74,7 +74,7 @@ impl Default for Settings {
             brokers: Vec::new(),
             loading: Loading::default(),
             limits: BTreeMap::new(),
-            calls: Calls::default(),
+            calls: RateLimits::default(),
             prefixes: vec![Prefix { prefix, usage: Usage::ALL.to_vec() }],
         }
     }

@@ -1,4 +1,4 @@
-//! Figures about the handler's process and its machine, as v2 clients ask for them.
+//! The handler's status: its traffic, its process and its machine, as v2 clients expect it.
 
 mod rates;
 
@@ -12,21 +12,21 @@ use types::{ComponentId, Timestamp};
 
 pub use self::rates::{Meter, Traffic};
 
-/// How many ticks of the kernel's clock make a second, on every Linux that we know.
+/// The kernel's clock ticks per second, `USER_HZ`, on every Linux that we know.
 const TICKS_PER_SECOND: f32 = 100.0;
 
-/// What the handler says about itself.
+/// What the status is made of.
 pub struct Component {
     /// The id with which it announces itself.
     pub id: ComponentId,
     /// When it was started.
     pub started: Timestamp,
-    /// What it does for devices.
+    /// Its traffic.
     pub traffic: Arc<Traffic>,
 }
 
 impl Component {
-    /// The figures as they are `now`; those that the system does not tell are zero.
+    /// The status `now`; what the system does not say is zero.
     pub fn status(&self, now: Timestamp) -> Status {
         let uptime_ms = now.as_millis().saturating_sub(self.started.as_millis());
         let process = read("/proc/self/status");
@@ -34,8 +34,8 @@ impl Component {
             uptime: u64::try_from(uptime_ms / 1000).unwrap_or_default(),
             cpu: Some(process_time(&read("/proc/self/stat"), uptime_ms)),
             memory: Some(process_memory(&process)),
-            // What comes nearest to the threads of Go.
-            goroutines: figure(&process, "Threads:"),
+            // The closest we have to goroutines.
+            goroutines: number(&process, "Threads:"),
             ..Default::default()
         };
         let system = SystemStats {
@@ -54,7 +54,7 @@ impl Component {
     }
 }
 
-/// The text of a file; nothing where there is no such file.
+/// The text of a file; empty if it does not exist.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
@@ -65,7 +65,7 @@ fn load(text: &str) -> system_stats::Loadstats {
     system_stats::Loadstats { load1: next(), load5: next(), load15: next() }
 }
 
-/// Processor time since the start of the machine, and which part of it was used.
+/// The processor time since the machine started, and the percentage that was used.
 fn processors(text: &str) -> system_stats::CpuStats {
     let line = text.lines().next().and_then(|line| line.strip_prefix("cpu ")).unwrap_or_default();
     let ticks: Vec<f32> = numbers(line).collect();
@@ -84,9 +84,9 @@ fn memory(text: &str) -> system_stats::MemoryStats {
     system_stats::MemoryStats { total, available, used: total.saturating_sub(available) }
 }
 
-/// Processor time of this process, and which part of one processor that was since it started.
+/// The processor time of this process, and the percentage of one processor since it started.
 fn process_time(text: &str, uptime_ms: i64) -> component_stats::CpuStats {
-    // The name in brackets may hold anything; the fields after it are counted from the third.
+    // The name in parentheses may contain anything. The field after it is the third.
     let fields = text.rsplit_once(") ").map(|(_, fields)| fields).unwrap_or_default();
     let mut ticks = fields.split_ascii_whitespace().skip(11).filter_map(|field| field.parse::<f32>().ok());
     let mut next = || ticks.next().unwrap_or_default() / TICKS_PER_SECOND;
@@ -105,13 +105,13 @@ fn process_memory(text: &str) -> component_stats::MemoryStats {
     }
 }
 
-/// The figure of a line like `VmRSS:   1234 kB`, in bytes.
+/// The number of a line like `VmRSS:   1234 kB`, in bytes.
 fn bytes(text: &str, name: &str) -> u64 {
-    figure(text, name) * 1024
+    number(text, name) * 1024
 }
 
-/// The figure of a line like `Threads:   12`.
-fn figure(text: &str, name: &str) -> u64 {
+/// The number of a line like `Threads:   12`.
+fn number(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     numbers(line).next().unwrap_or_default()
 }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_says_is_read() {
+    fn parses_what_the_kernel_writes() {
         let load = load("0.50 1.25 2.00 3/456 789\n");
         assert_eq!((load.load1, load.load5, load.load15), (0.5, 1.25, 2.0));
         let processors = processors("cpu  100 100 100 700 0 0 0 0 0 0\ncpu0 1 2 3 4\n");
@@ -136,11 +136,11 @@ mod tests {
         assert_eq!((process.memory, process.stack, process.swap), (10_240, 2048, 0));
         let time = process_time("1 (a) b) S 2 3 4 5 6 7 8 9 10 11 150 50 0 0 20 0\n", 8000);
         assert_eq!((time.user, time.system, time.idle, time.percentage), (1.5, 0.5, 6.0, 25.0));
-        assert_eq!(figure("Name:\tx\nThreads:\t12\n", "Threads:"), 12);
+        assert_eq!(number("Name:\tx\nThreads:\t12\n", "Threads:"), 12);
     }
 
     #[test]
-    fn what_is_not_there_is_zero() {
+    fn missing_values_are_zero() {
         assert_eq!(processors("cpu  1 2"), Default::default());
         assert_eq!(memory(""), Default::default());
         assert_eq!(load("so much"), Default::default());
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_says_for_how_long_it_runs() {
+    fn shows_the_uptime() {
         let (id, traffic) = ("handler".parse().unwrap(), Arc::default());
         let component = Component { id, started: Timestamp::from_millis(1000), traffic };
         let status = component.status(Timestamp::from_millis(61_999));

@@ -1,109 +1,94 @@
-//! The way of one uplink, from a frame to a message on the bus.
+//! The path of an uplink: receive, look up, open, decode (which also converts and validates), publish.
 
-pub mod frame;
+mod frame;
+mod message;
 
 use std::sync::Arc;
 
 use runtime::Urgency;
-use types::{ErrorEvent, Kinded, Uplink};
+use types::{ErrorEvent, Kinded};
 
+pub use self::frame::Frame;
+use self::message::message;
 use crate::{
     Error,
-    application::{Applications, Outline},
+    application::{ApplicationSummary, Applications},
+    cost::Cost,
     device::{Device, Devices},
     metrics,
     output::{Event, Message, Output},
-    payload::{Cost, Decoded, Payloads, Verdict},
+    payload::{Decoded, Payload, Payloads, Validity},
 };
-
-pub use self::frame::{Frame, PAYLOAD_BYTES_MAX, Payload};
 
 /// Brings uplinks from devices to their applications.
 pub struct Uplinks {
-    /// Where applications are looked up whose functions are to be loaded.
+    /// The applications, which are read when their functions have to be loaded.
     pub applications: Applications,
-    /// Where devices are looked up, with the outlines of their applications.
+    /// The devices, which are read together with the summaries of their applications.
     pub devices: Devices,
-    /// What turns payloads into fields.
+    /// Decodes payloads.
     pub payloads: Arc<Payloads>,
     /// Where messages and events go.
     pub output: Arc<dyn Output>,
 }
 
 impl Uplinks {
-    /// Handles one frame, top to bottom; each step takes what the one before gave.
+    /// Handles a frame that was received, and returns what its functions cost.
     ///
-    /// A function that fails does not hold up its message: it goes out without fields, with an event beside it. Only
-    /// a validator's "no" drops it.
+    /// A function that fails does not stop its message, which goes out without fields, together with an event. Only a
+    /// validator that returns false drops it.
     pub async fn handle(&self, frame: Frame) -> Result<Cost, Error> {
-        self.bring(frame).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
+        self.process(frame).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
     }
 
-    async fn bring(&self, frame: Frame) -> Result<Cost, Error> {
-        let (outline, device) = self.devices.get_with_outline(&frame.app_id, &frame.dev_id).await?;
+    async fn process(&self, frame: Frame) -> Result<Cost, Error> {
+        let (application, device) = self.look_up(&frame).await?;
         let payload = frame.open(&device);
-        let decoded = self.decode(&outline, &payload).await?;
+        let decoded = self.decode(&application, &payload).await?;
         let cost = decoded.cost;
-        let message = self.report(&device, payload, decoded)?;
-        self.publish(&device, Event::Up(Box::new(message)));
+        self.publish(&device, payload, decoded)?;
         metrics::uplink_published(cost);
         Ok(cost)
     }
 
-    /// Texts are read only when nobody has loaded them: reading them can take longer than running them.
-    async fn decode(&self, outline: &Outline, payload: &Payload) -> Result<Decoded, Error> {
-        if let Some(decoded) = self.payloads.decode_loaded(outline, payload, Urgency::Live).await? {
+    async fn look_up(&self, frame: &Frame) -> Result<(ApplicationSummary, Device), Error> {
+        self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await
+    }
+
+    /// Decodes, converts and validates. The function sources are read only if the functions are not loaded: reading them
+    /// can take longer than running them.
+    async fn decode(&self, application: &ApplicationSummary, payload: &Payload) -> Result<Decoded, Error> {
+        if let Some(decoded) = self.payloads.decode_if_loaded(application, payload, Urgency::Live).await? {
             return Ok(decoded);
         }
-        // All of the application is read again: somebody may have changed it since.
-        let application = self.applications.get(&outline.app_id).await?;
+        // This reads the summary again too, because the application may have changed since.
+        let application = self.applications.get(&application.app_id).await?;
         self.payloads.decode(&application, payload, Urgency::Live).await
     }
 
-    /// Tells the application what went wrong or is odd, and writes the message that is left.
-    fn report(&self, device: &Device, payload: Payload, decoded: Decoded) -> Result<Uplink, Error> {
-        if let Some(problem) = &decoded.problem {
+    /// Publishes the message, and an event for everything that went wrong.
+    fn publish(&self, device: &Device, payload: Payload, decoded: Decoded) -> Result<(), Error> {
+        if let Some(error) = &decoded.error {
             metrics::function_failed();
-            self.event(device, format!("Unable to decode payload fields: {problem}"));
+            self.publish_error(device, format!("Unable to decode payload fields: {error}"));
         }
         for warning in &decoded.warnings {
-            self.event(device, warning.clone());
+            self.publish_error(device, warning.clone());
         }
-        if decoded.verdict == Verdict::Invalid {
+        if decoded.validity == Validity::Invalid {
             let error = Error::invalid("Payload", "payload validator function returned false");
-            self.event(device, error.to_string());
+            self.publish_error(device, error.to_string());
             return Err(error);
         }
-        Ok(message(device, payload, decoded))
+        self.publish_event(device, Event::Up(Box::new(message(device, payload, decoded))));
+        Ok(())
     }
 
-    fn event(&self, device: &Device, error: String) {
-        self.publish(device, Event::UpError(ErrorEvent { error }));
+    fn publish_error(&self, device: &Device, error: String) {
+        self.publish_event(device, Event::UpError(ErrorEvent { error }));
     }
 
-    fn publish(&self, device: &Device, event: Event) {
+    fn publish_event(&self, device: &Device, event: Event) {
         self.output.publish(Message { app_id: device.app_id.clone(), dev_id: device.dev_id.clone(), event });
-    }
-}
-
-fn message(device: &Device, payload: Payload, decoded: Decoded) -> Uplink {
-    let metadata = payload.metadata(device);
-    let attributes = match decoded.verdict {
-        Verdict::Unconverted => Default::default(),
-        Verdict::Valid | Verdict::Invalid => device.attributes.clone(),
-    };
-    Uplink {
-        app_id: device.app_id.clone(),
-        dev_id: device.dev_id.clone(),
-        hardware_serial: device.lorawan.dev_eui,
-        port: payload.port,
-        counter: payload.counter,
-        confirmed: payload.confirmed,
-        is_retry: payload.retry,
-        payload_raw: payload.bytes,
-        payload_fields: decoded.fields,
-        normalized_payload: decoded.normalized,
-        metadata,
-        attributes,
     }
 }

@@ -1,4 +1,4 @@
-//! What the discovery service has yet to be told about applications.
+//! Announcements of applications that the discovery service has not received yet.
 
 use std::{
     collections::HashMap,
@@ -8,59 +8,64 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 use types::{AppId, Credential};
 
-/// The most applications of which there may be news at once.
+/// The most applications with a pending announcement.
 const APPLICATIONS_MAX: usize = 10_000;
 
-/// The last news of each application.
+/// The latest announcement of each application.
 #[derive(Default)]
-pub(super) struct News {
-    items: Mutex<HashMap<AppId, Item>>,
-    arrived: Notify,
+pub(super) struct PendingAnnouncements {
+    announcements: Mutex<HashMap<AppId, PendingAnnouncement>>,
+    added: Notify,
 }
 
-/// That an application came or went.
-pub(super) struct Item {
-    /// Of who has the right to say so.
+/// An application was registered or deleted.
+pub(super) struct PendingAnnouncement {
+    /// The credential of the client that registered or deleted it.
     pub(super) credential: Credential,
-    pub(super) is_here: bool,
-    /// Dropped when it is said, or will never be.
-    _said: oneshot::Sender<()>,
+    pub(super) is_registered: bool,
+    /// Dropped when the announcement was sent, or never will be.
+    _done: oneshot::Sender<()>,
 }
 
-impl News {
-    /// Adds what is new about an application, in place of what was; gives what ends when it was said.
+impl PendingAnnouncements {
+    /// Adds an announcement, in place of an older one for the same application; none if there are too many.
     ///
-    /// None when there is too much already.
-    pub(super) fn add(&self, app_id: &AppId, credential: Credential, is_here: bool) -> Option<oneshot::Receiver<()>> {
-        let (said, receiver) = oneshot::channel();
-        let mut items = self.items();
-        if items.len() >= APPLICATIONS_MAX && !items.contains_key(app_id) {
+    /// The receiver ends when the announcement was sent.
+    pub(super) fn add(
+        &self,
+        app_id: &AppId,
+        credential: Credential,
+        is_registered: bool,
+    ) -> Option<oneshot::Receiver<()>> {
+        let (done, receiver) = oneshot::channel();
+        let mut announcements = self.lock();
+        if announcements.len() >= APPLICATIONS_MAX && !announcements.contains_key(app_id) {
             return None;
         }
-        items.insert(app_id.clone(), Item { credential, is_here, _said: said });
-        self.arrived.notify_one();
+        announcements.insert(app_id.clone(), PendingAnnouncement { credential, is_registered, _done: done });
+        self.added.notify_one();
         Some(receiver)
     }
 
-    /// Waits until there is something new.
-    pub(super) async fn arrived(&self) {
-        self.arrived.notified().await;
+    /// Waits until an announcement is added.
+    pub(super) async fn added(&self) {
+        self.added.notified().await;
     }
 
-    /// Takes the news of some application.
-    pub(super) fn take(&self) -> Option<(AppId, Item)> {
-        let mut items = self.items();
-        let app_id = items.keys().next()?.clone();
-        items.remove_entry(&app_id)
+    /// Takes the announcement of some application.
+    pub(super) fn take(&self) -> Option<(AppId, PendingAnnouncement)> {
+        let mut announcements = self.lock();
+        let app_id = announcements.keys().next()?.clone();
+        announcements.remove_entry(&app_id)
     }
 
-    /// Gives back what could not be said, unless there is newer news of that application.
-    pub(super) fn give_back(&self, app_id: AppId, item: Item) {
-        self.items().entry(app_id).or_insert(item);
+    /// Puts back an announcement that could not be sent, unless there is a newer one.
+    pub(super) fn put_back(&self, app_id: AppId, announcement: PendingAnnouncement) {
+        self.lock().entry(app_id).or_insert(announcement);
     }
 
-    fn items(&self) -> MutexGuard<'_, HashMap<AppId, Item>> {
-        // Whoever panicked here left the map whole: every change to it is one call.
-        self.items.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<AppId, PendingAnnouncement>> {
+        // Every change to the map is one call, so a panic elsewhere cannot leave it half changed.
+        self.announcements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
-//! Everything that a client may ask of the handler; gRPC and REST are two ways to say it.
+//! All operations of the handler. gRPC and REST are two ways to call them.
 //!
-//! Every operation first decides whether the caller may do it; only addresses are for everybody.
+//! Every operation first decides whether the caller may do it. Only addresses are open to everybody.
 
 use std::sync::Arc;
 
@@ -12,50 +12,51 @@ use crate::{
     Error,
     access::Access,
     announcement::Announcer,
-    application::{Application, Applications, Conversion, JoinKey},
-    device::{Addresses, Device, Devices, LIST_MAX, Page},
-    join::{Join, JoinRequest, Joined, Joins},
+    application::{Application, Applications, Conversion, JoinKeyChange},
+    cost::Cost,
+    device::{Addresses, Device, DevicePage, Devices, LIST_MAX},
+    join::{Activated, ActivationRequest, JoinRequest, Joins},
     output::{Event, Message},
-    payload::{Cost, Decoded, Encoded, Payloads},
+    payload::{Decoded, Encoded, Payload, Payloads},
     status::Component,
-    uplink::{Frame, Payload, Uplinks},
+    uplink::{Frame, Uplinks},
 };
 
-/// What a client shows to prove who it is.
+/// The credential of a client; none if it sent none.
 pub type Caller = Option<Credential>;
 
-/// The handler's operations and what they need.
+/// The handler's operations.
 pub struct Operations {
     /// Decides who may do what.
     pub access: Access,
-    /// The registered applications.
+    /// The applications.
     pub applications: Applications,
-    /// Their devices.
+    /// The devices.
     pub devices: Devices,
-    /// Checks payload functions before they are kept.
+    /// Checks payload functions before they are stored, and dry-runs them.
     pub payloads: Arc<Payloads>,
-    /// The way of simulated uplinks.
+    /// Handles simulated uplinks.
     pub uplinks: Uplinks,
-    /// The way of devices that join.
+    /// Handles join requests.
     pub joins: Joins,
-    /// The brokers that bring what devices send.
-    pub brokers: Vec<ComponentId>,
-    /// Tells the network which applications are here; none when the handler stands alone.
+    /// The network brokers that may send join requests.
+    pub network_brokers: Vec<ComponentId>,
+    /// Announces applications to the discovery service; none if the handler runs without one.
     pub announcer: Option<Arc<Announcer>>,
-    /// Where devices get their addresses.
+    /// Chooses device addresses.
     pub addresses: Addresses,
-    /// What the handler says about itself.
+    /// The status of the handler.
     pub component: Component,
-    /// Tells the time.
+    /// The time of a call.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Operations {
-    /// Registers an application and tells the network that it is here.
+    /// Registers an application and announces it.
     pub async fn register_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller.clone(), app_id, &[ApplicationRight::Settings]).await?;
         let registered = self.applications.register(app_id).await;
-        // One that was registered before is announced again: the first time may have come to nothing.
+        // An application that is already registered is announced again, because the first time may have failed.
         if let (Ok(()) | Err(Error::AlreadyExists { .. }), Some(announcer), Some(credential)) =
             (&registered, &self.announcer, &caller)
         {
@@ -64,28 +65,28 @@ impl Operations {
         registered
     }
 
-    /// Gives an application's settings.
+    /// Gets an application.
     ///
-    /// The key for registering on join is shown only to those who may see devices.
+    /// The access key for registering on join is shown only to callers that may see devices.
     pub async fn get_application(&self, caller: Caller, app_id: &AppId) -> Result<Application, Error> {
         let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings]).await?;
-        let mut application = self.applications.get(app_id).await?;
-        if !claims.allows(app_id, ApplicationRight::Devices) {
-            application.register_on_join_access_key = None;
-        }
-        Ok(application)
+        let application = self.applications.get(app_id).await?;
+        let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
+        Ok(if may_see_key { application } else { application.with_join_key(None) })
     }
 
-    /// Replaces an application's settings; functions that cannot be used change nothing.
+    /// Replaces an application's settings. Functions that cannot be loaded change nothing.
     pub async fn set_application(&self, caller: Caller, application: Application) -> Result<(), Error> {
-        let claims = self.access.allow(caller, &application.app_id, &[ApplicationRight::Settings]).await?;
-        self.applications.outline(&application.app_id).await?;
+        let app_id = &application.summary().app_id;
+        let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings]).await?;
+        self.applications.check_registered(app_id).await?;
         self.payloads.check(&application).await?;
-        let may_see_key = claims.allows(&application.app_id, ApplicationRight::Devices);
-        self.applications.set(application, if may_see_key { JoinKey::Replaced } else { JoinKey::Kept }).await
+        let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
+        let join_key = if may_see_key { JoinKeyChange::Replace } else { JoinKeyChange::Keep };
+        self.applications.set(application, join_key).await
     }
 
-    /// Removes an application with its devices, here and from what the network knows.
+    /// Deletes an application with its devices, and withdraws its announcement.
     pub async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete]).await?;
         let deleted = self.applications.delete(app_id).await;
@@ -97,7 +98,7 @@ impl Operations {
         deleted
     }
 
-    /// Gives a device.
+    /// Gets a device.
     pub async fn get_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
         self.devices.get(app_id, dev_id).await
@@ -112,10 +113,10 @@ impl Operations {
         Ok(())
     }
 
-    /// Removes a device.
+    /// Deletes a device.
     pub async fn delete_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
-        self.applications.outline(app_id).await?;
+        self.applications.check_registered(app_id).await?;
         self.devices.delete(app_id, dev_id).await?;
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
         Ok(())
@@ -125,21 +126,21 @@ impl Operations {
         self.uplinks.output.publish(Message { app_id, dev_id, event });
     }
 
-    /// Lists devices by id; `limit` zero asks for as many as an answer may hold.
+    /// Lists devices by id. A `limit` of zero means as many as one page may have.
     pub async fn list_devices(
         &self,
         caller: Caller,
         app_id: &AppId,
         offset: usize,
         limit: usize,
-    ) -> Result<Page, Error> {
+    ) -> Result<DevicePage, Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
-        self.applications.outline(app_id).await?;
+        self.applications.check_registered(app_id).await?;
         let limit = if limit == 0 { LIST_MAX } else { limit };
         self.devices.list(app_id, offset, limit).await
     }
 
-    /// Sends an uplink on its way as if the device had sent it, and says what it cost.
+    /// Handles an uplink as if the device had sent it, and returns what it cost.
     pub async fn simulate_uplink(&self, caller: Caller, uplink: SimulatedUplink) -> Result<Cost, Error> {
         let rights = [ApplicationRight::Devices, ApplicationRight::MessagesUpWrite];
         self.access.allow(caller, &uplink.app_id, &rights).await?;
@@ -150,22 +151,22 @@ impl Operations {
         self.uplinks.handle(frame).await
     }
 
-    /// Shows what the functions that are given would make of a payload; keeps and publishes nothing.
+    /// Decodes a payload with the functions in the request. Stores and publishes nothing.
     ///
-    /// A function that fails is the error, with its excerpt and logs.
+    /// If a function fails, the error has the excerpt and the logs.
     pub async fn dry_uplink(&self, caller: Caller, run: DryRun<Vec<u8>>) -> Result<Decoded, Error> {
         let (application, payload) = self.prepare(caller, run.application, run.port, Some(run.input)).await?;
         let mut decoded = self.payloads.decode(&application, &payload, Urgency::Dry).await?;
-        match decoded.problem.take() {
+        match decoded.error.take() {
             None => Ok(decoded),
-            Some(problem) => Err(problem.into_error(&application, decoded.logs, decoded.cost)),
+            Some(error) => Err(error.into_error(&application, decoded.logs, decoded.cost)),
         }
     }
 
-    /// Shows what the encoder that is given would make of fields; keeps and sends nothing.
+    /// Encodes fields with the encoder in the request. Stores and sends nothing.
     ///
-    /// A downlink whose bytes are given already stays as it is.
-    pub async fn dry_downlink(&self, caller: Caller, run: DryRun<Downlink>) -> Result<Encoded, Error> {
+    /// A downlink that already has bytes is returned as it is.
+    pub async fn dry_downlink(&self, caller: Caller, run: DryRun<DownlinkInput>) -> Result<Encoded, Error> {
         let (application, payload) = self.prepare(caller, run.application, run.port, None).await?;
         match (run.input.payload.is_empty(), run.input.fields.is_empty()) {
             (true, false) => self.payloads.encode(&application, &run.input.fields, &payload, Urgency::Dry).await,
@@ -175,7 +176,7 @@ impl Operations {
         }
     }
 
-    /// Signs a join request with the key of its device, so that a broker sees whether the device is one of ours.
+    /// Signs a join request with the key of its device, which shows a network broker whether this handler knows the device.
     pub(crate) async fn challenge(
         &self,
         caller: Caller,
@@ -183,62 +184,60 @@ impl Operations {
         dev_id: &DevId,
         request: &JoinRequest,
     ) -> Result<Vec<u8>, Error> {
-        self.access.allow_broker(caller, &self.brokers).await?;
+        self.access.allow_network_broker(caller, &self.network_brokers).await?;
         self.joins.challenge(app_id, dev_id, request).await
     }
 
-    /// Begins a session for a device that joins.
-    pub(crate) async fn activate(&self, caller: Caller, join: Join) -> Result<Joined, Error> {
-        self.access.allow_broker(caller, &self.brokers).await?;
-        let joined = self.joins.handle(join).await?;
+    /// Starts a session for a device that joins.
+    pub(crate) async fn activate(&self, caller: Caller, request: ActivationRequest) -> Result<Activated, Error> {
+        self.access.allow_network_broker(caller, &self.network_brokers).await?;
+        let activated = self.joins.handle(request).await?;
         self.component.traffic.activations.mark(self.clock.now());
-        Ok(joined)
+        Ok(activated)
     }
 
-    /// The handler's figures, for those who look after it.
+    /// The handler's status, for those who operate it.
     pub async fn status(&self, caller: Caller) -> Result<Status, Error> {
         self.access.allow_component(caller, &self.component.id).await?;
         Ok(self.component.status(self.clock.now()))
     }
 
-    /// Lets those try functions who could set them, or who work with the application's devices.
+    /// Prepares a dry run, for callers that may set the application's functions or see its devices.
     async fn prepare(
         &self,
         caller: Caller,
-        mut application: Application,
+        application: Application,
         port: u32,
         bytes: Option<Vec<u8>>,
     ) -> Result<(Application, Payload), Error> {
         let rights = [ApplicationRight::Settings, ApplicationRight::Devices];
-        self.access.allow(caller, &application.app_id, &rights).await?;
-        if application.payload_format.is_empty() {
-            application.payload_format = "custom".to_owned();
-        }
-        if application.conversion() == Conversion::None {
+        self.access.allow(caller, &application.summary().app_id, &rights).await?;
+        let application = application.custom_by_default();
+        if application.summary().conversion() == Conversion::None {
             return Err(Error::invalid(
                 "App",
                 "unknown payload format; custom, cayennelpp, ts013, v2 and chirpstack3 are known",
             ));
         }
-        Ok((application, Payload::dry(bytes, port, self.clock.now())?))
+        Ok((application, Payload::for_dry_run(bytes, port, self.clock.now())?))
     }
 }
 
-/// Functions and what they are to be tried with.
+/// Functions, and the input to run them with.
 #[derive(Clone, Debug)]
 pub struct DryRun<T> {
-    /// The functions; its id says to whom the caller must belong.
+    /// The functions, and the application in which the caller needs rights.
     pub application: Application,
     /// The LoRaWAN port, 0 to 255.
     pub port: u32,
-    /// The bytes of an uplink, or a downlink.
+    /// The bytes of an uplink, or a [`DownlinkInput`].
     pub input: T,
 }
 
-/// What is to be sent to a device: either fields or bytes.
+/// A downlink to encode: either fields or bytes.
 #[derive(Clone, Debug)]
-pub struct Downlink {
-    /// The text of a JSON object; empty for none.
+pub struct DownlinkInput {
+    /// A JSON object as text; empty for none.
     pub fields: String,
     /// Bytes; empty for none.
     pub payload: Vec<u8>,

@@ -32,16 +32,18 @@ use server::{
 };
 use types::{AppId, DevId, Kind};
 
+use self::reply::{ErrorResponse, FunctionErrorBody};
 use crate::{
     Error,
-    api::operations::{Caller, Operations},
-    api::wire::{app_id, dev_id},
+    api::{
+        operations::{Caller, Operations},
+        wire::{app_id, dev_id},
+    },
+    device,
 };
 
-use self::reply::{FailureBody, Reply};
-
 type Shared = State<Arc<Operations>>;
-type Answer<T = Json<Empty>> = Result<T, Reply>;
+type Reply<T = Json<Empty>> = Result<T, ErrorResponse>;
 
 /// An application, as its path names it.
 #[derive(Deserialize, JsonSchema)]
@@ -64,10 +66,10 @@ struct DevicePath {
     dev_id: String,
 }
 
-/// Which part of a list to read.
+/// Which page of a list to read.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-struct Part {
+struct PageQuery {
     /// How many devices to list at most; 0 lists as many as a reply holds.
     #[serde(default)]
     limit: usize,
@@ -83,10 +85,7 @@ struct Part {
 struct Registration(body::Application);
 
 /// A page of devices, with the counts in headers.
-struct DevicePage {
-    total: usize,
-    list: body::DeviceList,
-}
+struct DevicePageReply(device::DevicePage);
 
 /// The routes of the application manager, and `/openapi.json`, which describes them.
 pub(crate) fn router(operations: Arc<Operations>) -> Router {
@@ -184,14 +183,14 @@ fn dry_runs() -> ApiRouter<Arc<Operations>> {
 }
 
 fn function_may_fail(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.fails_with::<FailureBody>(http::StatusCode::BAD_REQUEST)
+    op.fails_with::<FunctionErrorBody>(http::StatusCode::BAD_REQUEST)
 }
 
 async fn register_application(
     State(operations): Shared,
     Presented(caller): Presented,
     JsonObject(Registration(body)): JsonObject<Registration>,
-) -> Answer {
+) -> Reply {
     let app_id = app_id(&body.app_id)?;
     operations.register_application(caller?, &app_id).await?;
     Ok(Json(Empty {}))
@@ -201,7 +200,7 @@ async fn get_application(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
-) -> Answer<Json<body::Application>> {
+) -> Reply<Json<body::Application>> {
     let app_id = app_id(&path.app_id)?;
     let application = operations.get_application(caller?, &app_id).await?;
     Ok(Json(application.into()))
@@ -212,8 +211,8 @@ async fn set_application(
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::Application>,
-) -> Answer {
-    agree("app_id", &mut body.app_id, path.app_id)?;
+) -> Reply {
+    fill_from_path("app_id", &mut body.app_id, path.app_id)?;
     let application = body.try_into()?;
     operations.set_application(caller?, application).await?;
     Ok(Json(Empty {}))
@@ -223,7 +222,7 @@ async fn delete_application(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
-) -> Answer {
+) -> Reply {
     let app_id = app_id(&path.app_id)?;
     operations.delete_application(caller?, &app_id).await?;
     Ok(Json(Empty {}))
@@ -232,21 +231,21 @@ async fn delete_application(
 async fn list_devices(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
-    part: Result<Query<Part>, QueryRejection>,
+    query: Result<Query<PageQuery>, QueryRejection>,
     Presented(caller): Presented,
-) -> Answer<DevicePage> {
+) -> Reply<DevicePageReply> {
     let app_id = app_id(&path.app_id)?;
-    let Query(part) = part.map_err(|_| Error::invalid("Limit or offset", "must be whole numbers from 0 up"))?;
-    let page = operations.list_devices(caller?, &app_id, part.offset, part.limit).await?;
-    let list = body::DeviceList { devices: page.devices.into_iter().map(Into::into).collect() };
-    Ok(DevicePage { total: page.total, list })
+    let Query(PageQuery { limit, offset }) =
+        query.map_err(|_| Error::invalid("Limit or offset", "must be whole numbers from 0 up"))?;
+    let page = operations.list_devices(caller?, &app_id, offset, limit).await?;
+    Ok(DevicePageReply(page))
 }
 
 async fn get_device(
     State(operations): Shared,
     Path(path): Path<DevicePath>,
     Presented(caller): Presented,
-) -> Answer<Json<body::Device>> {
+) -> Reply<Json<body::Device>> {
     let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
     let device = operations.get_device(caller?, &app_id, &dev_id).await?;
     Ok(Json(device.into()))
@@ -257,7 +256,7 @@ async fn add_device(
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
     JsonObject(body): JsonObject<body::Device>,
-) -> Answer {
+) -> Reply {
     let path = DevicePath { app_id: path.app_id, dev_id: body.dev_id.clone() };
     set(&operations, caller, body, path).await
 }
@@ -267,7 +266,7 @@ async fn set_device(
     Path(path): Path<DevicePath>,
     Presented(caller): Presented,
     JsonObject(body): JsonObject<body::Device>,
-) -> Answer {
+) -> Reply {
     set(&operations, caller, body, path).await
 }
 
@@ -276,25 +275,21 @@ async fn set(
     caller: Result<Caller, AuthError>,
     mut body: body::Device,
     path: DevicePath,
-) -> Answer {
-    agree("app_id", &mut body.app_id, path.app_id)?;
-    agree("dev_id", &mut body.dev_id, path.dev_id)?;
+) -> Reply {
+    fill_from_path("app_id", &mut body.app_id, path.app_id)?;
+    fill_from_path("dev_id", &mut body.dev_id, path.dev_id)?;
     operations.set_device(caller?, body.try_into()?).await?;
     Ok(Json(Empty {}))
 }
 
-async fn delete_device(
-    State(operations): Shared,
-    Path(path): Path<DevicePath>,
-    Presented(caller): Presented,
-) -> Answer {
+async fn delete_device(State(operations): Shared, Path(path): Path<DevicePath>, Presented(caller): Presented) -> Reply {
     let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
     operations.delete_device(caller?, &app_id, &dev_id).await?;
     Ok(Json(Empty {}))
 }
 
-/// Fills what a body left out with what the path says; both may say it, but not differently.
-fn agree(what: &'static str, body: &mut String, path: String) -> Result<(), Error> {
+/// Fills an id that the body leaves out from the path. If both have it, it must be the same.
+fn fill_from_path(what: &'static str, body: &mut String, path: String) -> Result<(), Error> {
     if body.is_empty() || *body == path {
         *body = path;
         return Ok(());
@@ -302,17 +297,19 @@ fn agree(what: &'static str, body: &mut String, path: String) -> Result<(), Erro
     Err(Error::invalid(what, format_args!("the path says `{path}`, the body says `{body}`")))
 }
 
-impl IntoResponse for DevicePage {
+impl IntoResponse for DevicePageReply {
     fn into_response(self) -> Response {
+        let device::DevicePage { devices, total } = self.0;
         let counts = AppendHeaders([
-            ("grpc-metadata-total", self.total.to_string()),
-            ("grpc-metadata-selected", self.list.devices.len().to_string()),
+            ("grpc-metadata-total", total.to_string()),
+            ("grpc-metadata-selected", devices.len().to_string()),
         ]);
-        (counts, Json(self.list)).into_response()
+        let list = body::DeviceList { devices: devices.into_iter().map(Into::into).collect() };
+        (counts, Json(list)).into_response()
     }
 }
 
-impl OperationOutput for DevicePage {
+impl OperationOutput for DevicePageReply {
     type Inner = body::DeviceList;
 
     fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Vec<(Option<StatusCode>, Description)> {

@@ -1,15 +1,19 @@
-//! Between the wire's bodies and our own types: where requests are parsed, once, for gRPC and REST alike.
+//! Parses requests and writes responses.
+//!
+//! A REST body is the one wire type of an object: gRPC messages are turned into it first, so both interfaces share the
+//! conversions here.
 
 mod dry_run;
 mod join;
 
 use api::rest::handler::{Application as ApplicationBody, Device as DeviceBody, LorawanDevice};
+use runtime::Sources;
 use types::{AppId, DevId};
 
 use crate::{
     Error,
     api::operations::SimulatedUplink,
-    application::{Application, Functions},
+    application::Application,
     device::{Device, Lorawan},
 };
 
@@ -27,36 +31,25 @@ impl TryFrom<ApplicationBody> for Application {
     type Error = Error;
 
     fn try_from(body: ApplicationBody) -> Result<Self, Error> {
-        let key = body.register_on_join_access_key;
-        Ok(Self {
-            app_id: body.app_id.parse()?,
-            payload_format: body.payload_format,
-            functions: Functions {
-                decoder: body.decoder,
-                converter: body.converter,
-                validator: body.validator,
-                encoder: body.encoder,
-            },
-            register_on_join_access_key: if key.is_empty() {
-                None
-            } else {
-                Some(key.parse().map_err(|error| Error::invalid("RegisterOnJoinAccessKey", error))?)
-            },
-        })
+        let ApplicationBody { decoder, converter, validator, encoder, .. } = body;
+        let sources = Sources { decoder, converter, validator, encoder, ..Sources::default() };
+        let key = Some(body.register_on_join_access_key).filter(|key| !key.is_empty());
+        let key = key.map(|key| key.parse().map_err(|error| Error::invalid("RegisterOnJoinAccessKey", error)));
+        Ok(Self::with_functions(body.app_id.parse()?, body.payload_format, sources).with_join_key(key.transpose()?))
     }
 }
 
 impl From<Application> for ApplicationBody {
     fn from(application: Application) -> Self {
-        let Functions { decoder, converter, validator, encoder } = application.functions;
+        let (summary, sources) = application.into_parts();
         Self {
-            app_id: application.app_id.into(),
-            payload_format: application.payload_format,
-            decoder,
-            converter,
-            validator,
-            encoder,
-            register_on_join_access_key: application.register_on_join_access_key.map(String::from).unwrap_or_default(),
+            app_id: summary.app_id.into(),
+            payload_format: summary.payload_format,
+            decoder: sources.decoder,
+            converter: sources.converter,
+            validator: sources.validator,
+            encoder: sources.encoder,
+            register_on_join_access_key: summary.register_on_join_access_key.map(String::from).unwrap_or_default(),
         }
     }
 }

@@ -1,194 +1,117 @@
-//! Applications as the handler knows them: how their payloads are to be understood.
+//! The applications in the store.
 
 use std::sync::Arc;
 
-use runtime::{Dialect, Sources};
-use serde::{Deserialize, Serialize};
-use store::{Batch, Commit, Entry, Key, Store, Tag};
-use types::{AccessKey, AppId};
+use store::{Batch, Commit, Entry, Key, Store};
+use types::AppId;
 
-use super::summary::Outline;
-use crate::{Error, sealer::Vault};
+use super::{
+    model::{Application, ApplicationSummary},
+    record, store_keys,
+};
+use crate::{Error, sealer::Sealer};
 
 /// The most bytes of a payload format.
 const FORMAT_BYTES_MAX: usize = 64;
-/// How many keys one step of a deletion takes.
-const DELETE_STEP: usize = 256;
-/// How often a change is tried when others change the same application.
-const TRIES_MAX: usize = 8;
+/// How many records one step of a deletion removes.
+const DELETE_RECORDS_MAX: usize = 256;
+/// How often a change is attempted while others change the same application.
+const SET_ATTEMPTS_MAX: usize = 8;
 
-/// What becomes of the key for registering on join when an application is set.
+/// What happens to the access key for registering on join when an application is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JoinKey {
+pub enum JoinKeyChange {
     /// It is set too.
-    Replaced,
-    /// It stays what it is: whoever sets the application may not know it.
-    Kept,
+    Replace,
+    /// It stays: whoever sets the application may not know it.
+    Keep,
 }
 
-/// What the handler keeps about an application.
-///
-/// It is kept in two records, which are written together: its [`Outline`], and the texts of its functions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Application {
-    /// Its id.
-    pub app_id: AppId,
-    /// How payloads are converted, as it was given; see [`Application::conversion`].
-    pub payload_format: String,
-    /// The text of its payload functions.
-    pub functions: Functions,
-    /// With what devices are registered when they join; its rights are the account service's business.
-    pub register_on_join_access_key: Option<AccessKey>,
-}
-
-/// The text of the four payload functions; empty where there is none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Functions {
-    /// Bytes to fields.
-    pub decoder: String,
-    /// Fields to fields.
-    pub converter: String,
-    /// Fields to yes or no.
-    pub validator: String,
-    /// Fields to bytes.
-    pub encoder: String,
-}
-
-/// What happens to a payload on its way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Conversion {
-    /// The application's own functions, of the dialect that it chose if it did.
-    Custom(Option<Dialect>),
-    /// Cayenne Low Power Payload.
-    CayenneLpp,
-    /// It is passed on as it is.
-    None,
-}
-
-impl Application {
-    /// An application that was registered and not set up yet.
-    pub fn new(app_id: AppId) -> Self {
-        Self {
-            app_id,
-            payload_format: String::new(),
-            functions: Functions::default(),
-            register_on_join_access_key: None,
-        }
-    }
-
-    /// What its payload format asks for.
-    pub fn conversion(&self) -> Conversion {
-        Conversion::of(&self.payload_format)
-    }
-
-    /// Its functions as they are loaded.
-    pub(crate) fn sources(&self) -> Sources {
-        let Functions { decoder, converter, validator, encoder } = self.functions.clone();
-        let dialect = match self.conversion() {
-            Conversion::Custom(dialect) => dialect,
-            Conversion::CayenneLpp | Conversion::None => None,
-        };
-        Sources { decoder, converter, validator, encoder, dialect, ..Sources::default() }
-    }
-}
-
-impl Conversion {
-    /// What a payload format asks for; one that we do not know converts nothing.
-    pub(crate) fn of(payload_format: &str) -> Self {
-        match payload_format {
-            "custom" => Self::Custom(None),
-            "cayennelpp" => Self::CayenneLpp,
-            name => Dialect::from_name(name).map_or(Self::None, |dialect| Self::Custom(Some(dialect))),
-        }
-    }
-}
-
-impl Functions {
-    /// Whether there is none at all.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// The applications that are registered here.
+/// The applications that are registered on this handler.
 #[derive(Clone)]
 pub struct Applications {
     store: Arc<dyn Store>,
-    vault: Vault,
+    sealer: Sealer,
 }
 
 impl Applications {
-    /// The applications in `store`, whose keys `vault` keeps closed.
-    pub fn new(store: Arc<dyn Store>, vault: Vault) -> Self {
-        Self { store, vault }
+    /// The applications in `store`, with their access keys sealed by `sealer`.
+    pub fn new(store: Arc<dyn Store>, sealer: Sealer) -> Self {
+        Self { store, sealer }
     }
 
-    /// Registers an application; [`Error::AlreadyExists`] when it is registered.
+    /// Registers an application; [`Error::AlreadyExists`] if it is registered.
     pub async fn register(&self, app_id: &AppId) -> Result<(), Error> {
-        let batch = Batch::new().expect_absent(outline_key(app_id)?);
+        let batch = Batch::new().expect_absent(store_keys::summary(app_id)?);
         match self.store.commit(self.put(batch, &Application::new(app_id.clone()))?).await? {
             Commit::Done => Ok(()),
             Commit::Conflict => Err(Error::already_exists("Application", app_id)),
         }
     }
 
-    /// Looks up an application; [`Error::NotFound`] when it is not registered.
+    /// Gets an application; [`Error::NotFound`] if it is not registered.
     pub async fn get(&self, app_id: &AppId) -> Result<Application, Error> {
-        // Both are read at one moment, so that they belong together.
-        let keys = [outline_key(app_id)?, functions_key(app_id)?];
-        let mut found = self.store.get(&keys).await?.into_iter().map(|entry| entry.map(|entry| entry.value));
-        let outline = found.next().flatten().ok_or_else(|| not_found(app_id))?;
-        let functions = found.next().flatten().ok_or_else(|| Error::FunctionsMissing { app_id: app_id.clone() })?;
-        let outline = Outline::read(&self.vault, &outline)?;
-        Ok(outline.with(serde_json::from_slice(&functions)?))
+        // One read for both records, so that they belong together.
+        let keys = [store_keys::summary(app_id)?, store_keys::functions(app_id)?];
+        let mut found = self.store.get(&keys).await?.into_iter();
+        let summary = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
+        let sources = found.next().flatten().ok_or_else(|| Error::FunctionsMissing { app_id: app_id.clone() })?;
+        let summary = record::read_summary(&self.sealer, &summary.value)?;
+        Ok(Application::from_parts(summary, record::read_sources(&sources.value)?))
     }
 
-    /// Looks up an application without its texts; [`Error::NotFound`] when it is not registered.
-    pub async fn outline(&self, app_id: &AppId) -> Result<Outline, Error> {
-        Outline::read(&self.vault, &self.entry(app_id).await?.value)
+    /// Gets the summary of an application; [`Error::NotFound`] if it is not registered.
+    pub async fn summary(&self, app_id: &AppId) -> Result<ApplicationSummary, Error> {
+        record::read_summary(&self.sealer, &self.entry(app_id).await?.value)
     }
 
-    /// Replaces the settings of a registered application, and the key for registering on join if `join_key` says so.
-    pub async fn set(&self, mut application: Application, join_key: JoinKey) -> Result<(), Error> {
-        if application.payload_format.len() > FORMAT_BYTES_MAX {
+    /// Succeeds if an application is registered; [`Error::NotFound`] otherwise.
+    pub(crate) async fn check_registered(&self, app_id: &AppId) -> Result<(), Error> {
+        self.entry(app_id).await.map(drop)
+    }
+
+    /// Replaces the settings of a registered application; its access key only if `join_key` says so.
+    pub async fn set(&self, mut application: Application, join_key: JoinKeyChange) -> Result<(), Error> {
+        if application.summary().payload_format.len() > FORMAT_BYTES_MAX {
             return Err(Error::invalid("PayloadFormat", format_args!("at most {FORMAT_BYTES_MAX} bytes are allowed")));
         }
-        if application.payload_format.is_empty() && !application.functions.is_empty() {
-            application.payload_format = "custom".to_owned();
+        if application.has_functions() {
+            application = application.custom_by_default();
         }
-        for _ in 0..TRIES_MAX {
-            let entry = self.entry(&application.app_id).await?;
-            if join_key == JoinKey::Kept {
-                let current = Outline::read(&self.vault, &entry.value)?;
-                application.register_on_join_access_key = current.register_on_join_access_key;
+        let app_id = application.summary().app_id.clone();
+        for _ in 0..SET_ATTEMPTS_MAX {
+            let entry = self.entry(&app_id).await?;
+            if join_key == JoinKeyChange::Keep {
+                let current = record::read_summary(&self.sealer, &entry.value)?;
+                application = application.with_join_key(current.register_on_join_access_key);
             }
             let batch = Batch::new().expect(entry.key, entry.version);
             if self.store.commit(self.put(batch, &application)?).await? == Commit::Done {
                 return Ok(());
             }
         }
-        Err(Error::Conflict { what: format!("application {}", application.app_id) })
+        Err(Error::Conflict { what: format!("application {app_id}") })
     }
 
-    /// Removes an application with everything it owns.
+    /// Deletes an application with everything it owns.
     ///
-    /// Its own records go last, so that a deletion that was interrupted can be repeated.
+    /// Its own records go last, so that an interrupted deletion can be repeated.
     pub async fn delete(&self, app_id: &AppId) -> Result<(), Error> {
-        let records = [self.entry(app_id).await?.key, functions_key(app_id)?];
+        let records = [self.entry(app_id).await?.key, store_keys::functions(app_id)?];
         self.delete_owned(app_id, &records, &Batch::new()).await?;
-        let [outline, functions] = records.clone();
-        let gone = Batch::new().expect_absent(outline.clone());
-        // It expects nothing, so that nothing can be in its way.
-        let _ = self.store.commit(Batch::new().delete(outline).delete(functions)).await?;
-        // A device may have been set after the last look; from now on none can be, until it is registered again.
-        self.delete_owned(app_id, &records, &gone).await
+        let [summary, functions] = records.clone();
+        let is_deleted = Batch::new().expect_absent(summary.clone());
+        // This commit expects nothing, so it cannot conflict.
+        let _ = self.store.commit(Batch::new().delete(summary).delete(functions)).await?;
+        // A device may have been set after the first pass. From here on none can be, until the id is registered again.
+        self.delete_owned(app_id, &records, &is_deleted).await
     }
 
-    /// Removes what an application owns beside its own records, as long as what is expected is so.
+    /// Deletes what an application owns except `records`, for as long as `expected` holds.
     async fn delete_owned(&self, app_id: &AppId, records: &[Key], expected: &Batch) -> Result<(), Error> {
-        let everything = Key::new(&Tag::application(app_id.as_str())?, PREFIX)?;
+        let all = store_keys::all(app_id)?;
         loop {
-            let page = self.store.list(&everything, None, DELETE_STEP).await?;
+            let page = self.store.list(&all, None, DELETE_RECORDS_MAX).await?;
             let owned: Vec<Key> =
                 page.into_iter().map(|entry| entry.key).filter(|key| !records.contains(key)).collect();
             if owned.is_empty() {
@@ -201,37 +124,16 @@ impl Applications {
         }
     }
 
-    /// Makes the batch write both records.
+    /// Adds both records of an application to `batch`.
     fn put(&self, batch: Batch, application: &Application) -> Result<Batch, Error> {
-        let outline = application.outline().write(&self.vault)?;
-        let functions = serde_json::to_vec(&application.functions)?;
-        Ok(batch.put(outline_key(&application.app_id)?, outline).put(functions_key(&application.app_id)?, functions))
+        let summary = application.summary();
+        Ok(batch
+            .put(store_keys::summary(&summary.app_id)?, record::write_summary(&self.sealer, summary)?)
+            .put(store_keys::functions(&summary.app_id)?, record::write_sources(application)?))
     }
 
     async fn entry(&self, app_id: &AppId) -> Result<Entry, Error> {
-        entry(self.store.as_ref(), app_id).await
+        let found = self.store.get(&[store_keys::summary(app_id)?]).await?;
+        found.into_iter().next().flatten().ok_or_else(|| Error::application_not_found(app_id))
     }
-}
-
-/// The outline of a registered application, which changes with its texts; [`Error::NotFound`] when it is not registered.
-pub(crate) async fn entry(store: &dyn Store, app_id: &AppId) -> Result<Entry, Error> {
-    let found = store.get(&[outline_key(app_id)?]).await?;
-    found.into_iter().next().flatten().ok_or_else(|| not_found(app_id))
-}
-
-pub(crate) fn not_found(app_id: &AppId) -> Error {
-    Error::not_found("Application", app_id)
-}
-
-/// Where everything lies that the handler keeps for an application.
-pub(crate) const PREFIX: &str = "handler/";
-
-/// Where an application's outline lies.
-pub(crate) fn outline_key(app_id: &AppId) -> Result<Key, Error> {
-    Ok(Key::new(&Tag::application(app_id.as_str())?, &format!("{PREFIX}application"))?)
-}
-
-/// Where the texts of its functions lie.
-fn functions_key(app_id: &AppId) -> Result<Key, Error> {
-    Ok(Key::new(&Tag::application(app_id.as_str())?, &format!("{PREFIX}functions"))?)
 }

@@ -1,4 +1,4 @@
-//! Addresses for devices: the prefixes that they are taken from, and what each of those is for.
+//! Device addresses: the prefixes of the network, and what each of them may be used for.
 
 use std::sync::Arc;
 
@@ -8,43 +8,43 @@ use types::{DevAddr, DevAddrPrefix, Random};
 
 use crate::Error;
 
-/// How much of a word that is none is told back.
-const WORD_CHARS_MAX: usize = 32;
+/// How much of an unknown usage an error repeats.
+const USAGE_CHARS_MAX: usize = 32;
 
-/// A prefix of device addresses that the network has.
+/// A block of device addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prefix {
-    /// The addresses, as in `26000000/20`.
+    /// The prefix of the addresses, as in `26000000/20`.
     #[schemars(with = "String")]
     pub prefix: DevAddrPrefix,
-    /// What they may be used for.
+    /// What the addresses may be used for.
     pub usage: Vec<Usage>,
 }
 
-/// What an address may be used for, and which addresses a device may get.
+/// What an address may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Usage {
     /// Devices that join.
     Otaa,
-    /// Devices whose session is set by hand.
+    /// Devices that are activated by personalization.
     Abp,
-    /// Devices that may be anywhere.
+    /// Devices that may roam anywhere.
     World,
     /// Devices that stay in one region.
     Local,
     /// Devices of a private network.
     Private,
-    /// Devices that are tried out.
+    /// Devices under test.
     Testing,
 }
 
 impl Usage {
-    /// All of them.
+    /// All usages.
     pub const ALL: [Self; 6] = [Self::Otaa, Self::Abp, Self::World, Self::Local, Self::Private, Self::Testing];
 
-    /// The word for it on the wire.
+    /// Its name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Otaa => "otaa",
@@ -56,17 +56,18 @@ impl Usage {
         }
     }
 
-    /// The usage of this word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|usage| usage.as_str() == word)
+    /// The usage of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|usage| usage.as_str() == name)
     }
 
-    /// The usages of these words, each once; [`Error::NotFound`] when one is none: no prefix is for that, as v2 says it.
-    pub(crate) fn from_words(words: &[String]) -> Result<Vec<Self>, Error> {
+    /// The usages of these names, without duplicates; [`Error::NotFound`] for an unknown name, because no prefix serves it:
+    /// v2 answers the same.
+    pub(crate) fn from_names(names: &[String]) -> Result<Vec<Self>, Error> {
         let mut usages = Vec::new();
-        for word in words {
-            let usage = Self::from_word(word).ok_or_else(|| {
-                let start: String = word.chars().take(WORD_CHARS_MAX).collect();
+        for name in names {
+            let usage = Self::from_name(name).ok_or_else(|| {
+                let start: String = name.chars().take(USAGE_CHARS_MAX).collect();
                 no_prefix(&[&start])
             })?;
             if !usages.contains(&usage) {
@@ -77,24 +78,24 @@ impl Usage {
     }
 }
 
-/// Gives out addresses. They are not reserved: devices that share one are told apart by their keys.
+/// Chooses addresses. None is reserved: devices that share an address are distinguished by their keys.
 pub struct Addresses {
     prefixes: Vec<Prefix>,
     random: Arc<dyn Random>,
 }
 
 impl Addresses {
-    /// Takes addresses from `prefixes`, chosen by `random`.
+    /// Chooses addresses from `prefixes` with `random`.
     pub fn new(prefixes: Vec<Prefix>, random: Arc<dyn Random>) -> Self {
         Self { prefixes, random }
     }
 
-    /// The prefixes that addresses are taken from.
+    /// The prefixes of the network.
     pub fn prefixes(&self) -> &[Prefix] {
         &self.prefixes
     }
 
-    /// A random address that may be used for all of `usage`; [`Error::NotFound`] when no prefix is for all of them.
+    /// A random address that may be used for all of `usage`; [`Error::NotFound`] if no prefix serves all of them.
     pub fn random(&self, usage: &[Usage]) -> Result<DevAddr, Error> {
         let serves = |prefix: &&Prefix| usage.iter().all(|usage| prefix.usage.contains(usage));
         let suitable: Vec<&Prefix> = self.prefixes.iter().filter(serves).collect();
@@ -109,8 +110,8 @@ impl Addresses {
     }
 }
 
-fn no_prefix(words: &[&str]) -> Error {
-    Error::not_found("DevAddr prefix with constraints", format_args!("[{}]", words.join(" ")))
+fn no_prefix(names: &[&str]) -> Error {
+    Error::not_found("DevAddr prefix with constraints", format_args!("[{}]", names.join(" ")))
 }
 
 #[cfg(test)]
@@ -138,22 +139,22 @@ mod tests {
         Addresses::new(prefixes, Arc::new(Given([0, 0, 0, choice, 0x12, 0x34, 0x56, 0x78])))
     }
 
-    fn usages(words: &[&str]) -> Vec<Usage> {
-        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-        Usage::from_words(&words).unwrap()
+    fn usages(names: &[&str]) -> Vec<Usage> {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        Usage::from_names(&names).unwrap()
     }
 
     #[test]
-    fn no_prefix_is_for_a_word_that_is_no_usage() {
+    fn an_unknown_usage_has_no_prefix() {
         let long = "x".repeat(100_000);
-        for word in ["", "ABP", "otaa,abp", "world ", &long] {
-            let error = Usage::from_words(&["abp".to_owned(), word.to_owned()]).unwrap_err();
+        for name in ["", "ABP", "otaa,abp", "world ", &long] {
+            let error = Usage::from_names(&["abp".to_owned(), name.to_owned()]).unwrap_err();
             assert!(error.kind() == types::Kind::NotFound && error.to_string().len() < 100, "{error}");
         }
     }
 
     #[test]
-    fn an_address_lies_in_a_prefix_for_all_usages() {
+    fn chooses_a_prefix_that_serves_all_usages() {
         for (choice, usage, expected) in [
             (0, &["local", "abp"][..], "26015678"),
             (1, &["local", "abp"], "27345678"),
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_prefix_for_all_usages_there_is_no_address() {
+    fn finds_no_address_if_no_prefix_serves_all_usages() {
         for usage in [&["otaa", "abp"][..], &["private"]] {
             let error = addresses(0).random(&usages(usage)).unwrap_err();
             assert_eq!(error.kind(), types::Kind::NotFound);
@@ -177,9 +178,9 @@ mod tests {
     }
 
     #[test]
-    fn every_usage_has_its_word() {
+    fn usages_have_the_same_name_everywhere() {
         for usage in Usage::ALL {
-            assert_eq!(Usage::from_word(usage.as_str()), Some(usage));
+            assert_eq!(Usage::from_name(usage.as_str()), Some(usage));
             assert_eq!(serde_json::to_value(usage).unwrap(), usage.as_str());
         }
     }

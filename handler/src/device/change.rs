@@ -1,19 +1,28 @@
-//! What applications are told when somebody sets a device.
+//! What applications are told when a device is set.
 
 use types::{DeviceEvent, Timestamp};
 
-use super::devices::{Change, Device};
+use super::model::Device;
 use crate::output::Event;
+
+/// What setting a device did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// It created the device.
+    Created,
+    /// It replaced this device.
+    Updated(Box<Device>),
+}
 
 impl Change {
     /// The event that reports the change, with the device's new location as far as it changed.
     pub(crate) fn event(&self, device: &Device, update_at: Timestamp) -> Event {
-        let place = |device: &Device| (device.latitude, device.longitude, device.altitude);
+        let location = |device: &Device| (device.latitude, device.longitude, device.altitude);
         let before = match self {
             Self::Created => (0.0, 0.0, 0),
-            Self::Updated(before) => place(before),
+            Self::Updated(before) => location(before),
         };
-        let (latitude, longitude, altitude) = place(device);
+        let (latitude, longitude, altitude) = location(device);
         let event = DeviceEvent {
             latitude: Some(latitude).filter(|latitude| *latitude != 0.0 && *latitude != before.0),
             longitude: Some(longitude).filter(|longitude| *longitude != 0.0 && *longitude != before.1),

@@ -1,16 +1,15 @@
-//! Devices as they are kept: as JSON, their keys closed.
+//! How devices are stored: as JSON, with their keys sealed.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use server::seal::Sealed;
-use types::{AppId, AppKey, AppSKey, DevId, NwkSKey};
+use types::{AppKey, AppSKey, NwkSKey};
 
-use super::devices::Device;
-use crate::{Error, sealer::Vault};
+use super::model::Device;
+use crate::{Error, sealer::Sealer};
 
-/// What the keys of a device are called in errors.
-const WHAT: &str = "keys of a device";
-
-/// The keys of a device, which are closed together.
+/// The keys of a device, which are sealed together.
 #[derive(Default, Serialize, Deserialize)]
 struct DeviceKeys {
     app_key: Option<AppKey>,
@@ -18,60 +17,51 @@ struct DeviceKeys {
     app_s_key: Option<AppSKey>,
 }
 
-#[derive(Serialize)]
+/// A device in the store. Older records have no sealed keys, but plain ones in the device.
+#[derive(Serialize, Deserialize)]
 struct Record<'a> {
     #[serde(flatten)]
-    device: &'a Device,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    keys: Option<Sealed>,
-}
-
-/// The part of a record that has to be opened; older records have none, and their keys beside the rest.
-#[derive(Deserialize)]
-struct Closed {
-    #[serde(default)]
+    device: Cow<'a, Device>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     keys: Option<Sealed>,
 }
 
 /// The record of a device.
-pub(super) fn write(vault: &Vault, device: &Device) -> Result<Vec<u8>, Error> {
+pub(super) fn write(sealer: &Sealer, device: &Device) -> Result<Vec<u8>, Error> {
     let mut device = device.clone();
-    let keys = device.take_keys();
-    let keys = keys.map(|keys| vault.close(&place(&device.app_id, &device.dev_id), &keys)).transpose()?;
-    Ok(serde_json::to_vec(&Record { device: &device, keys })?)
+    let keys = take_keys(&mut device).map(|keys| sealer.seal(&aad(&device), &keys)).transpose()?;
+    Ok(serde_json::to_vec(&Record { device: Cow::Owned(device), keys })?)
 }
 
-/// The device of a record, whole.
-pub(super) fn read(vault: &Vault, record: &[u8]) -> Result<Device, Error> {
-    let mut device = read_without_keys(record)?;
-    if let Closed { keys: Some(keys) } = serde_json::from_slice(record)? {
-        let DeviceKeys { app_key, nwk_s_key, app_s_key } =
-            vault.show(WHAT, &place(&device.app_id, &device.dev_id), &keys)?;
+/// The device of a record, with its keys.
+pub(super) fn read(sealer: &Sealer, record: &[u8]) -> Result<Device, Error> {
+    let Record { device, keys } = serde_json::from_slice(record)?;
+    let mut device = device.into_owned();
+    if let Some(keys) = keys {
+        let DeviceKeys { app_key, nwk_s_key, app_s_key } = sealer.open("keys of a device", &aad(&device), &keys)?;
         let lorawan = &mut device.lorawan;
         (lorawan.app_key, lorawan.nwk_s_key, lorawan.app_s_key) = (app_key, nwk_s_key, app_s_key);
     }
     Ok(device)
 }
 
-/// The device of a record without its keys: opening them takes longer than all the rest.
+/// The device of a record without its keys: opening them takes longer than everything else.
 pub(super) fn read_without_keys(record: &[u8]) -> Result<Device, Error> {
     Ok(serde_json::from_slice(record)?)
 }
 
-impl Device {
-    /// Takes its keys out; none when it has none.
-    fn take_keys(&mut self) -> Option<DeviceKeys> {
-        let lorawan = &mut self.lorawan;
-        let keys = DeviceKeys {
-            app_key: lorawan.app_key.take(),
-            nwk_s_key: lorawan.nwk_s_key.take(),
-            app_s_key: lorawan.app_s_key.take(),
-        };
-        let is_empty = keys.app_key.is_none() && keys.nwk_s_key.is_none() && keys.app_s_key.is_none();
-        (!is_empty).then_some(keys)
-    }
+/// Takes the keys out of a device; none if it has none.
+fn take_keys(device: &mut Device) -> Option<DeviceKeys> {
+    let lorawan = &mut device.lorawan;
+    let keys = DeviceKeys {
+        app_key: lorawan.app_key.take(),
+        nwk_s_key: lorawan.nwk_s_key.take(),
+        app_s_key: lorawan.app_s_key.take(),
+    };
+    let is_empty = keys.app_key.is_none() && keys.nwk_s_key.is_none() && keys.app_s_key.is_none();
+    (!is_empty).then_some(keys)
 }
 
-fn place(app_id: &AppId, dev_id: &DevId) -> String {
-    format!("device {app_id}:{dev_id}")
+fn aad(device: &Device) -> String {
+    format!("device {}:{}", device.app_id, device.dev_id)
 }

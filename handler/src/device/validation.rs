@@ -1,14 +1,14 @@
-//! What a device may look like; beyond that it is what its owner says.
+//! The rules for devices that their types do not express.
 
 use super::address::Usage;
-use super::devices::Device;
+use super::model::Device;
 use crate::Error;
 
-/// The most attributes of their own choice that a device may have.
+/// The most custom attributes of a device.
 const ATTRIBUTES_MAX: usize = 5;
 /// The most bytes of an attribute's key or value.
 const ATTRIBUTE_BYTES_MAX: usize = 64;
-/// Attributes with a fixed meaning, which do not count.
+/// Attributes with a fixed meaning, which do not count as custom.
 const ATTRIBUTES_BUILT_IN: [&str; 5] = ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version"];
 /// The most bytes of a description.
 const DESCRIPTION_BYTES_MAX: usize = 1024;
@@ -16,11 +16,11 @@ const DESCRIPTION_BYTES_MAX: usize = 1024;
 const CONSTRAINTS_BYTES_MAX: usize = 128;
 
 impl Device {
-    /// Checks everything that its types do not; [`Error::Invalid`] names the rule.
+    /// Checks all rules; [`Error::Invalid`] names the one that is broken.
     ///
-    /// Places off the map are let through, as v2 does: people use them for what they like.
+    /// Impossible coordinates are allowed, as in v2.
     pub(super) fn check(&self) -> Result<(), Error> {
-        // JSON has no way to write the others, so that a record with one could never be read again.
+        // JSON cannot represent other numbers, so a record with one could never be read again.
         if !self.latitude.is_finite() || !self.longitude.is_finite() {
             return Err(Error::invalid("Location", "latitude and longitude must be finite numbers"));
         }
@@ -34,13 +34,13 @@ impl Device {
 
     fn check_constraints(&self) -> Result<(), Error> {
         let constraints = &self.lorawan.activation_constraints;
-        let known = |word: &str| Usage::from_word(word.trim()).is_some();
-        let fits = constraints.len() <= CONSTRAINTS_BYTES_MAX && constraints.split(',').all(known);
-        if fits || constraints.is_empty() {
+        let is_usage = |name: &str| Usage::from_name(name.trim()).is_some();
+        let is_valid = constraints.len() <= CONSTRAINTS_BYTES_MAX && constraints.split(',').all(is_usage);
+        if is_valid || constraints.is_empty() {
             return Ok(());
         }
-        let words = Usage::ALL.map(Usage::as_str).join(", ");
-        Err(Error::invalid("ActivationConstraints", format_args!("some of {words} are allowed, with commas between")))
+        let names = Usage::ALL.map(Usage::as_str).join(", ");
+        Err(Error::invalid("ActivationConstraints", format_args!("a comma-separated list of {names} is allowed")))
     }
 
     fn check_attributes(&self) -> Result<(), Error> {

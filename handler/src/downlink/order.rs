@@ -1,4 +1,4 @@
-//! What comes for one device is worked on in the order in which it came; devices do not wait for each other.
+//! Keeps the downlinks of one device in order, without making devices wait for each other.
 
 use std::{collections::HashMap, future::Future};
 
@@ -7,39 +7,39 @@ use types::{AppId, DevId};
 
 use crate::output::mqtt::PublishedDownlink;
 
-/// Of how many devices the last arrival is remembered before those that are done with are forgotten.
+/// How many devices are remembered before those without unfinished turns are forgotten.
 const DEVICES_KEPT: usize = 512;
 
-/// The last arrival of each device.
+/// The last turn of each device.
 #[derive(Default)]
 pub(super) struct Order {
     last: HashMap<(AppId, DevId), oneshot::Receiver<()>>,
 }
 
-/// A place behind what came before for the same device. The next one waits until it is dropped.
+/// A turn that begins when the previous one of the same device is dropped.
 pub(super) struct Turn {
-    before: Option<oneshot::Receiver<()>>,
+    previous: Option<oneshot::Receiver<()>>,
     _done: oneshot::Sender<()>,
 }
 
 impl Order {
-    /// The turn of an arrival; to be taken in the order in which they came.
+    /// The turn of a downlink. Call this in the order of arrival.
     pub(super) fn turn(&mut self, downlink: &PublishedDownlink) -> Turn {
         if self.last.len() >= DEVICES_KEPT {
             self.last.retain(|_, done| matches!(done.try_recv(), Err(TryRecvError::Empty)));
         }
-        let (done, after) = oneshot::channel();
-        let before = self.last.insert((downlink.app_id.clone(), downlink.dev_id.clone()), after);
-        Turn { before, _done: done }
+        let (done, next) = oneshot::channel();
+        let previous = self.last.insert((downlink.app_id.clone(), downlink.dev_id.clone()), next);
+        Turn { previous, _done: done }
     }
 }
 
 impl Turn {
-    /// Does this when it is its turn.
-    pub(super) async fn then(mut self, work: impl Future<Output = ()>) {
-        if let Some(before) = self.before.take() {
-            // Nothing is ever sent: it ends with the turn before.
-            let _ = before.await;
+    /// Runs `work` when the turn begins.
+    pub(super) async fn run(mut self, work: impl Future<Output = ()>) {
+        if let Some(previous) = self.previous.take() {
+            // Nothing is ever sent: this ends when the previous turn is dropped.
+            let _ = previous.await;
         }
         work.await;
     }
@@ -58,14 +58,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_device_keeps_its_order_and_holds_up_no_other() {
+    async fn keeps_the_order_of_a_device_without_delaying_others() {
         let (mut order, done) = (Order::default(), Arc::new(Mutex::new(Vec::new())));
         let turns: Vec<Turn> = ["one", "one", "two", "one"].map(|dev_id| order.turn(&downlink(dev_id))).into();
         let tasks: Vec<_> = turns.into_iter().enumerate().collect();
-        // Begun the other way round.
+        // Spawned in reverse.
         let tasks = tasks.into_iter().rev().map(|(number, turn)| {
             let done = Arc::clone(&done);
-            tokio::spawn(turn.then(async move { done.lock().unwrap().push(number) }))
+            tokio::spawn(turn.run(async move { done.lock().unwrap().push(number) }))
         });
         for task in tasks.collect::<Vec<_>>() {
             task.await.unwrap();

@@ -1,32 +1,32 @@
-//! What waits for a device, in the order in which it will be sent.
+//! The downlink queue of a device.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
-use store::{Batch, Commit, Key, Store, Tag};
+use store::{Batch, Commit, Store};
 use types::{AppId, DevId, Downlink};
 
-use crate::{Error, application, device};
+use crate::{Error, application::store_keys};
 
-/// The most downlinks that wait for one device.
+/// The most downlinks in one queue.
 const QUEUE_MAX: usize = 32;
-/// How often a change is tried when somebody else changes the same queue at the same time.
-const TRIES_MAX: usize = 20;
+/// How often a change is attempted while others change the same queue.
+const PUT_ATTEMPTS_MAX: usize = 20;
 
-/// Where a downlink goes among those that wait.
+/// Where in the queue a downlink goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schedule {
-    /// It takes the place of all that wait.
+    /// In place of the whole queue.
     Replace,
-    /// Before them.
+    /// At the front.
     First,
-    /// After them.
+    /// At the back.
     Last,
 }
 
 impl Schedule {
-    /// The schedule of this word; [`Error::Invalid`] when it is none.
-    pub(super) fn of(word: &str) -> Result<Self, Error> {
-        match word {
+    /// The schedule of this name; [`Error::Invalid`] if it is unknown.
+    pub(super) fn parse(name: &str) -> Result<Self, Error> {
+        match name {
             "" | "replace" => Ok(Self::Replace),
             "first" => Ok(Self::First),
             "last" => Ok(Self::Last),
@@ -35,55 +35,36 @@ impl Schedule {
     }
 }
 
-/// The downlinks that wait for devices.
-#[derive(Clone)]
-pub(super) struct Queue {
-    store: Arc<dyn Store>,
-}
-
-impl Queue {
-    /// The queues in `store`.
-    pub(super) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store }
-    }
-
-    /// Puts a downlink into the queue of its device; [`Error::NotFound`] when there is no such device.
-    pub(super) async fn put(
-        &self,
-        app_id: &AppId,
-        dev_id: &DevId,
-        downlink: &Downlink,
-        schedule: Schedule,
-    ) -> Result<(), Error> {
-        let keys = [device::device_key(app_id, dev_id)?, queue_key(app_id, dev_id)?];
-        let [_, queue_key] = &keys;
-        for _ in 0..TRIES_MAX {
-            let mut found = self.store.get(&keys).await?.into_iter();
-            let device = found.next().flatten().ok_or_else(|| device::not_found(app_id, dev_id))?;
-            let waiting = found.next().flatten();
-            let queue = waiting.as_ref().map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
-            let queue = add(queue.unwrap_or_default(), downlink, schedule)?;
-            // With the device in the same breath: a queue must not outlive it.
-            let batch = Batch::new().expect(device.key, device.version);
-            let batch = match waiting {
-                Some(entry) => batch.expect(entry.key, entry.version),
-                None => batch.expect_absent(queue_key.clone()),
-            };
-            if self.store.commit(batch.put(queue_key.clone(), serde_json::to_vec(&queue)?)).await? == Commit::Done {
-                return Ok(());
-            }
+/// Puts a downlink into the queue of its device; [`Error::NotFound`] if the device does not exist.
+pub(super) async fn put(
+    store: &dyn Store,
+    app_id: &AppId,
+    dev_id: &DevId,
+    downlink: &Downlink,
+    schedule: Schedule,
+) -> Result<(), Error> {
+    let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?];
+    for _ in 0..PUT_ATTEMPTS_MAX {
+        let mut found = store.get(&keys).await?.into_iter();
+        let device = found.next().flatten().ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let queued = found.next().flatten();
+        let queue = queued.as_ref().map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
+        let queue = insert(queue.unwrap_or_default(), downlink, schedule)?;
+        // A queue must not outlive its device.
+        let batch = Batch::new().expect(device.key, device.version);
+        let [_, queue_key] = keys.clone();
+        let batch = match queued {
+            Some(entry) => batch.expect(entry.key, entry.version),
+            None => batch.expect_absent(queue_key.clone()),
+        };
+        if store.commit(batch.put(queue_key, serde_json::to_vec(&queue)?)).await? == Commit::Done {
+            return Ok(());
         }
-        Err(Error::Conflict { what: format!("downlink queue of {app_id}:{dev_id}") })
     }
-
-    /// What waits for a device, the next one first.
-    pub(super) async fn list(&self, app_id: &AppId, dev_id: &DevId) -> Result<Vec<Downlink>, Error> {
-        let found = self.store.get(&[queue_key(app_id, dev_id)?]).await?.into_iter().next().flatten();
-        Ok(found.map(|entry| serde_json::from_slice(&entry.value)).transpose()?.unwrap_or_default())
-    }
+    Err(Error::Conflict { what: format!("downlink queue of {app_id}:{dev_id}") })
 }
 
-fn add(mut queue: VecDeque<Downlink>, downlink: &Downlink, schedule: Schedule) -> Result<VecDeque<Downlink>, Error> {
+fn insert(mut queue: VecDeque<Downlink>, downlink: &Downlink, schedule: Schedule) -> Result<VecDeque<Downlink>, Error> {
     match schedule {
         Schedule::Replace => queue = [downlink.clone()].into(),
         Schedule::First => queue.push_front(downlink.clone()),
@@ -93,9 +74,4 @@ fn add(mut queue: VecDeque<Downlink>, downlink: &Downlink, schedule: Schedule) -
         return Ok(queue);
     }
     Err(Error::invalid("Downlink", format_args!("{QUEUE_MAX} wait for this device already, which is the most")))
-}
-
-/// Where the queue of a device lies.
-pub(crate) fn queue_key(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
-    Ok(Key::new(&Tag::application(app_id.as_str())?, &format!("{}downlinks/{dev_id}", application::PREFIX))?)
 }

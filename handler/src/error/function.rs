@@ -1,38 +1,39 @@
-//! A payload function that failed, with what its author wants to see.
+//! A payload function that failed, as its author wants to see it.
 
 use std::fmt;
 
 use runtime::{Failure, LogEntry, Sources, inert};
 
-use crate::payload::Cost;
+use crate::cost::Cost;
 
-/// How many of the last logs are told.
+/// How many logs the text shows.
 const LOGS_MAX: usize = 8;
-/// How much of each, in characters.
+/// How much of each log the text shows, in characters.
 const LOG_CHARS_MAX: usize = 120;
 
-/// A payload function that failed. Its text is one line; the alternate form (`{:#}`) adds the excerpt and the last logs,
-/// a line each.
+/// A payload function that failed.
+///
+/// Its text is one line. The alternate form (`{:#}`) adds the excerpt and the last logs, one per line.
 #[derive(Debug)]
-pub struct Fault {
+pub struct FunctionError {
     /// Which function failed, where and why.
     pub failure: Failure,
-    /// The line of its text with a caret under the column, when known.
+    /// The failing line with a caret under the column, when known.
     pub excerpt: Option<String>,
-    /// What the functions logged up to the failure.
+    /// What the functions logged before the failure.
     pub logs: Vec<LogEntry>,
-    /// What it cost up to there; nothing when it could not even be loaded.
+    /// What the functions cost before the failure; zero if they could not be loaded.
     pub cost: Cost,
 }
 
-impl Fault {
-    /// The fault of a function whose texts are `sources`.
+impl FunctionError {
+    /// The error for a failure of the functions in `sources`.
     pub fn new(failure: Failure, sources: &Sources, logs: Vec<LogEntry>, cost: Cost) -> Self {
         Self { excerpt: failure.excerpt(sources), failure, logs, cost }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FunctionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", inert(&self.failure.to_string()))?;
         if f.alternate() {

@@ -1,4 +1,4 @@
-//! The cryptography of joining, LoRaWAN 1.0: who knows the key of a device, and which keys its session has.
+//! The cryptography of LoRaWAN 1.0 joins: signatures, session keys, and the encryption of join accepts.
 
 use aws_lc_rs::{
     cipher::{AES_128, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey},
@@ -9,29 +9,29 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 
-/// How many bytes prove that a frame was not changed.
+/// The length of a MIC.
 pub(super) const MIC_BYTES: usize = 4;
-/// What AES works on at once.
+/// The AES block size.
 const BLOCK_BYTES: usize = 16;
 
-/// The integrity code of a frame: the first bytes of its CMAC.
+/// The message integrity code of a frame: the first bytes of its AES-CMAC.
 pub(super) fn mic(key: &AppKey, frame: &[u8]) -> Result<[u8; MIC_BYTES], Error> {
     let tag = cmac::Key::new(cmac::AES_128, key.as_bytes()).and_then(|key| cmac::sign(&key, frame));
     let tag = tag.map_err(|_| Error::Crypto("sign a frame"))?;
     tag.as_ref().first_chunk().copied().ok_or(Error::Crypto("sign a frame"))
 }
 
-/// Closes the content of a join accept, whose length is a multiple of 16 bytes.
+/// Encrypts the content of a join accept, whose length is a multiple of 16 bytes.
 ///
-/// It is the decryption of AES: so devices need no more than its encryption.
-pub(super) fn close(key: &AppKey, content: &mut [u8]) -> Result<(), Error> {
-    let closed = UnboundCipherKey::new(&AES_128, key.as_bytes())
+/// LoRaWAN uses the AES decrypt operation here, so that devices only need to implement encryption.
+pub(super) fn encrypt_join_accept(key: &AppKey, content: &mut [u8]) -> Result<(), Error> {
+    let encrypted = UnboundCipherKey::new(&AES_128, key.as_bytes())
         .and_then(DecryptingKey::ecb)
         .and_then(|key| key.decrypt(content, DecryptionContext::None).map(drop));
-    closed.map_err(|_| Error::Crypto("close a join accept"))
+    encrypted.map_err(|_| Error::Crypto("encrypt a join accept"))
 }
 
-/// The keys of a session.
+/// Derives the keys of a session.
 pub(super) fn session_keys(
     key: &AppKey,
     app_nonce: AppNonce,
@@ -47,8 +47,8 @@ pub(super) fn session_keys(
             &reversed(dev_nonce.as_bytes()),
         ];
         let mut block = Zeroizing::new([0; BLOCK_BYTES]);
-        for (place, byte) in block.iter_mut().zip(parts.concat()) {
-            *place = byte;
+        for (target, byte) in block.iter_mut().zip(parts.concat()) {
+            *target = byte;
         }
         encrypt(key, &mut block).map(|()| *block)
     };
@@ -66,9 +66,9 @@ fn encrypt(key: &AppKey, block: &mut [u8; BLOCK_BYTES]) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// The example of lora-packet's documentation.
+    /// The example in the documentation of lora-packet.
     #[test]
-    fn session_keys_are_those_of_an_independent_implementation() {
+    fn derives_session_keys_like_an_independent_implementation() {
         let key = "B6B53F4A168A7A88BDF7EA135CE9CFCA".parse().unwrap();
         let (app_nonce, net_id, dev_nonce) =
             ("E5063A".parse().unwrap(), "000013".parse().unwrap(), "CC85".parse().unwrap());

@@ -1,41 +1,41 @@
-//! Join requests and accepts as bytes, LoRaWAN 1.0. On the air numbers begin with their least significant byte.
+//! Join requests and join accepts as LoRaWAN 1.0 frames. Numbers are little endian on the air.
 
 use types::{AppEui, AppKey, AppNonce, DevAddr, DevEui, DevNonce, NetId};
 
 use super::crypto::{self, MIC_BYTES};
 use crate::Error;
 
-/// The first byte of a join request: what it is, and the version of the format.
+/// The MHDR of a join request.
 const REQUEST: u8 = 0x00;
-/// The first byte of a join accept.
+/// The MHDR of a join accept.
 const ACCEPT: u8 = 0x20;
-/// How long a join request is.
+/// The length of a join request.
 const REQUEST_BYTES: usize = 23;
-/// How long the settings of a join accept are, without and with channels.
+/// The length of the settings in a join accept, without and with a channel list.
 const SETTINGS_BYTES: [usize; 2] = [2, 18];
 
-/// A device's request to join.
+/// A join request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JoinRequest {
     pub(crate) app_eui: AppEui,
     pub(crate) dev_eui: DevEui,
     pub(crate) dev_nonce: DevNonce,
-    /// All of it but its integrity code.
+    /// The frame without its MIC.
     signed: [u8; REQUEST_BYTES - MIC_BYTES],
     mic: [u8; MIC_BYTES],
 }
 
-/// What the network is ready to give a device that joins.
+/// A join accept that the network prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JoinAccept {
     pub(crate) net_id: NetId,
     pub(crate) dev_addr: DevAddr,
-    /// Data rates, delay, and perhaps channels: the network's business.
+    /// Data rates, delay and perhaps channels, which only the network cares about.
     settings: Vec<u8>,
 }
 
 impl JoinRequest {
-    /// Reads a frame; [`Error::Invalid`] when it is no join request.
+    /// Parses a frame; [`Error::Invalid`] if it is not a join request.
     pub(crate) fn parse(frame: &[u8]) -> Result<Self, Error> {
         let invalid = || Error::invalid("Activation", "the payload is no join request of LoRaWAN 1.0");
         let frame: &[u8; REQUEST_BYTES] = frame.try_into().map_err(|_| invalid())?;
@@ -53,12 +53,12 @@ impl JoinRequest {
         })
     }
 
-    /// The frame as whoever has this key would have sent it.
+    /// The frame as a device with this key would send it.
     pub(super) fn signed_with(&self, key: &AppKey) -> Result<Vec<u8>, Error> {
         Ok([&self.signed[..], &crypto::mic(key, &self.signed)?].concat())
     }
 
-    /// Whether it was sent by someone who has this key.
+    /// Whether it was signed with this key.
     pub(super) fn is_signed_with(&self, key: &AppKey) -> Result<bool, Error> {
         let expected = crypto::mic(key, &self.signed)?;
         Ok(aws_lc_rs::constant_time::verify_slices_are_equal(&expected, &self.mic).is_ok())
@@ -66,7 +66,7 @@ impl JoinRequest {
 }
 
 impl JoinAccept {
-    /// Reads the network's template: an accept that is not encrypted, and whose nonce and integrity code do not count.
+    /// Parses the network's template: a join accept that is not encrypted. Its nonce and MIC are ignored.
     pub(crate) fn parse(template: &[u8]) -> Result<Self, Error> {
         let invalid = || Error::invalid("Activation", "the response template is no join accept of LoRaWAN 1.0");
         let (content, _) = template.split_last_chunk::<MIC_BYTES>().ok_or_else(invalid)?;
@@ -79,20 +79,20 @@ impl JoinAccept {
         Ok(Self { net_id: NetId::new(net_id), dev_addr: DevAddr::new(dev_addr), settings: settings.to_vec() })
     }
 
-    /// The frame for the device that has this key.
-    pub(super) fn close(&self, key: &AppKey, app_nonce: AppNonce) -> Result<Vec<u8>, Error> {
+    /// The encrypted frame for the device that has this key.
+    pub(super) fn encrypt(&self, key: &AppKey, app_nonce: AppNonce) -> Result<Vec<u8>, Error> {
         let mut frame = vec![ACCEPT];
         frame.extend(app_nonce.as_bytes().iter().rev());
         frame.extend(self.net_id.as_bytes().iter().rev());
         frame.extend(self.dev_addr.as_bytes().iter().rev());
         frame.extend(&self.settings);
         frame.extend(crypto::mic(key, &frame)?);
-        crypto::close(key, &mut frame[1..])?;
+        crypto::encrypt_join_accept(key, &mut frame[1..])?;
         Ok(frame)
     }
 }
 
-/// The first bytes in the order in which we keep them, and what comes after them.
+/// The first `N` bytes in big-endian order, and the bytes after them.
 fn reversed<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
     let (&(mut first), rest) = bytes.split_first_chunk()?;
     first.reverse();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_and_its_sender_known() {
+    fn parses_a_request_and_recognizes_its_key() {
         let mut frame = hex::decode(REQUEST).unwrap();
         let request = JoinRequest::parse(&frame).unwrap();
         assert_eq!(request.app_eui.to_hex(), "70B3D57ED0000DEA");
@@ -129,27 +129,27 @@ mod tests {
         assert_eq!(request.dev_nonce.to_hex(), "CC85");
         assert!(request.is_signed_with(&key()).unwrap());
         assert!(!request.is_signed_with(&AppKey::default()).unwrap());
-        for place in 1..frame.len() {
-            frame[place] ^= 1;
-            assert!(!JoinRequest::parse(&frame).unwrap().is_signed_with(&key()).unwrap(), "byte {place}");
-            frame[place] ^= 1;
+        for index in 1..frame.len() {
+            frame[index] ^= 1;
+            assert!(!JoinRequest::parse(&frame).unwrap().is_signed_with(&key()).unwrap(), "byte {index}");
+            frame[index] ^= 1;
         }
         frame[19..].fill(0);
         assert_eq!(hex::encode_upper(JoinRequest::parse(&frame).unwrap().signed_with(&key()).unwrap()), REQUEST);
     }
 
     #[test]
-    fn an_accept_is_what_an_independent_implementation_makes_of_it() {
+    fn encrypts_an_accept_like_an_independent_implementation() {
         for (template, expected) in ACCEPTS {
             let accept = JoinAccept::parse(&hex::decode(template).unwrap()).unwrap();
             assert_eq!((accept.net_id.to_hex(), accept.dev_addr.to_hex()), ("000013".into(), "26012E43".into()));
-            let frame = accept.close(&key(), "E5063A".parse().unwrap()).unwrap();
+            let frame = accept.encrypt(&key(), "E5063A".parse().unwrap()).unwrap();
             assert_eq!(hex::encode_upper(frame), expected);
         }
     }
 
     #[test]
-    fn other_frames_are_neither() {
+    fn rejects_other_frames() {
         let request = hex::decode(REQUEST).unwrap();
         let mut data = request.clone();
         data[0] = 0x40;
@@ -164,9 +164,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a broker brings: it is read or refused.
         #[test]
-        fn no_bytes_make_it_panic(
+        fn parses_or_rejects_any_bytes(
             bytes in prop::collection::vec(any::<u8>(), 0..40),
             head in prop::sample::select(&[super::REQUEST, ACCEPT][..]),
         ) {

@@ -1,7 +1,9 @@
-//! Cayenne Low Power Payload, with the names that The Things Network gives its values.
+//! Cayenne Low Power Payload, with the field names of The Things Network.
 //!
-//! Upwards a payload is a row of channel, type and value, big endian, and becomes members such as `temperature_7`.
-//! Downwards every member `value_<channel>` becomes a channel and 16 bits of hundredths.
+//! An uplink is a sequence of channel, type and big-endian value, and becomes fields such as `temperature_7`. In a
+//! downlink, every field `value_<channel>` becomes a channel and a 16-bit number of hundredths.
+//!
+//! Not a crate: the names, the rounding and the rejected inputs have to be those of v2.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +11,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::Error;
 
-/// The values of a payload, by name and channel.
+/// The values of a payload by field name, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Values(Vec<(String, Value)>);
 
@@ -20,72 +22,71 @@ enum Value {
     Position([f32; 3]),
 }
 
-/// How one type of value is written.
-struct Shape {
+struct DataType {
     id: u8,
     name: &'static str,
-    field: Field,
+    encoding: Encoding,
 }
 
 #[derive(Clone, Copy)]
-enum Field {
-    /// An unsigned number of that many bytes, and by what it is divided.
+enum Encoding {
+    /// An unsigned number: its length in bytes, and its divisor.
     Unsigned(usize, f32),
-    /// A signed number of that many bytes, and by what it is divided.
+    /// A signed number: its length in bytes, and its divisor.
     Signed(usize, f32),
-    /// Three signed numbers of two bytes, and by what they are divided.
+    /// Three signed numbers of two bytes, and their divisor.
     Axes(f32),
-    /// Latitude, longitude and altitude, three bytes each.
+    /// Latitude, longitude and altitude of three bytes each.
     Position,
 }
 
-const SHAPES: [Shape; 12] = [
-    Shape { id: 0, name: "digital_in", field: Field::Unsigned(1, 1.0) },
-    Shape { id: 1, name: "digital_out", field: Field::Unsigned(1, 1.0) },
-    Shape { id: 2, name: "analog_in", field: Field::Signed(2, 100.0) },
-    Shape { id: 3, name: "analog_out", field: Field::Signed(2, 100.0) },
-    Shape { id: 101, name: "luminosity", field: Field::Unsigned(2, 1.0) },
-    Shape { id: 102, name: "presence", field: Field::Unsigned(1, 1.0) },
-    Shape { id: 103, name: "temperature", field: Field::Signed(2, 10.0) },
-    Shape { id: 104, name: "relative_humidity", field: Field::Unsigned(1, 2.0) },
-    Shape { id: 113, name: "accelerometer", field: Field::Axes(1000.0) },
-    Shape { id: 115, name: "barometric_pressure", field: Field::Signed(2, 10.0) },
-    Shape { id: 134, name: "gyrometer", field: Field::Axes(100.0) },
-    Shape { id: 136, name: "gps", field: Field::Position },
+const DATA_TYPES: [DataType; 12] = [
+    DataType { id: 0, name: "digital_in", encoding: Encoding::Unsigned(1, 1.0) },
+    DataType { id: 1, name: "digital_out", encoding: Encoding::Unsigned(1, 1.0) },
+    DataType { id: 2, name: "analog_in", encoding: Encoding::Signed(2, 100.0) },
+    DataType { id: 3, name: "analog_out", encoding: Encoding::Signed(2, 100.0) },
+    DataType { id: 101, name: "luminosity", encoding: Encoding::Unsigned(2, 1.0) },
+    DataType { id: 102, name: "presence", encoding: Encoding::Unsigned(1, 1.0) },
+    DataType { id: 103, name: "temperature", encoding: Encoding::Signed(2, 10.0) },
+    DataType { id: 104, name: "relative_humidity", encoding: Encoding::Unsigned(1, 2.0) },
+    DataType { id: 113, name: "accelerometer", encoding: Encoding::Axes(1000.0) },
+    DataType { id: 115, name: "barometric_pressure", encoding: Encoding::Signed(2, 10.0) },
+    DataType { id: 134, name: "gyrometer", encoding: Encoding::Axes(100.0) },
+    DataType { id: 136, name: "gps", encoding: Encoding::Position },
 ];
 
 impl Values {
-    /// Whether the payload held none.
+    /// Whether the payload has no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     fn insert(&mut self, name: String, value: Value) {
-        match self.0.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, known)) => *known = value,
+        match self.0.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, other)) => *other = value,
             None => self.0.push((name, value)),
         }
     }
 }
 
-/// Reads a payload; [`Error::Invalid`] for a type that is unknown or a value that is cut short.
+/// Decodes a payload; [`Error::Invalid`] for an unknown type or a truncated value.
 pub(crate) fn decode(payload: &[u8]) -> Result<Values, Error> {
     let mut values = Values::default();
     let mut rest = payload;
     while let [channel, id, tail @ ..] = rest {
-        let Some(shape) = SHAPES.iter().find(|shape| shape.id == *id) else {
+        let Some(data_type) = DATA_TYPES.iter().find(|data_type| data_type.id == *id) else {
             return Err(Error::invalid("Cayenne LPP payload", format_args!("type {id} is unknown")));
         };
-        let Some((bytes, tail)) = tail.split_at_checked(shape.field.length()) else {
-            return Err(cut_short(shape.name));
+        let Some((bytes, tail)) = tail.split_at_checked(data_type.encoding.length()) else {
+            return Err(truncated(data_type.name));
         };
-        values.insert(format!("{}_{channel}", shape.name), shape.field.read(bytes));
+        values.insert(format!("{}_{channel}", data_type.name), data_type.encoding.decode(bytes));
         rest = tail;
     }
-    if rest.is_empty() { Ok(values) } else { Err(cut_short("a channel")) }
+    if rest.is_empty() { Ok(values) } else { Err(truncated("a channel")) }
 }
 
-/// Writes every `value_<channel>` of a JSON object; members of other names are passed over, as clients expect.
+/// Encodes every field `value_<channel>`, and ignores all others, as clients expect.
 pub(crate) fn encode(fields: &serde_json::Map<String, serde_json::Value>) -> Vec<u8> {
     let channels: BTreeMap<u8, f64> = fields
         .iter()
@@ -94,18 +95,18 @@ pub(crate) fn encode(fields: &serde_json::Map<String, serde_json::Value>) -> Vec
     channels.into_iter().flat_map(|(channel, value)| encode_value(channel, value)).collect()
 }
 
-/// Hundredths in 32-bit floating point, truncated and wrapped to 16 bits, like every sender since v2.
+/// Hundredths, computed in 32-bit floating point, truncated and wrapped to 16 bits: as v2 encoded them.
 fn encode_value(channel: u8, value: f64) -> [u8; 3] {
     let hundredths = (value as f32 * 100.0) as i64;
     let [.., high, low] = hundredths.to_be_bytes();
     [channel, high, low]
 }
 
-fn cut_short(what: &str) -> Error {
+fn truncated(what: &str) -> Error {
     Error::invalid("Cayenne LPP payload", format_args!("it ends within {what}"))
 }
 
-impl Field {
+impl Encoding {
     fn length(self) -> usize {
         match self {
             Self::Unsigned(length, _) | Self::Signed(length, _) => length,
@@ -114,8 +115,8 @@ impl Field {
         }
     }
 
-    /// Reads as many bytes as [`Field::length`] says.
-    fn read(self, bytes: &[u8]) -> Value {
+    /// Decodes as many bytes as [`Encoding::length`] says.
+    fn decode(self, bytes: &[u8]) -> Value {
         match self {
             Self::Unsigned(_, divisor) => Value::Number(unsigned(bytes) as f32 / divisor),
             Self::Signed(_, divisor) => Value::Number(signed(bytes) as f32 / divisor),
@@ -160,7 +161,7 @@ impl Serialize for Value {
     }
 }
 
-/// A number in the shortest form of its 32 bits; whole numbers without a fraction.
+/// A number with as many digits as its 32 bits need; whole numbers have no fraction.
 struct Number(f32);
 
 impl Serialize for Number {
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_every_type() {
+    fn decodes_every_type() {
         for (payload, expected) in [
             ("", "{}"),
             ("070001", r#"{"digital_in_7":1}"#),
@@ -201,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn refuses_unknown_types_and_cut_values() {
+    fn rejects_unknown_types_and_truncated_values() {
         for payload in ["01", "0105", "01FF00", "0167", "016700", "01670010FF", "0188067650"] {
             assert!(decode(&hex::decode(payload).unwrap()).is_err(), "{payload}");
         }
     }
 
     #[test]
-    fn writes_what_v2_writes() {
+    fn encodes_like_v2() {
         for (fields, expected) in [
             (r#"{"value_5":-15.6}"#, "05f9e8"),
             (r#"{"value_2":-50.51}"#, "02ec45"),
@@ -220,20 +221,20 @@ mod tests {
     }
 
     #[test]
-    fn no_payload_and_no_fields_make_it_panic() {
-        // A simple generator, so that every run tries the same.
+    fn never_panics() {
+        // A deterministic generator, so that every run tests the same inputs.
         let mut state = 1_u64;
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as usize
         };
-        let mut read = 0;
+        let mut decoded = 0;
         for round in 0..20_000 {
             let mut payload = Vec::new();
             for _ in 0..next() % 20 {
-                let shape = &SHAPES[next() % SHAPES.len()];
-                payload.extend([next() as u8 % 4, shape.id]);
-                payload.extend((0..shape.field.length()).map(|_| next() as u8));
+                let data_type = &DATA_TYPES[next() % DATA_TYPES.len()];
+                payload.extend([next() as u8 % 4, data_type.id]);
+                payload.extend((0..data_type.encoding.length()).map(|_| next() as u8));
             }
             match round % 4 {
                 0 => payload.truncate(next() % 200),
@@ -242,7 +243,7 @@ mod tests {
             }
             if let Ok(values) = decode(&payload) {
                 serde_json::to_string(&values).unwrap();
-                read += 1;
+                decoded += 1;
             }
             let number = ["1e999", "-1e308", "1e308", "-0.0", "327.68", "0.005", "[1]", "null"][round % 8];
             let fields = format!(r#"{{"value_{}":{number},"value_":1,"value_-1":2,"value_1e1":3}}"#, next() % 300);
@@ -250,6 +251,6 @@ mod tests {
                 encode(&fields);
             }
         }
-        assert!((10_000..20_000).contains(&read), "{read} of 20 000 payloads were read");
+        assert!((10_000..20_000).contains(&decoded), "{decoded} of 20,000 payloads were decoded");
     }
 }

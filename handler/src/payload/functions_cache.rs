@@ -1,4 +1,8 @@
-//! Functions that are loaded: each set once, however many messages wait for it, and no more of them than fit.
+//! A cache of loaded functions. Each set is loaded once, however many messages wait for it; the least recently used ones
+//! make room for others.
+//!
+//! Not `moka`: a set's size is known only after it was loaded, and a load that fails for a reason that may pass must not
+//! be remembered, while other failures must.
 
 use std::{
     collections::BTreeMap,
@@ -13,35 +17,35 @@ use types::AppId;
 
 use crate::{
     Error,
-    application::Application,
+    application::{Application, ApplicationSummary},
     settings::{Loading, Settings},
 };
 
-/// What came of loading one set. Whoever fills the cell loads; the others wait for that.
+/// The result of loading a set. One task loads, the others wait for it.
 type Cell = Arc<OnceCell<Result<Functions, Failure>>>;
 
-/// The most sets that are kept because somebody tried them.
-const TRIED_SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
-/// Which part of the memory of sets they may take.
-const TRIED_PART: usize = 8;
+/// Identifies a set: its sources, and the limits it was loaded with.
+type CacheKey = (SourcesHash, LimitsHash);
 
-/// The loaded functions of many applications, those that were used longest ago the first to go.
-pub(crate) struct Loaded {
+/// The most sets that are kept for dry runs.
+const DRY_RUN_SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
+/// Dry runs get this fraction of the memory for sets.
+const DRY_RUN_MEMORY_DIVISOR: usize = 8;
+
+/// The loaded functions of many applications.
+pub(super) struct FunctionsCache {
     sets: Mutex<Sets>,
     bytes_max: usize,
-    /// Whether what is loaded is kept on disk too.
+    /// Whether loaded functions are also kept on disk.
     is_kept: bool,
-    /// Of the applications that have limits of their own.
-    limits: BTreeMap<AppId, NamedLimits>,
-    /// Of all others.
-    limits_of_all: NamedLimits,
+    /// The limits of applications that have their own.
+    limits: BTreeMap<AppId, HashedLimits>,
+    /// The limits of all others.
+    default_limits: HashedLimits,
 }
 
-/// What names a set: its texts, and the limits that it was loaded within.
-type Name = (SourcesHash, LimitsHash);
-
-/// Limits and what names them, which takes too long to be found for every message.
-struct NamedLimits {
+/// Limits with their hash, which takes too long to compute for every message.
+struct HashedLimits {
     limits: Arc<Limits>,
     hash: LimitsHash,
 }
@@ -49,127 +53,128 @@ struct NamedLimits {
 #[derive(Default)]
 struct Set {
     cell: Cell,
-    /// What it takes, once it is loaded and counted.
+    /// The memory it takes, once it is loaded.
     bytes: usize,
 }
 
 struct Sets {
-    kept: LruCache<Name, Set>,
-    /// What all of them take together.
+    lru: LruCache<CacheKey, Set>,
+    /// The memory of all sets together.
     bytes: usize,
 }
 
-impl Loaded {
-    /// Room for what messages meet. An error is a limit that there is not.
-    pub(crate) fn new(settings: &Settings, limits_of_all: &Arc<Limits>) -> Result<Self, Error> {
-        Self::with_room(settings.loading, true, settings, limits_of_all)
+impl FunctionsCache {
+    /// The cache for live messages. Fails if the settings have a limit that does not exist.
+    pub(super) fn new(settings: &Settings, default_limits: &Arc<Limits>) -> Result<Self, Error> {
+        Self::with_room(settings.loading, true, settings, default_limits)
     }
 
-    /// A little room for what is only tried, so that no number of trials pushes out what messages meet.
-    pub(crate) fn tried(settings: &Settings, limits_of_all: &Arc<Limits>) -> Result<Self, Error> {
+    /// A small cache for dry runs, so that these never evict what live messages need.
+    pub(super) fn for_dry_runs(settings: &Settings, default_limits: &Arc<Limits>) -> Result<Self, Error> {
         let Loading { sets_max, bytes_max } = settings.loading;
-        let room = Loading { sets_max: sets_max.min(TRIED_SETS_MAX), bytes_max: bytes_max / TRIED_PART };
-        Self::with_room(room, false, settings, limits_of_all)
+        let room = Loading { sets_max: sets_max.min(DRY_RUN_SETS_MAX), bytes_max: bytes_max / DRY_RUN_MEMORY_DIVISOR };
+        Self::with_room(room, false, settings, default_limits)
     }
 
     fn with_room(
         room: Loading,
         is_kept: bool,
         settings: &Settings,
-        limits_of_all: &Arc<Limits>,
+        default_limits: &Arc<Limits>,
     ) -> Result<Self, Error> {
         let change = |(app_id, change): (&AppId, &runtime::LimitsChange)| {
-            Ok::<_, Error>((app_id.clone(), NamedLimits::new(Arc::new(change.apply(limits_of_all)?))))
+            Ok::<_, Error>((app_id.clone(), HashedLimits::new(Arc::new(change.apply(default_limits)?))))
         };
         Ok(Self {
-            sets: Mutex::new(Sets { kept: LruCache::new(room.sets_max), bytes: 0 }),
+            sets: Mutex::new(Sets { lru: LruCache::new(room.sets_max), bytes: 0 }),
             bytes_max: room.bytes_max,
             is_kept,
             limits: settings.limits.iter().map(change).collect::<Result<_, _>>()?,
-            limits_of_all: NamedLimits::new(limits_of_all.clone()),
+            default_limits: HashedLimits::new(default_limits.clone()),
         })
     }
 
-    /// The functions of an application by the hash of their texts, or why they cannot be used; none when nobody has
-    /// loaded them.
-    pub(crate) fn find(&self, app_id: &AppId, hash: SourcesHash) -> Option<Result<Functions, Failure>> {
-        let name = (hash, self.limits(app_id).hash);
-        self.lock().kept.get(&name)?.cell.get().cloned()
+    /// The functions of an application, or why they cannot be used; none if they are not loaded.
+    pub(super) fn get(&self, application: &ApplicationSummary) -> Option<Result<Functions, Failure>> {
+        let key = (application.functions_hash, self.limits(&application.app_id).hash);
+        self.lock().lru.get(&key)?.cell.get().cloned()
     }
 
-    /// The functions of an application, or why they cannot be used; loads them in `pool` when nobody did.
-    pub(crate) async fn get(
+    /// The functions of an application, or why they cannot be used; loads them in `pool` if nobody has.
+    pub(super) async fn get_or_load(
         &self,
         asker: &Asker,
         application: &Application,
         pool: &Pool,
     ) -> Result<Result<Functions, Failure>, Busy> {
-        let NamedLimits { limits, hash } = self.limits(&application.app_id);
-        let sources = application.sources();
-        let name = (sources.hash(), *hash);
-        let cell = self.lock().cell(name);
-        if let Some(known) = cell.get() {
-            return Ok(known.clone());
+        let summary = application.summary();
+        let HashedLimits { limits, hash } = self.limits(&summary.app_id);
+        let key = (summary.functions_hash, *hash);
+        let cell = self.lock().cell(key);
+        if let Some(loaded) = cell.get() {
+            return Ok(loaded.clone());
         }
         let mut is_mine = false;
         let load = || {
             is_mine = true;
+            let sources = application.sources().clone();
             pool.load(asker, Load { sources, limits: limits.clone(), is_kept: self.is_kept })
         };
         let loaded = cell.get_or_try_init(load).await?.clone();
         if is_mine {
-            self.lock().settle(&name, &cell, self.bytes_max);
+            self.lock().finish_load(&key, &cell, self.bytes_max);
         }
         Ok(loaded)
     }
 
-    /// What the functions of an application may use.
-    fn limits(&self, app_id: &AppId) -> &NamedLimits {
-        self.limits.get(app_id).unwrap_or(&self.limits_of_all)
+    fn limits(&self, app_id: &AppId) -> &HashedLimits {
+        self.limits.get(app_id).unwrap_or(&self.default_limits)
     }
 
     fn lock(&self) -> MutexGuard<'_, Sets> {
-        // A panic elsewhere leaves a cache as good as before.
+        // A panic elsewhere leaves the cache usable.
         self.sets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl NamedLimits {
+impl HashedLimits {
     fn new(limits: Arc<Limits>) -> Self {
         Self { hash: LimitsHash::of(&limits), limits }
     }
 }
 
 impl Sets {
-    fn cell(&mut self, name: Name) -> Cell {
-        if let Some(set) = self.kept.get(&name) {
+    /// The cell of a set, which is added if it is missing.
+    fn cell(&mut self, key: CacheKey) -> Cell {
+        if let Some(set) = self.lru.get(&key) {
             return set.cell.clone();
         }
         let set = Set::default();
         let cell = set.cell.clone();
-        let gone = self.kept.push(name, set);
-        self.bytes -= gone.map_or(0, |(_, gone)| gone.bytes);
+        let evicted = self.lru.push(key, set);
+        self.bytes -= evicted.map_or(0, |(_, evicted)| evicted.bytes);
         cell
     }
 
-    /// Counts what was just loaded, and forgets a failure that may not come again and as many sets as it takes to fit.
-    fn settle(&mut self, name: &Name, cell: &Cell, bytes_max: usize) {
-        // It may have had to go while it was loaded.
-        let set = self.kept.peek_mut(name).filter(|set| Arc::ptr_eq(&set.cell, cell));
+    /// Counts the memory of a set that was just loaded and evicts others until all fit. Forgets a failure that may not
+    /// happen again.
+    fn finish_load(&mut self, key: &CacheKey, cell: &Cell, bytes_max: usize) {
+        // The set may have been evicted while it was loading.
+        let set = self.lru.peek_mut(key).filter(|set| Arc::ptr_eq(&set.cell, cell));
         match (set, cell.get()) {
             (Some(set), Some(Ok(functions))) => {
                 set.bytes = functions.kept_bytes();
                 self.bytes += set.bytes;
             }
             (Some(_), Some(Err(failure))) if matches!(failure.kind, Kind::Time | Kind::Broken) => {
-                self.kept.pop(name);
+                self.lru.pop(key);
             }
             _ => {}
         }
         while self.bytes > bytes_max
-            && let Some((_, gone)) = self.kept.pop_lru()
+            && let Some((_, evicted)) = self.lru.pop_lru()
         {
-            self.bytes -= gone.bytes;
+            self.bytes -= evicted.bytes;
         }
     }
 }

@@ -1,162 +1,82 @@
-//! From payload to fields and back: the application's functions in a sandbox, or Cayenne LPP.
+//! Decodes and encodes payloads as their application wants it.
 
-use std::time::Duration;
-
-use runtime::{Asker, Call, Entry, Failure, Functions, LogEntry, Pool, Report, Urgency, Value};
-use serde_json::value::RawValue;
+use runtime::{Asker, Call, Entry, Failure, Functions, Pool, Urgency, Value};
 use types::AppId;
 
-use super::{cayenne, functions_cache::Loaded};
+use super::{
+    cayenne,
+    functions_cache::FunctionsCache,
+    message::Payload,
+    outcome::{DecodeError, Decoded, Encoded, Validity},
+};
 use crate::{
     Error,
-    application::{Application, Conversion, Outline},
-    error::Fault,
+    application::{Application, ApplicationSummary, Conversion},
+    cost::Cost,
+    error::FunctionError,
     settings::Settings,
-    uplink::Payload,
 };
 
-/// What became of a payload.
-#[derive(Debug, Default)]
-pub struct Decoded {
-    /// A JSON object; none when nothing was converted, or nothing came of it.
-    pub fields: Option<Box<RawValue>>,
-    /// What `normalizeUplink` made of them, if the decoder's text has one.
-    pub normalized: Option<Box<RawValue>>,
-    /// What the validator, if there is one, made of the fields.
-    pub verdict: Verdict,
-    /// Why there are no fields although there should be.
-    pub problem: Option<Problem>,
-    /// What is odd about the fields.
-    pub warnings: Vec<String>,
-    /// What the functions wrote to the console.
-    pub logs: Vec<LogEntry>,
-    /// What it cost.
-    pub cost: Cost,
-}
-
-/// Whether a message goes on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing was converted.
-    #[default]
-    Unconverted,
-    /// It was, and nothing speaks against it.
-    Valid,
-    /// The validator returned false.
-    Invalid,
-}
-
-/// What became of the fields of a downlink.
-#[derive(Debug, Default)]
-pub struct Encoded {
-    /// The bytes to send.
-    pub payload: Vec<u8>,
-    /// The port that the encoder asks for, if it does.
-    pub port: Option<u8>,
-    /// What the encoder wrote to the console.
-    pub logs: Vec<LogEntry>,
-    /// What it cost.
-    pub cost: Cost,
-}
-
-/// Why a payload could not be understood.
-#[derive(Debug, thiserror::Error)]
-pub enum Problem {
-    /// A payload function failed.
-    #[error("{0}")]
-    Function(Failure),
-    /// The payload is no Cayenne LPP.
-    #[error("{0}")]
-    CayenneLpp(Error),
-}
-
-impl Problem {
-    /// The problem as the answer to whoever tried the functions of `application`, with what they logged and cost.
-    pub(crate) fn into_error(self, application: &Application, logs: Vec<LogEntry>, cost: Cost) -> Error {
-        match self {
-            Self::Function(failure) => fault(failure, application, logs, cost),
-            Self::CayenneLpp(error) => error,
-        }
-    }
-}
-
-/// What a message cost in the sandbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// Units of fuel: the same for the same message on every machine.
-    pub fuel: u64,
-    /// From the pristine sandbox to the result.
-    pub elapsed: Duration,
-}
-
-impl Cost {
-    /// The time in whole microseconds.
-    pub fn microseconds(&self) -> u64 {
-        u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX)
-    }
-}
-
-/// Turns payloads into fields.
+/// Converts payloads to fields and back, with an application's functions or as Cayenne LPP.
 pub struct Payloads {
     pool: Pool,
-    /// What messages meet.
-    loaded: Loaded,
-    /// What somebody tries.
-    tried: Loaded,
+    functions: FunctionsCache,
+    dry_run_functions: FunctionsCache,
 }
 
 impl Payloads {
-    /// Runs functions in `pool`, and keeps them loaded and within limits as `settings` say.
+    /// Runs functions in `pool`; `settings` say how many stay loaded, and within which limits they run.
     pub fn new(pool: Pool, settings: &Settings) -> Result<Self, Error> {
         let limits = pool.engine().limits();
-        let (loaded, tried) = (Loaded::new(settings, limits)?, Loaded::tried(settings, limits)?);
-        Ok(Self { pool, loaded, tried })
+        let functions = FunctionsCache::new(settings, limits)?;
+        let dry_run_functions = FunctionsCache::for_dry_runs(settings, limits)?;
+        Ok(Self { pool, functions, dry_run_functions })
     }
 
-    /// Checks that functions can be used; [`Error::Function`] says what is wrong with them.
+    /// Checks that an application's functions can be loaded; [`Error::Function`] says why not.
     pub async fn check(&self, application: &Application) -> Result<(), Error> {
-        if application.functions.is_empty() {
+        if !application.has_functions() {
             return Ok(());
         }
-        let asker = asker(&application.app_id, Urgency::Dry);
-        let functions = self.loaded.get(&asker, application, &self.pool).await?;
-        functions.map(drop).map_err(|failure| unloadable(failure, application))
+        let asker = asker(&application.summary().app_id, Urgency::Dry);
+        let functions = self.functions.get_or_load(&asker, application, &self.pool).await?;
+        functions.map(drop).map_err(|failure| cannot_load(failure, application))
     }
 
-    /// Understands a payload as the application wants it to be; only a full queue is an error.
+    /// Decodes, converts and validates a payload. A function that fails is part of the result; a full queue is an error.
     pub async fn decode(
         &self,
         application: &Application,
         payload: &Payload,
         urgency: Urgency,
     ) -> Result<Decoded, Error> {
-        if let Some(decoded) = self.decode_loaded(&application.outline(), payload, urgency).await? {
+        if let Some(decoded) = self.decode_if_loaded(application.summary(), payload, urgency).await? {
             return Ok(decoded);
         }
-        let asker = asker(&application.app_id, urgency);
+        let asker = asker(&application.summary().app_id, urgency);
         let functions = self.load(&asker, application).await?;
         self.run(&asker, functions, payload).await
     }
 
-    /// The same without the texts of functions; none when they are needed, because nobody has loaded them.
-    pub async fn decode_loaded(
+    /// The same without the function sources; none if these are needed because the functions are not loaded.
+    pub async fn decode_if_loaded(
         &self,
-        outline: &Outline,
+        application: &ApplicationSummary,
         payload: &Payload,
         urgency: Urgency,
     ) -> Result<Option<Decoded>, Error> {
-        match outline.conversion() {
+        match application.conversion() {
             Conversion::None => Ok(Some(Decoded::default())),
             Conversion::CayenneLpp => decode_cayenne(bytes(payload)).map(Some),
-            Conversion::Custom(_) if !outline.has_uplink_function => Ok(Some(Decoded::default())),
-            Conversion::Custom(_) => match self.loaded.find(&outline.app_id, outline.functions_hash) {
-                Some(functions) => self.run(&asker(&outline.app_id, urgency), functions, payload).await.map(Some),
+            Conversion::Custom(_) if !application.has_uplink_function => Ok(Some(Decoded::default())),
+            Conversion::Custom(_) => match self.functions.get(application) {
+                Some(functions) => self.run(&asker(&application.app_id, urgency), functions, payload).await.map(Some),
                 None => Ok(None),
             },
         }
     }
 
-    /// Writes the bytes of `fields` as the application wants it done; [`Error::Function`] when its encoder fails.
+    /// Encodes the fields of a downlink; [`Error::Function`] if the encoder fails.
     pub async fn encode(
         &self,
         application: &Application,
@@ -165,35 +85,43 @@ impl Payloads {
         urgency: Urgency,
     ) -> Result<Encoded, Error> {
         let object = serde_json::from_str(fields).map_err(|error| Error::invalid("Fields", error))?;
-        match application.conversion() {
+        match application.summary().conversion() {
             Conversion::None => Ok(Encoded::default()),
             Conversion::CayenneLpp => Ok(Encoded { payload: cayenne::encode(&object), ..Encoded::default() }),
-            Conversion::Custom(_) if application.functions.encoder.is_empty() => {
+            Conversion::Custom(_) if application.sources().encoder.is_empty() => {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
-            Conversion::Custom(_) => {
-                let asker = asker(&application.app_id, urgency);
-                let functions = self.load(&asker, application).await?;
-                let functions = functions.map_err(|failure| unloadable(failure, application))?;
-                let call = call(Entry::EncodeDownlink, payload, fields.as_bytes());
-                let report = self.pool.call(&asker, functions, call).await?;
-                let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
-                match report.result {
-                    Ok(Value::Bytes { bytes, port }) => Ok(Encoded { payload: bytes, port, logs: report.logs, cost }),
-                    // A downlink answers with bytes; anything else would be the sandbox's mistake.
-                    Ok(_) => Ok(Encoded::default()),
-                    Err(failure) => Err(fault(failure, application, report.logs, cost)),
-                }
-            }
+            Conversion::Custom(_) => self.run_encoder(application, fields, payload, urgency).await,
+        }
+    }
+
+    async fn run_encoder(
+        &self,
+        application: &Application,
+        fields: &str,
+        payload: &Payload,
+        urgency: Urgency,
+    ) -> Result<Encoded, Error> {
+        let asker = asker(&application.summary().app_id, urgency);
+        let functions = self.load(&asker, application).await?;
+        let functions = functions.map_err(|failure| cannot_load(failure, application))?;
+        let call = call(Entry::EncodeDownlink, payload, fields.as_bytes());
+        let report = self.pool.call(&asker, functions, call).await?;
+        let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
+        match report.result {
+            Ok(Value::Bytes { bytes, port }) => Ok(Encoded { payload: bytes, port, logs: report.logs, cost }),
+            // A downlink returns bytes; anything else would be a bug in the sandbox.
+            Ok(_) => Ok(Encoded::default()),
+            Err(failure) => Err(FunctionError::new(failure, application.sources(), report.logs, cost).into()),
         }
     }
 
     async fn load(&self, asker: &Asker, application: &Application) -> Result<Result<Functions, Failure>, Error> {
-        let place = match asker.urgency {
-            Urgency::Live => &self.loaded,
-            Urgency::Dry => &self.tried,
+        let cache = match asker.urgency {
+            Urgency::Live => &self.functions,
+            Urgency::Dry => &self.dry_run_functions,
         };
-        Ok(place.get(asker, application, &self.pool).await?)
+        Ok(cache.get_or_load(asker, application, &self.pool).await?)
     }
 
     async fn run(
@@ -205,14 +133,14 @@ impl Payloads {
         match functions {
             Ok(functions) => {
                 let call = call(Entry::Uplink, payload, bytes(payload));
-                Ok(Decoded::from(self.pool.call(asker, functions, call).await?))
+                Ok(self.pool.call(asker, functions, call).await?.into())
             }
-            Err(failure) => Ok(Decoded::failed(Problem::Function(failure))),
+            Err(failure) => Ok(DecodeError::Function(failure).into()),
         }
     }
 }
 
-/// Turns of sandboxes are shared between applications.
+/// Each application is a tenant of the sandbox.
 fn asker(app_id: &AppId, urgency: Urgency) -> Asker {
     Asker { tenant: app_id.as_str().into(), urgency }
 }
@@ -221,12 +149,8 @@ fn bytes(payload: &Payload) -> &[u8] {
     payload.bytes.as_deref().unwrap_or_default()
 }
 
-fn fault(failure: Failure, application: &Application, logs: Vec<LogEntry>, cost: Cost) -> Error {
-    Error::Function(Box::new(Fault::new(failure, &application.sources(), logs, cost)))
-}
-
-fn unloadable(failure: Failure, application: &Application) -> Error {
-    fault(failure, application, Vec::new(), Cost::default())
+fn cannot_load(failure: Failure, application: &Application) -> Error {
+    FunctionError::new(failure, application.sources(), Vec::new(), Cost::default()).into()
 }
 
 fn call(entry: Entry, payload: &Payload, bytes: &[u8]) -> Call {
@@ -242,34 +166,11 @@ fn call(entry: Entry, payload: &Payload, bytes: &[u8]) -> Call {
 
 fn decode_cayenne(bytes: &[u8]) -> Result<Decoded, Error> {
     match cayenne::decode(bytes) {
-        Ok(values) if values.is_empty() => Ok(Decoded { verdict: Verdict::Valid, ..Decoded::default() }),
+        Ok(values) if values.is_empty() => Ok(Decoded { validity: Validity::Valid, ..Decoded::default() }),
         Ok(values) => {
             let fields = Some(serde_json::value::to_raw_value(&values)?);
-            Ok(Decoded { fields, verdict: Verdict::Valid, ..Decoded::default() })
+            Ok(Decoded { fields, validity: Validity::Valid, ..Decoded::default() })
         }
-        Err(error) => Ok(Decoded::failed(Problem::CayenneLpp(error))),
-    }
-}
-
-impl Decoded {
-    fn failed(problem: Problem) -> Self {
-        Self { problem: Some(problem), ..Self::default() }
-    }
-}
-
-impl From<Report> for Decoded {
-    fn from(report: Report) -> Self {
-        let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
-        let decoded = match report.result {
-            Ok(Value::Fields { json, normalized, valid }) => {
-                let fields = (json.get() != "{}" && json.get() != "null").then_some(json);
-                let verdict = if valid { Verdict::Valid } else { Verdict::Invalid };
-                Self { fields, normalized, verdict, ..Self::default() }
-            }
-            // An uplink answers with fields; anything else would be the sandbox's mistake.
-            Ok(Value::Bytes { .. } | Value::Returned { .. }) => Self::default(),
-            Err(failure) => Self::failed(Problem::Function(failure)),
-        };
-        Self { warnings: report.warnings, logs: report.logs, cost, ..decoded }
+        Err(error) => Ok(DecodeError::CayenneLpp(error).into()),
     }
 }

@@ -1,4 +1,6 @@
-//! How often things happen: averages that fade over one, five and fifteen minutes, like the load of a machine.
+//! Event rates: exponential moving averages over one, five and fifteen minutes, like the load average of a machine.
+//!
+//! Not a metrics crate: v2 clients expect exactly the averages of its Go library.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -8,23 +10,23 @@ use std::{
 use api::api::Rates;
 use types::Timestamp;
 
-/// How often averages are brought up to date.
+/// How often the averages are updated.
 const TICK: Duration = Duration::from_secs(5);
-/// Over how many minutes each of them fades.
+/// The time constants of the averages, in minutes.
 const MINUTES: [f64; 3] = [1.0, 5.0, 15.0];
 
-/// What the handler does for devices, counted since it started.
+/// The handler's traffic since it started.
 #[derive(Debug, Default)]
 pub struct Traffic {
-    /// Uplinks that were taken.
+    /// Accepted uplinks.
     pub uplink: Meter,
-    /// Downlinks that were taken from applications.
+    /// Scheduled downlinks.
     pub downlink: Meter,
     /// Devices that joined.
     pub activations: Meter,
 }
 
-/// How often one thing happens.
+/// Measures how often one event happens.
 #[derive(Debug, Default)]
 pub struct Meter {
     state: Mutex<State>,
@@ -32,49 +34,49 @@ pub struct Meter {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What happened since the last tick.
+    /// Events since the last tick.
     uncounted: u32,
-    /// When that was; none before the first thing happened.
+    /// When the last tick was; none before the first event.
     ticked: Option<Timestamp>,
-    /// In a second; none before the first tick.
+    /// Events per second; none before the first tick.
     averages: Option<[f64; 3]>,
 }
 
 impl Meter {
-    /// It happened.
+    /// Counts an event.
     pub fn mark(&self, now: Timestamp) {
-        self.change(now, |state| state.uncounted = state.uncounted.saturating_add(1));
+        self.update(now, |state| state.uncounted = state.uncounted.saturating_add(1));
     }
 
-    /// How often it happens, in a second.
+    /// The averages, in events per second.
     pub fn rates(&self, now: Timestamp) -> Rates {
-        let averages = self.change(now, |state| state.averages).unwrap_or_default();
+        let averages = self.update(now, |state| state.averages).unwrap_or_default();
         let [rate1, rate5, rate15] = averages.map(|average| average as f32);
         Rates { rate1, rate5, rate15 }
     }
 
-    fn change<T>(&self, now: Timestamp, what: impl FnOnce(&mut State) -> T) -> T {
+    fn update<T>(&self, now: Timestamp, update: impl FnOnce(&mut State) -> T) -> T {
         // A panic elsewhere cannot leave a count half changed.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.tick(now);
-        what(&mut state)
+        update(&mut state)
     }
 }
 
 impl State {
-    /// Makes up for the ticks since the last one: what happened belongs to the first of them, the others were quiet.
+    /// Catches up on all ticks that are due. The uncounted events belong to the first of them, the others had none.
     fn tick(&mut self, now: Timestamp) {
-        // A clock that was set back starts over, rather than standing still until it is where it was.
+        // After the clock was set back, start over instead of waiting until it catches up.
         let ticked = self.ticked.filter(|ticked| *ticked <= now).unwrap_or(now);
         let ticks = now.since(ticked).as_secs() / TICK.as_secs();
         self.ticked = Some(ticked.plus(TICK.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX))));
-        let Some(quiet) = ticks.checked_sub(1) else { return };
+        let Some(idle_ticks) = ticks.checked_sub(1) else { return };
         let rate = f64::from(std::mem::take(&mut self.uncounted)) / TICK.as_secs_f64();
         let before = self.averages.unwrap_or([rate; 3]);
         let mut averages = before;
         for (average, minutes) in averages.iter_mut().zip(MINUTES) {
             let kept = |ticks: u64| (-(ticks as f64) * TICK.as_secs_f64() / (minutes * 60.0)).exp();
-            *average = (rate + (*average - rate) * kept(1)) * kept(quiet);
+            *average = (rate + (*average - rate) * kept(1)) * kept(idle_ticks);
         }
         self.averages = Some(averages);
     }
@@ -88,37 +90,37 @@ mod tests {
         Timestamp::from_millis(seconds * 1000)
     }
 
-    fn shown(meter: &Meter, seconds: i64) -> [f32; 3] {
+    fn rounded(meter: &Meter, seconds: i64) -> [f32; 3] {
         let Rates { rate1, rate5, rate15 } = meter.rates(at(seconds));
         [rate1, rate5, rate15].map(|rate| (rate * 1000.0).round() / 1000.0)
     }
 
     #[test]
-    fn averages_follow_what_happens_and_fade() {
+    fn averages_rise_with_events_and_decay() {
         let meter = Meter::default();
-        assert_eq!(shown(&meter, 100), [0.0; 3]);
+        assert_eq!(rounded(&meter, 100), [0.0; 3]);
         for _ in 0..15 {
             meter.mark(at(101));
         }
-        assert_eq!(shown(&meter, 104), [0.0; 3], "nothing is known before the first tick");
-        assert_eq!(shown(&meter, 105), [3.0; 3]);
-        // The figures of the load of a machine: after a minute 1/e is left of the first.
-        assert_eq!(shown(&meter, 165), [1.104, 2.456, 2.807]);
-        assert_eq!(shown(&meter, 100_000), [0.0; 3]);
+        assert_eq!(rounded(&meter, 104), [0.0; 3], "unknown before the first tick");
+        assert_eq!(rounded(&meter, 105), [3.0; 3]);
+        // As for a load average: after a minute, 1/e of the first average is left.
+        assert_eq!(rounded(&meter, 165), [1.104, 2.456, 2.807]);
+        assert_eq!(rounded(&meter, 100_000), [0.0; 3]);
     }
 
     #[test]
-    fn asking_often_or_seldom_gives_the_same() {
-        let (often, seldom) = (Meter::default(), Meter::default());
+    fn averages_do_not_depend_on_how_often_they_are_read() {
+        let (often, rarely) = (Meter::default(), Meter::default());
         for second in 0..600 {
-            for meter in [&often, &seldom] {
+            for meter in [&often, &rarely] {
                 meter.mark(at(second));
             }
             often.rates(at(second));
         }
-        assert_eq!(often.rates(at(600)), seldom.rates(at(600)));
-        assert_eq!(shown(&seldom, 600), [1.0; 3]);
+        assert_eq!(often.rates(at(600)), rarely.rates(at(600)));
+        assert_eq!(rounded(&rarely, 600), [1.0; 3]);
         often.mark(at(0));
-        assert_eq!(shown(&often, 4), [1.0; 3], "a clock that was set back does not stop it");
+        assert_eq!(rounded(&often, 4), [1.0; 3], "it stopped when the clock was set back");
     }
 }

@@ -1,17 +1,18 @@
-//! What arrives from a device, before and after the device is known.
+//! Uplink frames as they are received.
 
 use sha2::{Digest, Sha256};
-use types::{AppId, DevId, Metadata, Timestamp};
+use types::{AppId, DevId, Timestamp};
 
-use crate::{Error, device::Device};
-
-/// The most bytes that a LoRaWAN frame can carry.
-pub const PAYLOAD_BYTES_MAX: usize = 255;
+use crate::{
+    Error,
+    device::Device,
+    payload::{Payload, check_length, parse_port},
+};
 
 /// An uplink as it was received.
 ///
-/// So far every frame is simulated; those from brokers will carry encrypted bytes, which [`Frame::open`] is the place
-/// to open.
+/// So far every frame is simulated. Frames from a network broker will be encrypted, and [`Frame::open`] will decrypt
+/// them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// The application that it claims to belong to.
@@ -20,33 +21,14 @@ pub struct Frame {
     pub dev_id: DevId,
     /// The LoRaWAN port.
     pub port: u8,
-    /// At most [`PAYLOAD_BYTES_MAX`] bytes.
+    /// At most 255 bytes.
     pub payload: Vec<u8>,
-    /// When we received it.
+    /// When it was received.
     pub received: Timestamp,
-}
-
-/// What a frame holds, once the device is known.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Payload {
-    /// The application's bytes; none on port 0, which is LoRaWAN's own.
-    pub bytes: Option<Vec<u8>>,
-    /// The LoRaWAN port.
-    pub port: u8,
-    /// The frame counter.
-    pub counter: u32,
-    /// Whether the device wants an acknowledgement.
-    pub confirmed: bool,
-    /// Whether the device sent this counter before.
-    pub retry: bool,
-    /// When we received it.
-    pub received: Timestamp,
-    /// Stands for this message wherever a function asks for randomness: the same on every node, and on every retry.
-    pub seed: u64,
 }
 
 impl Frame {
-    /// A frame that nobody sent; [`Error::Invalid`] when the payload is longer than a frame can carry.
+    /// A frame that no device sent; [`Error::Invalid`] if the payload is longer than a frame can carry.
     pub fn simulated(
         app_id: AppId,
         dev_id: DevId,
@@ -55,10 +37,10 @@ impl Frame {
         received: Timestamp,
     ) -> Result<Self, Error> {
         check_length(&payload)?;
-        Ok(Self { app_id, dev_id, port: port_number(port)?, payload, received })
+        Ok(Self { app_id, dev_id, port: parse_port(port)?, payload, received })
     }
 
-    /// Opens the frame with what is known about its device.
+    /// The payload of the frame, which `device` sent.
     pub fn open(self, device: &Device) -> Payload {
         let counter = 0;
         Payload {
@@ -71,38 +53,6 @@ impl Frame {
             seed: seed(&device.app_id, &device.dev_id, counter),
         }
     }
-}
-
-impl Payload {
-    /// A payload that belongs to no device: for trying functions.
-    pub fn dry(bytes: Option<Vec<u8>>, port: u32, received: Timestamp) -> Result<Self, Error> {
-        check_length(bytes.as_deref().unwrap_or_default())?;
-        let port = port_number(port)?;
-        Ok(Self { bytes, port, counter: 0, confirmed: false, retry: false, received, seed: 0 })
-    }
-
-    /// When and where it was sent, as far as that is known.
-    pub fn metadata(&self, device: &Device) -> Metadata {
-        Metadata {
-            time: self.received.to_rfc3339(),
-            latitude: device.latitude,
-            longitude: device.longitude,
-            altitude: device.altitude,
-            ..Metadata::default()
-        }
-    }
-}
-
-fn check_length(payload: &[u8]) -> Result<(), Error> {
-    let length = payload.len();
-    if length <= PAYLOAD_BYTES_MAX {
-        return Ok(());
-    }
-    Err(Error::invalid("Payload", format_args!("at most {PAYLOAD_BYTES_MAX} bytes are allowed, these are {length}")))
-}
-
-fn port_number(port: u32) -> Result<u8, Error> {
-    u8::try_from(port).map_err(|_| Error::invalid("Port", "a number from 0 to 255 is allowed"))
 }
 
 fn seed(app_id: &AppId, dev_id: &DevId, counter: u32) -> u64 {

@@ -1,46 +1,47 @@
-//! Downlinks that applications publish: what waits for their devices then, and what the applications are told.
+//! Downlinks that applications publish: the queues of their devices, and the events that report the outcome.
 
 use std::sync::Arc;
 
 use handler::{
     Settings,
-    application::{Application, Applications, Functions, JoinKey},
+    application::{Application, Applications, JoinKeyChange},
     device::Devices,
     downlink::Downlinks,
     output::mqtt::DownlinkSubscriber,
     payload::Payloads,
 };
+use runtime::Sources;
 use serde_json::{Value, json};
 use server::system::SystemClock;
-use store::{Clock, Embedded, Store};
+use store::{Clock, Embedded, Key, Store, Tag};
 use tokio::task::JoinHandle;
 
 use crate::{
+    harness::{APPS, Harness, SameBytes, becomes, sealer, soon},
     mqtt_client::MqttClient,
-    records::{application, device, id, pool},
-    stage::{APPS, SameBytes, Stage, becomes, soon, vault},
+    records::{device, id, pool},
 };
 
 const ENCODER: &str = "function Encoder(object, port) { \
     if (object.bad) { throw new Error('no such lamp'); } return [object.led, port]; }";
 
 /// A handler that takes downlinks: `app-one` has an encoder, `app-two` none, each has the device `dev`.
-struct Rig {
-    stage: Stage,
+struct Fixture {
+    harness: Harness,
     applications: Applications,
     devices: Devices,
-    downlinks: Arc<Downlinks>,
+    store: Arc<dyn Store>,
     subscriber: DownlinkSubscriber,
     serving: JoinHandle<()>,
 }
 
-impl Rig {
+impl Fixture {
     async fn new() -> Self {
-        let stage = Stage::set().await;
+        let harness = Harness::start().await;
         let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
-        let vault = vault(store.as_ref()).await;
+        let sealer = sealer(store.as_ref()).await;
         let (applications, devices) =
-            (Applications::new(store.clone(), vault.clone()), Devices::new(store.clone(), vault));
+            (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer));
         for app_id in APPS {
             applications.register(&id(app_id)).await.unwrap();
             devices.set(device(app_id)).await.unwrap();
@@ -49,42 +50,45 @@ impl Rig {
             applications: applications.clone(),
             devices: devices.clone(),
             payloads: Arc::new(Payloads::new(pool(), &Settings::default()).unwrap()),
-            output: Arc::new(stage.output().await),
-            store,
+            output: Arc::new(harness.output().await),
+            store: store.clone(),
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
         });
-        let (subscriber, published) = DownlinkSubscriber::connect(&stage.broker.internal(), &SameBytes);
+        let (subscriber, published) = DownlinkSubscriber::connect(&harness.broker.internal(), &SameBytes);
         becomes(subscriber.subscribed(), true).await;
-        let serving = tokio::spawn(Arc::clone(&downlinks).serve(published));
-        let rig = Self { stage, applications, devices, downlinks, subscriber, serving };
-        rig.save("app-one", "custom", ENCODER).await;
-        rig
+        let serving = tokio::spawn(downlinks.serve(published));
+        let fixture = Self { harness, applications, devices, store, subscriber, serving };
+        fixture.save("app-one", "custom", ENCODER).await;
+        fixture
     }
 
     async fn save(&self, app_id: &str, format: &str, encoder: &str) {
-        let functions = Functions { encoder: encoder.to_owned(), ..Functions::default() };
-        let application = Application { functions, ..application(app_id, format, "") };
-        self.applications.set(application, JoinKey::Replaced).await.unwrap();
+        let sources = Sources { encoder: encoder.to_owned(), ..Sources::default() };
+        let application = Application::with_functions(id(app_id), format.to_owned(), sources);
+        self.applications.set(application, JoinKeyChange::Replace).await.unwrap();
     }
 
-    /// Somebody who hears the events of an application, and publishes.
+    /// A client that is subscribed to the events of an application.
     async fn client(&self, app_id: &str) -> MqttClient {
-        MqttClient::connect(self.stage.broker.address(), app_id, "+/devices/+/events/#").await
+        MqttClient::connect(self.harness.broker.address(), app_id, "+/devices/+/events/#").await
     }
 
-    /// What waits for the device, each as its port, whether it is confirmed, and its bytes.
-    async fn waiting(&self, app_id: &str) -> Vec<(u8, bool, Vec<u8>)> {
-        let waiting = self.downlinks.waiting(&id(app_id), &"dev".parse().unwrap()).await.unwrap();
+    /// The queue of the device: each downlink's port, whether it is confirmed, and its bytes.
+    async fn queue(&self, app_id: &str) -> Vec<(u8, bool, Vec<u8>)> {
+        let key = Key::new(&Tag::application(app_id).unwrap(), "handler/downlinks/dev").unwrap();
+        let record = self.store.get(&[key]).await.unwrap().remove(0);
+        let queue: Vec<types::Downlink> =
+            record.map(|record| serde_json::from_slice(&record.value).unwrap()).unwrap_or_default();
         let shown = |downlink: types::Downlink| {
             assert!(downlink.payload_fields.is_none() && downlink.schedule.is_none());
             (downlink.port, downlink.confirmed, downlink.payload_raw.unwrap())
         };
-        waiting.into_iter().map(shown).collect()
+        queue.into_iter().map(shown).collect()
     }
 }
 
-/// Publishes, and gives the event that comes of it, its topic without the application.
+/// Publishes a downlink, and returns the resulting event with its topic below the application.
 async fn event(client: &mut MqttClient, app_id: &str, dev_id: &str, body: &str) -> (String, Value) {
     client.publish(&format!("{app_id}/devices/{dev_id}/down"), body).await;
     let (topic, event) = client.next().await;
@@ -93,10 +97,10 @@ async fn event(client: &mut MqttClient, app_id: &str, dev_id: &str, body: &str) 
 }
 
 #[tokio::test]
-async fn a_burst_for_one_device_keeps_its_order() {
-    let rig = Rig::new().await;
-    let mut client = rig.client("app-one").await;
-    // More would be more than one application may have under way.
+async fn keeps_the_order_of_a_burst_for_one_device() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client("app-one").await;
+    // One application must not have more in progress.
     for number in 1..=16 {
         let body = format!(r#"{{"port":{number},"payload_raw":"AQ==","schedule":"last"}}"#);
         client.publish("app-one/devices/dev/down", &body).await;
@@ -105,14 +109,14 @@ async fn a_burst_for_one_device_keeps_its_order() {
         let event: Value = serde_json::from_str(&client.next().await.1).unwrap();
         assert_eq!(event["message"]["port"], number, "{event}");
     }
-    let ports: Vec<u8> = rig.waiting("app-one").await.into_iter().map(|(port, ..)| port).collect();
+    let ports: Vec<u8> = fixture.queue("app-one").await.into_iter().map(|(port, ..)| port).collect();
     assert_eq!(ports, (1..=16).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn downlinks_wait_in_the_order_that_was_asked_for() {
-    let rig = Rig::new().await;
-    let mut client = rig.client("app-one").await;
+async fn queues_downlinks_as_their_schedule_says() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client("app-one").await;
     for (body, shown, waiting) in [
         (
             r#"{"port":2,"confirmed":true,"payload_fields":{"led":7}}"#,
@@ -145,17 +149,17 @@ async fn downlinks_wait_in_the_order_that_was_asked_for() {
             (topic.as_str(), event.to_string()),
             ("dev/events/down/scheduled", format!(r#"{{"message":{shown}}}"#))
         );
-        assert_eq!(rig.waiting("app-one").await, waiting, "{body}");
+        assert_eq!(fixture.queue("app-one").await, waiting, "{body}");
     }
-    assert_eq!(rig.waiting("app-two").await, []);
+    assert_eq!(fixture.queue("app-two").await, []);
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_told_and_changes_nothing() {
-    let rig = Rig::new().await;
-    let (mut one, mut two) = (rig.client("app-one").await, rig.client("app-two").await);
+async fn reports_a_downlink_that_cannot_be_queued() {
+    let fixture = Fixture::new().await;
+    let (mut one, mut two) = (fixture.client("app-one").await, fixture.client("app-two").await);
     event(&mut one, "app-one", "dev", r#"{"payload_raw":"AQ=="}"#).await;
-    let before = rig.waiting("app-one").await;
+    let before = fixture.queue("app-one").await;
     let long = format!(r#"{{"payload_raw":"{}"}}"#, "AAAA".repeat(86));
     for (app_id, dev_id, body, error, has_message) in [
         ("app-one", "dev", r#"{"schedule":"soon","payload_raw":"AQ=="}"#, "ScheduleType not valid: unknown", true),
@@ -190,49 +194,49 @@ async fn what_cannot_be_sent_is_told_and_changes_nothing() {
         assert!(event["error"].as_str().is_some_and(|text| text.starts_with(error)), "{body}: {event}");
         assert_eq!(event.get("message").is_some(), has_message, "{body}: {event}");
     }
-    assert_eq!(rig.waiting("app-one").await, before);
-    rig.save("app-two", "custom", "").await;
-    let (_, told) = event(&mut two, "app-two", "dev", r#"{"payload_fields":{"led":1}}"#).await;
-    assert_eq!(told["error"], "Downlink Payload not valid: fields supplied, but no Encoder function set");
+    assert_eq!(fixture.queue("app-one").await, before);
+    fixture.save("app-two", "custom", "").await;
+    let (_, event) = event(&mut two, "app-two", "dev", r#"{"payload_fields":{"led":1}}"#).await;
+    assert_eq!(event["error"], "Downlink Payload not valid: fields supplied, but no Encoder function set");
 }
 
 #[tokio::test]
-async fn a_queue_has_an_end_and_goes_with_its_device() {
-    let rig = Rig::new().await;
-    let mut client = rig.client("app-one").await;
+async fn limits_a_queue_and_deletes_it_with_its_device() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client("app-one").await;
     let last = r#"{"payload_raw":"AQ==","schedule":"last"}"#;
     for number in 0..32 {
         let (topic, event) = event(&mut client, "app-one", "dev", last).await;
         assert_eq!(topic, "dev/events/down/scheduled", "{number}: {event}");
     }
-    let (topic, told) = event(&mut client, "app-one", "dev", last).await;
+    let (topic, event) = event(&mut client, "app-one", "dev", last).await;
     assert_eq!(topic, "dev/events/down/errors");
-    assert_eq!(told["error"], "Downlink not valid: 32 wait for this device already, which is the most");
-    assert_eq!(rig.waiting("app-one").await.len(), 32);
+    assert_eq!(event["error"], "Downlink not valid: 32 wait for this device already, which is the most");
+    assert_eq!(fixture.queue("app-one").await.len(), 32);
 
     let dev_id = "dev".parse().unwrap();
-    rig.devices.delete(&id("app-one"), &dev_id).await.unwrap();
-    rig.devices.set(device("app-one")).await.unwrap();
-    assert_eq!(rig.waiting("app-one").await, []);
+    fixture.devices.delete(&id("app-one"), &dev_id).await.unwrap();
+    fixture.devices.set(device("app-one")).await.unwrap();
+    assert_eq!(fixture.queue("app-one").await, []);
 }
 
 #[tokio::test]
-async fn an_encoder_may_choose_the_port_when_nobody_else_does() {
-    let rig = Rig::new().await;
+async fn uses_the_port_of_the_encoder_unless_the_downlink_has_one() {
+    let fixture = Fixture::new().await;
     let encoder = "function encodeDownlink(input) { return { bytes: [9], fPort: 42 }; }";
-    rig.save("app-one", "ts013", encoder).await;
-    let mut client = rig.client("app-one").await;
+    fixture.save("app-one", "ts013", encoder).await;
+    let mut client = fixture.client("app-one").await;
     for (port, expected) in [(0, 42), (7, 7)] {
         let body = json!({"port": port, "payload_fields": {"led": 1}}).to_string();
         event(&mut client, "app-one", "dev", &body).await;
-        assert_eq!(rig.waiting("app-one").await, [(expected, false, vec![9])]);
+        assert_eq!(fixture.queue("app-one").await, [(expected, false, vec![9])]);
     }
 }
 
 #[tokio::test]
-async fn what_arrived_is_finished_before_the_handler_ends() {
-    let Rig { stage, subscriber, serving, .. } = Rig::new().await;
+async fn finishes_received_downlinks_before_it_stops() {
+    let Fixture { harness, subscriber, serving, .. } = Fixture::new().await;
     drop(subscriber);
     soon("the end of the downlinks", serving).await.unwrap();
-    stage.broker.shutdown().await;
+    harness.broker.shutdown().await;
 }

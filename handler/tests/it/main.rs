@@ -1,14 +1,14 @@
-//! The handler from outside: over real sockets, with free ports and nothing that waits for time to pass.
+//! The handler through its public interface: over real sockets, on free ports, without sleeps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, unreachable_pub)]
 
 extern crate airlock_handler as handler;
 
 mod downlinks;
+mod harness;
 mod mqtt_client;
 mod output;
 mod proxy;
 mod recording_output;
+mod recording_store;
 mod records;
-mod spied;
-mod stage;
-mod vault;
+mod sealing;

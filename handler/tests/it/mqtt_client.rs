@@ -4,7 +4,7 @@ use std::{collections::VecDeque, net::SocketAddr};
 
 use rumqttc::{AsyncClient, Event, EventLoop, MqttOptions, Packet, QoS};
 
-use crate::stage::soon;
+use crate::harness::soon;
 
 pub struct MqttClient {
     client: AsyncClient,

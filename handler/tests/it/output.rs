@@ -9,26 +9,26 @@ use serde_json::{Value, json};
 use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, Timestamp};
 
 use crate::{
+    harness::{Harness, SameBytes, becomes, message, uplink},
     mqtt_client::MqttClient,
     proxy::Proxy,
-    stage::{SameBytes, Stage, becomes, message, uplink},
 };
 
-/// The broker of `stage`, by way of `proxy`.
-fn endpoint(stage: &Stage, proxy: &Proxy) -> Endpoint {
-    Endpoint { address: proxy.address, ..stage.broker.internal() }
+/// The broker of `harness`, by way of `proxy`.
+fn endpoint(harness: &Harness, proxy: &Proxy) -> Endpoint {
+    Endpoint { address: proxy.address, ..harness.broker.internal() }
 }
 
-fn engine(stage: &Stage) -> Option<std::net::SocketAddr> {
-    Some(stage.broker.internal().address)
+fn engine(harness: &Harness) -> Option<std::net::SocketAddr> {
+    Some(harness.broker.internal().address)
 }
 
 fn connect(endpoint: &Endpoint, settings: &MqttOutputSettings) -> MqttOutput {
     MqttOutput::connect(endpoint, settings, &SameBytes)
 }
 
-async fn subscriber(stage: &Stage) -> MqttClient {
-    MqttClient::connect(stage.broker.address(), "app-one", "#").await
+async fn subscriber(harness: &Harness) -> MqttClient {
+    MqttClient::connect(harness.broker.address(), "app-one", "#").await
 }
 
 /// The counter of the next uplink.
@@ -39,9 +39,9 @@ async fn next_counter(client: &mut MqttClient) -> u64 {
 
 #[tokio::test]
 async fn publishes_events_in_order_under_their_topics() {
-    let stage = Stage::set().await;
-    let mut subscriber = subscriber(&stage).await;
-    let output = stage.output().await;
+    let harness = Harness::start().await;
+    let mut subscriber = subscriber(&harness).await;
+    let output = harness.output().await;
     let error = ErrorEvent { error: "no".to_owned() };
     let activation = Activation::default();
     let downlink = DownlinkEvent { error: Some("no".to_owned()), message: None };
@@ -72,7 +72,7 @@ async fn publishes_events_in_order_under_their_topics() {
 
 #[tokio::test]
 async fn publishes_queued_messages_in_order_after_a_reconnection() {
-    let before = Stage::set().await;
+    let before = Harness::start().await;
     let proxy = Proxy::start(engine(&before)).await;
     let mut first = subscriber(&before).await;
     let output = connect(&endpoint(&before, &proxy), &Default::default());
@@ -86,7 +86,7 @@ async fn publishes_queued_messages_in_order_after_a_reconnection() {
         output.publish(uplink("app-one", counter, None));
     }
 
-    let after = Stage::set().await;
+    let after = Harness::start().await;
     let mut second = subscriber(&after).await;
     proxy.redirect(engine(&after));
     for counter in 0..100 {
@@ -96,14 +96,14 @@ async fn publishes_queued_messages_in_order_after_a_reconnection() {
 
 #[tokio::test]
 async fn keeps_order_and_queued_messages_when_the_connection_breaks_repeatedly() {
-    let stage = Stage::set().await;
-    let proxy = Proxy::start(engine(&stage)).await;
-    let mut subscriber = subscriber(&stage).await;
-    let output = connect(&endpoint(&stage, &proxy), &Default::default());
+    let harness = Harness::start().await;
+    let proxy = Proxy::start(engine(&harness)).await;
+    let mut subscriber = subscriber(&harness).await;
+    let output = connect(&endpoint(&harness, &proxy), &Default::default());
     for round in 1..=3 {
         becomes(output.connected(), true).await;
         // More than the connection can send before it is cut: the last of them stay in the queue.
-        proxy.redirect(engine(&stage));
+        proxy.redirect(engine(&harness));
         for number in 1..=1000 {
             output.publish(uplink("app-one", round * 1000 + number, None));
         }
@@ -122,15 +122,15 @@ async fn keeps_order_and_queued_messages_when_the_connection_breaks_repeatedly()
 
 #[tokio::test]
 async fn drops_new_messages_without_waiting_when_the_queue_is_full() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let proxy = Proxy::start(None).await;
-    let mut subscriber = subscriber(&stage).await;
+    let mut subscriber = subscriber(&harness).await;
     let settings = MqttOutputSettings { queue_messages_max: 20, ..Default::default() };
-    let output = connect(&endpoint(&stage, &proxy), &settings);
+    let output = connect(&endpoint(&harness, &proxy), &settings);
     for counter in 0..100 {
         output.publish(uplink("app-one", counter, None));
     }
-    proxy.redirect(engine(&stage));
+    proxy.redirect(engine(&harness));
     for counter in 0..10 {
         assert_eq!(next_counter(&mut subscriber).await, counter);
     }
@@ -140,24 +140,24 @@ async fn drops_new_messages_without_waiting_when_the_queue_is_full() {
 
 #[tokio::test]
 async fn a_busy_application_leaves_room_in_the_queue_for_others() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let proxy = Proxy::start(None).await;
-    let mut quiet = subscriber(&stage).await;
+    let mut quiet = subscriber(&harness).await;
     let settings = MqttOutputSettings { queue_messages_max: 20, ..Default::default() };
-    let output = connect(&endpoint(&stage, &proxy), &settings);
+    let output = connect(&endpoint(&harness, &proxy), &settings);
     for counter in 0..1000 {
         output.publish(uplink("app-two", counter, None));
     }
     output.publish(uplink("app-one", 1, None));
-    proxy.redirect(engine(&stage));
+    proxy.redirect(engine(&harness));
     assert_eq!(next_counter(&mut quiet).await, 1);
 }
 
 #[tokio::test]
 async fn drops_a_message_that_is_too_large_and_stays_connected() {
-    let stage = Stage::set().await;
-    let mut subscriber = subscriber(&stage).await;
-    let output = stage.output().await;
+    let harness = Harness::start().await;
+    let mut subscriber = subscriber(&harness).await;
+    let output = harness.output().await;
     let mut connected = output.connected();
     assert!(*connected.borrow_and_update());
     output.publish(uplink("app-one", 1, Some(&json!({ "text": "x".repeat(300_000) }).to_string())));
@@ -168,13 +168,13 @@ async fn drops_a_message_that_is_too_large_and_stays_connected() {
 
 #[tokio::test]
 async fn publishes_queued_messages_before_it_closes() {
-    let stage = Stage::set().await;
-    let mut subscriber = subscriber(&stage).await;
-    let output = stage.output().await;
+    let harness = Harness::start().await;
+    let mut subscriber = subscriber(&harness).await;
+    let output = harness.output().await;
     for counter in 0..500 {
         output.publish(uplink("app-one", counter, None));
     }
-    output.close(crate::stage::PATIENCE).await;
+    output.close(crate::harness::PATIENCE).await;
     for counter in 0..500 {
         assert_eq!(next_counter(&mut subscriber).await, counter);
     }
@@ -182,15 +182,15 @@ async fn publishes_queued_messages_before_it_closes() {
 
 #[tokio::test]
 async fn publishes_field_topics_only_if_enabled() {
-    let stage = Stage::set().await;
-    let mut subscriber = subscriber(&stage).await;
+    let harness = Harness::start().await;
+    let mut subscriber = subscriber(&harness).await;
     let fields = r#"{"temperature":21.5,"gps":{"lat":1}}"#;
-    let plain = stage.output().await;
+    let plain = harness.output().await;
     plain.publish(uplink("app-one", 1, Some(fields)));
     plain.publish(uplink("app-one", 2, None));
     assert_eq!((next_counter(&mut subscriber).await, next_counter(&mut subscriber).await), (1, 2));
 
-    let output = connect(&stage.broker.internal(), &MqttOutputSettings { field_topics: true, ..Default::default() });
+    let output = connect(&harness.broker.internal(), &MqttOutputSettings { field_topics: true, ..Default::default() });
     becomes(output.connected(), true).await;
     output.publish(uplink("app-one", 3, Some(fields)));
     assert_eq!(next_counter(&mut subscriber).await, 3);

@@ -1,46 +1,46 @@
-//! What is kept about an application, and what an uplink reads of it.
+//! What the store holds about applications and devices, and how much of it an uplink reads.
 
 use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 use futures::FutureExt;
 use handler::{
     Error, Loading, Settings,
-    application::{Application, Applications, Functions, JoinKey},
+    application::{Application, Applications, JoinKeyChange},
     device::{Change, Device, Devices, Lorawan},
-    payload::Payloads,
-    uplink::{Frame, Payload, Uplinks},
+    payload::{Payload, Payloads},
+    uplink::{Frame, Uplinks},
 };
-use runtime::{Engine, Limits, Pool, Urgency};
+use runtime::{Engine, Limits, Pool, Sources, Urgency};
 use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Store, Tag};
 use types::{AppId, Kind, Kinded, Timestamp};
 
-use crate::{recording_output::RecordingOutput, spied::Spied, stage::vault};
+use crate::{harness::sealer, recording_output::RecordingOutput, recording_store::RecordingStore};
 
 /// Cayenne LPP for a temperature of 27.2 on channel 3.
 const PAYLOAD: [u8; 4] = [0x03, 0x67, 0x01, 0x10];
 
-const OUTLINE_AND_DEVICE: &str = "handler/application, handler/device/dev";
-const OUTLINE_AND_FUNCTIONS: &str = "handler/application, handler/functions";
+const SUMMARY_AND_DEVICE: &str = "handler/application, handler/device/dev";
+const SUMMARY_AND_FUNCTIONS: &str = "handler/application, handler/functions";
 
-/// The way of uplinks over a store that tells what was read, with three applications of one device each.
-struct Rig {
-    store: Arc<Spied>,
+/// Handles uplinks over a store that records its reads, with three applications of one device each.
+struct Fixture {
+    store: Arc<RecordingStore>,
     applications: Applications,
     output: Arc<RecordingOutput>,
     uplinks: Uplinks,
 }
 
-impl Rig {
+impl Fixture {
     async fn new() -> Self {
         Self::with(Settings::default()).await
     }
 
     async fn with(settings: Settings) -> Self {
-        let store = Arc::new(Spied::new());
-        let vault = vault(store.as_ref()).await;
+        let store = Arc::new(RecordingStore::new());
+        let sealer = sealer(store.as_ref()).await;
         let (applications, devices) =
-            (Applications::new(store.clone(), vault.clone()), Devices::new(store.clone(), vault));
+            (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer));
         for app_id in ["app-one", "app-two", "app-three"] {
             applications.register(&id(app_id)).await.unwrap();
             devices.set(device(app_id)).await.unwrap();
@@ -53,7 +53,7 @@ impl Rig {
 
     /// Saves a decoder, which may be empty.
     async fn save(&self, app_id: &str, payload_format: &str, decoder: &str) {
-        self.applications.set(application(app_id, payload_format, decoder), JoinKey::Replaced).await.unwrap();
+        self.applications.set(application(app_id, payload_format, decoder), JoinKeyChange::Replace).await.unwrap();
     }
 
     /// The fields of one uplink, null for none.
@@ -65,7 +65,7 @@ impl Rig {
         Ok(serde_json::to_value(message.event).unwrap()["payload_fields"].clone())
     }
 
-    /// Damages the store: the texts of an application's functions are gone.
+    /// Damages the store: deletes the sources of an application's functions.
     async fn lose_functions(&self, app_id: &str) {
         let key = Key::new(&tag(app_id), "handler/functions").unwrap();
         assert!(self.store.get(std::slice::from_ref(&key)).await.unwrap()[0].is_some());
@@ -75,7 +75,7 @@ impl Rig {
 }
 
 pub fn pool() -> Pool {
-    // The compiled guest is kept between test runs, functions are not, and a busy machine does not run into the clock.
+    // Caches the compiled guest between test runs, but no functions. The time limits are out of reach on a busy machine.
     let limits = Limits { time_ms_max: 60_000, load_time_ms_max: 60_000, ..Limits::default() };
     let settings = runtime::Settings {
         cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))),
@@ -96,8 +96,8 @@ fn tag(app_id: &str) -> Tag {
 }
 
 pub fn application(app_id: &str, payload_format: &str, decoder: &str) -> Application {
-    let functions = Functions { decoder: decoder.to_owned(), ..Functions::default() };
-    Application { payload_format: payload_format.to_owned(), functions, ..Application::new(id(app_id)) }
+    let sources = Sources { decoder: decoder.to_owned(), ..Sources::default() };
+    Application::with_functions(id(app_id), payload_format.to_owned(), sources)
 }
 
 pub fn device(app_id: &str) -> Device {
@@ -113,64 +113,61 @@ pub fn device(app_id: &str) -> Device {
     }
 }
 
-/// A decoder that tells itself from others.
+/// A decoder that returns its number.
 fn decoder(number: u32) -> String {
     format!("function Decoder() {{ return {{ n: {number} }}; }}")
 }
 
 #[tokio::test]
-async fn what_was_set_is_what_is_got() {
-    let rig = Rig::new().await;
-    let functions = Functions {
+async fn gets_what_was_set() {
+    let fixture = Fixture::new().await;
+    let sources = Sources {
         decoder: decoder(1),
         converter: "function Converter(decoded) { return decoded; }".to_owned(),
         validator: "function Validator() { return true; }".to_owned(),
         encoder: "function Encoder() { return []; }".to_owned(),
+        ..Sources::default()
     };
-    let application = Application {
-        payload_format: "v2".to_owned(),
-        functions,
-        register_on_join_access_key: Some("account.key".parse().unwrap()),
-        ..Application::new(id("app-one"))
-    };
-    rig.applications.set(application.clone(), JoinKey::Replaced).await.unwrap();
-    assert_eq!(rig.applications.get(&id("app-one")).await.unwrap(), application);
-    assert_eq!(rig.applications.outline(&id("app-one")).await.unwrap(), application.outline());
-    assert_eq!(rig.applications.get(&id("app-two")).await.unwrap(), Application::new(id("app-two")));
+    let application = Application::with_functions(id("app-one"), "v2".to_owned(), sources)
+        .with_join_key(Some("account.key".parse().unwrap()));
+    fixture.applications.set(application.clone(), JoinKeyChange::Replace).await.unwrap();
+    assert_eq!(fixture.applications.get(&id("app-one")).await.unwrap(), application);
+    assert_eq!(fixture.applications.summary(&id("app-one")).await.unwrap(), *application.summary());
+    assert_eq!(fixture.applications.get(&id("app-two")).await.unwrap(), Application::new(id("app-two")));
 }
 
 #[tokio::test]
-async fn texts_are_read_only_when_nobody_has_loaded_them() {
-    let rig = Rig::new().await;
-    rig.save("app-one", "custom", &decoder(1)).await;
-    for further in [Some(OUTLINE_AND_FUNCTIONS), None, None] {
-        rig.store.take_reads();
-        assert_eq!(rig.fields("app-one").await.unwrap(), json!({"n": 1}));
-        let expected: Vec<&str> = [OUTLINE_AND_DEVICE].into_iter().chain(further).collect();
-        assert_eq!(rig.store.take_reads(), expected);
+async fn reads_sources_only_if_functions_are_not_loaded() {
+    let fixture = Fixture::new().await;
+    fixture.save("app-one", "custom", &decoder(1)).await;
+    for further in [Some(SUMMARY_AND_FUNCTIONS), None, None] {
+        fixture.store.take_reads();
+        assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": 1}));
+        let expected: Vec<&str> = [SUMMARY_AND_DEVICE].into_iter().chain(further).collect();
+        assert_eq!(fixture.store.take_reads(), expected);
     }
     for (format, decoder) in [("cayennelpp", ""), ("", ""), ("custom", ""), ("unheard of", "function Decoder() {")] {
-        rig.save("app-one", format, decoder).await;
-        rig.store.take_reads();
-        rig.fields("app-one").await.unwrap();
-        assert_eq!(rig.store.take_reads(), [OUTLINE_AND_DEVICE], "{format}");
+        fixture.save("app-one", format, decoder).await;
+        fixture.store.take_reads();
+        fixture.fields("app-one").await.unwrap();
+        assert_eq!(fixture.store.take_reads(), [SUMMARY_AND_DEVICE], "{format}");
     }
 }
 
 #[tokio::test]
-async fn an_uplink_after_a_save_meets_the_new_functions() {
-    let rig = Rig::new().await;
+async fn uses_new_functions_as_soon_as_they_are_saved() {
+    let fixture = Fixture::new().await;
     for number in [1, 2, 1] {
-        rig.save("app-one", "custom", &decoder(number)).await;
-        assert_eq!(rig.fields("app-one").await.unwrap(), json!({"n": number}));
+        fixture.save("app-one", "custom", &decoder(number)).await;
+        assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": number}));
     }
-    rig.save("app-one", "cayennelpp", &decoder(1)).await;
-    assert_eq!(rig.fields("app-one").await.unwrap(), json!({"temperature_3": 27.2}));
+    fixture.save("app-one", "cayennelpp", &decoder(1)).await;
+    assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"temperature_3": 27.2}));
 }
 
 #[tokio::test]
-async fn an_application_that_is_saved_between_the_two_reads_is_met_as_it_is_then() {
-    let rig = Rig::new().await;
+async fn uses_an_application_as_saved_between_two_reads() {
+    let fixture = Fixture::new().await;
     let saves = [
         ("custom", decoder(100), json!({"n": 100})),
         ("ts013", "function decodeUplink() { return { data: { ts: 13 } }; }".to_owned(), json!({"ts": 13})),
@@ -179,94 +176,93 @@ async fn an_application_that_is_saved_between_the_two_reads_is_met_as_it_is_then
         ("custom", String::new(), Value::Null),
     ];
     for (number, (format, text, expected)) in (0..).zip(saves) {
-        // One that nobody has loaded, so that it has to be read.
-        rig.save("app-one", "custom", &decoder(number)).await;
-        let (applications, new) = (rig.applications.clone(), application("app-one", format, &text));
-        rig.store.interrupt(async move { applications.set(new, JoinKey::Replaced).await.unwrap() }.boxed());
-        assert_eq!(rig.fields("app-one").await.unwrap(), expected, "{format} {text}");
+        // A decoder that is not loaded, so that its source has to be read.
+        fixture.save("app-one", "custom", &decoder(number)).await;
+        let (applications, new) = (fixture.applications.clone(), application("app-one", format, &text));
+        fixture.store.interrupt(async move { applications.set(new, JoinKeyChange::Replace).await.unwrap() }.boxed());
+        assert_eq!(fixture.fields("app-one").await.unwrap(), expected, "{format} {text}");
     }
-    rig.save("app-one", "custom", &decoder(5)).await;
-    let applications = rig.applications.clone();
-    rig.store.interrupt(async move { applications.delete(&id("app-one")).await.unwrap() }.boxed());
-    assert_eq!(rig.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
+    fixture.save("app-one", "custom", &decoder(5)).await;
+    let applications = fixture.applications.clone();
+    fixture.store.interrupt(async move { applications.delete(&id("app-one")).await.unwrap() }.boxed());
+    assert_eq!(fixture.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
 }
 
 #[tokio::test]
-async fn equal_functions_within_equal_limits_are_loaded_once() {
+async fn loads_equal_functions_with_equal_limits_once() {
     let fuel = Limits::default().fuel;
     let limits = |fuel: u64| serde_json::from_value(json!({ "fuel": fuel })).unwrap();
     let limits = [(id("app-two"), limits(fuel)), (id("app-three"), limits(fuel - 1))].into();
-    let rig = Rig::with(Settings { limits, ..Settings::default() }).await;
+    let fixture = Fixture::with(Settings { limits, ..Settings::default() }).await;
     for app_id in ["app-one", "app-two", "app-three"] {
-        rig.save(app_id, "custom", &decoder(1)).await;
+        fixture.save(app_id, "custom", &decoder(1)).await;
     }
-    rig.fields("app-one").await.unwrap();
+    fixture.fields("app-one").await.unwrap();
     for (app_id, expected) in
-        [("app-two", &[OUTLINE_AND_DEVICE][..]), ("app-three", &[OUTLINE_AND_DEVICE, OUTLINE_AND_FUNCTIONS][..])]
+        [("app-two", &[SUMMARY_AND_DEVICE][..]), ("app-three", &[SUMMARY_AND_DEVICE, SUMMARY_AND_FUNCTIONS][..])]
     {
-        rig.store.take_reads();
-        assert_eq!(rig.fields(app_id).await.unwrap(), json!({"n": 1}));
-        assert_eq!(rig.store.take_reads(), expected, "{app_id}");
+        fixture.store.take_reads();
+        assert_eq!(fixture.fields(app_id).await.unwrap(), json!({"n": 1}));
+        assert_eq!(fixture.store.take_reads(), expected, "{app_id}");
     }
-    // The same text is another function where another style is chosen.
-    rig.save("app-two", "ts013", &decoder(1)).await;
-    assert_eq!(rig.fields("app-two").await.unwrap(), Value::Null);
+    // In another dialect, the same source is another function.
+    fixture.save("app-two", "ts013", &decoder(1)).await;
+    assert_eq!(fixture.fields("app-two").await.unwrap(), Value::Null);
 }
 
 #[tokio::test]
-async fn a_deletion_leaves_nothing_behind() {
-    let rig = Rig::new().await;
-    rig.save("app-one", "custom", &decoder(1)).await;
+async fn deletes_everything_with_an_application() {
+    let fixture = Fixture::new().await;
+    fixture.save("app-one", "custom", &decoder(1)).await;
     let everything = Key::new(&tag("app-one"), "").unwrap();
-    assert_eq!(rig.store.list(&everything, None, 10).await.unwrap().len(), 4);
-    rig.applications.delete(&id("app-one")).await.unwrap();
-    assert_eq!(rig.store.list(&everything, None, 10).await.unwrap(), []);
-    assert_eq!(rig.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
-    rig.applications.register(&id("app-one")).await.unwrap();
-    assert_eq!(rig.applications.get(&id("app-one")).await.unwrap(), Application::new(id("app-one")));
+    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap().len(), 4);
+    fixture.applications.delete(&id("app-one")).await.unwrap();
+    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap(), []);
+    assert_eq!(fixture.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
+    fixture.applications.register(&id("app-one")).await.unwrap();
+    assert_eq!(fixture.applications.get(&id("app-one")).await.unwrap(), Application::new(id("app-one")));
 }
 
 #[tokio::test]
-async fn trials_push_out_nothing_that_messages_meet() {
+async fn dry_runs_do_not_evict_functions_of_live_messages() {
     let loading = Loading { sets_max: NonZeroUsize::MIN, ..Loading::default() };
-    let rig = Rig::with(Settings { loading, ..Settings::default() }).await;
-    rig.save("app-one", "custom", &decoder(1)).await;
-    rig.fields("app-one").await.unwrap();
-    rig.store.take_reads();
-    let payload = Payload::dry(Some(vec![1]), 1, Timestamp::from_millis(1)).unwrap();
+    let fixture = Fixture::with(Settings { loading, ..Settings::default() }).await;
+    fixture.save("app-one", "custom", &decoder(1)).await;
+    fixture.fields("app-one").await.unwrap();
+    fixture.store.take_reads();
+    let payload = Payload::for_dry_run(Some(vec![1]), 1, Timestamp::from_millis(1)).unwrap();
     for number in 2..5 {
-        let tried = application("app-two", "custom", &decoder(number));
-        let decoded = rig.uplinks.payloads.decode(&tried, &payload, Urgency::Dry).await.unwrap();
+        let application = application("app-two", "custom", &decoder(number));
+        let decoded = fixture.uplinks.payloads.decode(&application, &payload, Urgency::Dry).await.unwrap();
         assert_eq!(decoded.fields.unwrap().get(), format!(r#"{{"n":{number}}}"#));
     }
-    assert_eq!(rig.fields("app-one").await.unwrap(), json!({"n": 1}));
-    assert_eq!(rig.store.take_reads(), [OUTLINE_AND_DEVICE]);
+    assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": 1}));
+    assert_eq!(fixture.store.take_reads(), [SUMMARY_AND_DEVICE]);
 }
 
 #[tokio::test]
-async fn a_device_that_is_set_during_a_deletion_goes_with_the_application() {
-    let rig = Rig::new().await;
-    let devices = rig.uplinks.devices.clone();
+async fn deletes_a_device_that_is_set_while_its_application_is_deleted() {
+    let fixture = Fixture::new().await;
+    let devices = fixture.uplinks.devices.clone();
     devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
     let late = devices.clone();
-    rig.store
+    fixture
+        .store
         .interrupt_list(async move { assert_eq!(late.set(device("app-one")).await.unwrap(), Change::Created) }.boxed());
-    rig.applications.delete(&id("app-one")).await.unwrap();
-    assert_eq!(rig.store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap(), []);
+    fixture.applications.delete(&id("app-one")).await.unwrap();
+    assert_eq!(fixture.store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap(), []);
 }
 
 #[tokio::test]
-async fn a_key_for_joins_that_is_set_meanwhile_stays() {
-    let rig = Rig::new().await;
-    let with_key = |key: &str| Application {
-        register_on_join_access_key: Some(key.parse().unwrap()),
-        ..application("app-one", "custom", "")
-    };
-    let (applications, new) = (rig.applications.clone(), with_key("ttn-account-v2.new"));
-    rig.store.interrupt(async move { applications.set(new, JoinKey::Replaced).await.unwrap() }.boxed());
-    let old = Application { payload_format: "cayennelpp".to_owned(), ..with_key("ttn-account-v2.old") };
-    rig.applications.set(old, JoinKey::Kept).await.unwrap();
-    let kept = rig.applications.get(&id("app-one")).await.unwrap();
+async fn keeps_a_join_key_that_is_set_concurrently() {
+    let fixture = Fixture::new().await;
+    let with_key =
+        |format: &str, key: &str| application("app-one", format, "").with_join_key(Some(key.parse().unwrap()));
+    let (applications, new) = (fixture.applications.clone(), with_key("custom", "ttn-account-v2.new"));
+    fixture.store.interrupt(async move { applications.set(new, JoinKeyChange::Replace).await.unwrap() }.boxed());
+    let old = with_key("cayennelpp", "ttn-account-v2.old");
+    fixture.applications.set(old, JoinKeyChange::Keep).await.unwrap();
+    let kept = fixture.applications.summary(&id("app-one")).await.unwrap();
     assert_eq!(
         (kept.payload_format.as_str(), kept.register_on_join_access_key),
         ("cayennelpp", Some("ttn-account-v2.new".parse().unwrap()))
@@ -274,18 +270,20 @@ async fn a_key_for_joins_that_is_set_meanwhile_stays() {
 }
 
 #[tokio::test]
-async fn an_application_whose_functions_are_missing_says_so_until_they_are_saved_again() {
-    let rig = Rig::new().await;
-    rig.save("app-one", "custom", &decoder(1)).await;
-    rig.lose_functions("app-one").await;
-    let told = "the payload functions of application app-one are missing in the store: save them again";
-    for error in [rig.fields("app-one").await.unwrap_err(), rig.applications.get(&id("app-one")).await.unwrap_err()] {
-        assert_eq!((error.kind(), error.to_string().as_str()), (Kind::Internal, told));
+async fn reports_missing_functions_until_they_are_saved_again() {
+    let fixture = Fixture::new().await;
+    fixture.save("app-one", "custom", &decoder(1)).await;
+    fixture.lose_functions("app-one").await;
+    let expected = "the payload functions of application app-one are missing in the store: save them again";
+    for error in
+        [fixture.fields("app-one").await.unwrap_err(), fixture.applications.get(&id("app-one")).await.unwrap_err()]
+    {
+        assert_eq!((error.kind(), error.to_string().as_str()), (Kind::Internal, expected));
     }
-    rig.save("app-one", "custom", &decoder(2)).await;
-    assert_eq!(rig.fields("app-one").await.unwrap(), json!({"n": 2}));
+    fixture.save("app-one", "custom", &decoder(2)).await;
+    assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": 2}));
 
-    rig.lose_functions("app-one").await;
-    rig.applications.delete(&id("app-one")).await.unwrap();
-    assert_eq!(rig.applications.get(&id("app-one")).await.unwrap_err().kind(), Kind::NotFound);
+    fixture.lose_functions("app-one").await;
+    fixture.applications.delete(&id("app-one")).await.unwrap();
+    assert_eq!(fixture.applications.get(&id("app-one")).await.unwrap_err().kind(), Kind::NotFound);
 }

@@ -1,4 +1,4 @@
-//! Device addresses over gRPC. Like in v2 anybody may ask: an address is no secret, and none is taken.
+//! Device addresses over gRPC. As in v2, anybody may ask: an address is not secret, and none is reserved.
 
 use std::sync::Arc;
 
@@ -9,35 +9,34 @@ use api::lorawan::{
 };
 use tonic::{Request, Response, Status};
 
-use super::answer;
 use crate::{
     api::operations::Operations,
     device::{Prefix, Usage},
 };
 
-/// The gRPC side of the addresses.
-pub(crate) struct Addresses {
+/// Serves the device address manager.
+pub(in crate::api) struct DevAddrService {
     operations: Arc<Operations>,
 }
 
-impl Addresses {
-    /// Offers the addresses of `operations` over gRPC.
-    pub(crate) fn server(operations: Arc<Operations>) -> DevAddrManagerServer<Self> {
+impl DevAddrService {
+    /// Serves `operations`.
+    pub(in crate::api) fn server(operations: Arc<Operations>) -> DevAddrManagerServer<Self> {
         DevAddrManagerServer::new(Self { operations })
     }
 }
 
 #[tonic::async_trait]
-impl DevAddrManager for Addresses {
+impl DevAddrManager for DevAddrService {
     async fn get_prefixes(&self, _: Request<PrefixesRequest>) -> Result<Response<PrefixesResponse>, Status> {
         let prefixes = self.operations.addresses.prefixes().iter().map(mapping).collect();
         Ok(Response::new(PrefixesResponse { prefixes }))
     }
 
     async fn get_dev_addr(&self, request: Request<DevAddrRequest>) -> Result<Response<DevAddrResponse>, Status> {
-        let usage = Usage::from_words(&request.get_ref().usage);
-        let address = usage.and_then(|usage| self.operations.addresses.random(&usage));
-        answer(address.map(|address| DevAddrResponse { dev_addr: address.as_bytes().to_vec() }))
+        let usage = Usage::from_names(&request.get_ref().usage)?;
+        let address = self.operations.addresses.random(&usage)?;
+        Ok(Response::new(DevAddrResponse { dev_addr: address.as_bytes().to_vec() }))
     }
 }
 

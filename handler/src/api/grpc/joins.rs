@@ -1,4 +1,4 @@
-//! Devices that join, over gRPC, as brokers of v2 bring them.
+//! Joins over gRPC, as v2's network brokers send them.
 
 use std::sync::Arc;
 
@@ -11,52 +11,54 @@ use api::{
 };
 use tonic::{Request, Response, Status};
 
-use super::{answer, open, refuse};
+use super::call::split;
 use crate::{
-    api::operations::Operations,
-    api::wire::{app_id, dev_id},
-    join::{Join, JoinRequest},
+    api::{
+        operations::Operations,
+        wire::{app_id, dev_id},
+    },
+    join::{ActivationRequest, JoinRequest},
 };
 
-/// The gRPC side of joining.
-pub(crate) struct Joins {
+/// Serves joins.
+pub(in crate::api) struct JoinService {
     operations: Arc<Operations>,
 }
 
-impl Joins {
-    /// Offers joining by `operations` over gRPC.
-    pub(crate) fn server(operations: Arc<Operations>) -> HandlerServer<Self> {
+impl JoinService {
+    /// Serves `operations`.
+    pub(in crate::api) fn server(operations: Arc<Operations>) -> HandlerServer<Self> {
         HandlerServer::new(Self { operations })
     }
 }
 
 #[tonic::async_trait]
-impl Handler for Joins {
+impl Handler for JoinService {
     async fn activation_challenge(
         &self,
         request: Request<ActivationChallengeRequest>,
     ) -> Result<Response<ActivationChallengeResponse>, Status> {
-        let (caller, message) = open(request)?;
-        let (app_id, dev_id) = (app_id(&message.app_id).map_err(refuse)?, dev_id(&message.dev_id).map_err(refuse)?);
-        let join = JoinRequest::parse(&message.payload).map_err(refuse)?;
-        let payload = self.operations.challenge(caller, &app_id, &dev_id, &join).await;
-        answer(payload.map(|payload| ActivationChallengeResponse { payload, message: None }))
+        let (caller, message) = split(request)?;
+        let (app_id, dev_id) = (app_id(&message.app_id)?, dev_id(&message.dev_id)?);
+        let join_request = JoinRequest::parse(&message.payload)?;
+        let payload = self.operations.challenge(caller, &app_id, &dev_id, &join_request).await?;
+        Ok(Response::new(ActivationChallengeResponse { payload, message: None }))
     }
 
     async fn activate(
         &self,
         request: Request<DeduplicatedDeviceActivationRequest>,
     ) -> Result<Response<DeviceActivationResponse>, Status> {
-        let (caller, mut message) = open(request)?;
-        let join = Join::try_from(&message).map_err(refuse)?;
-        let option = message.response_template.take().and_then(|template| template.downlink_option);
+        let (caller, mut message) = split(request)?;
+        let activation = ActivationRequest::try_from(&message)?;
+        let downlink_option = message.response_template.take().and_then(|template| template.downlink_option);
         let (metadata, trace) = (message.activation_metadata.take(), message.trace.take());
-        let joined = self.operations.activate(caller, join).await;
-        answer(joined.map(|joined| DeviceActivationResponse {
-            activation_metadata: Some(joined.metadata(metadata)),
-            payload: joined.frame,
+        let activated = self.operations.activate(caller, activation).await?;
+        Ok(Response::new(DeviceActivationResponse {
+            activation_metadata: Some(activated.metadata(metadata)),
+            payload: activated.frame,
             message: None,
-            downlink_option: option,
+            downlink_option,
             trace,
         }))
     }

@@ -1,4 +1,4 @@
-//! The handler's figures over gRPC.
+//! The handler's status over gRPC.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use api::handler::{
 };
 use tonic::{Request, Response, Status};
 
-use super::{answer, open};
+use super::call::split;
 use crate::api::operations::Operations;
 
-/// The gRPC side of the figures.
-pub(crate) struct Figures {
+/// Serves the handler manager.
+pub(in crate::api) struct StatusService {
     operations: Arc<Operations>,
 }
 
-impl Figures {
-    /// Offers the figures of `operations` over gRPC.
-    pub(crate) fn server(operations: Arc<Operations>) -> HandlerManagerServer<Self> {
+impl StatusService {
+    /// Serves `operations`.
+    pub(in crate::api) fn server(operations: Arc<Operations>) -> HandlerManagerServer<Self> {
         HandlerManagerServer::new(Self { operations })
     }
 }
 
 #[tonic::async_trait]
-impl HandlerManager for Figures {
+impl HandlerManager for StatusService {
     async fn get_status(&self, request: Request<StatusRequest>) -> Result<Response<api::handler::Status>, Status> {
-        let (caller, _) = open(request)?;
-        answer(self.operations.status(caller).await)
+        let (caller, _) = split(request)?;
+        Ok(Response::new(self.operations.status(caller).await?))
     }
 }

@@ -1,4 +1,4 @@
-//! Failures as REST clients read them.
+//! Errors as REST clients read them.
 
 use aide::OperationOutput;
 use api::rest::handler::{FunctionFailure, GatewayError};
@@ -11,33 +11,33 @@ use serde::Serialize;
 use server::{reply::ErrorReply, status};
 use types::{Kind, Kinded};
 
-use crate::{Error, error::Fault};
+use crate::{Error, FunctionError};
 
-/// A failure on its way to a client.
+/// An error on its way to a client.
 #[derive(Debug)]
-pub(super) struct Reply(Error);
+pub(super) struct ErrorResponse(Error);
 
 /// An error; when a payload function failed, also where and why.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "FunctionError")]
-pub(super) struct FailureBody {
+pub(super) struct FunctionErrorBody {
     #[serde(flatten)]
     error: GatewayError,
     #[serde(flatten)]
     failure: FunctionFailure,
 }
 
-impl<T: Into<Error>> From<T> for Reply {
+impl<T: Into<Error>> From<T> for ErrorResponse {
     fn from(error: T) -> Self {
         Self(error.into())
     }
 }
 
-impl IntoResponse for Reply {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         match &self.0 {
-            Error::Function(fault) if self.0.kind() == Kind::Invalid => failed(fault, self.0.to_string()),
-            error @ Error::Throttled { exceeded, .. } => {
+            Error::Function(error) if self.0.kind() == Kind::Invalid => function_error(error, self.0.to_string()),
+            error @ Error::RateLimited { exceeded, .. } => {
                 (exceeded.headers(), ErrorReply::gateway(error)).into_response()
             }
             error => ErrorReply::gateway(error).into_response(),
@@ -46,13 +46,13 @@ impl IntoResponse for Reply {
 }
 
 /// Errors are described by their kind, in [`server::openapi`].
-impl OperationOutput for Reply {
+impl OperationOutput for ErrorResponse {
     type Inner = Self;
 }
 
-fn failed(fault: &Fault, message: String) -> Response {
+fn function_error(error: &FunctionError, message: String) -> Response {
     let kind = Kind::Invalid;
+    let failure = api::handler::FunctionFailure::from(error).into();
     let error = GatewayError { error: message.clone(), code: status::grpc(kind).into(), message };
-    let failure = api::handler::FunctionFailure::from(fault).into();
-    (status::http(kind), Json(FailureBody { error, failure })).into_response()
+    (status::http(kind), Json(FunctionErrorBody { error, failure })).into_response()
 }

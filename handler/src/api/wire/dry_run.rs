@@ -1,4 +1,4 @@
-//! Dry runs on the wire, for gRPC and REST alike: what is asked, what comes of it, and why a function failed.
+//! Dry runs: their requests, their results, and functions that failed.
 
 use api::handler::{
     DryDownlinkMessage, DryDownlinkResult, DryUplinkMessage, DryUplinkResult, FunctionFailure, LogEntry,
@@ -7,15 +7,15 @@ use api::rest::handler::Application as ApplicationBody;
 
 use crate::{
     Error,
-    api::operations::{Downlink, DryRun},
+    api::operations::{DownlinkInput, DryRun},
     application::Application,
-    error::Fault,
-    payload::{Decoded, Encoded, Verdict},
+    error::FunctionError,
+    payload::{Decoded, Encoded, Validity},
 };
 
-/// The most bytes of the reason beside a status, whose text has more of it.
+/// The most bytes of the reason in a header. The text of the status has all of it.
 const HEADER_REASON_BYTES_MAX: usize = 500;
-/// The most bytes of logs beside a status: gRPC clients read headers of 8 kB, and its text needs most of that.
+/// The most bytes of logs in a header. gRPC clients read 8 kB of headers, and the text of the status needs most of that.
 const HEADER_LOG_BYTES_MAX: usize = 1200;
 
 impl TryFrom<DryUplinkMessage> for DryRun<Vec<u8>> {
@@ -27,22 +27,22 @@ impl TryFrom<DryUplinkMessage> for DryRun<Vec<u8>> {
     }
 }
 
-impl TryFrom<DryDownlinkMessage> for DryRun<Downlink> {
+impl TryFrom<DryDownlinkMessage> for DryRun<DownlinkInput> {
     type Error = Error;
 
     fn try_from(message: DryDownlinkMessage) -> Result<Self, Error> {
         let DryDownlinkMessage { payload, fields, app, port } = message;
-        Ok(Self { application: application(app)?, port, input: Downlink { fields, payload } })
+        Ok(Self { application: application(app)?, port, input: DownlinkInput { fields, payload } })
     }
 }
 
-/// Without the payload, which its caller knows.
+/// Without the payload, which the caller adds.
 impl From<Decoded> for DryUplinkResult {
     fn from(decoded: Decoded) -> Self {
         Self {
             payload: Vec::new(),
             fields: decoded.fields.map_or_else(|| "null".to_owned(), |fields| fields.get().to_owned()),
-            valid: decoded.verdict != Verdict::Invalid,
+            valid: decoded.validity != Validity::Invalid,
             logs: decoded.logs.into_iter().map(entry).collect(),
             fuel: decoded.cost.fuel,
             microseconds: decoded.cost.microseconds(),
@@ -58,9 +58,9 @@ impl From<Encoded> for DryDownlinkResult {
     }
 }
 
-impl From<&Fault> for FunctionFailure {
-    fn from(fault: &Fault) -> Self {
-        let Fault { failure, excerpt, logs, cost } = fault;
+impl From<&FunctionError> for FunctionFailure {
+    fn from(error: &FunctionError) -> Self {
+        let FunctionError { failure, excerpt, logs, cost } = error;
         Self {
             function: failure.slot.name().to_owned(),
             kind: failure.kind.name().to_owned(),
@@ -75,9 +75,9 @@ impl From<&Fault> for FunctionFailure {
     }
 }
 
-impl Fault {
-    /// The failure as it fits into a header: without its excerpt, which is in the text, and with the last logs only.
-    pub(crate) fn in_header(&self) -> FunctionFailure {
+impl FunctionError {
+    /// The failure, short enough for a header: without the excerpt, which is in the text, and with the last logs only.
+    pub(crate) fn for_header(&self) -> FunctionFailure {
         let mut failure = FunctionFailure { excerpt: String::new(), ..self.into() };
         failure.reason.truncate(failure.reason.floor_char_boundary(HEADER_REASON_BYTES_MAX));
         let mut left = HEADER_LOG_BYTES_MAX;

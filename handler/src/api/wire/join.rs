@@ -1,4 +1,4 @@
-//! Join requests on the wire: what a broker says about one, and what the network is told about the session.
+//! Join requests from network brokers, and what the network is told about the session.
 
 use api::{
     broker::DeduplicatedDeviceActivationRequest,
@@ -11,34 +11,34 @@ use types::{AppEui, DevEui, GatewayMetadata, Metadata, Timestamp};
 use super::{app_id, dev_id};
 use crate::{
     Error,
-    join::{Join, JoinAccept, JoinRequest, Joined},
+    join::{Activated, ActivationRequest, JoinAccept, JoinRequest},
 };
 
-/// The most gateways of one frame that an event names.
+/// The most gateways that an event names.
 const GATEWAYS_MAX: usize = 100;
 
-impl TryFrom<&DeduplicatedDeviceActivationRequest> for Join {
+impl TryFrom<&DeduplicatedDeviceActivationRequest> for ActivationRequest {
     type Error = Error;
 
     fn try_from(message: &DeduplicatedDeviceActivationRequest) -> Result<Self, Error> {
-        let request = JoinRequest::parse(&message.payload)?;
+        let join_request = JoinRequest::parse(&message.payload)?;
         let euis = (AppEui::try_from(&message.app_eui[..]), DevEui::try_from(&message.dev_eui[..]));
-        if euis != (Ok(request.app_eui), Ok(request.dev_eui)) {
+        if euis != (Ok(join_request.app_eui), Ok(join_request.dev_eui)) {
             return Err(Error::invalid("Activation", "AppEUI and DevEUI are not those of the payload"));
         }
         let template = message.response_template.as_ref().filter(|template| template.downlink_option.is_some());
         Ok(Self {
             app_id: app_id(&message.app_id)?,
             dev_id: dev_id(&message.dev_id)?,
-            request,
-            accept: template.map(|template| JoinAccept::parse(&template.payload)).transpose()?,
+            join_request,
+            join_accept: template.map(|template| JoinAccept::parse(&template.payload)).transpose()?,
             metadata: metadata(message),
         })
     }
 }
 
-impl Joined {
-    /// What the network is told: what it said itself, with the session.
+impl Activated {
+    /// The network's own metadata, completed with the session.
     pub(crate) fn metadata(&self, given: Option<protocol::ActivationMetadata>) -> protocol::ActivationMetadata {
         let given = given.and_then(|metadata| metadata.protocol);
         let lorawan = given.map(|protocol::activation_metadata::Protocol::Lorawan(lorawan)| lorawan);
@@ -75,7 +75,7 @@ fn metadata(message: &DeduplicatedDeviceActivationRequest) -> Metadata {
 }
 
 fn gateway(gateway: &RxMetadata) -> GatewayMetadata {
-    let place = gateway.location.unwrap_or_default();
+    let location = gateway.location.unwrap_or_default();
     GatewayMetadata {
         gtw_id: gateway.gateway_id.clone(),
         gtw_trusted: gateway.gateway_trusted,
@@ -85,13 +85,13 @@ fn gateway(gateway: &RxMetadata) -> GatewayMetadata {
         rssi: gateway.rssi,
         snr: gateway.snr,
         rf_chain: gateway.rf_chain,
-        latitude: place.latitude,
-        longitude: place.longitude,
-        altitude: place.altitude,
+        latitude: location.latitude,
+        longitude: location.longitude,
+        altitude: location.altitude,
     }
 }
 
-/// Nanoseconds since 1970 as text; empty for zero, which means that nobody knows.
+/// Nanoseconds since 1970 as text; empty for zero, which means unknown.
 fn time(nanos: i64) -> String {
     if nanos == 0 { String::new() } else { Timestamp::from_nanos(nanos).to_rfc3339() }
 }

@@ -24,7 +24,7 @@ use types::{AppId, Random};
 
 use super::{REQUESTS_MAX, connection, fields};
 use crate::{
-    concurrency_limit::{Share, Shares},
+    concurrency_limit::{ConcurrencyLimit, Permit},
     metrics,
     output::{Event, Message, Output},
 };
@@ -57,7 +57,7 @@ impl Default for MqttOutputSettings {
 /// While the broker is unreachable, messages stay in the queue; they go out in order after the reconnection.
 pub struct MqttOutput {
     queue: mpsc::Sender<Publication>,
-    shares: Arc<Shares>,
+    limit: Arc<ConcurrencyLimit>,
     dropped: Arc<Dropped>,
     field_topics: bool,
     connected: watch::Receiver<bool>,
@@ -70,8 +70,8 @@ pub struct MqttOutput {
 struct Publication {
     topic: String,
     body: Bytes,
-    /// The application's share of the queue.
-    _share: Share,
+    /// Held while the publication is queued.
+    _permit: Permit,
 }
 
 impl MqttOutput {
@@ -91,7 +91,7 @@ impl MqttOutput {
             drop(guard);
         }));
         let field_topics = settings.field_topics;
-        Self { queue, shares: Arc::default(), dropped, field_topics, connected, closing, closed, _task: task }
+        Self { queue, limit: Arc::default(), dropped, field_topics, connected, closing, closed, _task: task }
     }
 
     /// Whether the broker is connected, now and as it changes.
@@ -111,9 +111,9 @@ impl MqttOutput {
     /// Queues a publication, or drops it if it is too large or the application has used its share of the queue.
     fn enqueue(&self, app_id: &AppId, topic: String, body: Bytes) {
         let is_small = topic.len() + body.len() + HEADER_BYTES_MAX <= PACKET_BYTES_MAX;
-        let share = self.shares.take(app_id.as_str(), self.queue.capacity()).filter(|_| is_small);
+        let permit = self.limit.acquire(app_id.as_str(), self.queue.capacity()).filter(|_| is_small);
         let is_queued =
-            share.is_some_and(|share| self.queue.try_send(Publication { topic, body, _share: share }).is_ok());
+            permit.is_some_and(|permit| self.queue.try_send(Publication { topic, body, _permit: permit }).is_ok());
         if !is_queued {
             self.dropped.add(1);
         }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use handler::{
     output::{Event, Message, mqtt::MqttOutput},
-    sealer::Vault,
+    sealer::Sealer,
 };
 use mqtt::{Authenticator, Broker, BrokerSettings, Refusal};
 use serde_json::json;
@@ -40,10 +40,10 @@ impl Authenticator for AllowAll {
     }
 }
 
-/// What closes the keys of devices in a store.
-pub async fn vault(store: &dyn Store) -> Vault {
+/// Seals the keys in a store.
+pub async fn sealer(store: &dyn Store) -> Sealer {
     let keys = SealKeys::new(Owner::Handler, &[7; 32]).unwrap();
-    Vault::open(keys, store, Arc::new(OsRandom)).await.unwrap()
+    Sealer::for_store(keys, store, Arc::new(OsRandom)).await.unwrap()
 }
 
 /// The same bytes every time, so that a broker started again has the same secrets.
@@ -56,14 +56,14 @@ impl Random for SameBytes {
 }
 
 /// A broker on a free port.
-pub struct Stage {
+pub struct Harness {
     pub broker: Broker,
 }
 
 pub const APPS: [&str; 2] = ["app-one", "app-two"];
 
-impl Stage {
-    pub async fn set() -> Self {
+impl Harness {
+    pub async fn start() -> Self {
         let settings = BrokerSettings {
             listen: "127.0.0.1:0".to_owned(),
             check_interval_ms: 3_600_000,

@@ -1,11 +1,11 @@
-//! Keys of devices and applications in the store: closed, and opened with the right key file only.
+//! The keys of devices and applications are sealed in the store, and open only with the right key file.
 
 use std::sync::Arc;
 
 use handler::{
-    application::{Application, Applications, JoinKey},
+    application::{Application, Applications, JoinKeyChange},
     device::{Device, Devices, Lorawan},
-    sealer::Vault,
+    sealer::Sealer,
 };
 use serde_json::{Value, json};
 use server::{
@@ -15,8 +15,8 @@ use server::{
 use store::{Batch, Clock, Commit, Embedded, Key, Store, Tag};
 
 use crate::{
+    harness::sealer,
     records::{device, id},
-    stage::vault,
 };
 
 const SECRETS: [&str; 4] = [
@@ -39,8 +39,7 @@ fn with_keys() -> Device {
 }
 
 fn with_key() -> Application {
-    let register_on_join_access_key = Some(SECRETS[3].parse().unwrap());
-    Application { register_on_join_access_key, ..Application::new(id("app-one")) }
+    Application::new(id("app-one")).with_join_key(Some(SECRETS[3].parse().unwrap()))
 }
 
 fn key(path: &str) -> Key {
@@ -48,13 +47,13 @@ fn key(path: &str) -> Key {
 }
 
 #[tokio::test]
-async fn the_store_holds_no_key_and_gives_each_back() {
+async fn seals_every_key_in_the_store() {
     let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
-    let vault = vault(store.as_ref()).await;
-    let applications = Applications::new(store.clone(), vault.clone());
-    let devices = Devices::new(store.clone(), vault);
+    let sealer = sealer(store.as_ref()).await;
+    let applications = Applications::new(store.clone(), sealer.clone());
+    let devices = Devices::new(store.clone(), sealer);
     applications.register(&id("app-one")).await.unwrap();
-    applications.set(with_key(), JoinKey::Replaced).await.unwrap();
+    applications.set(with_key(), JoinKeyChange::Replace).await.unwrap();
     devices.set(with_keys()).await.unwrap();
     let entries = store.list(&key(""), None, 10).await.unwrap();
     assert_eq!(entries.len(), 4);
@@ -68,23 +67,23 @@ async fn the_store_holds_no_key_and_gives_each_back() {
     assert_eq!(applications.get(&id("app-one")).await.unwrap(), with_key());
     assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
     assert_eq!(devices.list(&id("app-one"), 0, 10).await.unwrap().devices, [with_keys()]);
-    // What a change leaves out stays; what an uplink reads has no keys.
+    // An update keeps the keys that it leaves out. What an uplink reads has no keys.
     devices.set(device("app-one")).await.unwrap();
     assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
-    let (outline, read) = devices.get_with_outline(&id("app-one"), &dev_id).await.unwrap();
-    assert_eq!((outline.register_on_join_access_key, read), (None, device("app-one")));
+    let (summary, read) = devices.get_with_summary(&id("app-one"), &dev_id).await.unwrap();
+    assert_eq!((summary.register_on_join_access_key, read), (None, device("app-one")));
 }
 
 #[tokio::test]
-async fn records_from_before_keys_were_closed_are_read_and_then_closed() {
+async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
     let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
-    let vault = vault(store.as_ref()).await;
-    let applications = Applications::new(store.clone(), vault.clone());
-    let devices = Devices::new(store.clone(), vault);
+    let sealer = sealer(store.as_ref()).await;
+    let applications = Applications::new(store.clone(), sealer.clone());
+    let devices = Devices::new(store.clone(), sealer);
     applications.register(&id("app-one")).await.unwrap();
     let old = |record: Value| record.to_string().into_bytes();
     let batch = Batch::new()
-        .put(key("handler/application"), old(json!(with_key().outline())))
+        .put(key("handler/application"), old(json!(with_key().summary())))
         .put(key("handler/device/dev"), old(json!(with_keys())));
     assert_eq!(store.commit(batch).await.unwrap(), Commit::Done);
     let dev_id = "dev".parse().unwrap();
@@ -92,7 +91,7 @@ async fn records_from_before_keys_were_closed_are_read_and_then_closed() {
     assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
 
     devices.set(device("app-one")).await.unwrap();
-    applications.set(with_key(), JoinKey::Replaced).await.unwrap();
+    applications.set(with_key(), JoinKeyChange::Replace).await.unwrap();
     for entry in store.list(&key(""), None, 10).await.unwrap() {
         let text = String::from_utf8_lossy(&entry.value);
         assert!(SECRETS.iter().all(|secret| !text.contains(secret)), "{text}");
@@ -101,14 +100,14 @@ async fn records_from_before_keys_were_closed_are_read_and_then_closed() {
 }
 
 #[tokio::test]
-async fn another_key_file_is_refused_at_the_start() {
+async fn rejects_another_key_file_at_the_start() {
     let store = Embedded::in_memory(Clock::new(|| 0)).unwrap();
     let open = async |secret: [u8; 32]| {
         let keys = Keys::new(Owner::Handler, &secret).unwrap();
-        Vault::open(keys, &store, Arc::new(OsRandom)).await.map(drop)
+        Sealer::for_store(keys, &store, Arc::new(OsRandom)).await.map(drop)
     };
     open([7; 32]).await.unwrap();
-    open([7; 32]).await.expect("it is the same");
+    open([7; 32]).await.expect("the key file is the same");
     let error = open([8; 32]).await.unwrap_err().to_string();
     assert!(error.starts_with("cannot open the secrets in the store: the key file is not the one"), "{error}");
 }

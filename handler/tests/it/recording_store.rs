@@ -1,4 +1,4 @@
-//! A store that tells what was read, and in which something may happen between two reads.
+//! A store that records what is read, and runs something between two reads.
 
 use std::{
     mem,
@@ -11,36 +11,36 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use store::{Batch, Clock, Commit, Embedded, Entry, Error, Key, Lease, Page, Rate, Store, Token, Watch};
 
-/// A store in memory that is looked at.
-pub struct Spied {
+/// A store in memory that records its reads.
+pub struct RecordingStore {
     store: Embedded,
-    /// The keys of each call.
+    /// The keys of each `get`.
     reads: Mutex<Vec<Vec<Key>>>,
     interruption: Interruption,
     list_interruption: Interruption,
 }
 
-/// What happens next, once.
+/// Runs once, after the next call.
 type Interruption = Mutex<Option<BoxFuture<'static, ()>>>;
 
-impl Spied {
+impl RecordingStore {
     pub fn new() -> Self {
         let store = Embedded::in_memory(Clock::new(|| 0)).unwrap();
         Self { store, reads: Mutex::default(), interruption: Mutex::default(), list_interruption: Mutex::default() }
     }
 
-    /// What was read since the last time, a line for each call, by the paths of keys.
+    /// The `get` calls since the last time: one line each, the paths of its keys.
     pub fn take_reads(&self) -> Vec<String> {
         let paths = |keys: Vec<Key>| keys.iter().map(Key::path).collect::<Vec<_>>().join(", ");
         mem::take(&mut *self.reads()).into_iter().map(paths).collect()
     }
 
-    /// Lets this happen right after the next read.
+    /// Runs this right after the next `get`.
     pub fn interrupt(&self, what: BoxFuture<'static, ()>) {
         *self.interruption.lock().unwrap() = Some(what);
     }
 
-    /// Lets this happen right after the next list.
+    /// Runs this right after the next `list`.
     pub fn interrupt_list(&self, what: BoxFuture<'static, ()>) {
         *self.list_interruption.lock().unwrap() = Some(what);
     }
@@ -50,7 +50,7 @@ impl Spied {
     }
 }
 
-async fn happen(interruption: &Interruption) {
+async fn run(interruption: &Interruption) {
     let what = interruption.lock().unwrap().take();
     if let Some(what) = what {
         what.await;
@@ -58,17 +58,17 @@ async fn happen(interruption: &Interruption) {
 }
 
 #[async_trait]
-impl Store for Spied {
+impl Store for RecordingStore {
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
         self.reads().push(keys.to_vec());
         let found = self.store.get(keys).await;
-        happen(&self.interruption).await;
+        run(&self.interruption).await;
         found
     }
 
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
         let found = self.store.list(prefix, after, limit).await;
-        happen(&self.list_interruption).await;
+        run(&self.list_interruption).await;
         found
     }
 

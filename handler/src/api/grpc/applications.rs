@@ -1,0 +1,120 @@
+//! The application manager over gRPC: applications, devices, dry runs and simulated uplinks.
+
+use std::sync::Arc;
+
+use api::{
+    handler::{
+        Application, ApplicationIdentifier, Device, DeviceIdentifier, DeviceList, DryDownlinkMessage,
+        DryDownlinkResult, DryUplinkMessage, DryUplinkResult, SimulatedUplinkMessage,
+        application_manager_server::{ApplicationManager, ApplicationManagerServer},
+    },
+    rest::handler as body,
+};
+use tonic::{Request, Response, Status, metadata::MetadataValue};
+
+use super::call::{number, split};
+use crate::{
+    Error,
+    api::{
+        operations::{DryRun, Operations},
+        wire::{app_id, dev_id},
+    },
+};
+
+/// Serves the application manager.
+pub(in crate::api) struct ApplicationService {
+    operations: Arc<Operations>,
+}
+
+impl ApplicationService {
+    /// Serves `operations`.
+    pub(in crate::api) fn server(operations: Arc<Operations>) -> ApplicationManagerServer<Self> {
+        ApplicationManagerServer::new(Self { operations })
+    }
+}
+
+#[tonic::async_trait]
+impl ApplicationManager for ApplicationService {
+    async fn register_application(&self, request: Request<ApplicationIdentifier>) -> Result<Response<()>, Status> {
+        let (caller, message) = split(request)?;
+        self.operations.register_application(caller, &app_id(&message.app_id)?).await?;
+        Ok(Response::new(()))
+    }
+
+    async fn get_application(&self, request: Request<ApplicationIdentifier>) -> Result<Response<Application>, Status> {
+        let (caller, message) = split(request)?;
+        let application = self.operations.get_application(caller, &app_id(&message.app_id)?).await?;
+        Ok(Response::new(body::Application::from(application).into()))
+    }
+
+    async fn set_application(&self, request: Request<Application>) -> Result<Response<()>, Status> {
+        let (caller, message) = split(request)?;
+        self.operations.set_application(caller, body::Application::from(message).try_into()?).await?;
+        Ok(Response::new(()))
+    }
+
+    async fn delete_application(&self, request: Request<ApplicationIdentifier>) -> Result<Response<()>, Status> {
+        let (caller, message) = split(request)?;
+        self.operations.delete_application(caller, &app_id(&message.app_id)?).await?;
+        Ok(Response::new(()))
+    }
+
+    async fn get_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<Device>, Status> {
+        let (caller, message) = split(request)?;
+        let (app_id, dev_id) = (app_id(&message.app_id)?, dev_id(&message.dev_id)?);
+        let device = self.operations.get_device(caller, &app_id, &dev_id).await?;
+        Ok(Response::new(body::Device::from(device).into()))
+    }
+
+    async fn set_device(&self, request: Request<Device>) -> Result<Response<()>, Status> {
+        let (caller, message) = split(request)?;
+        let body = body::Device::try_from(message).map_err(|error| Error::invalid("Device", error))?;
+        self.operations.set_device(caller, body.try_into()?).await?;
+        Ok(Response::new(()))
+    }
+
+    async fn delete_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<()>, Status> {
+        let (caller, message) = split(request)?;
+        let (app_id, dev_id) = (app_id(&message.app_id)?, dev_id(&message.dev_id)?);
+        self.operations.delete_device(caller, &app_id, &dev_id).await?;
+        Ok(Response::new(()))
+    }
+
+    async fn get_devices_for_application(
+        &self,
+        request: Request<ApplicationIdentifier>,
+    ) -> Result<Response<DeviceList>, Status> {
+        let (limit, offset) = (number(request.metadata(), "limit")?, number(request.metadata(), "offset")?);
+        let (caller, message) = split(request)?;
+        let page = self.operations.list_devices(caller, &app_id(&message.app_id)?, offset, limit).await?;
+        let (total, selected) = (page.total, page.devices.len());
+        let devices = page.devices.into_iter().map(|device| body::Device::from(device).into()).collect();
+        let mut response = Response::new(DeviceList { devices });
+        response.metadata_mut().insert("total", MetadataValue::from(total));
+        response.metadata_mut().insert("selected", MetadataValue::from(selected));
+        Ok(response)
+    }
+
+    async fn dry_uplink(&self, request: Request<DryUplinkMessage>) -> Result<Response<DryUplinkResult>, Status> {
+        let (caller, message) = split(request)?;
+        let run: DryRun<Vec<u8>> = message.try_into()?;
+        let payload = run.input.clone();
+        let decoded = self.operations.dry_uplink(caller, run).await?;
+        Ok(Response::new(DryUplinkResult { payload, ..decoded.into() }))
+    }
+
+    async fn dry_downlink(&self, request: Request<DryDownlinkMessage>) -> Result<Response<DryDownlinkResult>, Status> {
+        let (caller, message) = split(request)?;
+        Ok(Response::new(self.operations.dry_downlink(caller, message.try_into()?).await?.into()))
+    }
+
+    /// Returns an empty message, like v2. The cost is in the metadata `fuel` and `microseconds`.
+    async fn simulate_uplink(&self, request: Request<SimulatedUplinkMessage>) -> Result<Response<()>, Status> {
+        let (caller, message) = split(request)?;
+        let cost = self.operations.simulate_uplink(caller, message.try_into()?).await?;
+        let mut response = Response::new(());
+        response.metadata_mut().insert("fuel", MetadataValue::from(cost.fuel));
+        response.metadata_mut().insert("microseconds", MetadataValue::from(cost.microseconds()));
+        Ok(response)
+    }
+}

@@ -1,0 +1,126 @@
+//! An application, and the summary of it that uplinks need.
+
+use runtime::{Dialect, Sources, SourcesHash};
+use serde::{Deserialize, Serialize};
+use types::{AccessKey, AppId};
+
+/// What the handler keeps about an application: its [`ApplicationSummary`] and the sources of its payload functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Application {
+    summary: ApplicationSummary,
+    sources: Sources,
+}
+
+/// An application without the sources of its functions. Every uplink reads it, so it is short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApplicationSummary {
+    /// Its id.
+    pub app_id: AppId,
+    /// The payload format as it was set; see [`ApplicationSummary::conversion`].
+    pub payload_format: String,
+    /// Whether uplinks run a function: a decoder, a converter or a validator.
+    pub has_uplink_function: bool,
+    /// Identifies the sources, so that loaded functions are found without reading these.
+    pub functions_hash: SourcesHash,
+    /// The access key that registers devices when they join; absent from what an uplink reads. The account service
+    /// decides what it may do.
+    pub register_on_join_access_key: Option<AccessKey>,
+}
+
+/// How payloads are converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// By the application's own functions, in the dialect that its payload format names, if any.
+    Custom(Option<Dialect>),
+    /// As Cayenne Low Power Payload.
+    CayenneLpp,
+    /// Not at all.
+    None,
+}
+
+impl Application {
+    /// An application that is registered but not set up.
+    pub fn new(app_id: AppId) -> Self {
+        Self::with_functions(app_id, String::new(), Sources::default())
+    }
+
+    /// An application with these functions. The payload format chooses their dialect; they are hashed here, once.
+    pub fn with_functions(app_id: AppId, payload_format: String, sources: Sources) -> Self {
+        let sources = Sources { dialect: Conversion::of(&payload_format).dialect(), ..sources };
+        let Sources { decoder, converter, validator, .. } = &sources;
+        let summary = ApplicationSummary {
+            app_id,
+            payload_format,
+            has_uplink_function: [decoder, converter, validator].iter().any(|source| !source.is_empty()),
+            functions_hash: sources.hash(),
+            register_on_join_access_key: None,
+        };
+        Self { summary, sources }
+    }
+
+    /// The application of these two parts, which were stored together.
+    pub(super) fn from_parts(summary: ApplicationSummary, sources: Sources) -> Self {
+        let sources = Sources { dialect: summary.conversion().dialect(), ..sources };
+        Self { summary, sources }
+    }
+
+    /// The same application with this access key for devices that register when they join.
+    pub fn with_join_key(mut self, key: Option<AccessKey>) -> Self {
+        self.summary.register_on_join_access_key = key;
+        self
+    }
+
+    /// The same application; an empty payload format becomes `custom`.
+    pub(crate) fn custom_by_default(mut self) -> Self {
+        if self.summary.payload_format.is_empty() {
+            // Neither asks for a dialect, so the hash stays right.
+            self.summary.payload_format = "custom".to_owned();
+        }
+        self
+    }
+
+    /// All but the sources of its functions.
+    pub fn summary(&self) -> &ApplicationSummary {
+        &self.summary
+    }
+
+    /// The sources of its functions.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Whether it has any function.
+    pub(crate) fn has_functions(&self) -> bool {
+        self.summary.has_uplink_function || !self.sources.encoder.is_empty()
+    }
+
+    /// Its summary and its sources.
+    pub(crate) fn into_parts(self) -> (ApplicationSummary, Sources) {
+        (self.summary, self.sources)
+    }
+}
+
+impl ApplicationSummary {
+    /// What the payload format asks for.
+    pub fn conversion(&self) -> Conversion {
+        Conversion::of(&self.payload_format)
+    }
+}
+
+impl Conversion {
+    /// What a payload format asks for; an unknown one converts nothing.
+    fn of(payload_format: &str) -> Self {
+        match payload_format {
+            "custom" => Self::Custom(None),
+            "cayennelpp" => Self::CayenneLpp,
+            name => Dialect::from_name(name).map_or(Self::None, |dialect| Self::Custom(Some(dialect))),
+        }
+    }
+
+    fn dialect(self) -> Option<Dialect> {
+        match self {
+            Self::Custom(dialect) => dialect,
+            Self::CayenneLpp | Self::None => None,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What a message costs in the sandbox.
+
+use std::time::Duration;
+
+/// What a message used in the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Units of fuel: the same for the same message on every machine.
+    pub fuel: u64,
+    /// From the pristine sandbox to the result.
+    pub elapsed: Duration,
+}
+
+impl Cost {
+    /// The elapsed time in whole microseconds.
+    pub fn microseconds(&self) -> u64 {
+        u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX)
+    }
+}

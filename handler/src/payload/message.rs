@@ -1,0 +1,50 @@
+//! The payload of a message: what payload functions are called with.
+
+use types::Timestamp;
+
+use crate::Error;
+
+/// The most bytes that a LoRaWAN frame can carry.
+pub const PAYLOAD_BYTES_MAX: usize = 255;
+
+/// The content of a frame, once it is decrypted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payload {
+    /// The application's bytes; none on port 0, which is reserved for MAC commands.
+    pub bytes: Option<Vec<u8>>,
+    /// The LoRaWAN port.
+    pub port: u8,
+    /// The frame counter.
+    pub counter: u32,
+    /// Whether the device wants an acknowledgement.
+    pub confirmed: bool,
+    /// Whether the device sent this counter before.
+    pub retry: bool,
+    /// When the frame was received.
+    pub received: Timestamp,
+    /// Seeds the functions' random numbers: the same for the same message on every node, and on every retry.
+    pub seed: u64,
+}
+
+impl Payload {
+    /// A payload that belongs to no device, for dry runs; [`Error::Invalid`] if it is longer than a frame can carry.
+    pub fn for_dry_run(bytes: Option<Vec<u8>>, port: u32, received: Timestamp) -> Result<Self, Error> {
+        check_length(bytes.as_deref().unwrap_or_default())?;
+        let port = parse_port(port)?;
+        Ok(Self { bytes, port, counter: 0, confirmed: false, retry: false, received, seed: 0 })
+    }
+}
+
+/// Checks that a frame can carry this payload.
+pub(crate) fn check_length(payload: &[u8]) -> Result<(), Error> {
+    let length = payload.len();
+    if length <= PAYLOAD_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::invalid("Payload", format_args!("at most {PAYLOAD_BYTES_MAX} bytes are allowed, these are {length}")))
+}
+
+/// The port of a number from a client.
+pub(crate) fn parse_port(port: u32) -> Result<u8, Error> {
+    u8::try_from(port).map_err(|_| Error::invalid("Port", "a number from 0 to 255 is allowed"))
+}

@@ -1,0 +1,94 @@
+//! What decoding or encoding a payload results in.
+
+use runtime::{Failure, LogEntry, Report, Value};
+use serde_json::value::RawValue;
+
+use crate::{Error, application::Application, cost::Cost, error::FunctionError};
+
+/// The result of decoding, converting and validating a payload.
+#[derive(Debug, Default)]
+pub struct Decoded {
+    /// The fields, a JSON object; none if nothing was converted or there are no fields.
+    pub fields: Option<Box<RawValue>>,
+    /// What the decoder's `normalizeUplink` made of them, if it has one.
+    pub normalized: Option<Box<RawValue>>,
+    /// Whether the message may be published.
+    pub validity: Validity,
+    /// Why there are no fields, if decoding failed.
+    pub error: Option<DecodeError>,
+    /// The warnings that the functions returned.
+    pub warnings: Vec<String>,
+    /// What the functions wrote to the console.
+    pub logs: Vec<LogEntry>,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// Whether a message may be published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validity {
+    /// Nothing was converted, so nothing was validated.
+    #[default]
+    NotConverted,
+    /// The validator accepted it, or there is none.
+    Valid,
+    /// The validator returned false.
+    Invalid,
+}
+
+/// The result of encoding the fields of a downlink.
+#[derive(Debug, Default)]
+pub struct Encoded {
+    /// The bytes to send.
+    pub payload: Vec<u8>,
+    /// The port that the encoder chose, if it did.
+    pub port: Option<u8>,
+    /// What the encoder wrote to the console.
+    pub logs: Vec<LogEntry>,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// Why a payload could not be decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// A payload function failed.
+    #[error("{0}")]
+    Function(Failure),
+    /// The payload is not valid Cayenne LPP.
+    #[error("{0}")]
+    CayenneLpp(Error),
+}
+
+impl DecodeError {
+    /// The error of a dry run of `application`, with what its functions logged and cost.
+    pub(crate) fn into_error(self, application: &Application, logs: Vec<LogEntry>, cost: Cost) -> Error {
+        match self {
+            Self::Function(failure) => FunctionError::new(failure, application.sources(), logs, cost).into(),
+            Self::CayenneLpp(error) => error,
+        }
+    }
+}
+
+impl From<DecodeError> for Decoded {
+    fn from(error: DecodeError) -> Self {
+        Self { error: Some(error), ..Self::default() }
+    }
+}
+
+impl From<Report> for Decoded {
+    fn from(report: Report) -> Self {
+        let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
+        let decoded = match report.result {
+            Ok(Value::Fields { json, normalized, valid }) => {
+                let fields = (json.get() != "{}" && json.get() != "null").then_some(json);
+                let validity = if valid { Validity::Valid } else { Validity::Invalid };
+                Self { fields, normalized, validity, ..Self::default() }
+            }
+            // An uplink returns fields; anything else would be a bug in the sandbox.
+            Ok(Value::Bytes { .. } | Value::Returned { .. }) => Self::default(),
+            Err(failure) => DecodeError::Function(failure).into(),
+        };
+        Self { warnings: report.warnings, logs: report.logs, cost, ..decoded }
+    }
+}

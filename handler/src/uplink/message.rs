@@ -1,0 +1,42 @@
+//! The message that an uplink becomes.
+
+use types::{Metadata, Uplink};
+
+use crate::{
+    device::Device,
+    payload::{Decoded, Payload, Validity},
+};
+
+/// The message for a decoded payload of a device.
+pub(super) fn message(device: &Device, payload: Payload, decoded: Decoded) -> Uplink {
+    let metadata = metadata(device, &payload);
+    let attributes = match decoded.validity {
+        Validity::NotConverted => Default::default(),
+        Validity::Valid | Validity::Invalid => device.attributes.clone(),
+    };
+    Uplink {
+        app_id: device.app_id.clone(),
+        dev_id: device.dev_id.clone(),
+        hardware_serial: device.lorawan.dev_eui,
+        port: payload.port,
+        counter: payload.counter,
+        confirmed: payload.confirmed,
+        is_retry: payload.retry,
+        payload_raw: payload.bytes,
+        payload_fields: decoded.fields,
+        normalized_payload: decoded.normalized,
+        metadata,
+        attributes,
+    }
+}
+
+/// When and where the uplink was sent, as far as that is known.
+fn metadata(device: &Device, payload: &Payload) -> Metadata {
+    Metadata {
+        time: payload.received.to_rfc3339(),
+        latitude: device.latitude,
+        longitude: device.longitude,
+        altitude: device.altitude,
+        ..Metadata::default()
+    }
+}
