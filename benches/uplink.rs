@@ -47,9 +47,9 @@ struct Case {
 const CASES: [Case; 2] = [
     Case {
         name: "demo 1 KiB",
-        decoder: include_str!("../cli/demo/decoder.js"),
-        converter: include_str!("../cli/demo/converter.js"),
-        validator: include_str!("../cli/demo/validator.js"),
+        decoder: include_str!("../cli/commands/demo/decoder.js"),
+        converter: include_str!("../cli/commands/demo/converter.js"),
+        validator: include_str!("../cli/commands/demo/validator.js"),
         payload: &[0x01, 0x9a, 0xa8, 0xa0],
     },
     Case {

@@ -1,18 +1,12 @@
 //! What people type: every command, argument and option, with the help text beside it.
 
-pub mod account;
-pub mod applications;
-pub mod devices;
-pub mod functions;
-pub mod gateways;
-pub mod location;
-pub mod user;
-
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use client::Payload;
 use types::{AccessKey, AppEui, AppId, ComponentId, DevId};
+
+use crate::commands;
 
 /// Runs LoRaWAN payload functions, each message in a fresh WebAssembly sandbox, and publishes JSON over MQTT.
 ///
@@ -75,14 +69,14 @@ pub enum Command {
     User {
         /// What to do; without it, shows who is logged in
         #[command(subcommand)]
-        command: Option<user::User>,
+        command: Option<commands::user::args::User>,
     },
     /// Manage applications and their payload functions
     #[command(visible_alias = "application")]
     Applications {
         /// What to do
         #[command(subcommand)]
-        command: applications::Applications,
+        command: commands::applications::args::Applications,
     },
     /// Manage the devices of an application
     #[command(visible_alias = "device")]
@@ -95,14 +89,14 @@ pub enum Command {
         app_eui: Option<AppEui>,
         /// What to do
         #[command(subcommand)]
-        command: devices::Devices,
+        command: commands::devices::args::Devices,
     },
     /// Manage gateways
     #[command(visible_alias = "gateway")]
     Gateways {
         /// What to do
         #[command(subcommand)]
-        command: gateways::Gateways,
+        command: commands::gateways::args::Gateways,
     },
     /// Send a message to a device
     Downlink(Downlink),
@@ -111,7 +105,7 @@ pub enum Command {
     Functions {
         /// What to do
         #[command(subcommand)]
-        command: functions::Functions,
+        command: commands::functions::args::Functions,
     },
     /// Show uplinks and joins of an application as they arrive
     Subscribe(Subscribe),
@@ -121,7 +115,7 @@ pub enum Command {
     Account {
         /// What to do
         #[command(subcommand)]
-        command: account::Account,
+        command: commands::account::args::Account,
     },
     /// Show the settings
     Config {

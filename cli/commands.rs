@@ -2,10 +2,11 @@
 
 pub(crate) mod account;
 pub(crate) mod applications;
+pub(crate) mod demo;
 pub(crate) mod devices;
 pub(crate) mod downlink;
 pub(crate) mod functions;
 pub(crate) mod gateways;
+pub(crate) mod location;
 pub(crate) mod subscribe;
-mod trial;
 pub(crate) mod user;

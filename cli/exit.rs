@@ -7,7 +7,7 @@ use std::{
 
 use types::{Kind, Kinded};
 
-use crate::{check::BadInput, terminal::lines};
+use crate::{codec_check::BadInput, terminal::lines};
 
 /// Something went wrong.
 const FAILURE: u8 = 1;

@@ -3,16 +3,15 @@
 //! `run` is the table of contents. Programs that want Airlock's services use `airlock-client`, not this.
 
 pub mod args;
-pub mod check;
+pub mod codec_check;
 mod commands;
-mod demo;
+pub mod dialect;
 pub mod exit;
 mod network;
 mod script;
 pub mod serve;
 mod session;
 pub mod settings;
-pub mod style;
 mod terminal;
 
 use args::{Args, Command, Config};
@@ -32,7 +31,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let (clock, random) = (SystemClock, OsRandom);
     runtime.block_on(async {
         match command {
-            Command::Demo(demo) => demo::run(demo, Settings::load(&global)?, &random).await,
+            Command::Demo(demo) => commands::demo::run(demo, Settings::load(&global)?, &random).await,
             Command::Serve(serve) => serve::run(serve, Settings::load(&global)?).await,
             Command::Account { command } => commands::account::run(command, Settings::load(&global)?).await,
             Command::Config { command: None | Some(Config::Print) } => settings::print(&Settings::load(&global)?),

@@ -1,12 +1,12 @@
 //! `airlock serve`: starts services, says where they listen, and ends them in order.
 
 mod certificate;
-mod folder;
-mod ground;
-mod handling;
+mod context;
+mod data_dir;
+mod handler_service;
 mod operator;
-mod sharing;
 mod stack;
+mod store_socket;
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use runtime::inert_character;
 use serde::Serialize;
 use types::Secret;
 
-use crate::args::{applications::Sure, user::Password};
+use crate::commands::{applications::args::Sure, user::args::Password};
 
 /// The most bytes that are read from standard input.
 const INPUT_BYTES_MAX: u64 = 1 << 20;

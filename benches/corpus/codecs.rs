@@ -1,6 +1,6 @@
 //! The codecs that are measured, with some messages of each.
 
-use airlock::check;
+use airlock::codec_check;
 use runtime::{Call, Dialect, Slot, Sources};
 
 use crate::shared::codecs;
@@ -47,9 +47,9 @@ pub(crate) fn read() -> Vec<Codec> {
     codecs::read().into_iter().filter_map(with_messages).collect()
 }
 
-fn with_messages(codec: check::Codec) -> Option<Codec> {
+fn with_messages(codec: codec_check::Codec) -> Option<Codec> {
     let messages: Vec<Call> = codecs::uplinks(&codec).take(MESSAGES_MAX).collect();
-    let check::Codec { id, script, dialect, others, .. } = codec;
+    let codec_check::Codec { id, script, dialect, others, .. } = codec;
     let codec = Codec { id, script, dialect: dialect?, reads_globals: others.contains(READS_GLOBALS), messages };
     (!codec.messages.is_empty()).then_some(codec)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
-use airlock::check::{self, Codec, Example, Expected, Input};
+use airlock::codec_check::{self, Codec, Example, Expected, Input};
 use runtime::{Call, Entry, Function};
 
 /// The folder of records, where it is not our own.
@@ -19,7 +19,7 @@ pub(crate) fn read() -> Vec<Codec> {
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();
-    check::read(&files, None).unwrap()
+    codec_check::read(&files, None).unwrap()
 }
 
 /// The uplinks of `codec` that give a value, the same at any time.

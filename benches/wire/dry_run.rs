@@ -16,9 +16,9 @@ use crate::{
     services::Services,
 };
 
-const DECODER: &str = include_str!("../../cli/demo/decoder.js");
-const CONVERTER: &str = include_str!("../../cli/demo/converter.js");
-const VALIDATOR: &str = include_str!("../../cli/demo/validator.js");
+const DECODER: &str = include_str!("../../cli/commands/demo/decoder.js");
+const CONVERTER: &str = include_str!("../../cli/commands/demo/converter.js");
+const VALIDATOR: &str = include_str!("../../cli/commands/demo/validator.js");
 const PAYLOAD: [u8; 4] = [0x01, 0x9a, 0xa8, 0xa0];
 /// Calls before the measurement; the first ones load the functions.
 const WARM_UP: usize = 200;

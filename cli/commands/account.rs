@@ -3,6 +3,7 @@
 //! What was done goes to the audit file as it does when the services run, and to standard error, as to their log. The rest
 //! of a log would only be in the way of the answer, so nothing else below a warning is shown.
 
+pub(crate) mod args;
 mod clients;
 mod components;
 mod keys;
@@ -10,7 +11,8 @@ mod users;
 
 use server::telemetry;
 
-use crate::{args::account::Account as Command, serve::open_account, settings::Settings};
+use self::args::Account as Command;
+use crate::{serve::open_account, settings::Settings};
 
 /// Runs one of the commands.
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<()> {

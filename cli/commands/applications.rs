@@ -1,6 +1,8 @@
 //! `airlock applications …`: applications, who works with them, and their payload functions.
 
+pub(crate) mod args;
 mod collaborators;
+mod dry_run;
 mod functions;
 mod select;
 
@@ -8,8 +10,8 @@ use anyhow::Context;
 use api::rest::account::{AccessKey, NewApplication};
 use types::{AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded};
 
+use self::args::{Applications, PayloadFunctions, Sure};
 use crate::{
-    args::applications::{Applications, PayloadFunctions, Sure},
     network::Network,
     terminal::{confirm, fields, say, table},
 };

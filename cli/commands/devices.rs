@@ -1,5 +1,6 @@
 //! `airlock devices …`: the devices of an application.
 
+pub(crate) mod args;
 mod personalize;
 mod register;
 mod set;
@@ -13,9 +14,10 @@ use client::{
 };
 use types::{AppEui, AppId, Clock, DevId, Random};
 
+use self::args::Devices;
 pub(crate) use self::register::new_device;
 use crate::{
-    args::{applications::Sure, devices::Devices},
+    commands::applications::args::Sure,
     network::Network,
     terminal::{confirm, say, table},
 };

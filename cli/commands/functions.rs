@@ -1,5 +1,7 @@
 //! `airlock functions …`: payload functions on this machine, without a network.
 
+pub(crate) mod args;
+
 use std::{
     collections::BTreeSet,
     io::{self, Write},
@@ -12,9 +14,9 @@ use anyhow::{Context, anyhow, bail};
 use runtime::{Call, Dialect, Engine, Entry, Failure, Report, Slot, Sources, Value};
 use types::Clock;
 
+use self::args::{Bench, Check, Functions, Run};
 use crate::{
-    args::functions::{Bench, Check, Functions, Run},
-    check::{self, Codec, CodecReport, Detail, cut, microseconds, told},
+    codec_check::{self, Codec, CodecReport, Detail, cut, microseconds, told},
     script,
     terminal::{fields, inert, json, say},
 };
@@ -37,14 +39,14 @@ pub(crate) fn run(command: Functions, settings: runtime::Settings, clock: &dyn C
 }
 
 fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
-    let codecs = check::read(&command.files, command.id.as_deref())?;
+    let codecs = codec_check::read(&command.files, command.id.as_deref())?;
     if !command.quiet {
         note_others(&codecs);
     }
     let engine = Arc::new(Engine::new(settings)?);
     let jobs = command.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let totals = check::check(&engine, &codecs, jobs, |report| tell(command, report))?;
+    let totals = codec_check::check(&engine, &codecs, jobs, |report| tell(command, report))?;
     say(if command.json { json(&totals)? } else { totals.to_string() })?;
     match totals.is_clean() {
         true => Ok(()),
@@ -79,7 +81,7 @@ fn run_once(run: &Run, settings: &runtime::Settings, clock: &dyn Clock) -> anyho
     let engine = Arc::new(Engine::new(settings)?);
     let functions = load(&engine, &sources)?;
     let report = engine.sandbox().call(&functions, &call(run, clock));
-    report.logs.iter().try_for_each(|entry| say(inert(&check::log_line(entry))))?;
+    report.logs.iter().try_for_each(|entry| say(inert(&codec_check::log_line(entry))))?;
     report.warnings.iter().try_for_each(|warning| say(format_args!("warning: {}", inert(warning))))?;
     let cost = format!("{:.0} µs, fuel {}", microseconds(report.elapsed), report.fuel);
     match &report.result {

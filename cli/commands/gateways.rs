@@ -1,17 +1,17 @@
 //! `airlock gateways …`: gateways, and who works with them.
 
+pub(crate) mod args;
 mod edit;
 
 use api::rest::account::{Gateway, GatewayUpdate, NewGateway};
 use types::{Clock, Credential, GatewayId, Scope};
 
-use super::applications::names;
+use self::args::{Collaborators, Gateways};
+use super::{
+    applications::{args::Sure, names},
+    location::Location,
+};
 use crate::{
-    args::{
-        applications::Sure,
-        gateways::{Collaborators, Gateways},
-        location::Location,
-    },
     network::Network,
     terminal::{confirm, fields, say, table},
 };

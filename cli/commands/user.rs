@@ -1,5 +1,6 @@
 //! `airlock user …`: who I am.
 
+pub(crate) mod args;
 mod login;
 
 use anyhow::{Context, bail};
@@ -7,8 +8,8 @@ use api::rest::account::NewUser;
 use client::account::AccountClient;
 use types::{Clock, Random, Username};
 
+use self::args::{LoginBy, Password, User};
 use crate::{
-    args::user::{LoginBy, Password, User},
     network::Network,
     session::Login,
     terminal::{fields, password, say},

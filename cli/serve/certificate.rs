@@ -4,7 +4,7 @@ use anyhow::Context;
 use server::tls::Tls;
 use types::Clock;
 
-use super::folder::Folder;
+use super::data_dir::Folder;
 use crate::settings::{Settings, TlsMode};
 
 /// Takes or makes the certificate; none when encryption is off.

@@ -10,7 +10,7 @@ use server::{
 };
 use store::{Shared, Store};
 
-use super::{folder::Folder, ground::open_store};
+use super::{context::open_store, data_dir::Folder};
 use crate::settings::Settings;
 
 /// Opens the account service on the store and with the key file that `airlock serve` would use.

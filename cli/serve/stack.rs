@@ -9,7 +9,7 @@ use server::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{ground::Ground, handling::Handling, sharing::Sharing};
+use super::{context::Ground, handler_service::Handling, store_socket::Sharing};
 use crate::{args::Service, settings::Settings};
 
 /// Services that run in this process.

@@ -4,11 +4,11 @@ use account::{Account, OperatorClient};
 use api::rest::account::Client;
 use types::ClientId;
 
-use super::{more, yes};
-use crate::{
-    args::account::{Clients, NewClient},
-    terminal::{say, table},
+use super::{
+    args::{Clients, NewClient},
+    more, yes,
 };
+use crate::terminal::{say, table};
 
 /// Runs one of the commands.
 pub(super) async fn run(command: Clients, account: &Account) -> anyhow::Result<()> {

@@ -3,11 +3,8 @@
 use account::Account;
 use types::ComponentId;
 
-use super::more;
-use crate::{
-    args::account::Components,
-    terminal::{say, table},
-};
+use super::{args::Components, more};
+use crate::terminal::{say, table};
 
 /// Runs one of the commands.
 pub(super) async fn run(command: Components, account: &Account) -> anyhow::Result<()> {

@@ -2,11 +2,8 @@
 
 use account::{Account, Rotation, SigningKeyInfo};
 
-use super::yes;
-use crate::{
-    args::account::Keys,
-    terminal::{say, table},
-};
+use super::{args::Keys, yes};
+use crate::terminal::{say, table};
 
 /// Runs one of the commands.
 pub(super) async fn run(command: Keys, account: &Account) -> anyhow::Result<()> {

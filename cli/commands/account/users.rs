@@ -4,9 +4,9 @@ use account::{Account, UserInfo};
 use api::rest::account::NewUser;
 use types::Username;
 
-use super::{more, yes};
+use super::{args::Users, more, yes};
 use crate::{
-    args::{account::Users, user::Password},
+    commands::user::args::Password,
     terminal::{fields, inert, password, say, table},
 };
 

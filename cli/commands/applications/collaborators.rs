@@ -2,8 +2,8 @@
 
 use types::Clock;
 
-use super::names;
-use crate::{args::applications::Collaborators, network::Network, terminal::say};
+use super::{args::Collaborators, names};
+use crate::{network::Network, terminal::say};
 
 /// Runs one of the commands.
 pub(super) async fn run(command: Collaborators, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {

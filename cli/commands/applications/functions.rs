@@ -10,9 +10,8 @@ use api::handler::Application;
 use runtime::Dialect;
 use types::Clock;
 
+use super::{args::PayloadFormat, dry_run};
 use crate::{
-    args::applications::PayloadFormat,
-    commands::trial,
     network::Network,
     script,
     terminal::{can_ask, inert, lines, say},
@@ -59,7 +58,7 @@ pub(super) async fn set(
         None => set_text(&mut application, what, text),
     }
     if !skip_test && can_ask() && format(what).is_none() {
-        trial::offer(&handler, &application, what == PayloadFormat::Encoder).await?;
+        dry_run::offer(&handler, &application, what == PayloadFormat::Encoder).await?;
     }
     handler.set_application(application).await?;
     say(format_args!("Updated application {app_id}"))

@@ -8,11 +8,9 @@ use api::rest::{
 use client::{account::AccountClient, handler::HandlerClient, random_eui, random_key};
 use types::{AccessKey, AppEui, AppId, AppKey, ApplicationRight, Credential, DevEui, DevId, Kind, Kinded, Random};
 
+use super::args::{Register, RegisterCommand};
 use crate::{
-    args::{
-        devices::{Register, RegisterCommand},
-        location::Location,
-    },
+    commands::location::Location,
     terminal::{fields, say},
 };
 

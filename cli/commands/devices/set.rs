@@ -5,8 +5,8 @@ use api::rest::handler::{Device, LorawanDevice};
 use client::handler::HandlerClient;
 use types::{AppId, DevId};
 
-use super::read;
-use crate::{args::devices::DeviceChange, terminal::say};
+use super::{args::DeviceChange, read};
+use crate::terminal::say;
 
 /// Reads the device, changes it, and writes it back.
 pub(super) async fn run(

@@ -3,8 +3,8 @@
 use client::handler::HandlerClient;
 use types::{AppId, DevId, Timestamp};
 
-use super::read;
-use crate::{args::devices::BytesFormat, terminal::fields};
+use super::{args::BytesFormat, read};
+use crate::terminal::fields;
 
 /// Shows a device, its bytes as they are wanted.
 pub(super) async fn run(

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::ensure;
 use api::rest::account::{GatewayUpdate, Location, Named};
 
-use crate::args::{gateways::GatewayChange, location};
+use super::args::GatewayChange;
+use crate::commands::location;
 
 /// The update that the options ask for; without any it is an error.
 pub(super) fn update(change: GatewayChange) -> anyhow::Result<GatewayUpdate> {

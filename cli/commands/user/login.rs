@@ -8,8 +8,8 @@ use api::rest::account::TokenAnswer;
 use client::account::{AuthorizationCode, Verifier};
 use types::{Clock, Credential, Random, Secret, Username};
 
+use super::args::{LoginBy, Password};
 use crate::{
-    args::user::{LoginBy, Password},
     network::Network,
     session::{Begun, Login},
     terminal::{ask, inert, password, say},

@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ComponentId, GatewayId, GatewayRight, Username};
 
-use super::{applications::Sure, location::Location};
+use crate::commands::{applications::args::Sure, location::Location};
 
 /// `airlock gateways …`.
 #[derive(Debug, Subcommand)]

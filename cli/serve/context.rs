@@ -21,7 +21,7 @@ use store::{Embedded, Redis, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Random, Secret, ServiceName};
 
-use super::{certificate::certificate, folder::Folder, sharing::Sharing, stack::address};
+use super::{certificate::certificate, data_dir::Folder, stack::address, store_socket::Sharing};
 use crate::settings::Settings;
 
 /// What every service of a process is built from.

@@ -29,7 +29,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::{Secret, ServiceName};
 
-use super::ground::Ground;
+use super::context::Ground;
 
 /// How long the first connection to the broker, and the last messages to it, may take.
 const BROKER_WAIT: Duration = Duration::from_secs(5);

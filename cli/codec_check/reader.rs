@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{codec::Codec, record::Record, surrogates::mended, weight::memory_bytes};
+use super::{codec::Codec, jsonl::Record, memory_size::memory_bytes, surrogates::mended};
 use crate::{script, terminal::inert};
 
 /// Longest line, in bytes and without its end: a script of the largest size with a thousand examples.

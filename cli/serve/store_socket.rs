@@ -11,7 +11,7 @@ use store::{Store, shared};
 use tokio::{net::UnixListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::folder::Folder;
+use super::data_dir::Folder;
 
 /// A store that is shared; it goes on until it is stopped.
 pub(super) struct Sharing {

@@ -7,17 +7,17 @@
 mod codec;
 mod compare;
 mod cost;
-mod crew;
-mod input;
-mod members;
-mod record;
+mod jsonl;
+mod memory_size;
+mod reader;
 mod report;
+mod run;
 mod surrogates;
 mod text;
 mod totals;
-mod trial;
-mod weight;
+mod unknown_members;
 mod words;
+mod worker_pool;
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ pub use codec::{Codec, Example, Excluded, Expected, Input};
 pub(crate) use compare::cut;
 pub use compare::{Difference, differences};
 pub use cost::Cost;
-pub use input::{BadInput, read};
+pub use reader::{BadInput, read};
 pub use report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome};
+pub(crate) use run::{microseconds, told};
 pub use text::Detail;
 pub(crate) use text::log_line;
 use totals::Tally;
 pub use totals::Totals;
-pub(crate) use trial::{microseconds, told};
 
 /// Checks `codecs` on `jobs` threads, and tells each report as soon as it and those before it are there.
 ///
@@ -46,7 +46,7 @@ pub fn check<E>(
 ) -> Result<Totals, E> {
     let worker = || {
         let mut sandbox = engine.sandbox();
-        move |codec: &Codec| trial::check(engine, &mut sandbox, codec)
+        move |codec: &Codec| run::check(engine, &mut sandbox, codec)
     };
     counted(codecs, jobs, worker, tell)
 }
@@ -58,7 +58,7 @@ fn counted<W: FnMut(&Codec) -> CodecReport, E>(
     mut tell: impl FnMut(&CodecReport) -> Result<(), E>,
 ) -> Result<Totals, E> {
     let mut tally = Tally::default();
-    crew::in_order(codecs, jobs, make_worker, |codec, report| {
+    worker_pool::in_order(codecs, jobs, make_worker, |codec, report| {
         let report = report.unwrap_or_else(|| CodecReport::of_mistake(codec));
         tell(&report)?;
         tally.add(&report);

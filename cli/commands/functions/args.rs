@@ -7,7 +7,7 @@ use client::Payload;
 use serde_json::{Map, Value};
 use types::Timestamp;
 
-use crate::style::Style;
+use crate::dialect::Style;
 
 /// `airlock functions …`.
 #[derive(Debug, Subcommand)]

@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use client::Payload;
 use types::{AppEui, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
-use super::{applications::Sure, location::Location};
+use crate::commands::{applications::args::Sure, location::Location};
 
 /// `airlock devices …`.
 #[derive(Debug, Subcommand)]

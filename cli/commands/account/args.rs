@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ClientId, ComponentId, Scope, ServiceName, Username};
 
-use super::user::Password;
+use crate::commands::user::args::Password;
 
 /// `airlock account …`.
 #[derive(Debug, Subcommand)]

@@ -10,10 +10,10 @@ use types::Timestamp;
 
 use super::{
     codec::{Codec, Example, Excluded, Expected, Input},
-    members::{OF_CODECS, OF_EXAMPLES, Others},
+    unknown_members::{OF_CODECS, OF_EXAMPLES, Others},
     words::{Called, Dependence, Ending, Match, QuickJs},
 };
-use crate::style::Style;
+use crate::dialect::Style;
 
 /// What the functions see as the current time unless `extra.recvTime` says otherwise: the first moment of 2026.
 const TIME_MS: i64 = 1_767_225_600_000;
