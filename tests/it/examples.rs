@@ -18,7 +18,7 @@ use types::{Credential, Secret};
 
 use crate::{
     harness::{Network, PASSWORD},
-    strangers::browser::Browser,
+    third_party_clients::browser::Browser,
 };
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! Devices that join: who may bring them, what they and their applications are told, and that no nonce counts twice.
 
-mod crowds;
-pub(crate) mod radio;
+mod concurrency;
+pub(crate) mod network_broker;
 mod templates;
 
 use api::rest::handler::LorawanDevice;
@@ -9,7 +9,7 @@ use serde_json::json;
 use tonic::Code;
 use types::{Credential, Secret};
 
-use self::radio::{APP_EUI, BROKER, DEV_ADDR, DEV_EUI, Radio, bytes, message, told};
+use self::network_broker::{APP_EUI, BROKER, DEV_ADDR, DEV_EUI, Radio, bytes, message, told};
 use crate::harness::{Network, Owner, device, next};
 
 const APP_KEY: &str = "B6B53F4A168A7A88BDF7EA135CE9CFCA";

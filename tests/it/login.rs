@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::{
     harness::{PASSWORD, airlock, complaint, metrics, printed, run},
-    strangers::browser::Browser,
+    third_party_clients::browser::Browser,
 };
 
 /// The account service with the user alice, and her files.

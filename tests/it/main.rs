@@ -5,9 +5,7 @@
 // By the name that programs of others know it by: the examples are such.
 extern crate client as airlock_client;
 
-mod bad_input;
 mod browser;
-mod call_limits;
 mod commands;
 mod conformance;
 mod demo;
@@ -15,25 +13,26 @@ mod devices;
 mod dry_runs;
 mod examples;
 mod functions;
-mod handler_figures;
+mod handler_status;
 mod harness;
-mod hostile;
+mod hostile_functions;
 mod instances;
+mod invalid_requests;
 mod joins;
 mod layers;
 mod login;
-mod nonsense;
+mod malformed_input;
 mod openapi;
 mod operator;
 mod outages;
+mod quick_start;
+mod rate_limits;
 #[path = "../../account/tests/it/redis.rs"]
 mod redis;
 mod rights;
 mod schemathesis;
-mod sdk;
 mod secrets;
 mod serve;
-mod strangers;
+mod third_party_clients;
 mod tls;
 mod uplinks;
-mod walk;

@@ -1,9 +1,9 @@
 //! Nonsense at the edges of handler and discovery: whatever arrives is done, or refused in their own words and has
 //! changed nothing.
 
+mod generators;
 mod grpc;
 mod http;
-mod words;
 
 use std::cell::Cell;
 

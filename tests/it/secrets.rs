@@ -11,7 +11,7 @@ use tracing_subscriber::{filter::LevelFilter, fmt::MakeWriter};
 
 use crate::{
     harness::{Network, device, next},
-    joins::radio::{APP_EUI, BROKER, DEV_EUI, Radio},
+    joins::network_broker::{APP_EUI, BROKER, DEV_EUI, Radio},
 };
 
 const APP_KEY: &str = "C0FFEE0123456789ABCDEF0BADC0DE42";

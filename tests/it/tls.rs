@@ -17,7 +17,7 @@ use types::{Credential, ServiceName};
 use self::openssl::{Served, dial, make, text};
 use crate::{
     harness::{Network, Owner, next, printed},
-    sdk::{full_key, python, run},
+    third_party_clients::python_sdk::{full_key, python, run},
 };
 
 /// What clients that are built on gRPC's C core offer with TLS 1.2.

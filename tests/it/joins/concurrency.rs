@@ -8,7 +8,7 @@ use types::ApplicationRight;
 
 use super::{
     APP_KEY, network,
-    radio::{BROKER, DEV_EUI, Radio, message},
+    network_broker::{BROKER, DEV_EUI, Radio, message},
     set,
     templates::{devices, make_key, set_key},
 };

@@ -8,7 +8,7 @@ use types::{AccessKey, ApplicationRight};
 
 use super::{
     APP_KEY, get, network,
-    radio::{BROKER, DEV_ADDR, DEV_EUI, Radio, bytes},
+    network_broker::{BROKER, DEV_ADDR, DEV_EUI, Radio, bytes},
     set,
 };
 use crate::harness::{Network, Owner, next};

@@ -10,7 +10,7 @@ use tonic::{
     transport::Channel,
 };
 
-use super::{Stage, try_many, words};
+use super::{Stage, generators, try_many};
 
 const HANDLER: &[&str] = &[
     "/handler.ApplicationManager/RegisterApplication",
@@ -88,7 +88,7 @@ fn number() -> impl Strategy<Value = u64> {
 fn scalar() -> impl Strategy<Value = Vec<u8>> {
     let varint = prop_oneof![0..300_u64, any::<u64>()];
     prop_oneof![
-        4 => (number(), words::bytes()).prop_map(|(number, bytes)| field(number, 2, &bytes)),
+        4 => (number(), generators::bytes()).prop_map(|(number, bytes)| field(number, 2, &bytes)),
         1 => (number(), varint).prop_map(|(number, value)| [encode_varint(number << 3), encode_varint(value)].concat()),
         1 => (number(), any::<[u8; 4]>()).prop_map(|(number, bytes)| [&encode_varint(number << 3 | 5)[..], &bytes].concat()),
         1 => (number(), 0..8_u64).prop_map(|(number, wire)| encode_varint(number << 3 | wire)),

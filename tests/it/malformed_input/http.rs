@@ -4,7 +4,7 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use reqwest::header::HeaderValue;
 use serde_json::Value;
 
-use super::{Stage, try_many, words};
+use super::{Stage, generators, try_many};
 
 const METHODS: &[&str] = &["GET", "GET", "GET", "PUT", "PUT", "POST", "POST", "DELETE", "PATCH", "OPTIONS"];
 
@@ -39,12 +39,12 @@ struct Request {
 }
 
 fn request() -> impl Strategy<Value = Request> {
-    let words = vec(option::weighted(0.2, words::bytes()), 2);
-    let query = option::weighted(0.3, vec((select(QUERY), words::bytes()), 0..3));
+    let words = vec(option::weighted(0.2, generators::bytes()), 2);
+    let query = option::weighted(0.3, vec((select(QUERY), generators::bytes()), 0..3));
     let path = (select(PATHS), words, query);
     let no_header = |bytes: Vec<u8>| HeaderValue::from_bytes(&[b"Bearer ", &bytes[..]].concat()).ok();
-    let authorization = option::weighted(0.1, words::bytes().prop_filter_map("no header", no_header));
-    (prop::bool::weighted(0.05), select(METHODS), path, authorization, words::body()).prop_map(
+    let authorization = option::weighted(0.1, generators::bytes().prop_filter_map("no header", no_header));
+    (prop::bool::weighted(0.05), select(METHODS), path, authorization, generators::body()).prop_map(
         |(is_astray, method, (path, words, query), authorization, body)| Request {
             to_handler: path.starts_with("/applications") != is_astray,
             method,

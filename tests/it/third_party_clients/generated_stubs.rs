@@ -4,7 +4,7 @@ use client::account::{AccountClient, ClientCredentials};
 use serde_json::{Value, json};
 use types::{Scope, Secret};
 
-use super::{full_key, python, run};
+use super::python_sdk::{full_key, python, run};
 use crate::harness::{Network, PASSWORD, printed};
 
 /// What a user registers at the account service, over HTTP.

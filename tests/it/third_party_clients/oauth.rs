@@ -1,8 +1,5 @@
 //! Strangers' programs against our account service: OAuth libraries of others do their flows, unchanged.
 
-pub(crate) mod browser;
-mod programs;
-
 use std::{
     io::{BufRead, BufReader, Write},
     process::{Command, Stdio},
@@ -14,7 +11,7 @@ use client::account::{AccountClient, ClientCredentials};
 use tempfile::TempDir;
 use types::{Scope, Secret};
 
-use self::{browser::Browser, programs::Program};
+use super::{browser::Browser, programs::Program};
 use crate::harness::{PASSWORD, metrics};
 
 const SECRET: &str = "Ki6yF0cYAK2xB-the-strangers-secret_1qZ";

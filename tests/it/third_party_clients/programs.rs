@@ -41,7 +41,7 @@ impl Program {
     }
 
     fn new(interpreter: PathBuf, script: &str, folder: &Path) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/strangers").join(script);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/third_party_clients").join(script);
         Self { interpreter, script, modules: folder.join("node_modules") }
     }
 }

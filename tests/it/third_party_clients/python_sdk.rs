@@ -1,7 +1,5 @@
 //! The Python client of The Things Network v2, from the registry that people take it from.
 
-mod stubs;
-
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -16,7 +14,7 @@ use types::{AccessKey, ApplicationRight};
 use crate::harness::{Network, Owner, next, printed};
 
 /// The folder with strangers' programs.
-const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/strangers");
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/third_party_clients");
 
 /// A Python with what the programs need; none where it cannot be installed and nobody insists on it.
 pub(crate) fn python() -> Option<&'static Path> {
