@@ -1,82 +1,83 @@
-//! What people type: every command, argument and option, with the help text beside it.
+//! The commands and their common options. The arguments of a command are beside its code, in `commands`.
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use client::Payload;
-use types::{AccessKey, AppEui, AppId, ComponentId, DevId};
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use types::{AccessKey, AppEui, AppId, ComponentId};
 
-use crate::commands;
+use crate::{
+    commands::{
+        account::args::Account, applications::args::Applications, demo::Demo, devices::args::Devices,
+        downlink::Downlink, functions::args::Functions, gateways::args::Gateways, subscribe::Subscribe,
+        user::args::User,
+    },
+    serve::Serve,
+};
 
 /// Runs LoRaWAN payload functions, each message in a fresh WebAssembly sandbox, and publishes JSON over MQTT.
 ///
-/// Try `airlock demo` first: it needs nothing and shows everything.
+/// Run `airlock demo` first: it needs no setup and shows live uplinks.
 #[derive(Debug, Parser)]
 #[command(name = "airlock", version, max_term_width = 100, arg_required_else_help = true)]
-pub struct Args {
-    /// Options of every command.
+pub(crate) struct Args {
     #[command(flatten)]
-    pub global: Global,
-    /// What to do.
+    pub(crate) global: Global,
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
-/// Options of every command; each can also be set in the settings file or the environment.
+/// Options that every command takes; each is also a setting.
 #[derive(Clone, Debug, Default, ClapArgs)]
-#[command(next_help_heading = "Options of every command")]
-pub struct Global {
-    /// Settings file [default: airlock.toml in the current folder, then in the user's configuration folder]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Settings file [default: airlock.toml in the current directory, then in the user's configuration directory]
     #[arg(long, global = true, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Folder where everything is kept
-    #[arg(long, global = true, value_name = "FOLDER")]
-    pub data: Option<PathBuf>,
-    /// Address of the account service
+    pub(crate) config: Option<PathBuf>,
+    /// Data directory
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// URL of the account service
     #[arg(long, global = true, value_name = "URL")]
-    pub auth_server: Option<String>,
+    pub(crate) auth_server: Option<String>,
     /// Address of the discovery service
     #[arg(long, global = true, value_name = "HOST:PORT")]
-    pub discovery_address: Option<String>,
+    pub(crate) discovery_address: Option<String>,
     /// Id of the handler
     #[arg(long, global = true, value_name = "ID")]
-    pub handler_id: Option<ComponentId>,
+    pub(crate) handler_id: Option<ComponentId>,
     /// Address of the MQTT broker [default: the one that the handler announces]
     #[arg(long, global = true, value_name = "HOST:PORT")]
-    pub mqtt_address: Option<String>,
-    /// Name for the MQTT broker, which is the id of an application [default: the one that is meant]
+    pub(crate) mqtt_address: Option<String>,
+    /// MQTT username, which is an application id [default: the command's application]
     #[arg(long, global = true, value_name = "ID")]
-    pub mqtt_username: Option<AppId>,
-    /// Password for the MQTT broker, which is an access key [default: one of the application]
+    pub(crate) mqtt_username: Option<AppId>,
+    /// MQTT password, which is an access key [default: a key of the application]
     #[arg(long, global = true, value_name = "KEY")]
-    pub mqtt_password: Option<AccessKey>,
-    /// Id of the router; no command talks to one yet
+    pub(crate) mqtt_password: Option<AccessKey>,
+    /// Id of the router; accepted for compatibility, no command uses it yet
     #[arg(long, global = true, value_name = "ID")]
-    pub router_id: Option<ComponentId>,
-    /// Talk in plain text to a server without TLS
+    pub(crate) router_id: Option<ComponentId>,
+    /// Allow unencrypted connections to a discovery service without TLS
     #[arg(long, global = true)]
-    pub allow_insecure: bool,
+    pub(crate) allow_insecure: bool,
 }
 
-/// What there is to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Start everything in a temporary folder, with a sample application, and show live uplinks
+pub(crate) enum Command {
+    /// Start all services in a temporary directory with a sample application, and show live uplinks
     Demo(Demo),
-    /// Start the services: all of them, or one
+    /// Start all services, or one of them
     Serve(Serve),
-    /// Register, log in, log out, show who is logged in
+    /// Register, log in, log out, or show who is logged in
     User {
-        /// What to do; without it, shows who is logged in
         #[command(subcommand)]
-        command: Option<commands::user::args::User>,
+        command: Option<User>,
     },
     /// Manage applications and their payload functions
     #[command(visible_alias = "application")]
     Applications {
-        /// What to do
         #[command(subcommand)]
-        command: commands::applications::args::Applications,
+        command: Applications,
     },
     /// Manage the devices of an application
     #[command(visible_alias = "device")]
@@ -84,141 +85,154 @@ pub enum Command {
         /// Application [default: the selected one]
         #[arg(long, global = true, value_name = "ID")]
         app_id: Option<AppId>,
-        /// EUI that devices get [default: the selected one, or the first one of the application]
+        /// Application EUI [default: the selected one, or the application's first]
         #[arg(long, global = true, value_name = "EUI")]
         app_eui: Option<AppEui>,
-        /// What to do
         #[command(subcommand)]
-        command: commands::devices::args::Devices,
+        command: Devices,
     },
     /// Manage gateways
     #[command(visible_alias = "gateway")]
     Gateways {
-        /// What to do
         #[command(subcommand)]
-        command: commands::gateways::args::Gateways,
+        command: Gateways,
     },
-    /// Send a message to a device
+    /// Send a downlink message to a device
     Downlink(Downlink),
-    /// Check, try and measure payload functions on this machine, without a network
+    /// Show an application's uplinks and joins as they arrive
+    Subscribe(Subscribe),
+    /// Check, run and benchmark payload functions locally, without a server
     #[command(visible_alias = "function")]
     Functions {
-        /// What to do
         #[command(subcommand)]
-        command: commands::functions::args::Functions,
+        command: Functions,
     },
-    /// Show uplinks and joins of an application as they arrive
-    Subscribe(Subscribe),
-    /// Manage users, OAuth clients, components and keys in the store of this server, without a network
+    /// Manage users, OAuth clients, components and signing keys directly in this server's store
     ///
-    /// With the embedded store no service may run meanwhile; with Redis they may.
+    /// This works while the services run and while they are stopped.
     Account {
-        /// What to do
         #[command(subcommand)]
-        command: commands::account::args::Account,
+        command: Account,
     },
-    /// Show the settings
+    /// Show the configuration
     Config {
-        /// What to do; without it, prints them
         #[command(subcommand)]
         command: Option<Config>,
     },
     /// Print the version
     Version,
-    /// Say how to get a newer version
+    /// Explain how to get a newer version
     Selfupdate,
 }
 
-/// `airlock demo`.
-#[derive(Debug, ClapArgs)]
-pub struct Demo {
-    /// End after this many uplinks; exit code 0 only when all arrived with the right fields
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub count: Option<u32>,
-    /// Decoder of your own, in place of the sample functions
-    #[arg(long, value_name = "FILE", requires = "payload")]
-    pub decoder: Option<PathBuf>,
-    /// Payload that your decoder gets, in hexadecimal
-    #[arg(long, value_name = "HEX", requires = "decoder")]
-    pub payload: Option<Payload>,
-    /// Port that your decoder gets; 0 belongs to LoRaWAN itself
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "decoder")]
-    #[arg(value_parser = clap::value_parser!(u8).range(1..))]
-    pub port: u8,
-}
-
-/// `airlock serve`.
-#[derive(Debug, ClapArgs)]
-pub struct Serve {
-    /// Service to start [default: all, in one process]
-    pub service: Option<Service>,
-}
-
-/// A service that can run alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Service {
-    /// Users, applications, access keys, tokens
-    Account,
-    /// Which component serves what, and where
-    Discovery,
-    /// Uplinks in, fields out
-    Handler,
-}
-
-/// `airlock downlink`.
-#[derive(Debug, ClapArgs)]
-pub struct Downlink {
-    /// Id of the device
-    pub dev_id: DevId,
-    /// Payload in hexadecimal; with --json, fields for the encoder
-    #[arg(allow_hyphen_values = true)]
-    pub payload: String,
-    /// The payload is a JSON object of fields, which the application's encoder turns into bytes
-    #[arg(long)]
-    pub json: bool,
-    /// Port
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
-    pub fport: u8,
-    /// The device has to acknowledge it
-    #[arg(long)]
-    pub confirmed: bool,
-    /// Application [default: the selected one]
-    #[arg(long, value_name = "ID")]
-    pub app_id: Option<AppId>,
-    /// Name of the access key to use [default: the first that may send messages to devices]
-    #[arg(long, value_name = "NAME")]
-    pub access_key: Option<String>,
-}
-
-/// `airlock subscribe`.
-#[derive(Debug, ClapArgs)]
-pub struct Subscribe {
-    /// Application [default: the selected one]
-    #[arg(long, value_name = "ID")]
-    pub app_id: Option<AppId>,
-    /// Name of the access key to use [default: the first that may read messages]
-    #[arg(long, value_name = "NAME")]
-    pub access_key: Option<String>,
-    /// End after this many messages
-    #[arg(long, value_name = "N")]
-    pub count: Option<u32>,
-}
-
-/// `airlock config …`.
 #[derive(Debug, Subcommand)]
-pub enum Config {
-    /// Print every setting with its meaning and value
+pub(crate) enum Config {
+    /// Print every setting with its description and value
+    #[command(visible_alias = "get")]
     Print,
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use clap::CommandFactory;
 
     use super::*;
 
+    /// The standard verbs that each noun takes, as the name of a command or as an alias. Nouns lack a verb where
+    /// there is nothing that it could do.
+    const NOUNS: &[(&str, &[&str])] = &[
+        ("account clients", &["create", "list", "delete"]),
+        ("account components", &["list"]),
+        ("account keys", &["list"]),
+        ("account users", &["create", "get", "list"]),
+        ("applications", &["create", "get", "list", "delete"]),
+        ("applications collaborators", &["create", "update", "set", "delete"]),
+        ("applications pf", &["get", "update", "set"]),
+        ("config", &["get"]),
+        ("devices", &["create", "get", "list", "update", "set", "delete"]),
+        ("gateways", &["create", "get", "list", "update", "delete"]),
+        ("gateways collaborators", &["create", "update", "set", "delete"]),
+        ("user", &["create", "get"]),
+    ];
+
+    /// Commands with subcommands that do not stand for one kind of thing.
+    const NOT_NOUNS: &[&str] = &["account", "devices register", "functions"];
+
+    /// The commands of v2, each with the least arguments that it takes.
+    const V2: &str = "\
+        applications add my-app Text --app-eui 70B3D57ED0000001 --skip-register --skip-select
+        applications collaborators add my-app bob settings devices
+        applications collaborators delete my-app bob
+        applications delete my-app
+        applications info my-app
+        applications list
+        applications pf
+        applications pf set decoder decoder.js --skip-test
+        applications register
+        applications unregister
+        applications select my-app 70B3D57ED0000001
+        devices delete my-device --app-eui 70B3D57ED0000001 --app-id my-app
+        devices list
+        devices info my-device --format msb
+        devices personalize my-device
+        devices register my-device 0102030405060708 2B7E151628AED2A6ABF7158809CF4F3C 52.37,4.89
+        devices register on-join my-prefix 2B7E151628AED2A6ABF7158809CF4F3C
+        devices set my-device --16-bit-fcnt --attr-set key:value --fcnt-up 1 --override
+        devices simulate my-device 01ff --port 2
+        downlink my-device 01ff --access-key name --confirmed --fport 2 --json
+        gateways collaborators add my-gateway bob gateway:status
+        gateways collaborators delete my-gateway bob
+        gateways delete my-gateway
+        gateways info my-gateway
+        gateways list
+        gateways edit my-gateway --brand Brand --location 52.37,4.89 --status-public
+        gateways register my-gateway EU_863_870 52.37,4.89
+        subscribe --access-key name
+        user
+        user login
+        user logout
+        user register bob bob@example.com
+        selfupdate
+        version";
+
+    /// Every command with subcommands, by its full name.
+    fn groups(command: &clap::Command, name: &str, groups: &mut BTreeMap<String, clap::Command>) {
+        for subcommand in command.get_subcommands().filter(|subcommand| subcommand.has_subcommands()) {
+            let name = format!("{name} {}", subcommand.get_name()).trim().to_owned();
+            self::groups(subcommand, &name, groups);
+            groups.insert(name, subcommand.clone());
+        }
+    }
+
     #[test]
     fn the_arguments_are_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_noun_takes_the_standard_verbs() {
+        let mut groups = BTreeMap::new();
+        self::groups(&Args::command(), "", &mut groups);
+        groups.retain(|name, _| !NOT_NOUNS.contains(&name.as_str()));
+        let nouns: Vec<_> = groups.keys().map(String::as_str).collect();
+        assert_eq!(nouns, NOUNS.iter().map(|(noun, _)| *noun).collect::<Vec<_>>());
+        for (noun, verbs) in NOUNS {
+            for verb in *verbs {
+                let names = |command: &clap::Command| {
+                    command.get_name() == *verb || command.get_visible_aliases().any(|alias| alias == *verb)
+                };
+                assert!(groups[*noun].get_subcommands().any(names), "airlock {noun} {verb}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_of_v2_parses() {
+        for line in V2.lines() {
+            let result = Args::try_parse_from(["airlock"].into_iter().chain(line.split_whitespace()));
+            assert!(result.is_ok(), "{line}: {}", result.unwrap_err());
+        }
     }
 }

@@ -1,12 +1,10 @@
-//! Checks payload functions against examples of what they must answer, as `airlock functions check` does.
+//! Checks codecs against examples of what their functions return, for `airlock functions check` and for programs.
 //!
-//! [`read`] takes codecs from files of one JSON object per line, [`check`] runs every example of each in a sandbox of
-//! its own, and the [`CodecReport`]s say what came out. It needs no server. The examples' form is told in
-//! `docs/functions.md`.
+//! [`read`] takes codecs from files with one JSON object per line. [`check`] runs each example in a fresh sandbox and
+//! reports a [`CodecReport`] per codec. It needs no server. `docs/functions.md` documents the format.
 
 mod codec;
 mod compare;
-mod cost;
 mod jsonl;
 mod memory_size;
 mod reader;
@@ -16,7 +14,6 @@ mod surrogates;
 mod text;
 mod totals;
 mod unknown_members;
-mod words;
 mod worker_pool;
 
 use std::sync::Arc;
@@ -24,44 +21,43 @@ use std::sync::Arc;
 use runtime::Engine;
 
 pub use codec::{Codec, Example, Excluded, Expected, Input};
-pub(crate) use compare::cut;
+pub(crate) use compare::truncate;
 pub use compare::{Difference, differences};
-pub use cost::Cost;
 pub use reader::{BadInput, read};
 pub use report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome};
-pub(crate) use run::{microseconds, told};
+pub(crate) use run::{describe, microseconds};
 pub use text::Detail;
 pub(crate) use text::log_line;
 use totals::Tally;
-pub use totals::Totals;
+pub use totals::{Cost, Totals};
 
-/// Checks `codecs` on `jobs` threads, and tells each report as soon as it and those before it are there.
+/// Checks `codecs` on `jobs` threads, and calls `report` for each in order, as early as possible.
 ///
-/// What `tell` cannot do ends it: codecs that no thread has begun are left out. Reports are not kept, only counted.
+/// An error of `report` ends the check: codecs that no thread has started are skipped.
 pub fn check<E>(
     engine: &Arc<Engine>,
     codecs: &[Codec],
     jobs: usize,
-    tell: impl FnMut(&CodecReport) -> Result<(), E>,
+    report: impl FnMut(&CodecReport) -> Result<(), E>,
 ) -> Result<Totals, E> {
     let worker = || {
         let mut sandbox = engine.sandbox();
         move |codec: &Codec| run::check(engine, &mut sandbox, codec)
     };
-    counted(codecs, jobs, worker, tell)
+    check_with(codecs, jobs, worker, report)
 }
 
-fn counted<W: FnMut(&Codec) -> CodecReport, E>(
+fn check_with<W: FnMut(&Codec) -> CodecReport, E>(
     codecs: &[Codec],
     jobs: usize,
     make_worker: impl Fn() -> W + Sync,
-    mut tell: impl FnMut(&CodecReport) -> Result<(), E>,
+    mut report: impl FnMut(&CodecReport) -> Result<(), E>,
 ) -> Result<Totals, E> {
     let mut tally = Tally::default();
-    worker_pool::in_order(codecs, jobs, make_worker, |codec, report| {
-        let report = report.unwrap_or_else(|| CodecReport::of_mistake(codec));
-        tell(&report)?;
-        tally.add(&report);
+    worker_pool::map_in_order(codecs, jobs, make_worker, |codec, result| {
+        let result = result.unwrap_or_else(|| CodecReport::panicked(codec));
+        report(&result)?;
+        tally.add(&result);
         Ok(())
     })?;
     Ok(tally.totals())
@@ -74,11 +70,12 @@ mod tests {
     use super::*;
 
     fn codec(id: &str) -> Codec {
-        Codec { id: id.to_owned(), script: String::new(), dialect: None, examples: Vec::new(), others: BTreeSet::new() }
+        let (script, unknown_members) = (String::new(), BTreeSet::new());
+        Codec { id: id.to_owned(), script, dialect: None, examples: Vec::new(), unknown_members }
     }
 
     #[test]
-    fn a_mistake_of_the_host_fails_the_codec_that_met_it_and_no_other() {
+    fn a_panic_of_the_checker_fails_one_codec_only() {
         let codecs = ["first", "second", "third"].map(codec);
         let worker = || {
             |codec: &Codec| match codec.id.as_str() {
@@ -86,13 +83,13 @@ mod tests {
                 id => CodecReport { id: id.to_owned(), loaded: None, failure: None, cost: None, examples: Vec::new() },
             }
         };
-        let mut told = String::new();
-        let totals = counted(&codecs, 2, worker, |report| {
-            told += &report.text(Detail::Normal);
+        let mut text = String::new();
+        let totals = check_with(&codecs, 2, worker, |report| {
+            text += &report.text(Detail::Normal);
             Ok::<(), ()>(())
         });
-        let mistake = "the host made a mistake, please report this";
-        assert_eq!(told, format!("ok    first\nFAIL  second\n      {mistake}\nok    third\n"));
+        let failure = "the checker panicked; please report this bug";
+        assert_eq!(text, format!("ok    first\nFAIL  second\n      {failure}\nok    third\n"));
         assert_eq!(totals, Ok(Totals { codecs: 3, codecs_failed: 1, ..Totals::default() }));
     }
 }

@@ -1,13 +1,13 @@
-//! Whose calling convention functions follow, in the words that people write.
+//! The names of the calling conventions, as arguments and JSON files spell them.
 
 use clap::ValueEnum;
 use runtime::Dialect;
 use serde::Deserialize;
 
-/// Whose calling convention functions follow.
+/// A calling convention of payload functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Style {
+pub enum DialectName {
     /// LoRa Alliance TS013: `decodeUplink`, `encodeDownlink`
     Ts013,
     /// The Things Network 2: `Decoder`, `Converter`, `Validator`, `Encoder`
@@ -17,12 +17,12 @@ pub enum Style {
     ChirpStack3,
 }
 
-impl From<Style> for Dialect {
-    fn from(style: Style) -> Self {
-        match style {
-            Style::Ts013 => Self::Ts013,
-            Style::V2 => Self::V2,
-            Style::ChirpStack3 => Self::ChirpStack3,
+impl From<DialectName> for Dialect {
+    fn from(name: DialectName) -> Self {
+        match name {
+            DialectName::Ts013 => Self::Ts013,
+            DialectName::V2 => Self::V2,
+            DialectName::ChirpStack3 => Self::ChirpStack3,
         }
     }
 }
@@ -34,11 +34,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_arguments_and_settings_spell_it_alike() {
-        for style in Style::value_variants() {
-            let name = Dialect::from(*style).name();
-            assert_eq!(Style::from_str(name, false), Ok(*style));
-            assert_eq!(from_value::<Style>(json!(name)).unwrap(), *style);
+    fn every_dialect_has_one_spelling() {
+        for dialect in DialectName::value_variants() {
+            let name = Dialect::from(*dialect).name();
+            assert_eq!(DialectName::from_str(name, false), Ok(*dialect));
+            assert_eq!(from_value::<DialectName>(json!(name)).unwrap(), *dialect);
         }
     }
 }

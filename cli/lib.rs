@@ -1,12 +1,14 @@
-//! The command line of Airlock: one module per command, and what they share.
+//! The command line of Airlock.
 //!
-//! `run` is the table of contents. Programs that want Airlock's services use `airlock-client`, not this.
+//! Programs that want to use Airlock's services need `airlock-client`, not this crate. What is public here serves the
+//! integration tests, the benchmarks, and programs that check codecs.
 
-pub mod args;
+mod args;
 pub mod codec_check;
 mod commands;
-pub mod dialect;
-pub mod exit;
+mod dialect;
+mod exit;
+mod location;
 mod network;
 mod script;
 pub mod serve;
@@ -14,51 +16,53 @@ mod session;
 pub mod settings;
 mod terminal;
 
-use args::{Args, Command, Config};
+use std::{io::Write, process::ExitCode, sync::Arc};
+
+use args::{Args, Command, Global};
+use clap::Parser;
 use network::Network;
 use server::system::{OsRandom, SystemClock, install_crypto};
 use settings::Settings;
 use terminal::say;
 
-/// What `airlock selfupdate` says: a program that replaces itself would be one more thing to trust.
-const NEWER: &str = "Airlock does not replace itself: fetch the newer sources and build them, as the README says";
+/// What `airlock selfupdate` prints. A program that replaces itself would be one more thing to trust.
+const HOW_TO_UPDATE: &str = "Airlock does not update itself: get the newer sources and build them as the README says";
 
-/// Does what was typed.
-pub fn run(args: Args) -> anyhow::Result<()> {
-    install_crypto();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let Args { global, command } = args;
-    let (clock, random) = (SystemClock, OsRandom);
-    runtime.block_on(async {
-        match command {
-            Command::Demo(demo) => commands::demo::run(demo, Settings::load(&global)?, &random).await,
-            Command::Serve(serve) => serve::run(serve, Settings::load(&global)?).await,
-            Command::Account { command } => commands::account::run(command, Settings::load(&global)?).await,
-            Command::Config { command: None | Some(Config::Print) } => settings::print(&Settings::load(&global)?),
-            Command::User { command } => {
-                commands::user::run(command, &Network::new(Settings::load(&global)?), &clock, &random).await
+/// Runs the command in this process's arguments, and prints its error if it fails.
+pub fn run() -> ExitCode {
+    let Args { global, command } = Args::parse();
+    let result = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match result.map_err(Into::into).and_then(|runtime| runtime.block_on(run_command(command, &global))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if let Some(text) = exit::text(&error) {
+                // With standard error closed, there is nobody to tell.
+                _ = writeln!(std::io::stderr(), "error: {text}");
             }
-            Command::Applications { command } => {
-                commands::applications::run(command, &Network::new(Settings::load(&global)?), &clock).await
-            }
-            Command::Devices { app_id, app_eui, command } => {
-                let network = Network::new(Settings::load(&global)?);
-                commands::devices::run(command, (app_id, app_eui), &network, &clock, &random).await
-            }
-            Command::Gateways { command } => {
-                commands::gateways::run(command, &Network::new(Settings::load(&global)?), &clock).await
-            }
-            Command::Downlink(downlink) => {
-                commands::downlink::run(downlink, &Network::new(Settings::load(&global)?), &clock).await
-            }
-            Command::Functions { command } => {
-                commands::functions::run(command, Settings::load(&global)?.sandbox, &clock)
-            }
-            Command::Subscribe(subscribe) => {
-                commands::subscribe::run(subscribe, &Network::new(Settings::load(&global)?), &clock).await
-            }
-            Command::Version => say(concat!("airlock ", env!("CARGO_PKG_VERSION"))),
-            Command::Selfupdate => say(NEWER),
+            exit::code(&error)
         }
-    })
+    }
+}
+
+async fn run_command(command: Command, global: &Global) -> anyhow::Result<()> {
+    install_crypto();
+    let settings = || Settings::load(global);
+    let network = || anyhow::Ok(Network::new(settings()?, Arc::new(SystemClock), Arc::new(OsRandom)));
+    match command {
+        Command::Demo(demo) => commands::demo::run(demo, settings()?, Arc::new(OsRandom)).await,
+        Command::Serve(serve) => serve::run(serve, settings()?).await,
+        Command::User { command } => commands::user::run(command, &network()?).await,
+        Command::Applications { command } => commands::applications::run(command, &network()?).await,
+        Command::Devices { app_id, app_eui, command } => {
+            commands::devices::run(command, (app_id, app_eui), &network()?).await
+        }
+        Command::Gateways { command } => commands::gateways::run(command, &network()?).await,
+        Command::Downlink(downlink) => commands::downlink::run(downlink, &network()?).await,
+        Command::Subscribe(subscribe) => commands::subscribe::run(subscribe, &network()?).await,
+        Command::Functions { command } => commands::functions::run(command, settings()?.sandbox, &SystemClock),
+        Command::Account { command } => commands::account::run(command, settings()?).await,
+        Command::Config { .. } => settings::print(&settings()?),
+        Command::Version => say(concat!("airlock ", env!("CARGO_PKG_VERSION"))),
+        Command::Selfupdate => say(HOW_TO_UPDATE),
+    }
 }

@@ -1,4 +1,4 @@
-//! Reads function texts: from a file that somebody typed, or from one that a record names.
+//! Reads the source of functions, from a file given on the command line or named in a list of codecs.
 
 use std::{
     fs::File,
@@ -12,44 +12,44 @@ use rustix::{
     io::Errno,
 };
 
-/// Longest script in a file of its own, in bytes; what the sandbox accepts is less.
+/// Longest script file, in bytes. The sandbox accepts less.
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
-/// Opening waits for nobody, as it would for a pipe that nobody writes into, and follows no link.
+/// Opening does not follow symbolic links, and does not block on a pipe that has no writer.
 const FLAGS: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Whether somebody who types `path` means standard input.
-pub(crate) fn is_input(path: &Path) -> bool {
+/// Whether `path` is `-`, which stands for standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Reads a script from the file that somebody typed; `-` is standard input.
+/// Reads a script given on the command line; `-` is standard input.
 pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
-    match is_input(path) {
-        true => text(io::stdin()).context("cannot read standard input"),
-        false => File::open(path).and_then(text).with_context(|| format!("cannot read {}", path.display())),
+    match is_stdin(path) {
+        true => read_text(io::stdin()).context("failed to read standard input"),
+        false => File::open(path).and_then(read_text).with_context(|| format!("failed to read {}", path.display())),
     }
 }
 
-/// Reads a script from a file in `folder` or below, and from no other: whoever wrote the record may be a stranger.
-pub(crate) fn read_within(folder: &Path, name: &Path) -> io::Result<String> {
-    let (folder, path) = (folder.canonicalize()?, folder.join(name).canonicalize()?);
-    let Ok(below) = path.strip_prefix(&folder) else {
-        return Err(io::Error::other("it is outside the folder of the file that names it"));
+/// Reads a script in `directory` or below. The list that names it may not be trustworthy, so no other file is read.
+pub(crate) fn read_within(directory: &Path, name: &Path) -> io::Result<String> {
+    let (directory, path) = (directory.canonicalize()?, directory.join(name).canonicalize()?);
+    let Ok(below) = path.strip_prefix(&directory) else {
+        return Err(io::Error::other("it is outside the directory of the file that names it"));
     };
-    let file = open_below(&folder, below)?;
+    let file = open_below(&directory, below)?;
     match file.metadata()?.is_file() {
-        true => text(file),
+        true => read_text(file),
         false => Err(not_regular()),
     }
 }
 
-/// Opens `folder`, then each component of `below` in what was opened before. No link is followed, so what became one
-/// since the path was looked at leads nowhere.
-fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
-    let mut file = openat(CWD, folder, FLAGS, Mode::empty())?;
+/// Opens `directory`, then each component of `below` relative to the one before. No symbolic link is followed, so a
+/// component that was replaced by one after the path was resolved fails.
+fn open_below(directory: &Path, below: &Path) -> io::Result<File> {
+    let mut file = openat(CWD, directory, FLAGS, Mode::empty())?;
     for component in below.components() {
         file = openat(&file, component.as_os_str(), FLAGS, Mode::empty()).map_err(|error| match error {
-            // A socket, which cannot be opened at all.
+            // The error for sockets.
             Errno::NXIO => not_regular(),
             error => error.into(),
         })?;
@@ -61,10 +61,10 @@ fn not_regular() -> io::Error {
     io::Error::other("it is not a regular file")
 }
 
-fn text(file: impl Read) -> io::Result<String> {
+fn read_text(file: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(SCRIPT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    // First, because the bound may lie inside a character.
+    // Checked before UTF-8, because the limit may split a character.
     if bytes.len() as u64 > SCRIPT_BYTES_MAX {
         return Err(io::Error::other(format!("it has more than {SCRIPT_BYTES_MAX} bytes")));
     }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_read_regular_files_of_their_folder_and_nothing_else() {
+    fn reads_only_regular_files_within_the_directory() {
         let outside = tempfile::tempdir().unwrap();
         let folder = outside.path().join("codecs");
         fs::create_dir_all(folder.join("vendor")).unwrap();
@@ -100,12 +100,12 @@ mod tests {
             assert!(read_within(&folder, Path::new(name)).unwrap().ends_with(".js"), "{name}");
         }
         for (name, reason) in [
-            ("../secret.js", "outside the folder"),
-            ("../../../../../../../../etc/passwd", "outside the folder"),
-            ("outward.js", "outside the folder"),
-            ("up/secret.js", "outside the folder"),
-            (absolute.to_str().unwrap(), "outside the folder"),
-            ("/dev/zero", "outside the folder"),
+            ("../secret.js", "outside the directory"),
+            ("../../../../../../../../etc/passwd", "outside the directory"),
+            ("outward.js", "outside the directory"),
+            ("up/secret.js", "outside the directory"),
+            (absolute.to_str().unwrap(), "outside the directory"),
+            ("/dev/zero", "outside the directory"),
             ("socket.js", "not a regular file"),
             ("pipe.js", "not a regular file"),
             ("vendor", "not a regular file"),
@@ -118,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn what_became_a_link_after_it_was_looked_at_is_not_followed() {
+    fn follows_no_link_that_appears_after_the_path_was_resolved() {
         let outside = tempfile::tempdir().unwrap();
         let folder = outside.path().join("codecs");
         fs::create_dir_all(folder.join("vendor")).unwrap();
         fs::write(folder.join("vendor/below.js"), "below").unwrap();
         fs::write(outside.path().join("below.js"), "secret").unwrap();
-        let opened = |below: &str| open_below(&folder, Path::new(below)).and_then(text);
+        let opened = |below: &str| open_below(&folder, Path::new(below)).and_then(read_text);
         assert_eq!(opened("vendor/below.js").unwrap(), "below");
         symlink("..", folder.join("up")).unwrap();
         symlink("../below.js", folder.join("below.js")).unwrap();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_utf_8_and_have_a_largest_size() {
+    fn limits_scripts_to_utf_8_and_one_mebibyte() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.js");
         let (blanks, too_long) = (SCRIPT_BYTES_MAX as usize, "it has more than 1048576 bytes");

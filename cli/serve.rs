@@ -1,4 +1,4 @@
-//! `airlock serve`: starts services, says where they listen, and ends them in order.
+//! `airlock serve`: starts the services, prints their addresses, and stops them in order.
 
 mod certificate;
 mod context;
@@ -10,6 +10,7 @@ mod store_socket;
 
 use std::time::Duration;
 
+use clap::{Args, ValueEnum};
 use server::{
     shutdown::{Drained, Shutdown},
     telemetry::{self, Metrics},
@@ -17,9 +18,26 @@ use server::{
 
 pub(crate) use self::operator::open_account;
 pub use self::stack::Stack;
-use crate::{args::Serve, settings::Settings, terminal::say};
+use crate::{settings::Settings, terminal::say};
 
-/// What somebody who just started everything may want to do.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Service to start [default: all, in one process]
+    service: Option<Service>,
+}
+
+/// A service that can run alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Service {
+    /// Users, applications, access keys and tokens
+    Account,
+    /// Addresses of the network's components
+    Discovery,
+    /// Processes uplinks and downlinks
+    Handler,
+}
+
+/// What to do next, for people who start Airlock for the first time.
 const NEXT_STEPS: &str = "\
 Next, in another terminal:
 
@@ -27,19 +45,19 @@ Next, in another terminal:
   airlock user login NAME
   airlock applications add APP-ID DESCRIPTION
 
-`airlock config print` shows every setting. Ctrl-C finishes what was accepted and stops.";
+`airlock config print` shows every setting. Press Ctrl-C to stop.";
 
-/// Starts what was asked for and runs until a signal.
-pub async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> {
+/// Starts one service or all of them, and runs until a signal arrives.
+pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> {
     telemetry::start_logs(&settings.telemetry)?;
     let shutdown = Shutdown::on_signals()?;
     let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
     let metrics = Metrics::install(shutdown.requested.clone())?;
     let stack = Stack::start(settings, serve.service, metrics).await?;
-    say(format_args!("Airlock is ready.\n\n{}\n\n{NEXT_STEPS}", stack.places()))?;
+    say(format_args!("Airlock is ready.\n\n{}\n\n{NEXT_STEPS}", stack.overview()))?;
     shutdown.requested.cancelled().await;
     match shutdown.drain(stack.stop(), drain).await {
         Drained::Finished => say("Stopped"),
-        Drained::TimedOut | Drained::Forced => say("Stopped before everything was finished"),
+        Drained::TimedOut | Drained::Forced => say("Stopped before all accepted work was finished"),
     }
 }

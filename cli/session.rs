@@ -1,4 +1,4 @@
-//! What a person's commands remember between calls: the login and the selected application.
+//! What the commands of one person remember: their login and the selected application.
 
 use std::{
     fs, io,
@@ -13,49 +13,48 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use server::private_file::write_private;
 use types::{AppEui, AppId, Clock, Secret, Timestamp, Username};
 
-/// The files of a person, readable by nobody else.
+const LOGIN: &str = "login.json";
+const PENDING_LOGIN: &str = "begun.json";
+const SELECTION: &str = "selection.json";
+
+/// The files of one person, readable by nobody else.
 #[derive(Clone, Debug)]
-pub(crate) struct Files {
-    folder: PathBuf,
+pub(crate) struct SessionFiles {
+    directory: PathBuf,
 }
 
-/// A login.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Login {
-    /// The account service that gave the token.
+    /// URL of the account service that issued the token.
     pub(crate) auth_server: String,
-    /// Who logged in.
     pub(crate) username: Username,
-    /// The token.
     pub(crate) access_token: Secret,
-    /// When the token ends.
+    /// When the access token expires.
     pub(crate) expires: Timestamp,
-    /// What the next token is asked with.
     #[serde(default)]
     pub(crate) refresh_token: Option<Secret>,
 }
 
-/// A login that waits for its code.
+/// A login that waits for its authorization code.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Begun {
-    /// The account service that gives the code.
+pub(crate) struct PendingLogin {
+    /// URL of the account service that issues the code.
     pub(crate) auth_server: String,
-    /// What proves that it was this program who asked for the code.
+    /// The PKCE code verifier.
     pub(crate) verifier: Secret,
 }
 
-/// The application that commands mean when they name none.
+/// The application that commands use by default.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Selection {
-    /// Its id.
     pub(crate) app_id: AppId,
-    /// The EUI that its devices get, unless that is its first one.
+    /// The EUI for its devices; the application's first one if absent.
     #[serde(default)]
     pub(crate) app_eui: Option<AppEui>,
 }
 
 impl Login {
-    /// What an answer of the account service gives.
+    /// The login that the account service's answer describes.
     pub(crate) fn new(auth_server: &str, username: Username, answer: TokenAnswer, clock: &dyn Clock) -> Self {
         Self {
             auth_server: auth_server.to_owned(),
@@ -67,83 +66,76 @@ impl Login {
     }
 }
 
-impl Files {
-    /// The files below `data_dir`.
+impl SessionFiles {
     pub(crate) fn new(data_dir: &Path) -> Self {
-        Self { folder: data_dir.join("client") }
+        Self { directory: data_dir.join("client") }
     }
 
-    /// The login, if there is one.
     pub(crate) fn login(&self) -> anyhow::Result<Option<Login>> {
-        self.read("login.json")
+        self.read(LOGIN)
     }
 
-    /// Remembers a login.
     pub(crate) fn set_login(&self, login: &Login) -> anyhow::Result<()> {
-        self.write("login.json", login)
+        self.write(LOGIN, login)
     }
 
-    /// Forgets the login; says whether there was one.
-    pub(crate) fn remove_login(&self) -> anyhow::Result<bool> {
-        self.remove("login.json").context("cannot forget the login")
+    /// Returns whether there was a login.
+    pub(crate) fn delete_login(&self) -> anyhow::Result<bool> {
+        self.delete(LOGIN)
     }
 
-    /// Forgets that a login waits for its code.
-    pub(crate) fn remove_begun(&self) -> anyhow::Result<bool> {
-        self.remove("begun.json").context("cannot forget that a login was begun")
+    pub(crate) fn pending_login(&self) -> anyhow::Result<Option<PendingLogin>> {
+        self.read(PENDING_LOGIN)
     }
 
-    /// Forgets which application is selected.
-    pub(crate) fn unselect(&self) -> anyhow::Result<bool> {
-        self.remove("selection.json").context("cannot forget the selected application")
+    pub(crate) fn set_pending_login(&self, pending: &PendingLogin) -> anyhow::Result<()> {
+        self.write(PENDING_LOGIN, pending)
     }
 
-    fn remove(&self, name: &str) -> io::Result<bool> {
-        match fs::remove_file(self.folder.join(name)) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+    pub(crate) fn delete_pending_login(&self) -> anyhow::Result<()> {
+        self.delete(PENDING_LOGIN).map(drop)
     }
 
-    /// The login that waits for its code, if there is one.
-    pub(crate) fn begun(&self) -> anyhow::Result<Option<Begun>> {
-        self.read("begun.json")
-    }
-
-    /// Remembers that a login waits for its code.
-    pub(crate) fn set_begun(&self, begun: &Begun) -> anyhow::Result<()> {
-        self.write("begun.json", begun)
-    }
-
-    /// The selected application, if there is one.
     pub(crate) fn selection(&self) -> anyhow::Result<Option<Selection>> {
-        self.read("selection.json")
+        self.read(SELECTION)
     }
 
-    /// Selects an application.
-    pub(crate) fn select(&self, selection: &Selection) -> anyhow::Result<()> {
-        self.write("selection.json", selection)
+    pub(crate) fn set_selection(&self, selection: &Selection) -> anyhow::Result<()> {
+        self.write(SELECTION, selection)
+    }
+
+    pub(crate) fn delete_selection(&self) -> anyhow::Result<()> {
+        self.delete(SELECTION).map(drop)
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> anyhow::Result<Option<T>> {
-        let path = self.folder.join(name);
+        let path = self.directory.join(name);
         match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map(Some)
-                .with_context(|| format!("{} is damaged: remove it and log in again", path.display())),
+                .with_context(|| format!("{} is corrupt: remove it and log in again", path.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+            Err(error) => Err(error).with_context(|| format!("failed to read {}", path.display())),
         }
     }
 
     fn write(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
-        let path = self.folder.join(name);
+        let path = self.directory.join(name);
         let write = || -> io::Result<()> {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
             write_private(&path, &serde_json::to_vec_pretty(value)?)
         };
-        write().with_context(|| format!("cannot write {}", path.display()))
+        write().with_context(|| format!("failed to write {}", path.display()))
+    }
+
+    /// Returns whether the file existed.
+    fn delete(&self, name: &str) -> anyhow::Result<bool> {
+        let path = self.directory.join(name);
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("failed to remove {}", path.display())),
+        }
     }
 }
 
@@ -154,9 +146,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_login_is_kept_for_its_owner_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let files = Files::new(folder.path());
+    fn only_the_owner_can_read_a_login() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = SessionFiles::new(directory.path());
         assert!(files.login().unwrap().is_none());
         let login = Login {
             auth_server: "http://localhost:8000".into(),
@@ -166,19 +158,19 @@ mod tests {
             refresh_token: None,
         };
         files.set_login(&login).unwrap();
-        let mode = fs::metadata(folder.path().join("client/login.json")).unwrap().permissions().mode();
+        let mode = fs::metadata(directory.path().join("client/login.json")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(files.login().unwrap().unwrap().access_token, Secret::new("hush"));
-        assert!(files.remove_login().unwrap());
-        assert!(!files.remove_login().unwrap());
+        assert!(files.delete_login().unwrap());
+        assert!(!files.delete_login().unwrap());
     }
 
     #[test]
-    fn a_damaged_file_says_what_to_do() {
-        let folder = tempfile::tempdir().unwrap();
-        let files = Files::new(folder.path());
-        files.select(&Selection { app_id: "my-app".parse().unwrap(), app_eui: None }).unwrap();
-        fs::write(folder.path().join("client/selection.json"), "{").unwrap();
+    fn the_error_for_a_corrupt_file_says_what_to_do() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = SessionFiles::new(directory.path());
+        files.set_selection(&Selection { app_id: "my-app".parse().unwrap(), app_eui: None }).unwrap();
+        fs::write(directory.path().join("client/selection.json"), "{").unwrap();
         assert!(format!("{:#}", files.selection().unwrap_err()).contains("remove it"));
     }
 }

@@ -1,4 +1,4 @@
-//! Talking to people: results on standard output, questions on the terminal, text from others shown inert.
+//! Output, prompts, and text from others made safe to print.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
@@ -9,17 +9,17 @@ use runtime::inert_character;
 use serde::Serialize;
 use types::Secret;
 
-use crate::commands::{applications::args::Sure, user::args::Password};
+use crate::commands::{applications::args::Confirmation, user::args::PasswordSource};
 
-/// The most bytes that are read from standard input.
+/// Most bytes read from standard input at a prompt.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
-/// Prints a line to standard output; a reader that went away ends the command, quietly.
+/// Prints a line to standard output. The error for a closed pipe ends the command silently.
 pub(crate) fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
-    writeln!(io::stdout().lock(), "{line}").context("cannot write to standard output")
+    writeln!(io::stdout().lock(), "{line}").context("failed to write to standard output")
 }
 
-/// Prints rows under a header, as wide as the terminal allows.
+/// Prints a table that fits the width of the terminal.
 pub(crate) fn table<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -32,21 +32,21 @@ pub(crate) fn table<const N: usize>(
     say(table.trim_fmt())
 }
 
-/// Prints names and values below each other; what is empty is left out.
+/// Prints a name and a value per line, without the empty values.
 pub(crate) fn fields<const N: usize>(fields: [(&str, String); N]) -> anyhow::Result<()> {
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
     fields.into_iter().try_for_each(|(name, value)| say(format_args!("{name:>20}: {}", inert(&value))))
 }
 
-/// The same as [`inert`] for text that may have several lines.
+/// [`inert`] for text of several lines.
 pub(crate) fn lines(text: &str) -> String {
     text.lines().map(inert).collect::<Vec<_>>().join("\n")
 }
 
-/// `value` as JSON in one line, with everything escaped that [`inert`] would replace.
+/// `value` as JSON in one line, with the characters that [`inert`] would replace escaped instead.
 pub(crate) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     let mut escaped = String::new();
-    // Outside of strings there is nothing that has to be escaped.
+    // Only string contents can have such characters.
     for character in serde_json::to_string(value)?.chars() {
         match inert_character(character) == character {
             true => escaped.push(character),
@@ -56,38 +56,38 @@ pub(crate) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(escaped)
 }
 
-/// Asks for a password, or reads it from standard input when told so.
-pub(crate) fn password(from: Password, question: &str) -> anyhow::Result<Secret> {
-    if from.password_stdin {
+/// Prompts for a password, or reads it from standard input.
+pub(crate) fn ask_password(source: PasswordSource, question: &str) -> anyhow::Result<Secret> {
+    if source.password_stdin {
         let mut line = String::new();
-        io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("cannot read the password")?;
+        io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("failed to read the password")?;
         return Ok(Secret::new(line.trim_end_matches(['\r', '\n'])));
     }
     if !io::stdin().is_terminal() {
-        bail!("cannot ask for a password here: give it with --password-stdin");
+        bail!("cannot prompt for a password without a terminal: use --password-stdin");
     }
-    Ok(Secret::new(rpassword::prompt_password(question).context("cannot read the password")?))
+    Ok(Secret::new(rpassword::prompt_password(question).context("failed to read the password")?))
 }
 
-/// Asks something, and gives the line that was typed, without the blanks around it; empty when there is none.
+/// Prompts for a line and trims it; empty at the end of input.
 pub(crate) fn ask(question: &str) -> anyhow::Result<String> {
     let mut out = io::stdout().lock();
-    write!(out, "{question}").and_then(|()| out.flush()).context("cannot write to standard output")?;
+    write!(out, "{question}").and_then(|()| out.flush()).context("failed to write to standard output")?;
     let mut line = String::new();
-    io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("cannot read the answer")?;
+    io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("failed to read the answer")?;
     Ok(line.trim().to_owned())
 }
 
-/// Asks whether to do what cannot be taken back, unless that is said already; anything but yes means no.
-pub(crate) fn confirm(question: std::fmt::Arguments<'_>, sure: Sure) -> anyhow::Result<bool> {
-    if sure.yes || matches!(ask(&format!("{question} (yes/no) > "))?.to_lowercase().as_str(), "y" | "yes") {
+/// Asks for confirmation unless it was given with `--yes`; any answer but yes means no.
+pub(crate) fn confirm(question: std::fmt::Arguments<'_>, confirmation: Confirmation) -> anyhow::Result<bool> {
+    if confirmation.yes || matches!(ask(&format!("{question} (yes/no) > "))?.to_lowercase().as_str(), "y" | "yes") {
         return Ok(true);
     }
     say("Not doing anything")?;
     Ok(false)
 }
 
-/// Whether somebody sits there who can be asked.
+/// Whether standard input is a terminal.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal()
 }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_escapes_what_could_steer_a_terminal_and_nothing_else() {
+    fn json_escapes_control_characters_only() {
         for (text, expected) in [
             ("21.5 °C, 温度 👍 \\u202e", r#""21.5 °C, 温度 👍 \\u202e""#),
             ("a\u{9b}2J\u{202e}\u{7f}\u{ad}", r#""a\u009b2J\u202e\u007f\u00ad""#),

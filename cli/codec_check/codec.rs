@@ -1,87 +1,87 @@
-//! A codec, its examples, and what must come of them.
+//! Codecs, their examples, and what each example expects.
 
 use std::collections::BTreeSet;
 
 use runtime::{Dialect, Function};
 use serde_json::{Map, Value};
 
-/// A script and what it must answer.
+/// A script with examples of what its functions return.
 #[derive(Debug)]
 pub struct Codec {
-    /// What reports call it.
+    /// Its name in reports.
     pub id: String,
-    /// The text that may define any of the functions.
+    /// The source, which may define any of the functions.
     pub script: String,
-    /// Whose calling convention it follows; found from the text when absent.
+    /// The calling convention; detected from the script when absent.
     pub dialect: Option<Dialect>,
-    /// What it must answer.
+    /// At most 1024.
     pub examples: Vec<Example>,
-    /// Names of members, its own and its examples', that mean nothing here and were not looked at.
-    pub others: BTreeSet<String>,
+    /// Names of members, its own and its examples', that were ignored.
+    pub unknown_members: BTreeSet<String>,
 }
 
-/// One call and what must come of it.
+/// One call and its expected result.
 #[derive(Debug)]
 pub struct Example {
-    /// What it is for people; may be empty.
+    /// The author's description; may be empty.
     pub description: String,
     /// The function to call.
     pub function: Function,
-    /// The port that the function sees; 0 when absent.
+    /// The LoRaWAN port; 0 when the example names none.
     pub port: u8,
-    /// What the function gets.
+    /// The argument of the function.
     pub input: Input,
-    /// Further members of the input of TS013; `variables` is what ChirpStack 3 gets.
+    /// Further members of the TS013 input object; ChirpStack 3 gets `variables` only.
     pub extra: Map<String, Value>,
-    /// What the function sees as the current time, in milliseconds since 1970.
+    /// The current time that the function sees, in milliseconds since 1970.
     pub time_ms: i64,
-    /// What must come out.
+    /// The expected result.
     pub expected: Expected,
-    /// Whether null members and empty `warnings` and `errors` do not count.
+    /// Whether null members and empty `warnings` and `errors` are ignored in comparisons.
     pub ignores_empty: bool,
-    /// Why it cannot be checked here, if it cannot.
+    /// Why the example is not run, if so.
     pub excluded: Option<Excluded>,
 }
 
-/// What a function gets.
+/// The argument of a function.
 #[derive(Debug)]
 pub enum Input {
-    /// The bytes of a payload.
+    /// A payload.
     Bytes(Vec<u8>),
-    /// A JSON value; the whole input for TS013.
+    /// A JSON value; for TS013 the whole input object.
     Json(Value),
 }
 
-/// What must come out of a call.
+/// The expected result of a call.
 #[derive(Debug)]
 pub enum Expected {
-    /// This value, as JSON.
+    /// This value.
     Value(Value),
-    /// Nothing.
+    /// `undefined`.
     Undefined,
     /// An exception.
     Throws,
-    /// It never ends, so a limit must end it.
+    /// The call runs until a limit ends it.
     Timeout,
-    /// Nobody knows: what comes out is shown.
+    /// Nothing is expected; the report shows the result.
     Unknown,
 }
 
-/// Why an example is left out.
+/// Why an example is not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Excluded {
     /// Its result depends on the time of the call.
     Now,
     /// Its result depends on randomness.
     Random,
-    /// The JavaScript engine is known to answer differently.
+    /// QuickJS is known to give another result.
     Engine,
-    /// Its author expects what the script does not answer in any engine.
+    /// The expectation is wrong in every JavaScript engine.
     Unsound,
 }
 
 impl Excluded {
-    /// The word for it in reports.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Now => "now",

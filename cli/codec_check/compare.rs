@@ -1,45 +1,45 @@
-//! Compares JSON values: the order of members does not count, nor the last digits of numbers.
+//! Compares JSON values, ignoring member order and rounding errors.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// How far numbers may be apart, as a part of the larger one.
-const RELATIVE: f64 = 1e-9;
-/// How many differences of one value are told.
+/// Largest relative difference between numbers that count as equal.
+const RELATIVE_DIFFERENCE_MAX: f64 = 1e-9;
+/// Most differences that one comparison reports.
 const DIFFERENCES_MAX: usize = 8;
-/// How much of a value is shown, in characters.
-const SHOWN_CHARS: usize = 160;
+/// Longest text of a value in a report, in characters.
+const TEXT_CHARS_MAX: usize = 160;
 
 /// A place where two values differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The place, as in `data.history[2].time`; empty for the value itself.
+    /// The path, as in `data.history[2].time`; empty for the value itself.
     pub path: String,
-    /// What should be there, as JSON that may be cut; absent for nothing.
+    /// The expected JSON, possibly truncated; absent when the member should not exist.
     pub expected: Option<String>,
-    /// What is there, likewise.
+    /// The actual JSON, likewise.
     pub got: Option<String>,
 }
 
-/// The first places where `got` is not what was expected, eight at most.
+/// The first eight differences between two values.
 ///
-/// With `ignores_empty`, members that are null and empty `warnings` and `errors` count as if they were not there.
+/// With `ignores_empty`, null members and empty `warnings` and `errors` count as absent.
 pub fn differences(expected: &Value, got: &Value, ignores_empty: bool) -> Vec<Difference> {
     let mut comparison = Comparison { ignores_empty, path: String::new(), found: Vec::new() };
     comparison.values(Some(expected), Some(got));
     comparison.found
 }
 
-/// `value` as JSON, cut to what fits in a line or two.
-pub(super) fn shown(value: &Value) -> String {
-    cut(&value.to_string())
+/// `value` as JSON, truncated to a line or two.
+pub(super) fn to_short_json(value: &Value) -> String {
+    truncate(&value.to_string())
 }
 
-/// `text`, cut likewise.
-pub(crate) fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
+/// `text`, truncated to a line or two.
+pub(crate) fn truncate(text: &str) -> String {
+    match text.char_indices().nth(TEXT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -61,8 +61,8 @@ impl Comparison {
             (Some(Value::Number(expected)), Some(Value::Number(got))) if are_close(expected, got) => {}
             (expected, got) if expected == got => {}
             (expected, got) => {
-                let (expected, got) = (expected.map(shown), got.map(shown));
-                self.found.push(Difference { path: cut(&self.path), expected, got });
+                let (expected, got) = (expected.map(to_short_json), got.map(to_short_json));
+                self.found.push(Difference { path: truncate(&self.path), expected, got });
             }
         }
     }
@@ -72,17 +72,17 @@ impl Comparison {
         for name in names {
             let (expected, got) = (self.member(expected, name), self.member(got, name));
             let dot = if self.path.is_empty() { "" } else { "." };
-            self.below(&format!("{dot}{name}"), expected, got);
+            self.child(&format!("{dot}{name}"), expected, got);
         }
     }
 
     fn arrays(&mut self, expected: &[Value], got: &[Value]) {
         for index in 0..expected.len().max(got.len()) {
-            self.below(&format!("[{index}]"), expected.get(index), got.get(index));
+            self.child(&format!("[{index}]"), expected.get(index), got.get(index));
         }
     }
 
-    fn below(&mut self, step: &str, expected: Option<&Value>, got: Option<&Value>) {
+    fn child(&mut self, step: &str, expected: Option<&Value>, got: Option<&Value>) {
         let length = self.path.len();
         self.path.push_str(step);
         self.values(expected, got);
@@ -101,7 +101,7 @@ impl Comparison {
 
 fn are_close(one: &serde_json::Number, other: &serde_json::Number) -> bool {
     let (Some(one), Some(other)) = (one.as_f64(), other.as_f64()) else { return false };
-    (one - other).abs() <= RELATIVE * one.abs().max(other.abs())
+    (one - other).abs() <= RELATIVE_DIFFERENCE_MAX * one.abs().max(other.abs())
 }
 
 #[cfg(test)]
@@ -115,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn order_of_members_and_last_digits_do_not_count() {
+    fn ignores_member_order_and_rounding_errors() {
         let expected = json!({"a": 1, "b": [0.1, {"c": 1e300}], "d": 0});
         let got = json!({"d": -0.0, "b": [0.1 + 1e-12, {"c": 1e300 * (1.0 + 1e-12)}], "a": 1.0});
         assert_eq!(differences(&expected, &got, false), []);
     }
 
     #[test]
-    fn everything_else_counts() {
+    fn reports_every_other_difference() {
         for (expected, got, path) in [
             (json!(1), json!(1.000_001), ""),
             (json!(0), json!(1e-12), ""),
@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_says_what_should_be_there_and_what_is() {
+    fn a_difference_names_the_expected_and_the_actual_value() {
         let [difference] = &differences(&json!({"a": 1}), &json!({}), false)[..] else { panic!() };
         assert_eq!((difference.expected.as_deref(), difference.got.as_deref()), (Some("1"), None));
     }
 
     #[test]
-    fn nulls_and_empty_remarks_are_ignored_only_on_demand() {
+    fn ignores_nulls_and_empty_warnings_only_when_asked() {
         let (expected, got) = (json!({"data": {"a": null, "b": []}}), json!({"data": {"b": []}, "errors": []}));
         assert_eq!(paths(&expected, &got), ["data.a", "errors"]);
         assert_eq!(differences(&expected, &got, true), []);
@@ -154,10 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn differences_and_their_values_are_cut() {
+    fn limits_the_differences_and_truncates_their_values() {
         let got: Vec<_> = (0..100).map(|index| "é".repeat(index * 100)).collect();
         let found = differences(&json!(vec![1; 100]), &json!(got), false);
         assert_eq!(found.len(), DIFFERENCES_MAX);
-        assert!(found.iter().all(|difference| difference.got.as_ref().unwrap().chars().count() <= SHOWN_CHARS + 1));
+        assert!(found.iter().all(|difference| difference.got.as_ref().unwrap().chars().count() <= TEXT_CHARS_MAX + 1));
     }
 }

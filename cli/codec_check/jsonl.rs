@@ -1,4 +1,4 @@
-//! A codec and its examples, as they stand in a line of JSON.
+//! The JSON format of codecs: a line holds one codec and its examples.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -10,96 +10,146 @@ use types::Timestamp;
 
 use super::{
     codec::{Codec, Example, Excluded, Expected, Input},
-    unknown_members::{OF_CODECS, OF_EXAMPLES, Others},
-    words::{Called, Dependence, Ending, Match, QuickJs},
+    unknown_members::{OF_CODECS, OF_EXAMPLES, UnknownMembers},
 };
-use crate::dialect::Style;
+use crate::dialect::DialectName;
 
-/// What the functions see as the current time unless `extra.recvTime` says otherwise: the first moment of 2026.
-const TIME_MS: i64 = 1_767_225_600_000;
+/// The current time that functions see unless `extra.recvTime` sets it: the start of 2026, in milliseconds since 1970.
+const DEFAULT_TIME_MS: i64 = 1_767_225_600_000;
 
-/// The most examples of a codec, because its report comes as a whole.
+/// Most examples of one codec. A codec's report is held in memory until it is complete.
 const EXAMPLES_MAX: usize = 1024;
 
-/// A line as it was written.
+/// A codec as written in the file.
 #[derive(Deserialize)]
 #[serde(expecting = "a codec")]
-pub(super) struct Record {
+pub(super) struct CodecLine {
     pub(super) id: Option<String>,
     pub(super) script: Option<String>,
     pub(super) script_file: Option<PathBuf>,
-    style: Option<Style>,
+    style: Option<DialectName>,
     #[serde(default)]
-    examples: Vec<RawExample>,
-    /// What says where the script is from, and other things for other programs.
+    examples: Vec<ExampleLine>,
     #[serde(flatten)]
-    others: Others,
+    unknown: UnknownMembers,
 }
 
+/// An example as written in the file.
 #[derive(Deserialize)]
 #[serde(expecting = "an example")]
-struct RawExample {
-    #[serde(default, deserialize_with = "stated")]
-    kind: Option<Called>,
+struct ExampleLine {
+    #[serde(default, deserialize_with = "not_null")]
+    kind: Option<Kind>,
     port: Option<u8>,
     bytes_hex: Option<String>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "maybe_null")]
     input_obj: Option<Value>,
     extra: Option<Map<String, Value>>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "maybe_null")]
     expected: Option<Value>,
-    #[serde(default, deserialize_with = "stated")]
-    outcome: Option<Ending>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "not_null")]
+    outcome: Option<Outcome>,
+    #[serde(default, deserialize_with = "not_null")]
     oracle_ok: Option<bool>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "maybe_null")]
     oracle: Option<Value>,
-    #[serde(default, deserialize_with = "stated")]
-    oracle_outcome: Option<Ending>,
-    #[serde(default, deserialize_with = "stated")]
-    env: Option<Vec<Dependence>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "not_null")]
+    oracle_outcome: Option<Outcome>,
+    #[serde(default, deserialize_with = "not_null")]
+    env: Option<Vec<Dependency>>,
+    #[serde(default, deserialize_with = "not_null")]
     quickjs: Option<QuickJs>,
-    #[serde(default, rename = "match", deserialize_with = "stated")]
-    matching: Option<Match>,
+    #[serde(default, rename = "match", deserialize_with = "not_null")]
+    comparison: Option<Comparison>,
     desc: Option<String>,
     #[serde(flatten)]
-    others: Others,
+    unknown: UnknownMembers,
 }
 
-/// Tells a member that is null from one that is not there.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+/// Which function an example calls.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Uplink,
+    Convert,
+    Validate,
+    DownlinkEncode,
+    DownlinkDecode,
+    UplinkNormalize,
+}
+
+/// How a call ends.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Value,
+    Undefined,
+    Throws,
+    Timeout,
+}
+
+/// How results are compared. Member order and the tenth digit of numbers never count, so two of these change nothing.
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Comparison {
+    KeyOrder,
+    #[serde(rename = "float-1e-9")]
+    Float,
+    ModuloNullOrEmpty,
+}
+
+/// What a result depends on besides its input. The time zone is always UTC.
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Dependency {
+    Tz,
+    Now,
+    Random,
+}
+
+/// Whether QuickJS is known to give another result than the engine that the example was written for.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum QuickJs {
+    Differs,
+}
+
+/// Keeps null, where the default would read it as an absent member.
+fn maybe_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// Refuses a null for a word, which may be meant as one.
-fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    match Option::deserialize(deserializer)? {
-        Some(word) => Ok(Some(word)),
-        None => Err(D::Error::custom("null says nothing here, leave the member out")),
-    }
+/// Refuses null, where the default would read it as an absent member.
+fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let value = Option::deserialize(deserializer)?;
+    value.map(Some).ok_or_else(|| D::Error::custom("null has no meaning here, omit the member"))
 }
 
-impl Record {
-    /// Names of members that mean nothing here; or what is wrong with one that should.
-    pub(super) fn others(&self) -> Result<BTreeSet<String>, String> {
-        let mut names: BTreeSet<String> = self.others.names(OF_CODECS)?.cloned().collect();
+impl CodecLine {
+    /// The names of unknown members, of the codec and of its examples.
+    pub(super) fn unknown_members(&self) -> Result<BTreeSet<String>, String> {
+        let mut names: BTreeSet<String> = self.unknown.names(OF_CODECS)?.cloned().collect();
         for (index, example) in self.examples.iter().enumerate() {
-            let others = example.others.names(OF_EXAMPLES);
-            names.extend(others.map_err(|reason| in_example(index, &reason))?.cloned());
+            let unknown = example.unknown.names(OF_EXAMPLES);
+            names.extend(unknown.map_err(|reason| in_example(index, &reason))?.cloned());
         }
         Ok(names)
     }
 
-    /// The codec that was meant, or what is wrong with it.
-    pub(super) fn codec(self, id: String, script: String, others: BTreeSet<String>) -> Result<Codec, String> {
+    /// The codec, or what is wrong with its examples.
+    pub(super) fn into_codec(
+        self,
+        id: String,
+        script: String,
+        unknown_members: BTreeSet<String>,
+    ) -> Result<Codec, String> {
         if self.examples.len() > EXAMPLES_MAX {
             return Err(format!("it has more than {EXAMPLES_MAX} examples"));
         }
         let examples = self.examples.into_iter().enumerate();
-        let examples = examples.map(|(index, raw)| raw.example().map_err(|reason| in_example(index, &reason)));
+        let examples = examples.map(|(index, line)| line.into_example().map_err(|reason| in_example(index, &reason)));
         let dialect = self.style.map(Into::into);
-        Ok(Codec { id, script, dialect, examples: examples.collect::<Result<_, _>>()?, others })
+        Ok(Codec { id, script, dialect, examples: examples.collect::<Result<_, _>>()?, unknown_members })
     }
 }
 
@@ -107,54 +157,48 @@ fn in_example(index: usize, reason: &str) -> String {
     format!("example {}: {reason}", index + 1)
 }
 
-/// Refuses an outcome without the value that it tells of, or beside one that it leaves out; some write null for none.
-fn refuse_half(names: [&str; 2], value: Option<&Value>, outcome: Option<Ending>) -> Result<(), String> {
-    let [of_value, of_outcome] = names;
-    match (outcome, value) {
-        (Some(Ending::Value), None) => Err(format!("`{of_outcome}` is `value`, but `{of_value}` is missing")),
-        (None | Some(Ending::Value), _) | (_, None | Some(Value::Null)) => Ok(()),
-        _ => Err(format!("it has both `{of_value}` and an `{of_outcome}` without a value")),
-    }
-}
-
-impl RawExample {
-    fn example(self) -> Result<Example, String> {
-        let function = self.kind.unwrap_or(Called::Uplink).function();
-        self.refuse_contradictions()?;
-        Ok(Example {
-            input: self.input(function)?,
-            time_ms: self.time_ms(),
-            excluded: self.excluded(),
-            ignores_empty: self.matching == Some(Match::ModuloNullOrEmpty),
-            expected: self.expected(),
-            description: self.desc.unwrap_or_default(),
-            port: self.port.unwrap_or(0),
-            extra: self.extra.unwrap_or_default(),
-            function,
-        })
-    }
-
-    /// What cannot be meant must not pass as a test because one half of it is not looked at.
-    fn refuse_contradictions(&self) -> Result<(), String> {
-        refuse_half(["expected", "outcome"], self.expected.as_ref(), self.outcome)?;
-        refuse_half(["oracle", "oracle_outcome"], self.oracle.as_ref(), self.oracle_outcome)?;
-        let has_oracle = self.oracle.is_some() || self.oracle_outcome.is_some();
-        match self.oracle_ok {
-            None if has_oracle => Err("`oracle_ok` is missing: `false` where the oracle knows better".to_owned()),
-            _ => Ok(()),
+impl ExampleLine {
+    fn into_example(self) -> Result<Example, String> {
+        let function = self.kind.unwrap_or(Kind::Uplink).function();
+        let input = self.input(function);
+        let time_ms = self.time_ms();
+        let stated = expectation(["expected", "outcome"], self.expected, self.outcome)?;
+        let oracle = expectation(["oracle", "oracle_outcome"], self.oracle, self.oracle_outcome)?;
+        let has_oracle = !matches!(oracle, Expected::Unknown);
+        if has_oracle && self.oracle_ok.is_none() {
+            return Err("`oracle_ok` is missing: set it to false where the oracle is right".to_owned());
         }
+        let depends_on = |dependency| self.env.iter().flatten().any(|name| *name == dependency);
+        let excluded = if depends_on(Dependency::Now) {
+            Some(Excluded::Now)
+        } else if depends_on(Dependency::Random) {
+            Some(Excluded::Random)
+        } else if self.quickjs.is_some() && !matches!(stated, Expected::Timeout) {
+            Some(Excluded::Engine)
+        } else {
+            (self.oracle_ok == Some(false) && !has_oracle).then_some(Excluded::Unsound)
+        };
+        Ok(Example {
+            description: self.desc.unwrap_or_default(),
+            function,
+            port: self.port.unwrap_or(0),
+            input: input?,
+            extra: self.extra.unwrap_or_default(),
+            time_ms,
+            expected: if self.oracle_ok == Some(false) { oracle } else { stated },
+            ignores_empty: self.comparison == Some(Comparison::ModuloNullOrEmpty),
+            excluded,
+        })
     }
 
     fn input(&self, function: Function) -> Result<Input, String> {
         let takes_bytes = matches!(function, Function::Decoder | Function::DecodeDownlink);
         match (&self.bytes_hex, &self.input_obj) {
             (Some(_), Some(_)) => Err("it has both `bytes_hex` and `input_obj`".to_owned()),
-            (Some(digits), _) if takes_bytes => {
-                let payload: Result<Payload, _> = digits.parse();
-                payload
-                    .map(|payload| Input::Bytes(payload.0))
-                    .map_err(|error| format!("`bytes_hex` not valid: {error}"))
-            }
+            (Some(digits), _) if takes_bytes => match digits.parse() {
+                Ok(Payload(bytes)) => Ok(Input::Bytes(bytes)),
+                Err(error) => Err(format!("`bytes_hex` not valid: {error}")),
+            },
             (_, Some(json)) if !takes_bytes => Ok(Input::Json(json.clone())),
             _ if takes_bytes => Err("`bytes_hex` is missing".to_owned()),
             _ => Err("`input_obj` is missing".to_owned()),
@@ -163,36 +207,36 @@ impl RawExample {
 
     fn time_ms(&self) -> i64 {
         let received = self.extra.as_ref().and_then(|extra| extra.get("recvTime")).and_then(Value::as_str);
-        // What is no time is still something that the function may get.
+        // Functions may also get a `recvTime` that is not a valid time.
         let time = received.and_then(|text| text.parse::<Timestamp>().ok());
-        time.map_or(TIME_MS, Timestamp::as_millis)
+        time.map_or(DEFAULT_TIME_MS, Timestamp::as_millis)
     }
+}
 
-    fn excluded(&self) -> Option<Excluded> {
-        let depends_on = |what| self.env.iter().flatten().any(|name| *name == what);
-        if depends_on(Dependence::Now) {
-            Some(Excluded::Now)
-        } else if depends_on(Dependence::Random) {
-            Some(Excluded::Random)
-        } else if matches!(self.quickjs, Some(QuickJs::Differs)) && self.outcome != Some(Ending::Timeout) {
-            Some(Excluded::Engine)
-        } else {
-            let unsound = self.oracle_ok == Some(false) && self.oracle.is_none() && self.oracle_outcome.is_none();
-            unsound.then_some(Excluded::Unsound)
-        }
+/// What a value and an outcome state together; contradictions are errors, or half of the example would be ignored.
+fn expectation(names: [&str; 2], value: Option<Value>, outcome: Option<Outcome>) -> Result<Expected, String> {
+    let [value_name, outcome_name] = names;
+    match (outcome, value) {
+        (None, None) => Ok(Expected::Unknown),
+        (None | Some(Outcome::Value), Some(value)) => Ok(Expected::Value(value)),
+        (Some(Outcome::Value), None) => Err(format!("`{outcome_name}` is `value`, but `{value_name}` is missing")),
+        // Some authors write null for no value.
+        (Some(Outcome::Undefined), None | Some(Value::Null)) => Ok(Expected::Undefined),
+        (Some(Outcome::Throws), None | Some(Value::Null)) => Ok(Expected::Throws),
+        (Some(Outcome::Timeout), None | Some(Value::Null)) => Ok(Expected::Timeout),
+        (Some(_), Some(_)) => Err(format!("it has both `{value_name}` and an `{outcome_name}` without a value")),
     }
+}
 
-    /// What the author states, or what an oracle answered where it knows better.
-    fn expected(&self) -> Expected {
-        let (ending, value) = match self.oracle_ok {
-            Some(false) => (self.oracle_outcome, &self.oracle),
-            _ => (self.outcome, &self.expected),
-        };
-        match ending {
-            Some(Ending::Undefined) => Expected::Undefined,
-            Some(Ending::Throws) => Expected::Throws,
-            Some(Ending::Timeout) => Expected::Timeout,
-            Some(Ending::Value) | None => value.clone().map_or(Expected::Unknown, Expected::Value),
+impl Kind {
+    const fn function(self) -> Function {
+        match self {
+            Self::Uplink => Function::Decoder,
+            Self::Convert => Function::Converter,
+            Self::Validate => Function::Validator,
+            Self::DownlinkEncode => Function::Encoder,
+            Self::DownlinkDecode => Function::DecodeDownlink,
+            Self::UplinkNormalize => Function::NormalizeUplink,
         }
     }
 }

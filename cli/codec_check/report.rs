@@ -1,59 +1,59 @@
-//! What came of checking a codec, as programs read it; `text` is for people.
+//! The report on a codec. It serializes to JSON for programs; `text` renders it for people.
 
 use runtime::Function;
 use serde::Serialize;
 
 use super::{
     codec::{Codec, Example, Expected, Input},
-    compare::{Difference, cut},
-    cost::{Cost, Costs},
+    compare::{Difference, truncate},
+    totals::{Cost, Costs},
 };
 
-/// What came of one codec.
+/// What checking one codec found.
 #[derive(Debug, Serialize)]
 pub struct CodecReport {
-    /// What it is called.
+    /// The codec's id.
     pub id: String,
-    /// What loading took; absent when there is a failure.
+    /// What loading cost; absent when there is a failure.
     pub loaded: Option<Loaded>,
-    /// Why it cannot be loaded, or that the host made a mistake; then nothing is known of the examples.
+    /// Why the codec cannot be loaded, or that the checker itself failed; then no example was run.
     pub failure: Option<String>,
-    /// What its examples cost; absent when none was run.
+    /// Cost over its examples; absent when none was run.
     pub cost: Option<Cost>,
-    /// What came of each example, in their order.
+    /// The examples, in their order.
     pub examples: Vec<ExampleReport>,
 }
 
-/// What loading a codec took.
+/// What loading a codec cost.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Loaded {
-    /// Time to parse and evaluate it.
+    /// Time to parse and evaluate it, in microseconds.
     pub microseconds: f64,
     /// Fuel for the same.
     pub fuel: u64,
-    /// Memory that it takes while no message meets it, in bytes.
+    /// Memory that it takes between messages, in bytes.
     pub idle_bytes: usize,
 }
 
-/// What came of one example.
+/// What running one example found.
 #[derive(Debug, Serialize)]
 pub struct ExampleReport {
-    /// Its place among the examples of its codec, from 1.
+    /// Its number in the codec, from 1.
     pub number: usize,
-    /// What it is, in its author's words.
+    /// The author's description; may be empty.
     pub description: String,
-    /// What was called: function, port and input.
+    /// The call: function, port and input.
     pub call: String,
     /// Whether it passed.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// Fuel used.
     pub fuel: u64,
-    /// Time in the sandbox.
+    /// Time in the sandbox, in microseconds.
     pub microseconds: f64,
-    /// Whether a limit must end it, so that its cost says nothing about the codec.
+    /// Whether a limit is expected to end it, so that its cost says nothing about the codec.
     pub tries_limit: bool,
-    /// What the author should know although there is a result.
+    /// Warnings about a result that was returned.
     pub warnings: Vec<String>,
     /// What the function logged.
     pub logs: Vec<String>,
@@ -63,32 +63,32 @@ pub struct ExampleReport {
 #[derive(Debug, Serialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
-    /// What was expected came out.
+    /// It returned what was expected.
     Passed,
-    /// Nothing was expected; this came out.
+    /// Nothing was expected.
     Shown {
-        /// JSON, or `undefined`.
+        /// The returned JSON, or `undefined`.
         result: String,
     },
-    /// Something else came out.
+    /// It returned something else, or failed.
     Failed(Mismatch),
     /// It was not run.
     Excluded {
-        /// Why not.
+        /// Why: `now`, `random`, `engine` or `unsound`.
         reason: &'static str,
     },
 }
 
-/// How what came out is not what was expected.
+/// How a result differs from what was expected.
 #[derive(Debug, Serialize)]
 pub struct Mismatch {
-    /// What was expected, cut to a line or two.
+    /// What was expected, truncated to a line or two.
     pub expected: String,
-    /// What came out, likewise; absent for a failure.
+    /// What was returned, likewise; absent when the call failed.
     pub got: Option<String>,
-    /// Why nothing came out, with the place where it is known.
+    /// Why the call failed, with the source line if it is known.
     pub failure: Option<String>,
-    /// Where two values differ.
+    /// Where two JSON values differ.
     pub differences: Vec<Difference>,
 }
 
@@ -103,20 +103,20 @@ impl CodecReport {
         Self { id: codec.id.clone(), loaded: None, failure: Some(failure), cost: None, examples: Vec::new() }
     }
 
-    /// The report of a codec that met a mistake of ours, which must not end the check of the others.
-    pub(super) fn of_mistake(codec: &Codec) -> Self {
-        Self::unloadable(codec, "the host made a mistake, please report this".to_owned())
+    /// The report on a codec that made the checker panic, which must not end the check of the others.
+    pub(super) fn panicked(codec: &Codec) -> Self {
+        Self::unloadable(codec, "the checker panicked; please report this bug".to_owned())
     }
 
-    /// Whether anything did not come out as expected.
+    /// Whether it cannot be loaded or an example failed.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some() || self.examples.iter().any(ExampleReport::has_failed)
     }
 }
 
 impl ExampleReport {
-    /// A report that is still to be filled.
-    pub(super) fn of(number: usize, example: &Example) -> Self {
+    /// A report to be completed by running the example.
+    pub(super) fn new(number: usize, example: &Example) -> Self {
         let input = match &example.input {
             Input::Bytes(bytes) => hex::encode(bytes),
             Input::Json(json) => json.to_string(),
@@ -124,7 +124,7 @@ impl ExampleReport {
         Self {
             number,
             description: example.description.clone(),
-            call: format!("{}, port {}, {}", name(example.function), example.port, cut(&input)),
+            call: format!("{}, port {}, {}", name(example.function), example.port, truncate(&input)),
             outcome: Outcome::Passed,
             fuel: 0,
             microseconds: 0.0,
@@ -134,13 +134,13 @@ impl ExampleReport {
         }
     }
 
-    /// Whether something else came out than was expected.
+    /// Whether it did not return what was expected.
     pub fn has_failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed(_))
     }
 
-    /// Whether it was run and what it cost is typical.
-    pub fn is_measured(&self) -> bool {
+    /// Whether it was run, without meaning to exceed a limit.
+    pub fn has_typical_cost(&self) -> bool {
         !self.tries_limit && !matches!(self.outcome, Outcome::Excluded { .. })
     }
 }
@@ -155,7 +155,7 @@ impl Mismatch {
     }
 }
 
-/// The word for a function in reports.
+/// The name of a function in reports, as `kind` of examples has it.
 const fn name(function: Function) -> &'static str {
     match function {
         Function::Decoder => "uplink",

@@ -1,4 +1,4 @@
-//! Runs the examples of one codec, each in a sandbox of its own.
+//! Runs the examples of one codec, each in a fresh sandbox.
 
 use std::{
     sync::Arc,
@@ -12,53 +12,54 @@ use serde_json::{Map, Value};
 
 use super::{
     codec::{Codec, Example, Expected, Input},
-    compare::{cut, differences, shown},
+    compare::{differences, to_short_json, truncate},
     report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome},
-    surrogates::mended,
+    surrogates::replace_lone_surrogates,
     text::log_line,
 };
 use crate::terminal::inert;
 
-/// Where `Math.random` starts in every example.
+/// The seed of `Math.random` in every example.
 const SEED: u64 = 1;
 
-/// Loads a codec once and runs what its examples say.
+/// Loads a codec and runs its examples.
 pub(super) fn check(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec) -> CodecReport {
     let sources = Sources { dialect: codec.dialect, ..Sources::whole(&codec.script) };
     let start = Instant::now();
     let functions = match engine.load(&sources, engine.limits()) {
         Ok(functions) => functions,
-        Err(failure) => return CodecReport::unloadable(codec, told(&failure, &sources)),
+        Err(failure) => return CodecReport::unloadable(codec, describe(&failure, &sources)),
     };
     let loaded = Loaded {
         microseconds: microseconds(start.elapsed()),
         fuel: functions.load_fuel(),
         idle_bytes: functions.kept_bytes(),
     };
-    let mut rig = Rig { sandbox, functions: &functions, sources: &sources };
-    rig.warm_up(codec);
-    let examples = codec.examples.iter().enumerate().map(|(index, example)| rig.example(index + 1, example));
+    let mut runner = Runner { sandbox, functions: &functions, sources: &sources };
+    runner.warm_up(codec);
+    let examples = codec.examples.iter().enumerate().map(|(index, example)| runner.example(index + 1, example));
     CodecReport::new(codec, loaded, examples.collect())
 }
 
-/// A codec in its sandbox.
-struct Rig<'a> {
+/// A loaded codec and the sandbox that runs it.
+struct Runner<'a> {
     sandbox: &'a mut Sandbox,
     functions: &'a Functions,
     sources: &'a Sources,
 }
 
-impl Rig<'_> {
-    /// The first message maps memory, which later ones do not have to: it is not timed.
+impl Runner<'_> {
+    /// Runs one message untimed: only the first one has to map memory.
     fn warm_up(&mut self, codec: &Codec) {
-        let wanted = |example: &&Example| example.excluded.is_none() && !matches!(example.expected, Expected::Timeout);
-        if let Some(example) = codec.examples.iter().find(wanted) {
+        let is_suitable =
+            |example: &&Example| example.excluded.is_none() && !matches!(example.expected, Expected::Timeout);
+        if let Some(example) = codec.examples.iter().find(is_suitable) {
             drop(self.run(example));
         }
     }
 
     fn example(&mut self, number: usize, example: &Example) -> ExampleReport {
-        let mut report = ExampleReport::of(number, example);
+        let mut report = ExampleReport::new(number, example);
         if let Some(excluded) = example.excluded {
             report.outcome = Outcome::Excluded { reason: excluded.name() };
             return report;
@@ -80,8 +81,8 @@ impl Rig<'_> {
         self.sandbox.call(self.functions, &call)
     }
 
-    /// What the function gets, and what goes beside it: for ChirpStack 3 the variables alone, for TS013 everything of
-    /// its input but `data`.
+    /// The payload, and what the function gets besides it: for ChirpStack 3 the variables, for TS013 the members of the
+    /// input object other than `data`.
     fn arguments(&self, example: &Example) -> (Vec<u8>, Map<String, Value>) {
         let mut extra = example.extra.clone();
         let dialect = self.dialect(example.function);
@@ -116,15 +117,15 @@ impl Rig<'_> {
 fn outcome(example: &Example, run: Report, sources: &Sources) -> Outcome {
     let got = match run.result {
         Ok(runtime::Value::Returned { json }) => json.map(|json| json.get().to_owned()),
-        Ok(_) => return Outcome::Failed(Mismatch::got(example.expected.words(), "no value".to_owned())),
+        Ok(_) => return Outcome::Failed(Mismatch::got(example.expected.describe(), "no value".to_owned())),
         Err(failure) => return failed(example, &failure, sources),
     };
-    let got_text = got.as_deref().map_or_else(|| "undefined".to_owned(), cut);
+    let got_text = got.as_deref().map_or_else(|| "undefined".to_owned(), truncate);
     match (&example.expected, got) {
         (Expected::Unknown, got) => Outcome::Shown { result: got.unwrap_or_else(|| "undefined".to_owned()) },
         (Expected::Undefined, None) => Outcome::Passed,
         (Expected::Value(expected), Some(got)) => compare(expected, &got, example.ignores_empty),
-        (expected, _) => Outcome::Failed(Mismatch::got(expected.words(), got_text)),
+        (expected, _) => Outcome::Failed(Mismatch::got(expected.describe(), got_text)),
     }
 }
 
@@ -136,26 +137,31 @@ fn failed(example: &Example, failure: &Failure, sources: &Sources) -> Outcome {
     };
     match is_expected {
         true => Outcome::Passed,
-        false => Outcome::Failed(Mismatch::failure(example.expected.words(), told(failure, sources))),
+        false => Outcome::Failed(Mismatch::failure(example.expected.describe(), describe(failure, sources))),
     }
 }
 
 fn compare(expected: &Value, got: &str, ignores_empty: bool) -> Outcome {
-    let value: Value = match serde_json::from_str(&mended(got)) {
+    let value: Value = match serde_json::from_str(&replace_lone_surrogates(got)) {
         Ok(value) => value,
-        Err(error) => return Outcome::Failed(Mismatch::got(shown(expected), format!("{}, where {error}", cut(got)))),
+        Err(error) => {
+            return Outcome::Failed(Mismatch::got(
+                to_short_json(expected),
+                format!("{}, where {error}", truncate(got)),
+            ));
+        }
     };
     let differences = differences(expected, &value, ignores_empty);
     match differences.is_empty() {
         true => Outcome::Passed,
-        false => Outcome::Failed(Mismatch { differences, ..Mismatch::got(shown(expected), cut(got)) }),
+        false => Outcome::Failed(Mismatch { differences, ..Mismatch::got(to_short_json(expected), truncate(got)) }),
     }
 }
 
 impl Expected {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         match self {
-            Self::Value(value) => shown(value),
+            Self::Value(value) => to_short_json(value),
             Self::Undefined => "undefined".to_owned(),
             Self::Throws => "an exception".to_owned(),
             Self::Timeout => "a limit that ends it".to_owned(),
@@ -164,9 +170,9 @@ impl Expected {
     }
 }
 
-/// A failure as people read it: one sentence, and the place if it is known.
-pub(crate) fn told(failure: &Failure, sources: &Sources) -> String {
-    // What was thrown may have lines, which could pass for lines of ours.
+/// A failure for people: a sentence, then the source line if it is known.
+pub(crate) fn describe(failure: &Failure, sources: &Sources) -> String {
+    // A thrown text may have several lines, which could be mistaken for ours.
     let sentence = inert(&failure.to_string());
     match failure.excerpt(sources) {
         Some(excerpt) => format!("{sentence}\n{excerpt}"),
@@ -174,7 +180,7 @@ pub(crate) fn told(failure: &Failure, sources: &Sources) -> String {
     }
 }
 
-/// Microseconds with the nanoseconds behind the point.
+/// A duration in microseconds, exact to the nanosecond.
 pub(crate) fn microseconds(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e3
 }

@@ -1,4 +1,4 @@
-//! What came of checking a codec, as people read it: lines for a terminal, inert whatever stands in them.
+//! Renders the report on a codec for a terminal.
 
 use std::fmt::Write as _;
 
@@ -10,39 +10,39 @@ use super::{
 };
 use crate::terminal::inert;
 
-/// How much people want to read.
+/// How much of a report to render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Codecs with failures.
+    /// Failed codecs only.
     Quiet,
-    /// A line for each codec, and the failures.
+    /// A line for each codec, and its failures.
     Normal,
-    /// Every example with its result, its warnings and its logs.
+    /// Every example with its result, warnings and logs.
     Verbose,
 }
 
 impl CodecReport {
-    /// The report as lines; empty when `detail` leaves it out.
+    /// The report as lines; empty when `detail` omits this codec.
     pub fn text(&self, detail: Detail) -> String {
         if detail == Detail::Quiet && !self.has_failed() {
             return String::new();
         }
         let mut text = self.heading();
         if let Some(failure) = &self.failure {
-            add(&mut text, 6, failure);
+            push_lines(&mut text, 6, failure);
         }
-        for example in self.examples.iter().filter(|example| example.is_told(detail)) {
-            example.add_to(&mut text);
+        for example in self.examples.iter().filter(|example| example.is_included(detail)) {
+            example.push_to(&mut text);
         }
         text
     }
 
     fn heading(&self) -> String {
         let mut line = format!("{}  {}", if self.has_failed() { "FAIL" } else { "ok  " }, inert(&self.id));
-        for word in ["passed", "failed", "shown", "excluded"] {
-            let count = self.examples.iter().filter(|example| example.outcome.word() == word).count();
+        for name in ["passed", "failed", "shown", "excluded"] {
+            let count = self.examples.iter().filter(|example| example.outcome.name() == name).count();
             if count > 0 {
-                _ = write!(line, "  {count} {word}");
+                _ = write!(line, "  {count} {name}");
             }
         }
         if self.loaded.is_some() && self.examples.is_empty() {
@@ -56,32 +56,32 @@ impl CodecReport {
 }
 
 impl ExampleReport {
-    fn is_told(&self, detail: Detail) -> bool {
+    fn is_included(&self, detail: Detail) -> bool {
         match self.outcome {
             Outcome::Failed(_) => true,
-            // What comes out is the whole point of an example without an expectation.
+            // The result is the point of an example without an expectation.
             Outcome::Shown { .. } => detail >= Detail::Normal,
             Outcome::Passed | Outcome::Excluded { .. } => detail == Detail::Verbose,
         }
     }
 
-    fn add_to(&self, text: &mut String) {
+    fn push_to(&self, text: &mut String) {
         let Self { number, description, call, .. } = self;
         let dash = if description.is_empty() { "" } else { " — " };
-        add(text, 6, &format!("example {number}: {}{dash}{}", inert(call), inert(description)));
+        push_lines(text, 6, &format!("example {number}: {}{dash}{}", inert(call), inert(description)));
         match &self.outcome {
-            Outcome::Passed => add(text, 8, &format!("passed, {:.0} µs, fuel {}", self.microseconds, self.fuel)),
-            Outcome::Shown { result } => add(text, 8, &format!("returned {}", inert(result))),
-            Outcome::Excluded { reason } => add(text, 8, &format!("excluded: {reason}")),
-            Outcome::Failed(mismatch) => mismatch.add_to(text),
+            Outcome::Passed => push_lines(text, 8, &format!("passed, {:.0} µs, fuel {}", self.microseconds, self.fuel)),
+            Outcome::Shown { result } => push_lines(text, 8, &format!("returned {}", inert(result))),
+            Outcome::Excluded { reason } => push_lines(text, 8, &format!("excluded: {reason}")),
+            Outcome::Failed(mismatch) => mismatch.push_to(text),
         }
-        self.warnings.iter().for_each(|warning| add(text, 8, &format!("warning: {}", inert(warning))));
-        self.logs.iter().for_each(|log| add(text, 8, &inert(log)));
+        self.warnings.iter().for_each(|warning| push_lines(text, 8, &format!("warning: {}", inert(warning))));
+        self.logs.iter().for_each(|log| push_lines(text, 8, &inert(log)));
     }
 }
 
 impl Outcome {
-    fn word(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Self::Passed => "passed",
             Self::Shown { .. } => "shown",
@@ -92,31 +92,31 @@ impl Outcome {
 }
 
 impl Mismatch {
-    fn add_to(&self, text: &mut String) {
+    fn push_to(&self, text: &mut String) {
         if self.differences.is_empty() {
-            add(text, 8, &format!("expected {}", inert(&self.expected)));
+            push_lines(text, 8, &format!("expected {}", inert(&self.expected)));
         }
         match (&self.failure, &self.got) {
-            (Some(failure), _) => add(text, 8, &format!("but {failure}")),
-            (None, Some(got)) if self.differences.is_empty() => add(text, 8, &format!("got {}", inert(got))),
+            (Some(failure), _) => push_lines(text, 8, &format!("but {failure}")),
+            (None, Some(got)) if self.differences.is_empty() => push_lines(text, 8, &format!("got {}", inert(got))),
             _ => {}
         }
         for Difference { path, expected, got } in &self.differences {
             let nothing = || "nothing".to_owned();
             let (expected, got) = (expected.clone().unwrap_or_else(nothing), got.clone().unwrap_or_else(nothing));
             let path = if path.is_empty() { "the result" } else { path };
-            add(text, 8, &format!("{}: expected {}, got {}", inert(path), inert(&expected), inert(&got)));
+            push_lines(text, 8, &format!("{}: expected {}, got {}", inert(path), inert(&expected), inert(&got)));
         }
     }
 }
 
-/// An entry of the console in one line; not inert yet.
+/// A log entry in one line; callers pass it through [`inert`].
 pub(crate) fn log_line(entry: &LogEntry) -> String {
     format!("{} logged: {}", entry.slot.name(), entry.fields.join(" "))
 }
 
-/// Adds lines, indented, without anything that could steer the terminal.
-fn add(text: &mut String, indent: usize, lines: &str) {
+/// Appends indented lines, without control characters.
+fn push_lines(text: &mut String, indent: usize, lines: &str) {
     for line in lines.lines() {
         _ = writeln!(text, "{:indent$}{}", "", inert(line));
     }

@@ -1,40 +1,55 @@
-//! What came of all codecs together.
+//! Sums over all checked codecs, and what examples cost.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
-use super::{
-    cost::{Cost, Costs},
-    report::{CodecReport, Outcome},
-};
+use super::report::{CodecReport, ExampleReport, Outcome};
 
-/// What came of all codecs together.
+/// What checking all codecs found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// Codecs that were checked.
+    /// Checked codecs.
     pub codecs: usize,
-    /// Codecs with a failure, or that cannot be loaded.
+    /// Codecs with a failed example, or that cannot be loaded.
     pub codecs_failed: usize,
-    /// Examples, excluded ones included.
+    /// Examples, including excluded ones.
     pub examples: usize,
-    /// Examples that came out as expected.
+    /// Examples that returned what was expected.
     pub passed: usize,
     /// Examples that did not.
     pub failed: usize,
     /// Examples without an expectation.
     pub shown: usize,
-    /// Examples that were left out, by reason.
+    /// Examples that were not run, by reason.
     pub excluded: BTreeMap<&'static str, usize>,
-    /// What all examples cost; absent when none was run.
+    /// Cost over all examples; absent when none was run.
     pub cost: Option<Cost>,
 }
 
-/// Totals on their way: reports are counted and then dropped.
+/// What examples cost, without those that are meant to exceed a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// Median time in the sandbox, in microseconds.
+    pub microseconds_median: f64,
+    /// Median fuel.
+    pub fuel_median: u64,
+    /// Fuel of the most expensive example.
+    pub fuel_max: u64,
+}
+
+/// Adds up reports, which need not be kept.
 #[derive(Default)]
 pub(super) struct Tally {
     totals: Totals,
     costs: Costs,
+}
+
+/// The costs of single examples: a median needs all of them.
+#[derive(Default)]
+pub(super) struct Costs {
+    microseconds: Vec<f64>,
+    fuel: Vec<u64>,
 }
 
 impl Tally {
@@ -59,10 +74,23 @@ impl Tally {
     }
 }
 
-impl Totals {
-    /// Whether everything that was run came out as expected.
-    pub fn is_clean(&self) -> bool {
-        self.codecs_failed == 0
+impl Costs {
+    pub(super) fn add(&mut self, examples: &[ExampleReport]) {
+        for example in examples.iter().filter(|example| example.has_typical_cost()) {
+            self.microseconds.push(example.microseconds);
+            self.fuel.push(example.fuel);
+        }
+    }
+
+    pub(super) fn cost(mut self) -> Option<Cost> {
+        self.microseconds.sort_by(f64::total_cmp);
+        self.fuel.sort_unstable();
+        let middle = self.fuel.len() / 2;
+        Some(Cost {
+            microseconds_median: *self.microseconds.get(middle)?,
+            fuel_median: *self.fuel.get(middle)?,
+            fuel_max: *self.fuel.last()?,
+        })
     }
 }
 
@@ -79,8 +107,15 @@ impl fmt::Display for Totals {
             write!(f, ", excluded: {} ({})", self.excluded.values().sum::<usize>(), excluded.join(", "))?;
         }
         if let Some(cost) = &self.cost {
-            write!(f, "\nof an example: {cost}")?;
+            write!(f, "\nper example: {cost}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { microseconds_median, fuel_median, fuel_max } = self;
+        write!(f, "median {microseconds_median:.0} µs, fuel {fuel_median}, at most {fuel_max}")
     }
 }

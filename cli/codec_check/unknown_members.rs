@@ -1,12 +1,12 @@
-//! The names that members have, and those that are nearly theirs.
+//! JSON members that are not part of the format: ignored, unless they look like a misspelt one.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 
-/// What members of a codec are called.
+/// The members of a codec.
 pub(super) const OF_CODECS: &[&str] = &["id", "script", "script_file", "style", "examples"];
-/// What members of an example are called.
+/// The members of an example.
 pub(super) const OF_EXAMPLES: &[&str] = &[
     "kind",
     "port",
@@ -24,53 +24,40 @@ pub(super) const OF_EXAMPLES: &[&str] = &[
     "oracle_outcome",
 ];
 
-/// Members that mean nothing here, by their names.
+/// The members that no field takes.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(super) struct Others(BTreeMap<String, IgnoredAny>);
+pub(super) struct UnknownMembers(BTreeMap<String, IgnoredAny>);
 
-impl Others {
-    /// Their names; none of them may be a misspelt one of `known`, or it would be left out without a word.
+impl UnknownMembers {
+    /// Their names; an error when one is a misspelt one of `known`, which would otherwise be ignored silently.
     pub(super) fn names(&self, known: &[&str]) -> Result<impl Iterator<Item = &String>, String> {
-        let misspelt = self.0.keys().find_map(|name| Some((name, nearest(name, known)?)));
-        match misspelt {
-            Some((name, right)) => Err(format!("`{name}` is no member: is `{right}` meant?")),
+        match self.0.keys().find_map(|name| Some((name, meant(name, known)?))) {
+            Some((name, meant)) => Err(format!("unknown member `{name}`: did you mean `{meant}`?")),
             None => Ok(self.0.keys()),
         }
     }
 }
 
-/// The one of `known` that `name` is nearly; a quarter of its letters may be missing, too many or swapped.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+/// The one of `known` that `name` misspells, allowing one edit for every four letters.
+fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = name.to_lowercase();
-    let slips_of = |known: &'a str| {
-        let slips_max = known.len() / 4;
-        let is_worth_it = name.len().abs_diff(known.len()) <= slips_max;
-        is_worth_it.then(|| (slips(name.as_bytes(), known.as_bytes()), known)).filter(|(slips, _)| *slips <= slips_max)
-    };
-    known.iter().filter_map(|known| slips_of(known)).min().map(|(_, known)| known)
+    let candidates = known.iter().map(|known| (edits(&name, known), *known));
+    candidates.filter(|(edits, known)| *edits <= known.len() / 4).min().map(|(_, known)| known)
 }
 
-/// How many letters to add, to take away or to swap with their neighbours until `one` is `other`.
-fn slips(one: &[u8], other: &[u8]) -> usize {
-    let mut table = vec![vec![0; other.len() + 1]; one.len() + 1];
-    for i in 0..=one.len() {
-        for j in 0..=other.len() {
-            let last = |behind: usize| i >= behind && j >= behind;
-            let mut least = match last(1) {
-                false => i + j,
-                true => 1 + table[i - 1][j].min(table[i][j - 1]),
-            };
-            if last(1) && one[i - 1] == other[j - 1] {
-                least = least.min(table[i - 1][j - 1]);
-            }
-            if last(2) && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
-                least = least.min(table[i - 2][j - 2] + 1);
-            }
-            table[i][j] = least;
+/// The edit distance, where replacing a letter counts twice: `batch` is not a misspelt `match`.
+fn edits(name: &str, known: &str) -> usize {
+    let (short, long) = if name.len() < known.len() { (name, known) } else { (known, name) };
+    let mut letters: Vec<char> = long.chars().collect();
+    let replaced = short.chars().filter(|letter| match letters.iter().position(|other| other == letter) {
+        Some(index) => {
+            letters.swap_remove(index);
+            false
         }
-    }
-    table[one.len()][other.len()]
+        None => true,
+    });
+    strsim::osa_distance(name, known) + replaced.count()
 }
 
 #[cfg(test)]
@@ -78,8 +65,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_names_are_told_from_foreign_ones() {
-        for (name, meant) in [
+    fn tells_misspelt_names_from_foreign_ones() {
+        for (name, expected) in [
             ("exampels", Some("examples")),
             ("Examples", Some("examples")),
             ("example", Some("examples")),
@@ -93,10 +80,11 @@ mod tests {
             ("idx", None),
             ("", None),
         ] {
-            assert_eq!(nearest(name, OF_CODECS), meant, "{name}");
+            assert_eq!(meant(name, OF_CODECS), expected, "{name}");
         }
-        for (name, meant) in [
+        for (name, expected) in [
             ("expect", Some("expected")),
+            ("expacted", Some("expected")),
             ("bytesHex", Some("bytes_hex")),
             ("bytes-hex", Some("bytes_hex")),
             ("input_object", None),
@@ -112,12 +100,12 @@ mod tests {
             ("batch", None),
             ("note", None),
         ] {
-            assert_eq!(nearest(name, OF_EXAMPLES), meant, "{name}");
+            assert_eq!(meant(name, OF_EXAMPLES), expected, "{name}");
         }
     }
 
     #[test]
-    fn the_page_for_developers_tells_every_name() {
+    fn the_documentation_lists_every_member() {
         let page = include_str!("../../docs/functions.md");
         for name in OF_CODECS.iter().chain(OF_EXAMPLES) {
             assert!(page.lines().any(|line| line.starts_with("| `") && line.contains(&format!("`{name}`"))), "{name}");
@@ -125,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_known_with_a_slip() {
+    fn recognizes_every_name_with_a_doubled_letter() {
         for known in [OF_CODECS, OF_EXAMPLES] {
             for name in known {
-                assert_eq!(nearest(name, known), Some(*name));
+                assert_eq!(meant(name, known), Some(*name));
                 let doubled = format!("{name}{}", &name[name.len() - 1..]);
-                assert!(name.len() < 4 || nearest(&doubled, known) == Some(name), "{doubled}");
+                assert!(name.len() < 4 || meant(&doubled, known) == Some(name), "{doubled}");
             }
         }
     }

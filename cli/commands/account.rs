@@ -1,7 +1,7 @@
-//! `airlock account …`: what an operator does on the server's own store, without a network.
+//! `airlock account …`: manages the account service directly in the server's store.
 //!
-//! What was done goes to the audit file as it does when the services run, and to standard error, as to their log. The rest
-//! of a log would only be in the way of the answer, so nothing else below a warning is shown.
+//! Changes are written to the audit file as they are by the running service, and to standard error in place of its log.
+//! Other log messages appear from the level of warnings.
 
 pub(crate) mod args;
 mod clients;
@@ -14,7 +14,6 @@ use server::telemetry;
 use self::args::Account as Command;
 use crate::{serve::open_account, settings::Settings};
 
-/// Runs one of the commands.
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<()> {
     telemetry::start_logs(&telemetry::Settings { level: "warn,audit=info".to_owned(), ..settings.telemetry.clone() })?;
     let account = open_account(settings).await?;
@@ -26,11 +25,7 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
     }
 }
 
-/// What to type for those that did not fit into a list.
-fn more(command: &str, listed: usize, last: &str) -> Option<String> {
+/// How to list the rest, when a page is full.
+fn next_page(command: &str, listed: usize, last: &str) -> Option<String> {
     (listed >= account::LISTED_MAX).then(|| format!("There may be more: airlock account {command} --after {last}"))
-}
-
-fn yes(is: bool) -> String {
-    if is { "yes" } else { "no" }.to_owned()
 }

@@ -1,4 +1,4 @@
-//! `airlock applications …`: applications, who works with them, and their payload functions.
+//! `airlock applications …`: applications, their collaborators, and their payload functions.
 
 pub(crate) mod args;
 mod collaborators;
@@ -8,20 +8,19 @@ mod select;
 
 use anyhow::Context;
 use api::rest::account::{AccessKey, NewApplication};
-use types::{AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded};
+use types::{AppEui, AppId, ApplicationRight, Credential, Kind, Kinded};
 
-use self::args::{Applications, PayloadFunctions, Sure};
+use self::args::{Applications, Confirmation, PayloadFunctions};
 use crate::{
     network::Network,
     terminal::{confirm, fields, say, table},
 };
 
-/// Runs one of the commands.
-pub(crate) async fn run(command: Applications, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Applications, network: &Network) -> anyhow::Result<()> {
     match command {
         Applications::Add { app_id, description, app_eui, skip_register, skip_select } => {
             let new = NewApplication { id: app_id, name: description, euis: app_eui, access_keys: Vec::new() };
-            let app_id = add(network, clock, new).await?;
+            let app_id = create(network, new).await?;
             if skip_select {
                 return Ok(());
             }
@@ -29,66 +28,69 @@ pub(crate) async fn run(command: Applications, network: &Network, clock: &dyn Cl
             if skip_register {
                 return Ok(());
             }
-            let registered = register(network, clock, &app_id).await;
-            registered.context("it is not registered with the handler: try `airlock applications register` later")
+            let result = register(network, &app_id).await;
+            result.context("failed to register it with the handler: try `airlock applications register` later")
         }
-        Applications::List => list(network, clock).await,
-        Applications::Info { app_id } => info(network, clock, network.application(app_id)?).await,
-        Applications::Select { app_id, app_eui } => select::run(network, clock, app_id, app_eui).await,
-        Applications::Delete { app_id, sure } => delete(network, clock, network.application(app_id)?, sure).await,
-        Applications::Register => register(network, clock, &network.application(None)?).await,
-        Applications::Unregister { sure } => unregister(network, clock, network.application(None)?, sure).await,
-        Applications::Key { app_id, name } => key(network, clock, network.application(app_id)?, name).await,
-        Applications::Collaborators { command } => collaborators::run(command, network, clock).await,
-        Applications::Pf { command: None } => functions::show(network, clock).await,
+        Applications::List => list(network).await,
+        Applications::Info { app_id } => get(network, network.application(app_id)?).await,
+        Applications::Select { app_id, app_eui } => select::run(network, app_id, app_eui).await,
+        Applications::Delete { app_id, confirmation } => {
+            delete(network, network.application(app_id)?, confirmation).await
+        }
+        Applications::Register => register(network, &network.application(None)?).await,
+        Applications::Unregister { confirmation } => {
+            unregister(network, network.application(None)?, confirmation).await
+        }
+        Applications::Key { app_id, name } => get_access_key(network, network.application(app_id)?, name).await,
+        Applications::Collaborators { command } => collaborators::run(command, network).await,
+        Applications::Pf { command: None | Some(PayloadFunctions::Get) } => functions::get(network).await,
         Applications::Pf { command: Some(PayloadFunctions::Set { what, file, skip_test }) } => {
-            functions::set(network, clock, what, &file, skip_test).await
+            functions::set(network, what, &file, skip_test).await
         }
     }
 }
 
-async fn add(network: &Network, clock: &dyn Clock, new: NewApplication) -> anyhow::Result<AppId> {
-    let added = network.account()?.create_application(&network.credential(clock).await?, &new).await?;
-    say(format_args!("Added application {} with EUI {}", added.id, euis(&added.euis)))?;
-    Ok(added.id)
+async fn create(network: &Network, new: NewApplication) -> anyhow::Result<AppId> {
+    let created = network.account()?.create_application(&network.credential().await?, &new).await?;
+    say(format_args!("Added application {} with EUI {}", created.id, join_euis(&created.euis)))?;
+    Ok(created.id)
 }
 
-async fn delete(network: &Network, clock: &dyn Clock, app_id: AppId, sure: Sure) -> anyhow::Result<()> {
-    if !confirm(format_args!("Delete application {app_id} for everybody?"), sure)? {
+async fn delete(network: &Network, app_id: AppId, confirmation: Confirmation) -> anyhow::Result<()> {
+    if !confirm(format_args!("Delete application {app_id} for all collaborators?"), confirmation)? {
         return Ok(());
     }
-    let credential = network.credential_for(&app_id, clock).await?;
+    let credential = network.credential_for(&app_id).await?;
     network.account()?.delete_application(&credential, &app_id).await?;
     if network.files.selection()?.is_some_and(|selection| selection.app_id == app_id) {
-        network.files.unselect()?;
+        network.files.delete_selection()?;
     }
     say(format_args!("Deleted application {app_id}"))
 }
 
-async fn register(network: &Network, clock: &dyn Clock, app_id: &AppId) -> anyhow::Result<()> {
-    let credential = network.credential_for(app_id, clock).await?;
-    match network.handler(credential).await?.register_application(app_id).await {
+async fn register(network: &Network, app_id: &AppId) -> anyhow::Result<()> {
+    match network.handler_for(app_id).await?.register_application(app_id).await {
         Ok(()) => say(format_args!("Registered application {app_id} with the handler")),
         Err(error) if error.kind() == Kind::AlreadyExists => {
-            say(format_args!("Application {app_id} is registered with the handler already"))
+            say(format_args!("Application {app_id} is already registered with the handler"))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-async fn unregister(network: &Network, clock: &dyn Clock, app_id: AppId, sure: Sure) -> anyhow::Result<()> {
-    if !confirm(format_args!("Remove application {app_id} from the handler, with its functions and devices?"), sure)? {
+async fn unregister(network: &Network, app_id: AppId, confirmation: Confirmation) -> anyhow::Result<()> {
+    let question = format_args!("Remove application {app_id} from the handler, with its functions and devices?");
+    if !confirm(question, confirmation)? {
         return Ok(());
     }
-    let credential = network.credential_for(&app_id, clock).await?;
-    network.handler(credential).await?.delete_application(&app_id).await?;
+    network.handler_for(&app_id).await?.delete_application(&app_id).await?;
     say(format_args!("Removed application {app_id} from the handler"))
 }
 
-async fn list(network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
-    let applications = network.account()?.applications(&network.credential(clock).await?).await?;
+async fn list(network: &Network) -> anyhow::Result<()> {
+    let applications = network.account()?.applications(&network.credential().await?).await?;
     if applications.is_empty() {
-        return say("You have no applications; add one with `airlock applications add`");
+        return say("You have no applications. Add one with `airlock applications add`");
     }
     table(
         ["ID", "Description", "EUIs", "Access keys", "Collaborators"],
@@ -104,30 +106,33 @@ async fn list(network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
     )
 }
 
-async fn info(network: &Network, clock: &dyn Clock, app_id: AppId) -> anyhow::Result<()> {
-    let credential = network.credential_for(&app_id, clock).await?;
+async fn get(network: &Network, app_id: AppId) -> anyhow::Result<()> {
+    let credential = network.credential_for(&app_id).await?;
     let application = network.account()?.application(&credential, &app_id).await?;
-    fields([("AppID", app_id.to_string()), ("Name", application.name), ("EUIs", euis(&application.euis))])?;
+    fields([("AppID", app_id.to_string()), ("Name", application.name), ("EUIs", join_euis(&application.euis))])?;
     let keys = application.access_keys.unwrap_or_default();
     table(
         ["Access key", "Key", "Rights"],
-        keys.into_iter().map(|key| [key.name.clone(), shown(&key), names(&key.rights)]),
+        keys.into_iter().map(|key| {
+            let value = key.key.as_ref().map(|key| key.expose().to_owned()).unwrap_or_default();
+            [key.name, value, join_rights(&key.rights)]
+        }),
     )?;
     let collaborators = application.collaborators.unwrap_or_default();
     table(
         ["Collaborator", "Rights"],
-        collaborators.into_iter().map(|person| [person.username.to_string(), names(&person.rights)]),
+        collaborators.into_iter().map(|person| [person.username.to_string(), join_rights(&person.rights)]),
     )
 }
 
-/// Prints one access key and nothing else, so that a shell can use it.
-async fn key(network: &Network, clock: &dyn Clock, app_id: AppId, name: Option<String>) -> anyhow::Result<()> {
-    let credential = network.credential_for(&app_id, clock).await?;
+/// Prints the access key and nothing else, so that scripts can use it.
+async fn get_access_key(network: &Network, app_id: AppId, name: Option<String>) -> anyhow::Result<()> {
+    let credential = network.credential_for(&app_id).await?;
     let key = access_key(network, &credential, &app_id, name.as_deref(), ApplicationRight::MessagesUpRead).await?;
     say(key.expose())
 }
 
-/// The access key of that name, else the first that has a right.
+/// The access key with that name, or else the first with a right.
 pub(crate) async fn access_key(
     network: &Network,
     credential: &Credential,
@@ -136,25 +141,20 @@ pub(crate) async fn access_key(
     right: ApplicationRight,
 ) -> anyhow::Result<types::AccessKey> {
     let keys = network.account()?.access_keys(credential, app_id).await?;
-    let wanted = |key: &AccessKey| match name {
+    let matches = |key: &AccessKey| match name {
         Some(name) => key.name == name,
         None => key.rights.contains(&right),
     };
-    let found = keys.into_iter().find(wanted).and_then(|key| key.key);
+    let found = keys.into_iter().find(matches).and_then(|key| key.key);
     found.with_context(|| {
-        format!("no such access key of {app_id} that you may see: look with `airlock applications info`")
+        format!("{app_id} has no such access key that you may see: `airlock applications info` shows its keys")
     })
 }
 
-fn euis(euis: &[AppEui]) -> String {
+fn join_euis(euis: &[AppEui]) -> String {
     euis.iter().map(AppEui::to_hex).collect::<Vec<_>>().join(", ")
 }
 
-fn shown(key: &AccessKey) -> String {
-    key.key.as_ref().map(|key| key.expose().to_owned()).unwrap_or_default()
-}
-
-/// Rights as people read them.
-pub(crate) fn names<R: Copy + Into<&'static str>>(rights: &[R]) -> String {
+pub(crate) fn join_rights<R: Copy + Into<&'static str>>(rights: &[R]) -> String {
     rights.iter().map(|right| (*right).into()).collect::<Vec<_>>().join(", ")
 }

@@ -1,99 +1,115 @@
-//! `airlock demo`: the main job, for someone who has read nothing.
+//! `airlock demo`: all services with a sample application, for people who have read nothing yet.
 //!
-//! Everything here goes the way that a stranger's commands and programs would go; nothing is short-circuited.
+//! It uses the same interfaces as any client: there are no shortcuts into the services.
 
 mod sample;
 
-use std::{env, net::SocketAddr, time::Duration};
+use std::{env, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use api::{
     handler::{Application, SimulatedUplinkMessage},
     rest::account::{NewApplication, NewUser},
 };
-use client::{account::AccountClient, handler::HandlerClient, mqtt::MqttClient, random_bytes, random_eui};
+use clap::Args;
+use client::{Payload, account::AccountClient, handler::HandlerClient, mqtt::MqttClient, random_bytes, random_eui};
 use serde_json::Value;
-use server::telemetry::Metrics;
+use server::{system::SystemClock, telemetry::Metrics};
 use tokio_util::sync::CancellationToken;
 use types::{AccessKey, AppId, ApplicationRight, Credential, DevId, Random, Scope, Secret, Uplink};
 
-use crate::{
-    args::Demo,
-    commands::{devices, subscribe},
-    network::Network,
-    script,
-    serve::Stack,
-    settings::Settings,
-    terminal::say,
-};
-use sample::{CONVERTER, DECODER, DEVICES, Reading, VALIDATOR, World};
+use self::sample::{CONVERTER, DECODER, DEVICES, Reading, Sensors, VALIDATOR};
+use super::{devices, subscribe};
+use crate::{codec_check::differences, network::Network, script, serve::Stack, settings::Settings, terminal::say};
 
 /// How long an uplink may take to arrive.
-const ARRIVAL_MAX: Duration = Duration::from_secs(5);
-/// The pause between two uplinks when they go on for ever.
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause between two uplinks when their number is not limited.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The user, the application, and the only device of somebody's own decoder.
 const USERNAME: &str = "demo";
 const APP_ID: &str = "demo-app";
+/// The device that runs the user's own decoder.
 const OWN_DEVICE: &str = "my-device";
 
-/// Starts the stack in a temporary folder, sends uplinks, and shows each as it arrives.
-pub(crate) async fn run(demo: Demo, settings: Settings, random: &dyn Random) -> anyhow::Result<()> {
-    let script = Script::new(&demo)?;
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    say("Starting account, discovery, handler and MQTT broker in a temporary folder …")?;
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Exit after this many uplinks; the exit code is 0 only if all of them had the right fields
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
+    /// Use your own decoder instead of the sample functions
+    #[arg(long, value_name = "FILE", requires = "payload")]
+    decoder: Option<PathBuf>,
+    /// Payload for your decoder, in hexadecimal
+    #[arg(long, value_name = "HEX", requires = "decoder")]
+    payload: Option<Payload>,
+    /// Port for your decoder; LoRaWAN reserves port 0
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "decoder")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..))]
+    port: u8,
+}
+
+/// Starts the services in a temporary directory, sends uplinks, and prints each as it arrives.
+pub(crate) async fn run(demo: Demo, settings: Settings, random: Arc<dyn Random>) -> anyhow::Result<()> {
+    let scenario = Scenario::new(&demo)?;
+    let directory = tempfile::tempdir().context("failed to create a temporary directory")?;
+    say("Starting account, discovery, handler and MQTT broker in a temporary directory …")?;
     let stop = CancellationToken::new();
-    let stack = Stack::start(settings.temporary(folder.path()), None, Metrics::install(stop.clone())?).await?;
-    let result = play(&stack, script, demo.count, random).await;
+    let stack = Stack::start(settings.temporary(directory.path()), None, Metrics::install(stop.clone())?).await?;
+    let result = send_uplinks(&stack, scenario, demo.count, random).await;
     stack.stop().await;
     stop.cancel();
     result
 }
 
-async fn play(stack: &Stack, mut script: Script, count: Option<u32>, random: &dyn Random) -> anyhow::Result<()> {
-    let mut stage = Stage::set(stack, &script, random).await?;
-    say(stage.introduction(stack))?;
-    let mut right = 0;
+async fn send_uplinks(
+    stack: &Stack,
+    mut scenario: Scenario,
+    count: Option<u32>,
+    random: Arc<dyn Random>,
+) -> anyhow::Result<()> {
+    let mut setup = Setup::create(stack, &scenario, random.clone()).await?;
+    say(format_args!("{}\n\nUplinks of {APP_ID} as they arrive over MQTT:\n", stack.overview()))?;
+    let mut correct = 0;
     for number in 0..count.unwrap_or(u32::MAX) {
-        let (dev_id, reading) = script.next(number as usize, random)?;
-        right += u32::from(stage.act(&dev_id, reading).await?);
+        let (dev_id, uplink) = scenario.next(number as usize, random.as_ref())?;
+        correct += u32::from(setup.send(&dev_id, uplink).await?);
         if number == 2 && count.is_none() {
-            say(stage.commands(stack, stack.mqtt_address().context("the handler runs here")?))?;
+            say(setup.commands(stack, stack.mqtt_address().context("the handler is not running")?))?;
         }
         if count.is_none() {
             tokio::select! {
                 () = tokio::time::sleep(PAUSE) => {}
-                _ = tokio::signal::ctrl_c() => return say("\nStopped; the temporary folder is gone."),
+                _ = tokio::signal::ctrl_c() => return say("\nStopped, and removed the temporary directory."),
             }
         }
     }
     match count {
-        Some(count) if right < count => {
-            bail!("{} of {count} uplinks did not arrive with the right fields", count - right)
+        Some(count) if correct < count => {
+            bail!("{} of {count} uplinks did not arrive with the right fields", count - correct)
         }
-        _ => say(format_args!("{right} uplinks arrived, each with the right fields.")),
+        _ => say(format_args!("{correct} uplinks arrived, each with the right fields.")),
     }
 }
 
-/// What is played: the sample, or somebody's own decoder.
-enum Script {
-    Sample(World),
-    Own { decoder: String, payload: Vec<u8>, port: u8 },
+/// Which functions run, and which uplinks are sent.
+enum Scenario {
+    Sample(Sensors),
+    OwnDecoder { decoder: String, payload: Vec<u8>, port: u8 },
 }
 
-impl Script {
+impl Scenario {
     fn new(demo: &Demo) -> anyhow::Result<Self> {
         let (Some(path), Some(payload)) = (&demo.decoder, &demo.payload) else {
-            return Ok(Self::Sample(World::new()));
+            return Ok(Self::Sample(Sensors::new()));
         };
         let decoder = script::read(path)?;
-        Ok(Self::Own { decoder, payload: payload.0.clone(), port: demo.port })
+        Ok(Self::OwnDecoder { decoder, payload: payload.0.clone(), port: demo.port })
     }
 
-    fn functions(&self) -> Application {
+    fn application(&self) -> Application {
         let (decoder, converter, validator) = match self {
             Self::Sample(_) => (DECODER, CONVERTER, VALIDATOR),
-            Self::Own { decoder, .. } => (decoder.as_str(), "", ""),
+            Self::OwnDecoder { decoder, .. } => (decoder.as_str(), "", ""),
         };
         Application {
             app_id: APP_ID.to_owned(),
@@ -108,39 +124,38 @@ impl Script {
     fn devices(&self) -> &[&'static str] {
         match self {
             Self::Sample(_) => &DEVICES,
-            Self::Own { .. } => &[OWN_DEVICE],
+            Self::OwnDecoder { .. } => &[OWN_DEVICE],
         }
     }
 
-    /// The next uplink: from which device, what, and what must become of it if that is known.
-    fn next(&mut self, number: usize, random: &dyn Random) -> anyhow::Result<(DevId, Uplinked)> {
+    /// The next uplink and its device.
+    fn next(&mut self, number: usize, random: &dyn Random) -> anyhow::Result<(DevId, SentUplink)> {
         let device = number % self.devices().len();
         let dev_id = self.devices()[device].parse()?;
-        Ok((
-            dev_id,
-            match self {
-                Self::Sample(world) => {
-                    let Reading { port, payload, fields } = world.measure(device, random);
-                    Uplinked { port, payload, fields: Some(fields) }
-                }
-                Self::Own { payload, port, .. } => Uplinked { port: *port, payload: payload.clone(), fields: None },
-            },
-        ))
+        let uplink = match self {
+            Self::Sample(sensors) => {
+                let Reading { port, payload, fields } = sensors.measure(device, random);
+                SentUplink { port, payload, expected: Some(fields) }
+            }
+            Self::OwnDecoder { payload, port, .. } => {
+                SentUplink { port: *port, payload: payload.clone(), expected: None }
+            }
+        };
+        Ok((dev_id, uplink))
     }
 }
 
-/// An uplink to be sent.
-struct Uplinked {
+struct SentUplink {
     port: u8,
     payload: Vec<u8>,
-    /// What must arrive; whatever the decoder says when it is somebody's own.
-    fields: Option<Value>,
+    /// The fields that must arrive; any fields will do if `None`.
+    expected: Option<Value>,
 }
 
-/// A registered application with its devices, and somebody who listens.
-struct Stage {
+/// A registered application with its devices, and an MQTT client that receives its messages.
+struct Setup {
     handler: HandlerClient,
-    listener: MqttClient,
+    receiver: MqttClient,
     app_id: AppId,
     /// One of its devices.
     device: &'static str,
@@ -148,28 +163,28 @@ struct Stage {
     key: AccessKey,
 }
 
-impl Stage {
-    async fn set(stack: &Stack, script: &Script, random: &dyn Random) -> anyhow::Result<Self> {
-        let network = Network::new(stack.settings().clone());
-        let account = network.account()?;
+impl Setup {
+    async fn create(stack: &Stack, scenario: &Scenario, random: Arc<dyn Random>) -> anyhow::Result<Self> {
+        let network = Network::new(stack.settings().clone(), Arc::new(SystemClock), random.clone());
         let app_id: AppId = APP_ID.parse()?;
-        let password = random_password(random);
-        let (credential, key) = register(&account, &app_id, &password).await?;
-        let handler = network.handler(credential).await?;
+        let password = Secret::new(hex::encode(random_bytes::<12>(random.as_ref())));
+        let (token, key) = create_application(&network.account()?, &app_id, &password).await?;
+        let handler = network.handler(token).await?;
         handler.register_application(&app_id).await?;
-        handler.set_application(script.functions()).await?;
-        for name in script.devices() {
-            let dev_eui = random_eui(random);
+        handler.set_application(scenario.application()).await?;
+        for name in scenario.devices() {
+            let dev_eui = random_eui(random.as_ref());
             let device = devices::new_device(app_id.clone(), name.parse()?, Default::default(), dev_eui);
             handler.set_device(device.into()).await?;
         }
-        let listener = subscribe::listen(&network.mqtt_address().await?, &app_id, Credential::Key(key.clone())).await?;
-        let device = script.devices()[0];
-        Ok(Self { handler, listener, app_id, device, password, key })
+        let credential = Credential::Key(key.clone());
+        let receiver = subscribe::connect(&network.mqtt_address().await?, &app_id, credential).await?;
+        let device = scenario.devices()[0];
+        Ok(Self { handler, receiver, app_id, device, password, key })
     }
 
-    /// Sends one uplink, waits for it, shows it, and says whether it has the right fields.
-    async fn act(&mut self, dev_id: &DevId, sent: Uplinked) -> anyhow::Result<bool> {
+    /// Sends one uplink, waits for it, prints it, and returns whether it has the right fields.
+    async fn send(&mut self, dev_id: &DevId, sent: SentUplink) -> anyhow::Result<bool> {
         let message = SimulatedUplinkMessage {
             app_id: self.app_id.to_string(),
             dev_id: dev_id.to_string(),
@@ -179,15 +194,15 @@ impl Stage {
         let cost = self.handler.simulate_uplink(message).await?;
         let arrival = async {
             loop {
-                let message = self.listener.next().await?;
+                let message = self.receiver.next().await?;
                 match serde_json::from_slice::<Uplink>(&message.payload) {
-                    Ok(uplink) if is_answer(&uplink, dev_id, &sent) => return anyhow::Ok(uplink),
-                    // Somebody tried the commands below, or a function failed.
+                    Ok(uplink) if is_same_uplink(&uplink, dev_id, &sent) => return anyhow::Ok(uplink),
+                    // An uplink that the user sends with the commands below, or an error event.
                     _ => say(subscribe::line(&message.topic, &message.payload))?,
                 }
             }
         };
-        let uplink = tokio::time::timeout(ARRIVAL_MAX, arrival)
+        let uplink = tokio::time::timeout(ARRIVAL_TIMEOUT, arrival)
             .await
             .with_context(|| format!("the uplink of {dev_id} did not arrive over MQTT"))??;
         let line = subscribe::uplink_line(&uplink);
@@ -195,13 +210,9 @@ impl Stage {
         has_right_fields(&uplink, &sent)
     }
 
-    fn introduction(&self, stack: &Stack) -> String {
-        format!("{}\n\nUplinks of {} as they arrive over MQTT:\n", stack.places(), self.app_id)
-    }
-
-    /// What to try against the running stack, credentials included.
+    /// Commands to try against the running services, with credentials.
     fn commands(&self, stack: &Stack, mqtt: SocketAddr) -> String {
-        // However this program was started: it need not be in the path.
+        // The program may not be in the PATH.
         let airlock = env::current_exe().map_or_else(|_| "airlock".to_owned(), |path| path.display().to_string());
         let (app_id, key) = (&self.app_id, self.key.expose());
         let settings = stack.settings();
@@ -213,7 +224,7 @@ impl Stage {
         );
         let (host, port) = (mqtt.ip(), mqtt.port());
         format!(
-            "\nIt goes on until Ctrl-C. Meanwhile, in another terminal:\n\n  \
+            "\nUplinks continue until you press Ctrl-C. Try these commands in another terminal:\n\n  \
              mosquitto_sub -h {host} -p {port} -t '+/devices/+/up' -u {app_id} -P {key}\n  \
              echo {password} | {command} user login {USERNAME} --password-stdin\n  \
              {command} applications select {app_id}\n  \
@@ -225,7 +236,8 @@ impl Stage {
     }
 }
 
-async fn register(
+/// Creates the user and the application; returns a token for it and a key that may read its messages.
+async fn create_application(
     account: &AccountClient,
     app_id: &AppId,
     password: &Secret,
@@ -245,25 +257,17 @@ async fn register(
     let token = Credential::Token(account.restrict_token(&token, &[Scope::App(app_id.clone())]).await?);
     let keys = account.access_keys(&token, app_id).await?;
     let may_read = keys.into_iter().find(|key| key.rights.contains(&ApplicationRight::MessagesUpRead));
-    let key = may_read.and_then(|key| key.key).context("the new application has no access key that reads messages")?;
+    let key =
+        may_read.and_then(|key| key.key).context("the new application has no access key that may read messages")?;
     Ok((token, key))
 }
 
-/// Whether this uplink is what became of the one that was sent.
-fn is_answer(uplink: &Uplink, dev_id: &DevId, sent: &Uplinked) -> bool {
+fn is_same_uplink(uplink: &Uplink, dev_id: &DevId, sent: &SentUplink) -> bool {
     uplink.dev_id == *dev_id && uplink.port == sent.port && uplink.payload_raw.as_deref() == Some(&sent.payload[..])
 }
 
-fn has_right_fields(uplink: &Uplink, sent: &Uplinked) -> anyhow::Result<bool> {
-    let fields =
-        uplink.payload_fields.as_ref().map(|fields| serde_json::from_str::<Value>(fields.get())).transpose()?;
-    Ok(match (&sent.fields, &fields) {
-        (Some(expected), Some(fields)) => sample::same(expected, fields),
-        (None, fields) => fields.is_some(),
-        (Some(_), None) => false,
-    })
-}
-
-fn random_password(random: &dyn Random) -> Secret {
-    Secret::new(hex::encode(random_bytes::<12>(random)))
+fn has_right_fields(uplink: &Uplink, sent: &SentUplink) -> anyhow::Result<bool> {
+    let Some(fields) = &uplink.payload_fields else { return Ok(false) };
+    let fields: Value = serde_json::from_str(fields.get())?;
+    Ok(sent.expected.as_ref().is_none_or(|expected| differences(expected, &fields, false).is_empty()))
 }

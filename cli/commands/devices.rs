@@ -1,10 +1,10 @@
 //! `airlock devices …`: the devices of an application.
 
 pub(crate) mod args;
+mod create;
+mod get;
 mod personalize;
-mod register;
-mod set;
-mod show;
+mod update;
 
 use anyhow::Context;
 use api::{handler::SimulatedUplinkMessage, rest::handler::Device};
@@ -12,45 +12,44 @@ use client::{
     Payload,
     handler::{HandlerClient, Page},
 };
-use types::{AppEui, AppId, Clock, DevId, Random};
+use types::{AppEui, AppId, DevId};
 
 use self::args::Devices;
-pub(crate) use self::register::new_device;
+pub(crate) use self::create::new_device;
 use crate::{
-    commands::applications::args::Sure,
+    commands::applications::args::Confirmation,
     network::Network,
     terminal::{confirm, say, table},
 };
 
-/// How many devices one call asks for.
-const PAGE: u32 = 500;
+/// Devices per page of a list.
+const PAGE_SIZE: u32 = 500;
 
-/// Runs one of the commands.
 pub(crate) async fn run(
     command: Devices,
     (app_id, app_eui): (Option<AppId>, Option<AppEui>),
     network: &Network,
-    clock: &dyn Clock,
-    random: &dyn Random,
 ) -> anyhow::Result<()> {
     let app_id = network.application(app_id)?;
-    let credential = network.credential_for(&app_id, clock).await?;
+    let credential = network.credential_for(&app_id).await?;
     let handler = network.handler(credential.clone()).await?;
     match command {
         Devices::Register(register) => {
             let application = network.account()?.application(&credential, &app_id).await?;
             let app_eui = network.app_eui(&application, app_eui)?;
-            let place = register::Place { handler, account: network.account()?, credential, app_id, app_eui, random };
-            register::run(place, register).await
+            let random = network.random.clone();
+            let registration =
+                create::Registration { handler, account: network.account()?, credential, app_id, app_eui, random };
+            create::run(registration, register).await
         }
         Devices::List => list(&handler, &app_id).await,
-        Devices::Info { dev_id, format } => show::run(&handler, &app_id, &dev_id, format).await,
+        Devices::Info { dev_id, format } => get::run(&handler, &app_id, &dev_id, format).await,
         Devices::Personalize { dev_id, nwk_s_key, app_s_key } => {
-            personalize::run(&handler, &app_id, &dev_id, (nwk_s_key, app_s_key), random).await
+            personalize::run(&handler, &app_id, &dev_id, (nwk_s_key, app_s_key), network.random.as_ref()).await
         }
         Devices::Set { dev_id, mut change } => {
             change.app_eui = app_eui;
-            set::run(&handler, &app_id, &dev_id, *change).await
+            update::run(&handler, &app_id, &dev_id, *change).await
         }
         Devices::Simulate { dev_id, payload, port } => {
             let Payload(payload) = payload;
@@ -58,25 +57,25 @@ pub(crate) async fn run(
             handler.simulate_uplink(uplink).await?;
             say("Simulated uplink sent")
         }
-        Devices::Delete { dev_id, sure } => delete(&handler, &app_id, &dev_id, sure).await,
+        Devices::Delete { dev_id, confirmation } => delete(&handler, &app_id, &dev_id, confirmation).await,
     }
 }
 
 async fn list(handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<()> {
     let mut devices: Vec<Device> = Vec::new();
     loop {
-        let page = Page { limit: PAGE, offset: u32::try_from(devices.len())? };
-        let part = handler.list_devices(app_id, page).await?;
-        let last = part.len() < PAGE as usize;
-        for device in part {
-            devices.push(device.try_into().context("the handler sent a device that cannot be read")?);
+        let page = Page { limit: PAGE_SIZE, offset: u32::try_from(devices.len())? };
+        let page = handler.list_devices(app_id, page).await?;
+        let is_last = page.len() < PAGE_SIZE as usize;
+        for device in page {
+            devices.push(device.try_into().context("the handler sent an invalid device")?);
         }
-        if last {
+        if is_last {
             break;
         }
     }
     if devices.is_empty() {
-        return say(format_args!("Application {app_id} has no devices; register one with `airlock devices register`"));
+        return say(format_args!("Application {app_id} has no devices. Register one with `airlock devices register`"));
     }
     table(["DevID", "AppEUI", "DevEUI", "DevAddr", "Description"], devices.into_iter().map(row))
 }
@@ -88,19 +87,24 @@ fn row(device: Device) -> [String; 5] {
     [device.dev_id, lorawan.app_eui.to_hex(), dev_eui, dev_addr, device.description]
 }
 
-/// The device as the handler has it, with its LoRaWAN side.
+/// The device and its LoRaWAN part.
 async fn read(
     handler: &HandlerClient,
     app_id: &AppId,
     dev_id: &DevId,
 ) -> anyhow::Result<(Device, api::rest::handler::LorawanDevice)> {
     let mut device: Device = handler.get_device(app_id, dev_id).await?.try_into()?;
-    let lorawan = device.lorawan_device.take().context("the handler sent a device that is no LoRaWAN device")?;
+    let lorawan = device.lorawan_device.take().context("the handler sent a device without its LoRaWAN part")?;
     Ok((device, lorawan))
 }
 
-async fn delete(handler: &HandlerClient, app_id: &AppId, dev_id: &DevId, sure: Sure) -> anyhow::Result<()> {
-    if !confirm(format_args!("Delete device {dev_id} of application {app_id}?"), sure)? {
+async fn delete(
+    handler: &HandlerClient,
+    app_id: &AppId,
+    dev_id: &DevId,
+    confirmation: Confirmation,
+) -> anyhow::Result<()> {
+    if !confirm(format_args!("Delete device {dev_id} of application {app_id}?"), confirmation)? {
         return Ok(());
     }
     handler.delete_device(app_id, dev_id).await?;

@@ -1,31 +1,56 @@
-//! `airlock downlink`: a message to a device.
+//! `airlock downlink`: sends a message to a device.
 
 use anyhow::{Context, ensure};
+use clap::Args;
 use client::{Payload, mqtt::MqttClient};
 use serde_json::{Map, Value, value::to_raw_value};
-use types::{ApplicationRight, Clock, Downlink};
+use types::{AppId, ApplicationRight, DevId};
 
-use crate::{args, network::Network, terminal::say};
+use crate::{network::Network, terminal::say};
 
-/// Hands the message to the broker; returns when that has it.
-pub(crate) async fn run(command: args::Downlink, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
-    let args::Downlink { dev_id, payload, json, fport, confirmed, app_id, access_key } = command;
-    let downlink = Downlink { port: fport, confirmed, ..content(&payload, json)? };
+#[derive(Debug, Args)]
+pub(crate) struct Downlink {
+    /// Id of the device
+    dev_id: DevId,
+    /// Payload in hexadecimal; with --json, fields for the encoder
+    #[arg(allow_hyphen_values = true)]
+    payload: String,
+    /// The payload is a JSON object of fields, which the application's encoder converts to bytes
+    #[arg(long)]
+    json: bool,
+    /// Port
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    fport: u8,
+    /// Ask the device for an acknowledgement
+    #[arg(long)]
+    confirmed: bool,
+    /// Application [default: the selected one]
+    #[arg(long, value_name = "ID")]
+    app_id: Option<AppId>,
+    /// Name of the access key to use [default: the first with the right to send messages]
+    #[arg(long, value_name = "NAME")]
+    access_key: Option<String>,
+}
+
+/// Publishes the message; returns when the MQTT broker has acknowledged it.
+pub(crate) async fn run(command: Downlink, network: &Network) -> anyhow::Result<()> {
+    let Downlink { dev_id, payload, json, fport, confirmed, app_id, access_key } = command;
+    let downlink = types::Downlink { port: fport, confirmed, ..content(&payload, json)? };
     let app_id = network.mqtt_application(app_id)?;
-    let key = network.mqtt_credential(&app_id, access_key, ApplicationRight::MessagesDownWrite, clock).await?;
+    let key = network.mqtt_credential(&app_id, access_key, ApplicationRight::MessagesDownWrite).await?;
     let mut mqtt = MqttClient::connect(&network.mqtt_address().await?, &app_id, &key).await?;
     mqtt.send(&dev_id, &downlink).await?;
     say(format_args!("Enqueued downlink for {dev_id}"))
 }
 
-/// A downlink with nothing but what it says.
-fn content(payload: &str, json: bool) -> anyhow::Result<Downlink> {
+/// A downlink with payload or fields only.
+fn content(payload: &str, json: bool) -> anyhow::Result<types::Downlink> {
     if json {
         let fields: serde_json::Result<Map<String, Value>> = serde_json::from_str(payload);
-        let fields = fields.context("with --json the payload is an object, as in {\"led\": true}")?;
-        return Ok(Downlink { payload_fields: Some(to_raw_value(&fields)?), ..Downlink::default() });
+        let fields = fields.context("with --json, the payload is a JSON object, as in {\"led\": true}")?;
+        return Ok(types::Downlink { payload_fields: Some(to_raw_value(&fields)?), ..Default::default() });
     }
     let Payload(bytes) = payload.parse()?;
     ensure!(!bytes.is_empty(), "the payload is empty");
-    Ok(Downlink { payload_raw: Some(bytes), ..Downlink::default() })
+    Ok(types::Downlink { payload_raw: Some(bytes), ..Default::default() })
 }

@@ -1,4 +1,4 @@
-//! `airlock functions …`: payload functions on this machine, without a network.
+//! `airlock functions …`: payload functions in a local sandbox, without a server.
 
 pub(crate) mod args;
 
@@ -16,46 +16,45 @@ use types::Clock;
 
 use self::args::{Bench, Check, Functions, Run};
 use crate::{
-    codec_check::{self, Codec, CodecReport, Detail, cut, microseconds, told},
+    codec_check::{self, Codec, CodecReport, Detail, describe, log_line, microseconds, truncate},
     script,
     terminal::{fields, inert, json, say},
 };
 
-/// Where `Math.random` starts.
+/// The seed of `Math.random`.
 const SEED: u64 = 1;
 
-/// The most names of members that one note tells.
-const OTHERS_MAX: usize = 40;
+/// Most names in the note about unknown members.
+const UNKNOWN_MEMBERS_MAX: usize = 40;
 
-/// Runs one of the commands.
 pub(crate) fn run(command: Functions, settings: runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
-    // What it takes to load functions is a part of what is asked for, and thousands of them are not worth keeping.
+    // No cache: the commands measure how long loading takes, and a device repository has thousands of functions.
     let settings = runtime::Settings { cache_bytes_max: 0, ..settings };
     match command {
         Functions::Check(command) => check(&command, &settings),
         Functions::Run(run) => run_once(&run, &settings, clock),
-        Functions::Bench(bench) => measure(&bench, &settings, clock),
+        Functions::Bench(command) => bench(&command, &settings, clock),
     }
 }
 
 fn check(command: &Check, settings: &runtime::Settings) -> anyhow::Result<()> {
     let codecs = codec_check::read(&command.files, command.id.as_deref())?;
     if !command.quiet {
-        note_others(&codecs);
+        note_unknown_members(&codecs);
     }
     let engine = Arc::new(Engine::new(settings)?);
     let jobs = command.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let totals = codec_check::check(&engine, &codecs, jobs, |report| tell(command, report))?;
+    let totals = codec_check::check(&engine, &codecs, jobs, |report| print(command, report))?;
     say(if command.json { json(&totals)? } else { totals.to_string() })?;
-    match totals.is_clean() {
-        true => Ok(()),
-        false => bail!("not all came out as expected: {} of {} codecs", totals.codecs_failed, totals.codecs),
+    match totals.codecs_failed {
+        0 => Ok(()),
+        failed => bail!("{failed} of {} codecs failed", totals.codecs),
     }
 }
 
-/// Prints a report at once, for whoever waits for the next one.
-fn tell(command: &Check, report: &CodecReport) -> anyhow::Result<()> {
+/// Prints a report, and flushes it because the next one may take a while.
+fn print(command: &Check, report: &CodecReport) -> anyhow::Result<()> {
     let detail = match (command.quiet, command.verbose) {
         (true, _) => Detail::Quiet,
         (_, true) => Detail::Verbose,
@@ -63,16 +62,17 @@ fn tell(command: &Check, report: &CodecReport) -> anyhow::Result<()> {
     };
     let text = if command.json { json(report)? + "\n" } else { report.text(detail) };
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
 }
 
-/// Says on standard error which members were not looked at, because one of them may be a mistake.
-fn note_others(codecs: &[Codec]) {
-    let names: BTreeSet<&str> = codecs.iter().flat_map(|codec| &codec.others).map(String::as_str).collect();
+/// Names ignored members on standard error, because one of them may be a mistake.
+fn note_unknown_members(codecs: &[Codec]) {
+    let names: BTreeSet<&str> = codecs.iter().flat_map(|codec| &codec.unknown_members).map(String::as_str).collect();
     if !names.is_empty() {
-        let names: Vec<String> = names.into_iter().take(OTHERS_MAX).map(|name| inert(&cut(name))).collect();
-        // Whoever closed standard error does not want to know.
-        _ = writeln!(io::stderr(), "note: members that are not looked at: {}", names.join(", "));
+        let names: Vec<String> =
+            names.into_iter().take(UNKNOWN_MEMBERS_MAX).map(|name| inert(&truncate(name))).collect();
+        // With standard error closed, there is nobody to tell.
+        _ = writeln!(io::stderr(), "note: ignored unknown members: {}", names.join(", "));
     }
 }
 
@@ -81,22 +81,22 @@ fn run_once(run: &Run, settings: &runtime::Settings, clock: &dyn Clock) -> anyho
     let engine = Arc::new(Engine::new(settings)?);
     let functions = load(&engine, &sources)?;
     let report = engine.sandbox().call(&functions, &call(run, clock));
-    report.logs.iter().try_for_each(|entry| say(inert(&codec_check::log_line(entry))))?;
+    report.logs.iter().try_for_each(|entry| say(inert(&log_line(entry))))?;
     report.warnings.iter().try_for_each(|warning| say(format_args!("warning: {}", inert(warning))))?;
     let cost = format!("{:.0} µs, fuel {}", microseconds(report.elapsed), report.fuel);
     match &report.result {
         Ok(value) => {
-            show(value)?;
+            print_value(value)?;
             say(cost)
         }
         Err(failure) => {
             say(cost)?;
-            Err(failed(failure, &sources))
+            Err(to_error(failure, &sources))
         }
     }
 }
 
-fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+fn bench(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
     let sources = sources(&bench.run)?;
     let engine = Arc::new(Engine::new(settings)?);
     let start = Instant::now();
@@ -107,7 +107,7 @@ fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> an
         let report = sandbox.call(&functions, &call);
         match &report.result {
             Ok(_) => Ok(report),
-            Err(failure) => Err(failed(failure, &sources)),
+            Err(failure) => Err(to_error(failure, &sources)),
         }
     };
     let first = run()?;
@@ -128,45 +128,45 @@ fn measure(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> an
 
 fn sources(run: &Run) -> anyhow::Result<Sources> {
     let files = [Some(&run.file), run.converter.as_ref(), run.validator.as_ref()];
-    if files.into_iter().flatten().filter(|file| script::is_input(file)).count() > 1 {
-        bail!("`-` is named more than once: standard input can be only one of the functions");
+    if files.into_iter().flatten().filter(|file| script::is_stdin(file)).count() > 1 {
+        bail!("`-` appears more than once: standard input can be only one of the functions");
     }
-    let text = |file: Option<&PathBuf>, slot| file.map_or_else(|| Ok(String::new()), |file| function(file, slot));
+    let read = |file: Option<&PathBuf>, slot| file.map_or_else(|| Ok(String::new()), |file| read_function(file, slot));
     let (decoder, encoder) = match run.fields {
         None => (Some(&run.file), None),
         Some(_) => (None, Some(&run.file)),
     };
     Ok(Sources {
-        decoder: text(decoder, Slot::Decoder)?,
-        converter: text(run.converter.as_ref(), Slot::Converter)?,
-        validator: text(run.validator.as_ref(), Slot::Validator)?,
-        encoder: text(encoder, Slot::Encoder)?,
+        decoder: read(decoder, Slot::Decoder)?,
+        converter: read(run.converter.as_ref(), Slot::Converter)?,
+        validator: read(run.validator.as_ref(), Slot::Validator)?,
+        encoder: read(encoder, Slot::Encoder)?,
         dialect: run.style.map(Into::into),
         ..Sources::default()
     })
 }
 
-/// The text of a function. A blank one would be a step left out, which nobody means who names a file.
-fn function(file: &Path, slot: Slot) -> anyhow::Result<String> {
+/// Reads a function. A blank file would silently skip a step, so it is an error.
+fn read_function(file: &Path, slot: Slot) -> anyhow::Result<String> {
     let text = script::read(file)?;
     if text.trim().is_empty() {
         let names = Dialect::ALL.into_iter().filter_map(|dialect| dialect.function_name(slot));
         let names = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        bail!("no {} in {}, which is empty; expected a function named {names}", slot.name(), file.display());
+        bail!("no {} in {}: the file is empty; expected a function named {names}", slot.name(), file.display());
     }
     Ok(text)
 }
 
-/// Loads what was named; whoever gave an encoder for a decoder, or the reverse, is told so.
+/// Loads the functions; the error says if an encoder was given as a decoder, or the reverse.
 fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime::Functions> {
     engine.load(sources, engine.limits()).map_err(|failure| {
         let (decoder, encoder) = (sources.encoder.clone(), sources.decoder.clone());
-        let exchanged = Sources { decoder, encoder, dialect: sources.dialect, ..Sources::default() };
-        let is_other = || engine.load(&exchanged, engine.limits()).is_ok();
-        let error = failed(&failure, sources);
+        let swapped = Sources { decoder, encoder, dialect: sources.dialect, ..Sources::default() };
+        let loads_swapped = || engine.load(&swapped, engine.limits()).is_ok();
+        let error = to_error(&failure, sources);
         match failure.slot {
-            Slot::Decoder if is_other() => anyhow!("{error}; it is an encoder, which is tried with --fields"),
-            Slot::Encoder if is_other() => anyhow!("{error}; it is a decoder, which is tried with --hex"),
+            Slot::Decoder if loads_swapped() => anyhow!("{error}; it is an encoder, which needs --fields"),
+            Slot::Encoder if loads_swapped() => anyhow!("{error}; it is a decoder, which needs --hex"),
             _ => error,
         }
     })
@@ -181,7 +181,7 @@ fn call(run: &Run, clock: &dyn Clock) -> Call {
     Call { entry, port: run.port, time_ms, seed: SEED, payload, trial: None }
 }
 
-fn show(value: &Value) -> anyhow::Result<()> {
+fn print_value(value: &Value) -> anyhow::Result<()> {
     match value {
         Value::Fields { json, normalized, valid } => {
             say(inert(json.get()))?;
@@ -196,7 +196,7 @@ fn show(value: &Value) -> anyhow::Result<()> {
     }
 }
 
-/// The failure with its place, as the error of the command.
-fn failed(failure: &Failure, sources: &Sources) -> anyhow::Error {
-    anyhow::Error::msg(told(failure, sources))
+/// The failure with its source line, as the command's error.
+fn to_error(failure: &Failure, sources: &Sources) -> anyhow::Error {
+    anyhow::Error::msg(describe(failure, sources))
 }

@@ -1,40 +1,53 @@
-//! `airlock subscribe`: uplinks and joins of an application as they arrive.
+//! `airlock subscribe`: shows uplinks and joins as they arrive.
 
+use clap::Args;
 use client::mqtt::MqttClient;
-use types::{Activation, AppId, ApplicationRight, Clock, Credential, ErrorEvent, Uplink};
+use types::{Activation, AppId, ApplicationRight, Credential, ErrorEvent, Uplink};
 
 use crate::{
-    args::Subscribe,
     network::Network,
     terminal::{inert, say},
 };
 
-/// Shows what arrives until it is interrupted, or until as many messages came as were asked for.
-pub(crate) async fn run(command: Subscribe, network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
+#[derive(Debug, Args)]
+pub(crate) struct Subscribe {
+    /// Application [default: the selected one]
+    #[arg(long, value_name = "ID")]
+    app_id: Option<AppId>,
+    /// Name of the access key to use [default: the first with the right to read messages]
+    #[arg(long, value_name = "NAME")]
+    access_key: Option<String>,
+    /// Exit after this many messages
+    #[arg(long, value_name = "N")]
+    count: Option<u32>,
+}
+
+/// Prints messages until interrupted, or until the requested number has arrived.
+pub(crate) async fn run(command: Subscribe, network: &Network) -> anyhow::Result<()> {
     let app_id = network.mqtt_application(command.app_id)?;
-    let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesUpRead, clock).await?;
-    let mut listener = listen(&network.mqtt_address().await?, &app_id, key).await?;
-    say(format_args!("Listening to {app_id}; end with Ctrl-C"))?;
+    let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesUpRead).await?;
+    let mut client = connect(&network.mqtt_address().await?, &app_id, key).await?;
+    say(format_args!("Listening to {app_id}; press Ctrl-C to stop"))?;
     let mut left = command.count;
     while left != Some(0) {
-        let message = listener.next().await?;
+        let message = client.next().await?;
         say(line(&message.topic, &message.payload))?;
         left = left.map(|left| left - 1);
     }
     Ok(())
 }
 
-/// Listens to uplinks and joins of an application, and to what goes wrong with them.
-pub(crate) async fn listen(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<MqttClient> {
-    let mut listener = MqttClient::connect(address, app_id, &credential).await?;
-    listener.subscribe(&format!("{app_id}/devices/+/up")).await?;
+/// Subscribes to the uplinks and joins of an application, and to their errors.
+pub(crate) async fn connect(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<MqttClient> {
+    let mut client = MqttClient::connect(address, app_id, &credential).await?;
+    client.subscribe(&format!("{app_id}/devices/+/up")).await?;
     for event in ["up/errors", "activations", "activations/errors"] {
-        listener.subscribe(&format!("{app_id}/devices/+/events/{event}")).await?;
+        client.subscribe(&format!("{app_id}/devices/+/events/{event}")).await?;
     }
-    Ok(listener)
+    Ok(client)
 }
 
-/// One message as one line for people; what cannot be understood is shown as it came.
+/// A message as a line of text; one that cannot be parsed is shown as received.
 pub(crate) fn line(topic: &str, payload: &[u8]) -> String {
     let dev_id = topic.split('/').nth(2).unwrap_or_default();
     if let Ok(uplink) = serde_json::from_slice::<Uplink>(payload) {
@@ -49,7 +62,7 @@ pub(crate) fn line(topic: &str, payload: &[u8]) -> String {
     }
 }
 
-/// Time, device, port, bytes and fields of an uplink.
+/// An uplink as a line of text: time, device, port, payload and fields.
 pub(crate) fn uplink_line(uplink: &Uplink) -> String {
     let time = uplink.metadata.time.get(11..19).unwrap_or_default();
     let bytes = hex::encode_upper(uplink.payload_raw.as_deref().unwrap_or_default());
@@ -62,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uplinks_errors_and_the_rest_each_get_a_line() {
+    fn every_message_becomes_a_line() {
         let uplink = br#"{"app_id":"a1","dev_id":"d1","port":1,"counter":0,"payload_raw":"AQI=",
             "payload_fields":{"t":1},"metadata":{"time":"2017-01-17T14:47:09.74Z"}}"#;
         assert_eq!(line("a1/devices/d1/up", uplink), "14:47:09  d1           port 1   0102              {\"t\":1}");

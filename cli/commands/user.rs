@@ -1,4 +1,4 @@
-//! `airlock user …`: who I am.
+//! `airlock user …`: registration and login.
 
 pub(crate) mod args;
 mod login;
@@ -6,63 +6,57 @@ mod login;
 use anyhow::{Context, bail};
 use api::rest::account::NewUser;
 use client::account::AccountClient;
-use types::{Clock, Random, Username};
+use types::Username;
 
-use self::args::{LoginBy, Password, User};
+use self::args::{LoginBy, PasswordSource, User};
 use crate::{
     network::Network,
     session::Login,
-    terminal::{fields, password, say},
+    terminal::{ask_password, fields, say},
 };
 
-/// Runs one of the commands; without one, shows who is logged in.
-pub(crate) async fn run(
-    command: Option<User>,
-    network: &Network,
-    clock: &dyn Clock,
-    random: &dyn Random,
-) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Option<User>, network: &Network) -> anyhow::Result<()> {
     match command {
-        None => show(network, clock).await,
-        Some(User::Register { username, email, password }) => register(network, username, email, password).await,
+        None | Some(User::Get) => get(network).await,
+        Some(User::Register { username, email, password }) => create(network, username, email, password).await,
         Some(User::Login { by: Some(LoginBy::Name(username)), password }) => {
-            login::with_password(network, username, password, clock).await
+            login::with_password(network, username, password).await
         }
-        Some(User::Login { password: Password { password_stdin: true }, .. }) => {
-            bail!("--password-stdin goes with a name: a code needs no password")
+        Some(User::Login { password: PasswordSource { password_stdin: true }, .. }) => {
+            bail!("--password-stdin needs a username: logging in with a code takes no password")
         }
-        Some(User::Login { by: Some(LoginBy::Code(code)), .. }) => login::with_code(network, code, clock).await,
-        Some(User::Login { by: None, .. }) => login::begin(network, clock, random).await,
+        Some(User::Login { by: Some(LoginBy::Code(code)), .. }) => login::with_code(network, code).await,
+        Some(User::Login { by: None, .. }) => login::with_browser(network).await,
         Some(User::Logout) => logout(network).await,
     }
 }
 
-async fn show(network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
-    let login = network.login(clock).await?;
-    let user = network.account()?.me(&network.credential(clock).await?).await?;
+async fn get(network: &Network) -> anyhow::Result<()> {
+    let login = network.login().await?;
+    let user = network.account()?.me(&network.credential().await?).await?;
     let name = [user.name.first, user.name.last].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let username = user.username.to_string();
     fields([("Username", username), ("Name", name), ("Email", user.email)])?;
     say(format_args!("Login credentials valid until {}", login.expires))
 }
 
-async fn register(network: &Network, username: Username, email: String, from: Password) -> anyhow::Result<()> {
+async fn create(network: &Network, username: Username, email: String, source: PasswordSource) -> anyhow::Result<()> {
     let account = network.account()?;
-    let password = password(from, "Password: ")?;
+    let password = ask_password(source, "Password: ")?;
     let registered = account.register_user(&NewUser { username, email, password }).await?;
-    say(format_args!("Registered user {}; log in with `airlock user login {0}`", registered.user.username))
+    say(format_args!("Registered user {}. Log in with `airlock user login {0}`", registered.user.username))
 }
 
-/// Forgets the login here first: then it is over for whoever sits here, whatever the account service says.
+/// Deletes the local login before revoking it, so that a failing account service cannot prevent a logout.
 async fn logout(network: &Network) -> anyhow::Result<()> {
     let login = network.files.login()?;
-    if !network.files.remove_login()? {
+    if !network.files.delete_login()? {
         return say("You were not logged in");
     }
     if let Some(Login { auth_server, refresh_token: Some(refresh_token), .. }) = login {
         let (account, client) = (AccountClient::new(&auth_server)?, Network::client_credentials()?);
         let revoked = account.revoke_token(&client, &refresh_token).await;
-        revoked.context("you are logged out here, but the account service could not be told")?;
+        revoked.context("logged out here, but failed to revoke the login at the account service")?;
     }
     say("Logged out")
 }

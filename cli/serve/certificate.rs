@@ -1,19 +1,19 @@
-//! The certificate of the gRPC listeners, as the settings want it.
+//! The TLS certificate of the gRPC listeners, chosen by the settings.
 
 use anyhow::Context;
 use server::tls::Tls;
 use types::Clock;
 
-use super::data_dir::Folder;
+use super::data_dir::DataDir;
 use crate::settings::{Settings, TlsMode};
 
-/// Takes or makes the certificate; none when encryption is off.
-pub(crate) fn certificate(settings: &Settings, folder: &Folder, clock: &dyn Clock) -> anyhow::Result<Option<Tls>> {
+/// Loads the certificate, or generates it on the first start; `None` when TLS is off.
+pub(super) fn certificate(settings: &Settings, data_dir: &DataDir, clock: &dyn Clock) -> anyhow::Result<Option<Tls>> {
     Ok(match settings.tls.mode {
         TlsMode::Off => None,
         TlsMode::SelfSigned => {
-            let tls = Tls::self_signed(folder.path(), std::slice::from_ref(&settings.announce_host), clock)?;
-            folder.trust(tls.certificate_pem())?;
+            let tls = Tls::self_signed(data_dir.path(), std::slice::from_ref(&settings.announce_host), clock)?;
+            data_dir.write_trusted_certificate(tls.certificate_pem())?;
             Some(tls)
         }
         TlsMode::Files => {

@@ -1,8 +1,8 @@
-//! The handler with what belongs to it: its broker, its output, its sandboxes, its announcement.
+//! The handler service with its MQTT broker, output, sandboxes and announcement.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context as _, ensure};
 use client::{Trust, discovery::DiscoveryClient};
 use handler::{
     access::{Access, RateLimiter},
@@ -29,13 +29,13 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::{Secret, ServiceName};
 
-use super::context::Ground;
+use super::context::Context;
 
-/// How long the first connection to the broker, and the last messages to it, may take.
-const BROKER_WAIT: Duration = Duration::from_secs(5);
+/// Longest time to connect to the embedded broker on start, and to publish the last messages on stop.
+const BROKER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running handler.
-pub(super) struct Handling {
+pub(super) struct HandlerService {
     serving: Serving,
     broker: Broker,
     output: Arc<MqttOutput>,
@@ -45,35 +45,35 @@ pub(super) struct Handling {
     stop: CancellationToken,
 }
 
-impl Handling {
-    /// Starts the handler and what belongs to it; returns when it can take an uplink.
+impl HandlerService {
+    /// Starts the handler; returns when it can take an uplink.
     pub(super) async fn start(
-        ground: &Ground,
+        context: &Context,
         authenticator: Arc<Authenticator>,
         token: Option<Secret>,
     ) -> anyhow::Result<Self> {
-        let settings = &ground.settings;
-        let listeners = ground.listeners(&settings.listen.handler, &settings.listen.handler_http).await?;
-        let tls = ground.tls.as_ref().map(|tls| tls.server_config(&[]));
+        let settings = &context.settings;
+        let listeners = context.listeners(&settings.listen.handler, &settings.listen.handler_http).await?;
+        let tls = context.tls.as_ref().map(|tls| tls.server_config(&[]));
         ensure!(tls.is_some() || settings.broker.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
-        let broker = Broker::start(&settings.broker, tls, authenticator.clone(), ground.random.as_ref()).await?;
-        let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, ground.random.as_ref()));
-        let announcer = announcer(ground, token, &listeners, broker.address())?.map(Arc::new);
-        let operations = operations(ground, authenticator, output.clone(), announcer.clone()).await?;
-        let (subscriber, published) = DownlinkSubscriber::connect(&broker.internal(), ground.random.as_ref());
-        let downlinks = tokio::spawn(downlinks(ground, &operations, output.clone()).serve(published));
+        let broker = Broker::start(&settings.broker, tls, authenticator.clone(), context.random.as_ref()).await?;
+        let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, context.random.as_ref()));
+        let announcer = announcer(context, token, &listeners, broker.address())?.map(Arc::new);
+        let operations = operations(context, authenticator, output.clone(), announcer.clone()).await?;
+        let (subscriber, published) = DownlinkSubscriber::connect(&broker.internal(), context.random.as_ref());
+        let downlinks = tokio::spawn(downlinks(context, &operations, output.clone()).serve(published));
         let (mut connected, mut subscribed) = (output.connected(), subscriber.subscribed());
         let ready = async { tokio::try_join!(connected.wait_for(|it| *it), subscribed.wait_for(|it| *it)).map(drop) };
-        tokio::time::timeout(BROKER_WAIT, ready).await.context("the MQTT broker does not answer")??;
+        tokio::time::timeout(BROKER_TIMEOUT, ready).await.context("the MQTT broker does not respond")??;
         let stop = CancellationToken::new();
-        let server = Server { stop: stop.clone(), ..ground.server.clone() };
-        let router = handler::router(Arc::new(operations), &ground.health)?;
+        let server = Server { stop: stop.clone(), ..context.server.clone() };
+        let router = handler::router(Arc::new(operations), &context.health)?;
         let serving = server.start(Site { name: "handler", router, shape: Shape::Gateway }, listeners);
         let announcing = match announcer {
             Some(announcer) => {
-                // Without the discovery service the handler works all the same; it will be told later.
+                // The handler works without the discovery service, and keeps trying to announce itself.
                 if let Err(error) = announcer.announce().await {
-                    tracing::warn!(%error, "cannot announce this handler yet");
+                    tracing::warn!(%error, "failed to announce this handler; trying again later");
                 }
                 Some(tokio::spawn({
                     let stop = stop.clone();
@@ -85,58 +85,56 @@ impl Handling {
         Ok(Self { serving, broker, output, subscriber, downlinks, announcing, stop })
     }
 
-    /// The listeners: for gRPC clients, and plain.
+    /// The two listeners: gRPC, then plain HTTP.
     pub(super) fn serving(&self) -> &Serving {
         &self.serving
     }
 
-    /// Where MQTT clients connect.
     pub(super) fn mqtt_address(&self) -> SocketAddr {
         self.broker.address()
     }
 
-    /// Where MQTT clients connect with TLS.
     pub(super) fn mqtt_tls_address(&self) -> Option<SocketAddr> {
         self.broker.tls_address()
     }
 
-    /// Finishes what was accepted, publishes what waits, and ends.
+    /// Finishes accepted calls, publishes queued messages, and stops.
     pub(super) async fn stop(self) {
         self.stop.cancel();
         self.serving.finished().await;
         if let Some(announcing) = self.announcing {
-            // It was told to stop; that it ended otherwise was logged where it happened.
+            // It fails only by a panic, which has been logged.
             _ = announcing.await;
         }
         drop(self.subscriber);
-        // Each of them is bounded; that one panicked was logged where it happened.
+        // Each downlink takes bounded time. A panic has been logged.
         _ = self.downlinks.await;
-        self.output.close(BROKER_WAIT).await;
+        self.output.close(BROKER_TIMEOUT).await;
         self.broker.shutdown().await;
     }
 }
 
 async fn operations(
-    ground: &Ground,
+    context: &Context,
     authenticator: Arc<Authenticator>,
     output: Arc<MqttOutput>,
     announcer: Option<Arc<Announcer>>,
 ) -> anyhow::Result<Operations> {
-    let sandbox = ground.settings.sandbox.clone();
+    let sandbox = context.settings.sandbox.clone();
     // Compiling the guest takes seconds on the first start.
     let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
-    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &ground.settings.handler)?);
-    let sealer = ground.sealer().await?;
-    let applications = Applications::new(ground.store.clone(), sealer.clone());
-    let devices = Devices::new(ground.store.clone(), sealer);
-    let access = Access::new(authenticator, RateLimiter::new(ground.store.clone(), ground.settings.handler.calls));
+    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &context.settings.handler)?);
+    let sealer = context.sealer().await?;
+    let applications = Applications::new(context.store.clone(), sealer.clone());
+    let devices = Devices::new(context.store.clone(), sealer);
+    let access = Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.calls));
     let joins = Joins {
         access: access.clone(),
         applications: applications.clone(),
         devices: devices.clone(),
         output: output.clone(),
-        random: ground.random.clone(),
-        clock: ground.clock.clone(),
+        random: context.random.clone(),
+        clock: context.clock.clone(),
     };
     Ok(Operations {
         access,
@@ -145,49 +143,49 @@ async fn operations(
         payloads: payloads.clone(),
         uplinks: Uplinks { applications, devices, payloads, output },
         joins,
-        network_brokers: ground.settings.handler.brokers.clone(),
+        network_brokers: context.settings.handler.brokers.clone(),
         announcer,
-        addresses: Addresses::new(ground.settings.handler.prefixes.clone(), ground.random.clone()),
+        addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
         component: Component {
-            id: ground.settings.handler.id.clone(),
-            started: ground.clock.now(),
+            id: context.settings.handler.id.clone(),
+            started: context.clock.now(),
             traffic: Arc::default(),
         },
-        clock: ground.clock.clone(),
+        clock: context.clock.clone(),
     })
 }
 
-/// The way of downlinks, to the same devices as the operations.
-fn downlinks(ground: &Ground, operations: &Operations, output: Arc<MqttOutput>) -> Arc<Downlinks> {
+/// Processes downlinks that arrive over MQTT, on the same stores as the operations.
+fn downlinks(context: &Context, operations: &Operations, output: Arc<MqttOutput>) -> Arc<Downlinks> {
     Arc::new(Downlinks {
         applications: operations.applications.clone(),
         devices: operations.devices.clone(),
         payloads: operations.payloads.clone(),
         output,
-        store: ground.store.clone(),
+        store: context.store.clone(),
         traffic: operations.component.traffic.clone(),
-        clock: ground.clock.clone(),
+        clock: context.clock.clone(),
     })
 }
 
-/// What tells the network that this handler is here; none without a token to say it with.
+/// Announces this handler to the discovery service; `None` without a token to do so.
 fn announcer(
-    ground: &Ground,
+    context: &Context,
     token: Option<Secret>,
     listeners: &Listeners,
     mqtt: SocketAddr,
 ) -> anyhow::Result<Option<Announcer>> {
     let Some(token) = token else {
         tracing::warn!(
-            "this handler announces nothing: set handler.token_file to handler.token of the account service's folder"
+            "this handler does not announce itself: set handler.token_file to the handler.token in the account service's data directory"
         );
         return Ok(None);
     };
-    let settings = &ground.settings;
-    let certificate = ground.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default();
+    let settings = &context.settings;
+    let certificate = context.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default();
     let discovery = DiscoveryClient::connect(&settings.client.discovery_address, &Trust::announced(certificate))?;
     let listening = listeners.addresses();
-    let port = |number: usize| listening.get(number).map(SocketAddr::port).context("the handler does not listen");
+    let port = |number: usize| listening.get(number).map(SocketAddr::port).context("the handler has no listener");
     let (host, id) = (&settings.announce_host, &settings.handler.id);
     let announcement = api::discovery::Announcement {
         id: id.to_string(),
@@ -198,13 +196,13 @@ fn announcer(
         api_address: format!("http://{host}:{}", port(1)?),
         mqtt_address: format!("{host}:{}", mqtt.port()),
         certificate: certificate.to_owned(),
-        public_key: ground.identity()?.public_key_pem().to_owned(),
+        public_key: context.handler_identity()?.public_key_pem().to_owned(),
         ..Default::default()
     };
     Ok(Some(Announcer::new(discovery, id.clone(), token, announcement)))
 }
 
-/// What discovery shows, in the form of v2: version, commit and date, as far as whoever built this said them.
+/// Version, commit and build date in the format of v2; a build may leave the last two unknown.
 fn service_version() -> String {
     let commit = option_env!("AIRLOCK_COMMIT").unwrap_or("unknown");
     let built = option_env!("AIRLOCK_BUILD_DATE").unwrap_or("unknown");

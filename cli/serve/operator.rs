@@ -1,4 +1,4 @@
-//! The account service for commands on the server's own store: opened, but not served.
+//! Opens the account service for commands on the server's own store, without serving it.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use server::{
 };
 use store::{Shared, Store};
 
-use super::{context::open_store, data_dir::Folder};
+use super::{context::open_store, data_dir::DataDir};
 use crate::settings::Settings;
 
-/// Opens the account service on the store and with the key file that `airlock serve` would use.
+/// Opens the account service on the store and key file that `airlock serve` would use.
 ///
-/// The embedded store can be open in one process only: where that is the server, it is asked.
+/// Only one process can open the embedded store. When a server has it open, the server is asked to share it.
 pub(crate) async fn open_account(settings: Settings) -> anyhow::Result<Account> {
     let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
-    let folder = Folder::open(&settings.data_dir)?;
-    let store = match open_store(&settings, &folder, clock.clone()).await {
-        Err(error) if is_locked(&error) => ask_server(&folder).await.ok_or(error),
-        opened => opened,
+    let data_dir = DataDir::open(&settings.data_dir)?;
+    let store = match open_store(&settings, &data_dir, clock.clone()).await {
+        Err(error) if is_locked(&error) => connect_to_server(&data_dir).await.ok_or(error),
+        result => result,
     };
-    let store = store.context("cannot open the server's own store")?;
-    let keys = Keys::open(Owner::Account, &folder.seal(), random.as_ref())?;
+    let store = store.context("failed to open the server's store")?;
+    let keys = Keys::open(Owner::Account, &data_dir.account_key(), random.as_ref())?;
     Ok(Account::open(settings.account, keys, store, clock, random).await?)
 }
 
@@ -32,8 +32,8 @@ fn is_locked(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(store::Error::Locked { .. }))
 }
 
-/// The store of the server that holds it; none when it does not share it.
-async fn ask_server(folder: &Folder) -> Option<Arc<dyn Store>> {
-    let shared = Shared::connect(&folder.socket()).await.ok()?;
+/// The store of the server that has it open; `None` when the server does not share it.
+async fn connect_to_server(data_dir: &DataDir) -> Option<Arc<dyn Store>> {
+    let shared = Shared::connect(&data_dir.store_socket()).await.ok()?;
     Some(Arc::new(shared))
 }

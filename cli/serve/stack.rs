@@ -1,118 +1,118 @@
-//! The services of one process: started in the order in which they need each other, ended the other way round.
+//! The services of one process: started in order of dependency, stopped in reverse.
 
 use std::{net::SocketAddr, sync::Arc};
 
-use anyhow::Context;
+use anyhow::Context as _;
 use server::{
     serve::Serving,
     telemetry::{Health, Metrics},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{context::Ground, handler_service::Handling, store_socket::Sharing};
-use crate::{args::Service, settings::Settings};
+use super::{Service, context::Context, handler_service::HandlerService, store_socket::StoreSocket};
+use crate::settings::Settings;
 
 /// Services that run in this process.
 pub struct Stack {
     settings: Settings,
     health: Health,
-    /// Where things are, in the order in which they started.
-    places: Vec<(&'static str, String)>,
-    /// Ends the account and discovery services, which the handler may need until it has finished.
+    /// Names and addresses of what runs, in the order in which it was started.
+    addresses: Vec<(&'static str, String)>,
+    /// Stops the account and discovery services, which the handler may need until it has finished.
     stop: CancellationToken,
     serving: Vec<Serving>,
     discovery_http: Option<SocketAddr>,
-    handling: Option<Handling>,
-    sharing: Option<Sharing>,
+    handler: Option<HandlerService>,
+    store_socket: Option<StoreSocket>,
 }
 
 impl Stack {
     /// Starts one service, or all of them; returns when they are ready.
     ///
-    /// `metrics` are those of the process, which there is one of.
+    /// `metrics` is the recorder of this process; a process can install only one.
     pub async fn start(settings: Settings, only: Option<Service>, metrics: Metrics) -> anyhow::Result<Self> {
         let includes = |service| only.is_none_or(|only| only == service);
-        let mut ground = Ground::lay(settings).await?;
-        let mut places = vec![("data", ground.settings.data_dir.display().to_string())];
-        let (mut serving, mut token) = (Vec::new(), ground.token()?);
-        let (mut discovery_http, mut handling) = (None, None);
+        let mut context = Context::open(settings).await?;
+        let mut addresses = vec![("data", context.settings.data_dir.display().to_string())];
+        let (mut serving, mut token) = (Vec::new(), context.handler_token()?);
+        let (mut discovery_http, mut handler) = (None, None);
         if includes(Service::Account) {
-            let (account, handler_token) = ground.account().await?;
-            ground.settings.client.auth_server = format!("http://{}", address(&account, 0)?);
-            places.push(("account", ground.settings.client.auth_server.clone()));
+            let (account, handler_token) = context.start_account().await?;
+            context.settings.client.auth_server = format!("http://{}", address(&account, 0)?);
+            addresses.push(("account", context.settings.client.auth_server.clone()));
             token = Some(handler_token);
             serving.push(account);
         }
-        let authenticator = Arc::new(ground.authenticator(token.clone())?);
+        let authenticator = Arc::new(context.authenticator(token.clone())?);
         if includes(Service::Discovery) {
-            let discovery = ground.discovery(authenticator.clone()).await?;
-            ground.settings.client.discovery_address = address(&discovery, 0)?.to_string();
+            let discovery = context.start_discovery(authenticator.clone()).await?;
+            context.settings.client.discovery_address = address(&discovery, 0)?.to_string();
             discovery_http = Some(address(&discovery, 1)?);
-            places.push(("discovery", ground.shown(&discovery)?));
+            addresses.push(("discovery", context.describe(&discovery)?));
             serving.push(discovery);
         }
         if includes(Service::Handler) {
-            let handler = Handling::start(&ground, authenticator, token).await?;
-            places.push(("handler", ground.shown(handler.serving())?));
-            places.push(("MQTT", handler.mqtt_address().to_string()));
-            handling = Some(handler);
+            let service = HandlerService::start(&context, authenticator, token).await?;
+            addresses.push(("handler", context.describe(service.serving())?));
+            addresses.push(("MQTT", service.mqtt_address().to_string()));
+            handler = Some(service);
         }
-        let telemetry = ground.telemetry(metrics).await?;
-        places.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
+        let telemetry = context.start_telemetry(metrics).await?;
+        addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
-        let sharing = ground.share();
-        let Ground { settings, health, server, .. } = ground;
-        Ok(Self { settings, health, places, stop: server.stop, serving, discovery_http, handling, sharing })
+        let store_socket = context.share_store();
+        let Context { settings, health, server, .. } = context;
+        Ok(Self { settings, health, addresses, stop: server.stop, serving, discovery_http, handler, store_socket })
     }
 
-    /// What commands need to talk to these services.
+    /// The settings, with the addresses that commands reach these services at.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Where clients connect over MQTT, if the handler runs here.
+    /// Where MQTT clients connect, if the handler runs here.
     pub fn mqtt_address(&self) -> Option<SocketAddr> {
-        self.handling.as_ref().map(Handling::mqtt_address)
+        self.handler.as_ref().map(HandlerService::mqtt_address)
     }
 
-    /// Where clients connect over MQTT with TLS, if the settings want that.
+    /// Where MQTT clients connect with TLS, if `broker.tls_listen` is set.
     pub fn mqtt_tls_address(&self) -> Option<SocketAddr> {
-        self.handling.as_ref().and_then(Handling::mqtt_tls_address)
+        self.handler.as_ref().and_then(HandlerService::mqtt_tls_address)
     }
 
-    /// Where the discovery service answers plain HTTP, if it runs here.
+    /// The discovery service's plain HTTP listener, if it runs here.
     pub fn discovery_http_address(&self) -> Option<SocketAddr> {
         self.discovery_http
     }
 
-    /// Where the handler answers plain HTTP, if it runs here.
+    /// The handler's plain HTTP listener, if it runs here.
     pub fn handler_http_address(&self) -> Option<SocketAddr> {
-        self.handling.as_ref().and_then(|handling| handling.serving().addresses().get(1).copied())
+        self.handler.as_ref().and_then(|handler| handler.serving().addresses().get(1).copied())
     }
 
-    /// Where everything is, for people.
-    pub fn places(&self) -> String {
-        let lines: Vec<_> = self.places.iter().map(|(name, place)| format!("{name:>10}  {place}")).collect();
+    /// A line for everything that runs here, with its address.
+    pub fn overview(&self) -> String {
+        let lines: Vec<_> = self.addresses.iter().map(|(name, address)| format!("{name:>10}  {address}")).collect();
         lines.join("\n")
     }
 
-    /// Takes nothing new, finishes what was accepted, and ends.
+    /// Stops accepting calls, finishes the accepted ones, and stops the services.
     pub async fn stop(self) {
         self.health.drain();
-        if let Some(handling) = self.handling {
-            handling.stop().await;
+        if let Some(handler) = self.handler {
+            handler.stop().await;
         }
         self.stop.cancel();
         for serving in self.serving {
             serving.finished().await;
         }
-        if let Some(sharing) = self.sharing {
-            sharing.stop().await;
+        if let Some(store_socket) = self.store_socket {
+            store_socket.stop().await;
         }
     }
 }
 
-/// The address of one listener of a service.
+/// The address of a service's listener, counted from 0.
 pub(super) fn address(serving: &Serving, number: usize) -> anyhow::Result<SocketAddr> {
-    serving.addresses().get(number).copied().context("a service does not say where it listens")
+    serving.addresses().get(number).copied().context("a service has no such listener")
 }

@@ -1,4 +1,4 @@
-//! The embedded store of this process, shared with an operator's commands through a socket in the data folder.
+//! Shares this process's embedded store with `airlock account` through a socket in the data directory.
 
 use std::{
     fs, io,
@@ -11,20 +11,20 @@ use store::{Store, shared};
 use tokio::{net::UnixListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::data_dir::Folder;
+use super::data_dir::DataDir;
 
-/// A store that is shared; it goes on until it is stopped.
-pub(super) struct Sharing {
+/// A listening store socket.
+pub(super) struct StoreSocket {
     path: PathBuf,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Sharing {
-    /// Listens in the data folder; none where that cannot be, which the log says.
-    pub(super) fn start(folder: &Folder, store: &Arc<dyn Store>) -> Option<Self> {
-        let path = folder.socket();
-        // A process that crashed left it; none that lives listens there, because the store is ours.
+impl StoreSocket {
+    /// Listens in the data directory; logs a warning and returns `None` when that fails.
+    pub(super) fn start(data_dir: &DataDir, store: &Arc<dyn Store>) -> Option<Self> {
+        let path = data_dir.store_socket();
+        // A crashed process may have left its socket. No running one listens there, because we hold the store's lock.
         let _ = fs::remove_file(&path);
         let listener = private_listener(&path).inspect_err(|error| {
             let path = path.display();
@@ -35,17 +35,17 @@ impl Sharing {
         Some(Self { path, stop, task: tokio::spawn(serve) })
     }
 
-    /// Ends it; whoever comes from now on opens the store by itself once it is closed.
+    /// Stops listening and finishes open requests.
     pub(super) async fn stop(self) {
-        // Nothing is lost when it stays: the next start removes it.
+        // A socket that cannot be removed does no harm: the next start removes it.
         let _ = fs::remove_file(&self.path);
         self.stop.cancel();
-        // It cannot fail but by a mistake of ours, which is logged where it happens.
+        // The task fails only by a panic, which has been logged.
         let _ = self.task.await;
     }
 }
 
-/// A socket for this user alone, whatever the folder lets others do.
+/// Binds a socket that only this user can connect to, whatever the directory's permissions.
 fn private_listener(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;

@@ -1,6 +1,6 @@
 //! Several handlers on one Redis: each knows what the other was told, and they count calls together.
 
-use airlock::{args::Service, serve::Stack};
+use airlock::serve::{Service, Stack};
 use server::limit::Limit;
 
 use crate::{

@@ -6,7 +6,10 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use airlock::{args::Service, serve::Stack, settings::Settings};
+use airlock::{
+    serve::{Service, Stack},
+    settings::Settings,
+};
 use reqwest::Url;
 use serde_json::{Value, json};
 use tempfile::TempDir;

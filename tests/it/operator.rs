@@ -2,7 +2,10 @@
 
 use std::{path::Path, process::Output};
 
-use airlock::{args::Service, serve::Stack, settings::Settings};
+use airlock::{
+    serve::{Service, Stack},
+    settings::Settings,
+};
 use client::account::{AccountClient, ClientCredentials};
 use tempfile::TempDir;
 use types::{Credential, Secret};

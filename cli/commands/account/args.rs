@@ -1,179 +1,169 @@
-//! `airlock account …`: the arguments of what an operator does on the server's own store.
+//! The arguments of `airlock account …`.
 
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ClientId, ComponentId, Scope, ServiceName, Username};
 
-use crate::commands::user::args::Password;
+use crate::commands::user::args::PasswordSource;
 
-/// `airlock account …`.
 #[derive(Debug, Subcommand)]
-pub enum Account {
-    /// Users: look, create, shut out, let in, help who forgot the password
+pub(crate) enum Account {
+    /// Manage users: list, create, disable, reset passwords
     #[command(visible_alias = "user")]
     Users {
-        /// What to do
         #[command(subcommand)]
         command: Users,
     },
-    /// OAuth clients: register your own, decide about those of others
+    /// Manage OAuth clients: register your own, approve or reject those of users
     #[command(visible_alias = "client")]
     Clients {
-        /// What to do
         #[command(subcommand)]
         command: Clients,
     },
-    /// Components of the network: handlers, routers and brokers
+    /// Manage network components: handlers, routers and brokers
     #[command(visible_alias = "component")]
     Components {
-        /// What to do
         #[command(subcommand)]
         command: Components,
     },
-    /// The keys that sign tokens
+    /// Manage the keys that sign tokens
     #[command(visible_alias = "key")]
     Keys {
-        /// What to do
         #[command(subcommand)]
         command: Keys,
     },
 }
 
-/// `airlock account users …`.
 #[derive(Debug, Subcommand)]
-pub enum Users {
-    /// List the users, 500 at most
+pub(crate) enum Users {
+    /// List users, at most 500
     #[command(visible_alias = "ls")]
     List {
-        /// Begin behind this name
+        /// Start after this username
         #[arg(long, value_name = "NAME")]
         after: Option<Username>,
     },
     /// Show a user
+    #[command(visible_alias = "get")]
     Show {
-        /// Name
+        /// Username
         username: Username,
     },
-    /// Create a user whose address counts as confirmed; asks for a password
+    /// Create a user with a confirmed e-mail address; prompts for a password
     Create {
-        /// Name to log in with
+        /// Username
         username: Username,
         /// E-mail address
         email: String,
-        /// Where the password comes from
         #[command(flatten)]
-        password: Password,
+        password: PasswordSource,
     },
-    /// Shut a user out at once: sessions, grants and tokens end, no password opens anything
+    /// Disable a user at once: end all sessions, grants and tokens, and refuse the password
     Disable {
-        /// Name
+        /// Username
         username: Username,
     },
-    /// Let a user in again
+    /// Enable a disabled user
     Enable {
-        /// Name
+        /// Username
         username: Username,
     },
-    /// Give a user a new password, and end sessions, grants and tokens; asks for the password
+    /// Set a new password and end all sessions, grants and tokens; prompts for the password
     ResetPassword {
-        /// Name
+        /// Username
         username: Username,
-        /// Where the password comes from
         #[command(flatten)]
-        password: Password,
+        password: PasswordSource,
     },
-    /// Confirm a user's address without a mail
+    /// Confirm a user's e-mail address without sending a mail
     Validate {
-        /// Name
+        /// Username
         username: Username,
     },
 }
 
-/// `airlock account clients …`.
 #[derive(Debug, Subcommand)]
-pub enum Clients {
-    /// Register a client of your own and print its secret, once
+pub(crate) enum Clients {
+    /// Register a client of your own; prints its secret, which cannot be shown again
+    #[command(visible_alias = "create")]
     Register(NewClient),
-    /// List the clients, 500 at most
+    /// List clients, at most 500
     #[command(visible_alias = "ls")]
     List {
-        /// Only those that wait for a decision
+        /// Only those that are neither approved nor rejected
         #[arg(long, conflicts_with = "after")]
         undecided: bool,
-        /// Begin behind this id
+        /// Start after this id
         #[arg(long, value_name = "ID")]
         after: Option<ClientId>,
     },
-    /// Let a client in
+    /// Approve a client
     Approve {
         /// Id of the client
         client_id: ClientId,
     },
-    /// Keep a client out, at once
+    /// Reject a client, with immediate effect
     Reject {
         /// Id of the client
         client_id: ClientId,
     },
-    /// Delete a client; its id stays taken
-    #[command(visible_alias = "rm")]
+    /// Delete a client; its id cannot be used again
+    #[command(visible_aliases = ["delete", "rm"])]
     Remove {
         /// Id of the client
         client_id: ClientId,
     },
 }
 
-/// `airlock account clients register`.
 #[derive(Debug, ClapArgs)]
-pub struct NewClient {
+pub(crate) struct NewClient {
     /// Id of the client
-    pub client_id: ClientId,
-    /// What people are told about it
+    pub(crate) client_id: ClientId,
+    /// Description that users see
     #[arg(long, value_name = "TEXT", default_value = "")]
-    pub description: String,
-    /// Where it may have users sent with a code, letter for letter; once for each address
+    pub(crate) description: String,
+    /// Exact redirect URI; may be repeated
     #[arg(long, value_name = "URI")]
-    pub redirect_uri: Vec<String>,
-    /// What it may ask for: profile, apps, gateways, components, clients; once for each
+    pub(crate) redirect_uri: Vec<String>,
+    /// Scope that it may request: profile, apps, gateways, components or clients; may be repeated
     #[arg(long, value_name = "SCOPE", required = true)]
-    pub scope: Vec<Scope>,
-    /// Let it log users in with their passwords: only for programs of your own
+    pub(crate) scope: Vec<Scope>,
+    /// Allow the password grant; only for your own programs
     #[arg(long)]
-    pub first_party: bool,
-    /// It has no secret, because it could not keep one
+    pub(crate) first_party: bool,
+    /// Create a public client, which has no secret
     #[arg(long)]
-    pub public: bool,
-    /// It is as old as v2: it sends no challenge and, with the code, no redirect URI
+    pub(crate) public: bool,
+    /// Support a v2 client, which neither uses PKCE nor sends the redirect URI with the code
     #[arg(long)]
-    pub legacy: bool,
+    pub(crate) legacy: bool,
 }
 
-/// `airlock account components …`.
 #[derive(Debug, Subcommand)]
-pub enum Components {
-    /// Print a token of 93 days for a component of your own, which is registered when it is new
+pub(crate) enum Components {
+    /// Print a token for a component of your own, valid for 93 days; registers the component if necessary
     Token {
-        /// What it is: handler, router or broker
+        /// Type: handler, router or broker
         service: ServiceName,
         /// Id of the component
         id: ComponentId,
     },
-    /// List the components, 500 at most
+    /// List components, at most 500
     #[command(visible_alias = "ls")]
     List {
-        /// Begin behind this id
+        /// Start after this id
         #[arg(long, value_name = "ID")]
         after: Option<ComponentId>,
     },
 }
 
-/// `airlock account keys …`.
 #[derive(Debug, Subcommand)]
-pub enum Keys {
-    /// List the keys that verify tokens, in the order in which they begin to sign
+pub(crate) enum Keys {
+    /// List the keys that verify tokens, in the order in which they start to sign
     #[command(visible_alias = "ls")]
     List,
-    /// Make a key that signs from in an hour on; every token stays valid
+    /// Generate a key that signs tokens from one hour from now; all tokens stay valid
     Rotate {
-        /// Use it at once and drop the others, because they leaked: every token becomes worthless
+        /// Use it at once and delete the others, because they leaked; all tokens become invalid
         #[arg(long)]
         at_once: bool,
     },

@@ -1,4 +1,4 @@
-//! `airlock account clients …`: OAuth clients of the server's own store.
+//! `airlock account clients …`: OAuth clients.
 
 use account::{Account, OperatorClient};
 use api::rest::account::Client;
@@ -8,38 +8,40 @@ use super::{
     args::{Clients, NewClient},
     more, yes,
 };
-use crate::terminal::{say, table};
+use crate::{
+    commands::yes_no,
+    terminal::{say, table},
+};
 
-/// Runs one of the commands.
 pub(super) async fn run(command: Clients, account: &Account) -> anyhow::Result<()> {
     match command {
-        Clients::Register(new) => register(account, new).await,
-        Clients::List { undecided: true, .. } => show(account.clients_undecided().await?),
+        Clients::Register(new) => create(account, new).await,
+        Clients::List { undecided: true, .. } => print(account.clients_undecided().await?),
         Clients::List { after, .. } => list(account, after).await,
         Clients::Approve { client_id } => {
             let accepted = account.accept_client(&client_id).await?;
-            say(format_args!("Let client {client_id} in, as it is now:"))?;
-            show(vec![accepted])
+            say(format_args!("Approved client {client_id}:"))?;
+            print(vec![accepted])
         }
         Clients::Reject { client_id } => {
             account.reject_client(&client_id).await?;
-            say(format_args!("Keep client {client_id} out"))
+            say(format_args!("Rejected client {client_id}"))
         }
         Clients::Remove { client_id } => {
             account.remove_client(&client_id).await?;
-            say(format_args!("Removed client {client_id}; its id stays taken"))
+            say(format_args!("Deleted client {client_id}; its id cannot be used again"))
         }
     }
 }
 
-/// Prints the secret alone on the last line, so that a shell can use it.
-async fn register(account: &Account, new: NewClient) -> anyhow::Result<()> {
+/// Prints the secret alone on the last line, so that scripts can use it.
+async fn create(account: &Account, new: NewClient) -> anyhow::Result<()> {
     let NewClient { client_id: id, description, redirect_uri, scope, first_party, public, legacy } = new;
     let redirect_uris = redirect_uri;
     let own = OperatorClient { id: id.clone(), description, scope, redirect_uris, first_party, public, legacy };
     match account.register_client(own).await? {
         Some(secret) => {
-            say(format_args!("Registered client {id}. This is its secret, which nobody can show again:"))?;
+            say(format_args!("Registered client {id}. This is its secret, which cannot be shown again:"))?;
             say(secret.expose())
         }
         None => say(format_args!("Registered public client {id}, which has no secret")),
@@ -48,18 +50,18 @@ async fn register(account: &Account, new: NewClient) -> anyhow::Result<()> {
 
 async fn list(account: &Account, after: Option<ClientId>) -> anyhow::Result<()> {
     let clients = account.list_clients(after.as_ref()).await?;
-    let more = clients.last().and_then(|last| more("clients list", clients.len(), last.name.as_str()));
-    show(clients)?;
-    more.map_or(Ok(()), say)
+    let next_page = clients.last().and_then(|last| next_page("clients list", clients.len(), last.name.as_str()));
+    print(clients)?;
+    next_page.map_or(Ok(()), say)
 }
 
-fn show(clients: Vec<Client>) -> anyhow::Result<()> {
+fn print(clients: Vec<Client>) -> anyhow::Result<()> {
     table(
         ["Id", "Decision", "First party", "Scope", "Redirect URI", "Description"],
         clients.into_iter().map(|client| {
             let scope = client.scope.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             let decision = decision(&client).to_owned();
-            [client.name.to_string(), decision, yes(client.official), scope, client.uri, client.description]
+            [client.name.to_string(), decision, yes_no(client.official), scope, client.uri, client.description]
         }),
     )
 }

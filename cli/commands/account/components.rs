@@ -1,15 +1,14 @@
-//! `airlock account components …`: components of the server's own store.
+//! `airlock account components …`: network components.
 
 use account::Account;
 use types::ComponentId;
 
-use super::{args::Components, more};
+use super::{args::Components, next_page};
 use crate::terminal::{say, table};
 
-/// Runs one of the commands.
 pub(super) async fn run(command: Components, account: &Account) -> anyhow::Result<()> {
     match command {
-        // The token and nothing else, so that a shell can use it.
+        // Only the token, so that scripts can use it.
         Components::Token { service, id } => say(account.component_token(service, &id).await?.expose()),
         Components::List { after } => list(account, after).await,
     }
@@ -17,15 +16,15 @@ pub(super) async fn run(command: Components, account: &Account) -> anyhow::Resul
 
 async fn list(account: &Account, after: Option<ComponentId>) -> anyhow::Result<()> {
     let components = account.list_components(after.as_ref()).await?;
-    let more = components.last().and_then(|last| more("components list", components.len(), last.id.as_str()));
+    let next_page = components.last().and_then(|last| next_page("components list", components.len(), last.id.as_str()));
     table(
         ["Type", "Id", "Created", "Collaborators"],
         components.into_iter().map(|component| {
             let people = component.collaborators.unwrap_or_default();
             let names = people.iter().map(|person| person.username.to_string()).collect::<Vec<_>>().join(", ");
-            let whose = if names.is_empty() { "none: the operator's own".to_owned() } else { names };
-            [component.service.to_string(), component.id.to_string(), component.created.to_string(), whose]
+            let collaborators = if names.is_empty() { "none: owned by the operator".to_owned() } else { names };
+            [component.service.to_string(), component.id.to_string(), component.created.to_string(), collaborators]
         }),
     )?;
-    more.map_or(Ok(()), say)
+    next_page.map_or(Ok(()), say)
 }

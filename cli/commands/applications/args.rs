@@ -1,26 +1,26 @@
-//! `airlock applications …`: the arguments.
+//! The arguments of `airlock applications …`.
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use types::{AppEui, AppId, ApplicationRight, Username};
 
-/// `airlock applications …`.
 #[derive(Debug, Subcommand)]
-pub enum Applications {
+pub(crate) enum Applications {
     /// Create an application, register it with the handler, and select it
+    #[command(visible_alias = "create")]
     Add {
         /// Id of the application
         app_id: AppId,
-        /// What it is, for people
+        /// Description
         description: String,
-        /// EUI to reach it at [default: a new one]
+        /// Application EUI; may be repeated [default: a generated one]
         #[arg(long, value_name = "EUI")]
         app_eui: Vec<AppEui>,
         /// Do not register it with the handler
         #[arg(long)]
         skip_register: bool,
-        /// Do not select it; also implies --skip-register
+        /// Do not select it; implies --skip-register
         #[arg(long)]
         skip_select: bool,
     },
@@ -28,77 +28,75 @@ pub enum Applications {
     #[command(visible_alias = "ls")]
     List,
     /// Show an application
+    #[command(visible_alias = "get")]
     Info {
         /// Application [default: the selected one]
         app_id: Option<AppId>,
     },
-    /// Choose the application that further commands mean
+    /// Select the application that other commands use by default
     Select {
-        /// Application [default: your only one, or the one that you choose from a list]
+        /// Application [default: your only one; with several, asks which]
         app_id: Option<AppId>,
-        /// EUI that its devices get [default: its first one]
+        /// Application EUI for its devices [default: the application's first]
         app_eui: Option<AppEui>,
     },
-    /// Delete an application for everybody; its id stays taken
+    /// Delete an application for all of its collaborators; its id cannot be used again
     Delete {
         /// Application [default: the selected one]
         app_id: Option<AppId>,
-        /// Without a question
         #[command(flatten)]
-        sure: Sure,
+        confirmation: Confirmation,
     },
     /// Register the selected application with the handler
     Register,
     /// Remove the selected application from the handler, with its functions and devices
     Unregister {
-        /// Without a question
         #[command(flatten)]
-        sure: Sure,
+        confirmation: Confirmation,
     },
-    /// Print an access key, for other MQTT clients
+    /// Print an access key, for use with other MQTT clients
     Key {
         /// Application [default: the selected one]
         app_id: Option<AppId>,
-        /// Name of the key [default: the first that may read messages]
+        /// Name of the key [default: the first with the right to read messages]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
-    /// Say who else may work with an application
+    /// Manage the collaborators of an application
     #[command(visible_alias = "collaborator")]
     Collaborators {
-        /// What to do
         #[command(subcommand)]
-        command: Collaborators,
+        command: ApplicationCollaborators,
     },
     /// Show or set the payload functions of the selected application
     Pf {
-        /// What to do; without it, shows them
         #[command(subcommand)]
         command: Option<PayloadFunctions>,
     },
 }
 
-/// Whether to ask before something is done that cannot be taken back.
+/// Whether to ask before doing something that cannot be undone.
 #[derive(Clone, Copy, Debug, ClapArgs)]
-pub struct Sure {
-    /// Do not ask whether you are sure
+pub(crate) struct Confirmation {
+    /// Do not ask for confirmation
     #[arg(long, short)]
-    pub yes: bool,
+    pub(crate) yes: bool,
 }
 
-/// `airlock applications collaborators …`.
 #[derive(Debug, Subcommand)]
-pub enum Collaborators {
-    /// Give a user rights, in place of those they have
+pub(crate) enum ApplicationCollaborators {
+    /// Add a collaborator, or replace the rights of one
+    #[command(visible_aliases = ["create", "set", "update"])]
     Add {
         /// Application
         app_id: AppId,
         /// User
         username: Username,
-        /// Rights: settings, delete, collaborators, devices, messages:up:r, messages:up:w, messages:down:w [default: yours]
+        /// Rights: settings, delete, collaborators, devices, messages:up:r, messages:up:w, messages:down:w [default: all
+        /// of yours]
         rights: Vec<ApplicationRight>,
     },
-    /// Take every right from a user
+    /// Remove a collaborator
     #[command(visible_alias = "remove")]
     Delete {
         /// Application
@@ -108,41 +106,43 @@ pub enum Collaborators {
     },
 }
 
-/// `airlock applications pf …`.
 #[derive(Debug, Subcommand)]
-pub enum PayloadFunctions {
-    /// Set one function, or the payload format
+pub(crate) enum PayloadFunctions {
+    /// Print the payload functions
+    Get,
+    /// Set a payload function or the payload format
+    #[command(visible_alias = "update")]
     Set {
-        /// A function (decoder, converter, validator, encoder), or the payload format: whose functions count where a text
-        /// follows several styles (custom: the first of ts013, v2, chirpstack3), or none (cayennelpp)
-        what: PayloadFormat,
+        /// A function (decoder, converter, validator, encoder) or a payload format: custom uses the first calling convention
+        /// of ts013, v2 and chirpstack3 that the functions follow; ts013, v2 or chirpstack3 uses that one; cayennelpp needs no
+        /// functions
+        what: FunctionOrFormat,
         /// File with the function; `-` is standard input, which must not be empty
         #[arg(default_value = "-")]
         file: PathBuf,
-        /// Do not offer to try the functions first, as is done at a terminal
+        /// Do not offer to test the functions first
         #[arg(long)]
         skip_test: bool,
     },
 }
 
-/// What `pf set` sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PayloadFormat {
-    /// Bytes to fields
+pub(crate) enum FunctionOrFormat {
+    /// Converts bytes to fields
     Decoder,
-    /// Fields to fields
+    /// Converts decoded fields
     Converter,
-    /// Fields to yes or no
+    /// Accepts or rejects a message by its fields
     Validator,
-    /// Fields to bytes
+    /// Converts fields to bytes
     Encoder,
-    /// Functions of any style
+    /// Functions of any calling convention
     Custom,
-    /// Functions of LoRa Alliance TS013
+    /// LoRa Alliance TS013 functions
     Ts013,
-    /// Functions of The Things Network 2
+    /// The Things Network v2 functions
     V2,
-    /// Functions of ChirpStack 3
+    /// ChirpStack 3 functions
     #[value(name = "chirpstack3")]
     ChirpStack3,
     /// Cayenne Low Power Payload, without functions

@@ -1,4 +1,4 @@
-//! A trial of an application's payload functions before they are saved, with somebody at the terminal.
+//! Offers a dry run of an application's payload functions before they are saved.
 
 use anyhow::Context;
 use api::handler::{Application, DryDownlinkMessage, DryUplinkMessage, LogEntry};
@@ -6,11 +6,13 @@ use client::{Payload, handler::HandlerClient};
 
 use crate::terminal::{ask, inert, say};
 
-/// Asks whether to try the functions, and with what; a function that fails is an error.
-pub(super) async fn offer(handler: &HandlerClient, application: &Application, encoder: bool) -> anyhow::Result<()> {
-    let wanted = ask("Do you want to test the payload functions? (Y/n) > ")?.to_lowercase();
-    match wanted.as_str() {
-        "" | "y" | "yes" if encoder => downlink(handler, application).await,
+const FAILED: &str = "the test failed, so nothing was changed";
+
+/// Asks whether to test the functions, and with which message; an error when a function fails.
+pub(super) async fn offer(handler: &HandlerClient, application: &Application, is_encoder: bool) -> anyhow::Result<()> {
+    let answer = ask("Do you want to test the payload functions? (Y/n) > ")?.to_lowercase();
+    match answer.as_str() {
+        "" | "y" | "yes" if is_encoder => downlink(handler, application).await,
         "" | "y" | "yes" => uplink(handler, application).await,
         _ => Ok(()),
     }
@@ -18,26 +20,27 @@ pub(super) async fn offer(handler: &HandlerClient, application: &Application, en
 
 async fn uplink(handler: &HandlerClient, application: &Application) -> anyhow::Result<()> {
     let Payload(payload) = ask("Payload (hexadecimal): ")?.parse()?;
-    let uplink = DryUplinkMessage { payload, app: Some(application.clone()), port: port()? };
-    let result = handler.dry_uplink(uplink).await.context("the test failed, so nothing was changed")?;
-    show(&result.logs)?;
+    let uplink = DryUplinkMessage { payload, app: Some(application.clone()), port: ask_port()? };
+    let result = handler.dry_uplink(uplink).await.context(FAILED)?;
+    print_logs(&result.logs)?;
     say(format_args!("Fields: {}", inert(&result.fields)))?;
-    say(if result.valid { "The message is valid" } else { "The validator refuses the message" })
+    say(if result.valid { "The message is valid" } else { "The validator rejects the message" })
 }
 
 async fn downlink(handler: &HandlerClient, application: &Application) -> anyhow::Result<()> {
     let fields = ask("Fields (JSON): ")?;
-    let downlink = DryDownlinkMessage { payload: Vec::new(), fields, app: Some(application.clone()), port: port()? };
-    let result = handler.dry_downlink(downlink).await.context("the test failed, so nothing was changed")?;
-    show(&result.logs)?;
+    let downlink =
+        DryDownlinkMessage { payload: Vec::new(), fields, app: Some(application.clone()), port: ask_port()? };
+    let result = handler.dry_downlink(downlink).await.context(FAILED)?;
+    print_logs(&result.logs)?;
     say(format_args!("Payload: {}", hex::encode_upper(result.payload)))
 }
 
-fn port() -> anyhow::Result<u32> {
-    let typed = ask("Port [1]: ")?;
-    if typed.is_empty() { Ok(1) } else { typed.parse().context("a port is a number from 1 to 255") }
+fn ask_port() -> anyhow::Result<u32> {
+    let answer = ask("Port [1]: ")?;
+    if answer.is_empty() { Ok(1) } else { answer.parse().context("a port is a number from 1 to 255") }
 }
 
-fn show(logs: &[LogEntry]) -> anyhow::Result<()> {
+fn print_logs(logs: &[LogEntry]) -> anyhow::Result<()> {
     logs.iter().try_for_each(|entry| say(format_args!("{}: {}", entry.function, inert(&entry.fields.join(" ")))))
 }

@@ -8,91 +8,86 @@ use std::{
 use anyhow::ensure;
 use api::handler::Application;
 use runtime::Dialect;
-use types::Clock;
 
-use super::{args::PayloadFormat, dry_run};
+use super::{args::FunctionOrFormat, dry_run};
 use crate::{
     network::Network,
     script,
     terminal::{can_ask, inert, lines, say},
 };
 
-/// Prints the functions, as a script that could be given back.
-pub(super) async fn show(network: &Network, clock: &dyn Clock) -> anyhow::Result<()> {
+/// Prints the functions as one script.
+pub(super) async fn get(network: &Network) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
-    let handler = network.handler(network.credential_for(&app_id, clock).await?).await?;
-    let application = handler.get_application(&app_id).await?;
+    let application = network.handler_for(&app_id).await?.get_application(&app_id).await?;
     if !matches!(application.payload_format.as_str(), "" | "custom") {
         say(format_args!("// payload format: {}", inert(&application.payload_format)))?;
     }
-    for (name, text) in [
+    for (name, source) in [
         ("decoder", &application.decoder),
         ("converter", &application.converter),
         ("validator", &application.validator),
         ("encoder", &application.encoder),
     ] {
-        match (text.is_empty(), io::stdout().is_terminal()) {
+        match (source.is_empty(), io::stdout().is_terminal()) {
             (true, _) => say(format_args!("// no {name}"))?,
-            (false, false) => say(format_args!("// {name}\n{text}\n"))?,
-            // Others may have written it, and could steer the terminal.
-            (false, true) => say(format_args!("// {name}\n{}\n", lines(text)))?,
+            (false, false) => say(format_args!("// {name}\n{source}\n"))?,
+            // Another collaborator may have put terminal escapes into it.
+            (false, true) => say(format_args!("// {name}\n{}\n", lines(source)))?,
         }
     }
     Ok(())
 }
 
-/// Sets one function or the format, after a trial when somebody is there to want one.
-pub(super) async fn set(
-    network: &Network,
-    clock: &dyn Clock,
-    what: PayloadFormat,
-    file: &Path,
-    skip_test: bool,
-) -> anyhow::Result<()> {
+/// Sets a function or the format, after offering a test if somebody is at the terminal.
+pub(super) async fn set(network: &Network, what: FunctionOrFormat, file: &Path, skip_test: bool) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
-    let text = if format(what).is_none() { read_function(file)? } else { String::new() };
-    let handler = network.handler(network.credential_for(&app_id, clock).await?).await?;
+    let source = if format_name(what).is_none() { read_function(file)? } else { String::new() };
+    let handler = network.handler_for(&app_id).await?;
     let mut application = handler.get_application(&app_id).await?;
-    match format(what) {
+    match format_name(what) {
         Some(format) => format.clone_into(&mut application.payload_format),
-        None => set_text(&mut application, what, text),
+        None => set_function(&mut application, what, source),
     }
-    if !skip_test && can_ask() && format(what).is_none() {
-        dry_run::offer(&handler, &application, what == PayloadFormat::Encoder).await?;
+    if !skip_test && can_ask() && format_name(what).is_none() {
+        dry_run::offer(&handler, &application, what == FunctionOrFormat::Encoder).await?;
     }
     handler.set_application(application).await?;
     say(format_args!("Updated application {app_id}"))
 }
 
-/// The word for it in applications; none for what is a function.
-fn format(what: PayloadFormat) -> Option<&'static str> {
+/// The `payload_format` of applications; `None` for functions.
+fn format_name(what: FunctionOrFormat) -> Option<&'static str> {
     match what {
-        PayloadFormat::Custom => Some("custom"),
-        PayloadFormat::Ts013 => Some(Dialect::Ts013.name()),
-        PayloadFormat::V2 => Some(Dialect::V2.name()),
-        PayloadFormat::ChirpStack3 => Some(Dialect::ChirpStack3.name()),
-        PayloadFormat::CayenneLpp => Some("cayennelpp"),
-        PayloadFormat::Decoder | PayloadFormat::Converter | PayloadFormat::Validator | PayloadFormat::Encoder => None,
+        FunctionOrFormat::Custom => Some("custom"),
+        FunctionOrFormat::Ts013 => Some(Dialect::Ts013.name()),
+        FunctionOrFormat::V2 => Some(Dialect::V2.name()),
+        FunctionOrFormat::ChirpStack3 => Some(Dialect::ChirpStack3.name()),
+        FunctionOrFormat::CayenneLpp => Some("cayennelpp"),
+        FunctionOrFormat::Decoder
+        | FunctionOrFormat::Converter
+        | FunctionOrFormat::Validator
+        | FunctionOrFormat::Encoder => None,
     }
 }
 
-/// Sets the text of a function. It counts from now on: whoever sets one does not want Cayenne LPP any more.
-fn set_text(application: &mut Application, what: PayloadFormat, text: String) {
+/// Sets a function, and a format that uses functions: setting one means that Cayenne LPP is no longer wanted.
+fn set_function(application: &mut Application, what: FunctionOrFormat, source: String) {
     if Dialect::from_name(&application.payload_format).is_none() {
         "custom".clone_into(&mut application.payload_format);
     }
     match what {
-        PayloadFormat::Decoder => application.decoder = text,
-        PayloadFormat::Converter => application.converter = text,
-        PayloadFormat::Validator => application.validator = text,
-        _ => application.encoder = text,
+        FunctionOrFormat::Decoder => application.decoder = source,
+        FunctionOrFormat::Converter => application.converter = source,
+        FunctionOrFormat::Validator => application.validator = source,
+        _ => application.encoder = source,
     }
 }
 
-/// An empty file takes a function away; an empty standard input is more likely a command before ours that failed.
+/// An empty file removes a function; empty standard input more likely means that an earlier command in a pipe failed.
 fn read_function(file: &Path) -> anyhow::Result<String> {
-    let text = script::read(file)?;
-    let hint = "standard input is empty, so nothing was changed: to take a function away, give an empty file";
-    ensure!(!script::is_input(file) || !text.trim().is_empty(), "{hint}");
-    Ok(text)
+    let source = script::read(file)?;
+    let hint = "standard input is empty, so nothing was changed: to remove a function, give an empty file";
+    ensure!(!script::is_stdin(file) || !source.trim().is_empty(), "{hint}");
+    Ok(source)
 }

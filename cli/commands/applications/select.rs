@@ -1,8 +1,8 @@
-//! `airlock applications select`: which application, and which of its EUIs, further commands mean.
+//! `airlock applications select`: the application and EUI that other commands use by default.
 
 use anyhow::{Context, bail};
 use api::rest::account::Application;
-use types::{AppEui, AppId, Clock};
+use types::{AppEui, AppId};
 
 use crate::{
     network::Network,
@@ -10,37 +10,31 @@ use crate::{
     terminal::{ask, say, table},
 };
 
-/// Selects an application that is there, and one of its EUIs.
-pub(super) async fn run(
-    network: &Network,
-    clock: &dyn Clock,
-    app_id: Option<AppId>,
-    app_eui: Option<AppEui>,
-) -> anyhow::Result<()> {
+/// Selects an existing application, and one of its EUIs.
+pub(super) async fn run(network: &Network, app_id: Option<AppId>, app_eui: Option<AppEui>) -> anyhow::Result<()> {
     let application = match app_id {
         Some(app_id) => {
-            let credential = network.credential_for(&app_id, clock).await?;
+            let credential = network.credential_for(&app_id).await?;
             network.account()?.application(&credential, &app_id).await?
         }
-        None => choose(network.account()?.applications(&network.credential(clock).await?).await?)?,
+        None => choose(network.account()?.applications(&network.credential().await?).await?)?,
     };
     if let Some(eui) = app_eui.filter(|eui| !application.euis.contains(eui)) {
-        bail!("{eui} is no EUI of application {}: look with `airlock applications info`", application.id);
+        bail!("application {} has no EUI {eui}: `airlock applications info` shows its EUIs", application.id);
     }
     remember(network, application.id, app_eui)
 }
 
-/// Selects an application.
 pub(super) fn remember(network: &Network, app_id: AppId, app_eui: Option<AppEui>) -> anyhow::Result<()> {
     let selection = Selection { app_id, app_eui };
-    network.files.select(&selection)?;
+    network.files.set_selection(&selection)?;
     match selection.app_eui {
         Some(eui) => say(format_args!("Selected application {} with EUI {eui}", selection.app_id)),
         None => say(format_args!("Selected application {}", selection.app_id)),
     }
 }
 
-/// The only one, or the one whose number is typed.
+/// The only application, or the one whose number is entered.
 fn choose(mut applications: Vec<Application>) -> anyhow::Result<Application> {
     match applications.len() {
         0 => bail!("you have no applications: add one with `airlock applications add`"),
@@ -53,9 +47,9 @@ fn choose(mut applications: Vec<Application>) -> anyhow::Result<Application> {
                     [(row + 1).to_string(), application.id.to_string(), application.name.clone()]
                 }),
             )?;
-            let typed = ask(&format!("Enter the number (1 - {count}) > "))?;
-            let number = typed.parse::<usize>().ok().filter(|number| (1..=count).contains(number));
-            let number = number.with_context(|| format!("a number from 1 to {count} is needed, or an AppID"))?;
+            let answer = ask(&format!("Enter the number (1 - {count}) > "))?;
+            let number = answer.parse::<usize>().ok().filter(|number| (1..=count).contains(number));
+            let number = number.with_context(|| format!("enter a number from 1 to {count}, or give an AppID"))?;
             Ok(applications.remove(number - 1))
         }
     }

@@ -1,45 +1,46 @@
-//! `airlock devices …`: the arguments.
+//! The arguments of `airlock devices …`.
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use client::Payload;
 use types::{AppEui, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
-use crate::commands::{applications::args::Sure, location::Location};
+use crate::{commands::applications::args::Confirmation, location::Location};
 
-/// `airlock devices …`.
 #[derive(Debug, Subcommand)]
-pub enum Devices {
-    /// Register a device, or what devices register themselves from
+pub(crate) enum Devices {
+    /// Register a device, or let devices register themselves when they join
+    #[command(visible_alias = "create")]
     Register(Register),
     /// List the devices
     #[command(visible_alias = "ls")]
     List,
     /// Show a device
+    #[command(visible_alias = "get")]
     Info {
         /// Id of the device
         dev_id: DevId,
-        /// How EUIs, keys and the address are written
+        /// Format of EUIs, keys and the address
         #[arg(long, value_enum, default_value_t = BytesFormat::Hex)]
         format: BytesFormat,
     },
-    /// Give a device an address and session keys, so that it need not join
+    /// Personalize a device (ABP): set an address and session keys, so that it does not need to join
     Personalize {
         /// Id of the device
         dev_id: DevId,
-        /// Key that authenticates frames [default: random]
+        /// Network session key [default: random]
         nwk_s_key: Option<NwkSKey>,
-        /// Key that encrypts payloads [default: random]
+        /// Application session key [default: random]
         app_s_key: Option<AppSKey>,
     },
-    /// Change a device; what is not named stays
+    /// Update a device; only the given options change
+    #[command(visible_alias = "update")]
     Set {
         /// Id of the device
         dev_id: DevId,
-        /// What to change
         #[command(flatten)]
         change: Box<DeviceChange>,
     },
-    /// Send an uplink as if the device had sent it
+    /// Simulate an uplink message from a device
     Simulate {
         /// Id of the device
         dev_id: DevId,
@@ -53,47 +54,42 @@ pub enum Devices {
     Delete {
         /// Id of the device
         dev_id: DevId,
-        /// Without a question
         #[command(flatten)]
-        sure: Sure,
+        confirmation: Confirmation,
     },
 }
 
-/// `airlock devices register …`.
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct Register {
-    /// What else can be registered
+pub(crate) struct Register {
     #[command(subcommand)]
-    pub command: Option<RegisterCommand>,
+    pub(crate) command: Option<RegisterCommand>,
     /// Id of the device
     #[arg(required = true)]
-    pub dev_id: Option<DevId>,
+    pub(crate) dev_id: Option<DevId>,
     /// EUI of the device [default: random]
-    pub dev_eui: Option<DevEui>,
-    /// Key with which it joins [default: random]
-    pub app_key: Option<AppKey>,
-    /// Where it is, in degrees
+    pub(crate) dev_eui: Option<DevEui>,
+    /// Application key (AppKey) [default: random]
+    pub(crate) app_key: Option<AppKey>,
+    /// Location in degrees
     #[arg(value_name = "LAT,LONG", allow_hyphen_values = true)]
-    pub location: Option<Location>,
+    pub(crate) location: Option<Location>,
 }
 
-/// `airlock devices register on-join`.
 #[derive(Debug, Subcommand)]
-pub enum RegisterCommand {
-    /// Let devices that know the key register themselves when they join; all of them share it, so mind who knows it
+pub(crate) enum RegisterCommand {
+    /// Let devices register themselves when they join; all of them share one AppKey
     OnJoin {
-        /// What the ids of such devices begin with; an id has the EUI of its device behind it
+        /// Prefix of their device ids; the DevEUI follows it
         #[arg(value_name = "DEV_ID_PREFIX", value_parser = prefix)]
         prefix: DevId,
-        /// Key with which they join [default: random]
+        /// AppKey of these devices [default: random]
         app_key: Option<AppKey>,
     },
 }
 
-/// How bytes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BytesFormat {
+pub(crate) enum BytesFormat {
     /// Hexadecimal digits
     Hex,
     /// An array in C, most significant byte first
@@ -102,74 +98,73 @@ pub enum BytesFormat {
     Lsb,
 }
 
-/// What `airlock devices set` changes.
 #[derive(Clone, Debug, Default, ClapArgs)]
-pub struct DeviceChange {
-    /// What people call it
+pub(crate) struct DeviceChange {
+    /// Description
     #[arg(long, value_name = "TEXT")]
-    pub description: Option<String>,
+    pub(crate) description: Option<String>,
     /// EUI of the device; needs --override
     #[arg(long, value_name = "EUI")]
-    pub dev_eui: Option<DevEui>,
-    /// Address during the session; needs --override
+    pub(crate) dev_eui: Option<DevEui>,
+    /// Device address; needs --override
     #[arg(long, value_name = "ADDRESS")]
-    pub dev_addr: Option<DevAddr>,
-    /// Key with which it joins
+    pub(crate) dev_addr: Option<DevAddr>,
+    /// Application key
     #[arg(long, value_name = "KEY")]
-    pub app_key: Option<AppKey>,
-    /// Key that encrypts payloads
+    pub(crate) app_key: Option<AppKey>,
+    /// Application session key
     #[arg(long, value_name = "KEY")]
-    pub app_s_key: Option<AppSKey>,
-    /// Key that authenticates frames
+    pub(crate) app_s_key: Option<AppSKey>,
+    /// Network session key
     #[arg(long, value_name = "KEY")]
-    pub nwk_s_key: Option<NwkSKey>,
-    /// Counter of uplinks; -1 leaves it
+    pub(crate) nwk_s_key: Option<NwkSKey>,
+    /// Uplink frame counter; -1 keeps it
     #[arg(long, value_name = "N", default_value_t = -1, allow_negative_numbers = true, value_parser = counter())]
-    pub fcnt_up: i64,
-    /// Counter of downlinks; -1 leaves it
+    pub(crate) fcnt_up: i64,
+    /// Downlink frame counter; -1 keeps it
     #[arg(long, value_name = "N", default_value_t = -1, allow_negative_numbers = true, value_parser = counter())]
-    pub fcnt_down: i64,
-    /// Frame counters have 16 bits
+    pub(crate) fcnt_down: i64,
+    /// Use 16-bit frame counters
     #[arg(long = "16-bit-fcnt", conflicts_with = "fcnt_32_bit")]
-    pub fcnt_16_bit: bool,
-    /// Frame counters have 32 bits
+    pub(crate) fcnt_16_bit: bool,
+    /// Use 32-bit frame counters
     #[arg(long = "32-bit-fcnt")]
-    pub fcnt_32_bit: bool,
-    /// Take frames whose counter does not grow
+    pub(crate) fcnt_32_bit: bool,
+    /// Accept frames whose counter does not increase
     #[arg(long, conflicts_with = "enable_fcnt_check")]
-    pub disable_fcnt_check: bool,
-    /// Refuse frames whose counter does not grow
+    pub(crate) disable_fcnt_check: bool,
+    /// Reject frames whose counter does not increase
     #[arg(long)]
-    pub enable_fcnt_check: bool,
-    /// Degrees north
+    pub(crate) enable_fcnt_check: bool,
+    /// Latitude in degrees
     #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
-    pub latitude: Option<f32>,
-    /// Degrees east
+    pub(crate) latitude: Option<f32>,
+    /// Longitude in degrees
     #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
-    pub longitude: Option<f32>,
-    /// Metres above the sea
+    pub(crate) longitude: Option<f32>,
+    /// Altitude in metres
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
-    pub altitude: Option<i32>,
+    pub(crate) altitude: Option<i32>,
     /// Attribute to set; may be repeated
     #[arg(long, value_name = "KEY:VALUE", value_parser = attribute)]
-    pub attr_set: Vec<(String, String)>,
-    /// Attribute to take away; may be repeated
+    pub(crate) attr_set: Vec<(String, String)>,
+    /// Attribute to remove; may be repeated
     #[arg(long, value_name = "KEY")]
-    pub attr_remove: Vec<String>,
-    /// Change what the device cannot be told: its EUIs and its address
+    pub(crate) attr_remove: Vec<String>,
+    /// Allow changes to EUIs and address, which break the connection to a running device
     #[arg(long = "override")]
-    pub is_override: bool,
-    /// EUI of the application: the option of all commands for devices, which here needs --override
+    pub(crate) is_override: bool,
+    /// Application EUI, from the option that all device commands share; here it needs --override.
     #[arg(skip)]
-    pub app_eui: Option<AppEui>,
+    pub(crate) app_eui: Option<AppEui>,
 }
 
-/// The most characters of a prefix: a dash and an EUI have to fit behind it.
-const PREFIX_MAX: usize = 19;
+/// Longest prefix: a device id has 36 characters at most, of which a dash and a DevEUI take 17.
+const PREFIX_CHARS_MAX: usize = 19;
 
 fn prefix(text: &str) -> Result<DevId, String> {
-    if text.len() > PREFIX_MAX {
-        return Err(format!("a prefix has {PREFIX_MAX} characters at most: a dash and an EUI follow it"));
+    if text.len() > PREFIX_CHARS_MAX {
+        return Err(format!("a prefix has at most {PREFIX_CHARS_MAX} characters: a dash and a DevEUI follow it"));
     }
     text.parse().map_err(|error: types::IdError| error.to_string())
 }
@@ -179,6 +174,6 @@ fn counter() -> clap::builder::RangedI64ValueParser<i64> {
 }
 
 fn attribute(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once(':').ok_or("an attribute is written as key:value")?;
+    let (key, value) = text.split_once(':').ok_or("an attribute has the form key:value")?;
     Ok((key.to_owned(), value.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! `airlock devices personalize`: an address and session keys, in place of joining.
+//! `airlock devices personalize`: activation by personalization (ABP).
 
 use api::rest::handler::Device;
 use client::{handler::HandlerClient, random_key};
@@ -7,10 +7,10 @@ use types::{AppId, AppKey, AppSKey, DevId, NwkSKey, Random};
 use super::read;
 use crate::terminal::{fields, say};
 
-/// The usage of addresses of devices that do not join.
-const BY_PERSONALIZATION: &str = "abp";
+/// The activation constraint of devices that do not join.
+const ABP: &str = "abp";
 
-/// Gives a device an address for what it is used for, and session keys; its counters begin anew.
+/// Sets an address that fits the device's activation constraints and new session keys, and resets the frame counters.
 pub(super) async fn run(
     handler: &HandlerClient,
     app_id: &AppId,
@@ -21,15 +21,16 @@ pub(super) async fn run(
     let (device, mut lorawan) = read(handler, app_id, dev_id).await?;
     let nwk_s_key = nwk_s_key.unwrap_or_else(|| NwkSKey::new(random_key(random)));
     let app_s_key = app_s_key.unwrap_or_else(|| AppSKey::new(random_key(random)));
-    let constraints = lorawan.activation_constraints.split(',').map(str::trim).filter(|word| !word.is_empty());
-    let mut usage: Vec<&str> = constraints.filter(|word| *word != BY_PERSONALIZATION).collect();
-    usage.push(BY_PERSONALIZATION);
+    let constraints =
+        lorawan.activation_constraints.split(',').map(str::trim).filter(|constraint| !constraint.is_empty());
+    let mut usage: Vec<&str> = constraints.filter(|constraint| *constraint != ABP).collect();
+    usage.push(ABP);
     let dev_addr = handler.get_dev_addr(&usage).await?;
-    let shown = [("DevAddr", dev_addr.to_hex()), ("NwkSKey", nwk_s_key.to_hex()), ("AppSKey", app_s_key.to_hex())];
+    let output = [("DevAddr", dev_addr.to_hex()), ("NwkSKey", nwk_s_key.to_hex()), ("AppSKey", app_s_key.to_hex())];
     lorawan.app_key = Some(AppKey::default());
     (lorawan.dev_addr, lorawan.nwk_s_key, lorawan.app_s_key) = (Some(dev_addr), Some(nwk_s_key), Some(app_s_key));
     (lorawan.f_cnt_up, lorawan.f_cnt_down) = (0, 0);
     handler.set_device(Device { lorawan_device: Some(lorawan), ..device }.into()).await?;
     say(format_args!("Personalized device {dev_id}"))?;
-    fields(shown)
+    fields(output)
 }

@@ -1,4 +1,4 @@
-//! `airlock functions …`: the arguments.
+//! The arguments of `airlock functions …`.
 
 use std::{path::PathBuf, str::FromStr};
 
@@ -7,95 +7,93 @@ use client::Payload;
 use serde_json::{Map, Value};
 use types::Timestamp;
 
-use crate::dialect::Style;
+use crate::dialect::DialectName;
 
-/// `airlock functions …`.
 #[derive(Debug, Subcommand)]
-pub enum Functions {
-    /// Check codecs against examples of what they must answer
+pub(crate) enum Functions {
+    /// Check codecs against examples of what they return
     ///
-    /// Every line of a file is a JSON object: a codec and its examples.
+    /// Each line of a file is a JSON object: a codec and its examples.
     ///
     ///   {"id": "vendor/model", "script_file": "model.js", "examples": [
     ///     {"port": 2, "bytes_hex": "0110", "expected": {"data": {"on": true}}}]}
     ///
-    /// `script` holds the text itself, `script_file` names a file in the folder of this one.
-    /// `style` is ts013, v2 or chirpstack3; without it the text decides.
+    /// `script` contains the source, or `script_file` names a file in the same directory or below.
+    /// `style` is ts013, v2 or chirpstack3; without it, the source decides.
     ///
-    /// `kind` of an example is uplink (the default), convert, validate, downlink-encode,
-    /// downlink-decode or uplink-normalize. Uplink and downlink-decode take `bytes_hex`,
-    /// the others `input_obj`. `expected` is the whole return value; in its place, `outcome`
-    /// may be undefined, throws or timeout. With neither, what comes out is shown.
-    /// docs/functions.md tells the rest.
+    /// The `kind` of an example is uplink (the default), convert, validate, downlink-encode,
+    /// downlink-decode or uplink-normalize. Uplink and downlink-decode take `bytes_hex`, the others
+    /// take `input_obj`. `expected` is the whole return value; instead of it, `outcome` may be
+    /// undefined, throws or timeout. With neither, the result is shown. For further members, see
+    /// docs/functions.md.
     ///
-    /// The exit code is 0 when everything came out as expected, 1 when something did not,
-    /// and 2 when a file is not valid; then nothing was run.
+    /// The exit code is 0 if all results are as expected, 1 if some are not, and 2 if a file is not
+    /// valid, in which case nothing is run.
     #[command(verbatim_doc_comment)]
     Check(Check),
-    /// Run functions on one message and show what comes out
+    /// Run functions on one message and show the result
     ///
-    /// A payload is decoded, converted and validated, or fields are encoded, as for a live message.
+    /// Decodes, converts and validates a payload, or encodes fields, in the same way as for a live message.
     Run(Run),
-    /// Measure what a message costs: time, fuel, memory
+    /// Measure what a message costs: time, fuel and memory
     Bench(Bench),
 }
 
-/// `airlock functions check`.
 #[derive(Debug, ClapArgs)]
-pub struct Check {
-    /// Files of one codec per line; `-` is standard input
+pub(crate) struct Check {
+    /// Files with one codec per line; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Check only codecs with this text in their id
+    pub(crate) files: Vec<PathBuf>,
+    /// Check only codecs whose id contains this text
     #[arg(long, value_name = "TEXT")]
-    pub id: Option<String>,
-    /// Show only what failed, and the totals
+    pub(crate) id: Option<String>,
+    /// Show only failures and totals
     #[arg(long, short, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Show every example, with its result and logs
+    pub(crate) quiet: bool,
+    /// Show every example with its result and logs
     #[arg(long, short)]
-    pub verbose: bool,
+    pub(crate) verbose: bool,
     /// Print JSON: an object per codec, then the totals
     #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
-    pub json: bool,
-    /// Codecs to check at once; 1 measures time best [default: one per processor]
+    pub(crate) json: bool,
+    /// Codecs to check in parallel; use 1 for accurate times [default: number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub jobs: Option<u16>,
+    pub(crate) jobs: Option<u16>,
 }
 
-/// What `airlock functions run` and `bench` run: the same path that a live message takes.
+/// The arguments of `run`, which `bench` takes too.
 #[derive(Debug, ClapArgs)]
 #[command(group = ArgGroup::new("message").args(["hex", "fields"]).required(true))]
-pub struct Run {
+pub(crate) struct Run {
     /// File with the decoder, or with --fields the encoder; `-` is standard input
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Payload to decode, in hexadecimal
     #[arg(long, value_name = "HEX")]
-    pub hex: Option<Payload>,
-    /// JSON object to encode, in place of a payload to decode
+    pub(crate) hex: Option<Payload>,
+    /// JSON object to encode, instead of a payload to decode
     #[arg(long, value_name = "JSON", conflicts_with_all = ["hex", "converter", "validator"])]
-    pub fields: Option<Fields>,
+    pub(crate) fields: Option<Fields>,
     /// Port that the functions see
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub port: u8,
+    pub(crate) port: u8,
     /// File with a converter; `-` is standard input
     #[arg(long, value_name = "FILE")]
-    pub converter: Option<PathBuf>,
+    pub(crate) converter: Option<PathBuf>,
     /// File with a validator; `-` is standard input
     #[arg(long, value_name = "FILE")]
-    pub validator: Option<PathBuf>,
-    /// Calling convention [default: the one whose function the text defines]
+    pub(crate) validator: Option<PathBuf>,
+    /// Calling convention [default: the one that the source follows]
     #[arg(long, value_name = "STYLE")]
-    pub style: Option<Style>,
-    /// What the functions see as the current time, as in 2026-01-01T00:00:00Z [default: now]
+    pub(crate) style: Option<DialectName>,
+    /// Current time that the functions see, as in 2026-01-01T00:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub time: Option<Timestamp>,
+    pub(crate) time: Option<Timestamp>,
 }
 
-/// A JSON object, as it was typed.
+/// The text of a JSON object.
 #[derive(Clone, Debug)]
-pub struct Fields(pub String);
+pub(crate) struct Fields(pub(crate) String);
 
 impl FromStr for Fields {
     type Err = String;
@@ -103,22 +101,20 @@ impl FromStr for Fields {
     fn from_str(text: &str) -> Result<Self, String> {
         match serde_json::from_str::<Map<String, Value>>(text) {
             Ok(_) => Ok(Self(text.to_owned())),
-            Err(error) => Err(format!("fields are a JSON object, as in '{{\"led\": true}}': {error}")),
+            Err(error) => Err(format!("fields must be a JSON object, as in '{{\"led\": true}}': {error}")),
         }
     }
 }
 
 fn time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "times are a date and a time with a zone, as in 2026-01-01T00:00:00Z".to_owned())
+    text.parse().map_err(|_| "a time has a date, a time and a zone, as in 2026-01-01T00:00:00Z".to_owned())
 }
 
-/// `airlock functions bench`.
 #[derive(Debug, ClapArgs)]
-pub struct Bench {
-    /// What to run.
+pub(crate) struct Bench {
     #[command(flatten)]
-    pub run: Run,
+    pub(crate) run: Run,
     /// Messages to run, each in a fresh sandbox
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub count: u32,
+    pub(crate) count: u32,
 }

@@ -1,20 +1,20 @@
-//! `airlock gateways …`: the arguments.
+//! The arguments of `airlock gateways …`.
 
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ComponentId, GatewayId, GatewayRight, Username};
 
-use crate::commands::{applications::args::Sure, location::Location};
+use crate::{commands::applications::args::Confirmation, location::Location};
 
-/// `airlock gateways …`.
 #[derive(Debug, Subcommand)]
-pub enum Gateways {
+pub(crate) enum Gateways {
     /// Register a gateway
+    #[command(visible_alias = "create")]
     Register {
         /// Id of the gateway
         gateway_id: GatewayId,
         /// Frequency plan, such as EU_863_870
         frequency_plan: String,
-        /// Where its antenna is: degrees, and metres above the sea
+        /// Location of the antenna, in degrees and metres
         #[arg(value_name = "LAT,LONG[,ALT]", allow_hyphen_values = true)]
         location: Option<Location>,
     },
@@ -22,99 +22,97 @@ pub enum Gateways {
     #[command(visible_alias = "ls")]
     List,
     /// Show a gateway
+    #[command(visible_alias = "get")]
     Info {
         /// Id of the gateway
         gateway_id: GatewayId,
     },
-    /// Change a gateway; what is not named stays
+    /// Update a gateway; only the given options change
+    #[command(visible_alias = "update")]
     Edit {
         /// Id of the gateway
         gateway_id: GatewayId,
-        /// What to change
         #[command(flatten)]
         change: Box<GatewayChange>,
     },
-    /// Delete a gateway for everybody; its id stays taken
+    /// Delete a gateway for all of its collaborators; its id cannot be used again
     Delete {
         /// Id of the gateway
         gateway_id: GatewayId,
-        /// Without a question
         #[command(flatten)]
-        sure: Sure,
+        confirmation: Confirmation,
     },
-    /// Say who else may work with a gateway
+    /// Manage the collaborators of a gateway
     #[command(visible_alias = "collaborator")]
     Collaborators {
-        /// What to do
         #[command(subcommand)]
-        command: Collaborators,
+        command: GatewayCollaborators,
     },
 }
 
-/// What `airlock gateways edit` changes.
 #[derive(Clone, Debug, Default, ClapArgs)]
-pub struct GatewayChange {
-    /// What people call it
+pub(crate) struct GatewayChange {
+    /// Description
     #[arg(long, value_name = "TEXT")]
-    pub description: Option<String>,
-    /// Who makes it
+    pub(crate) description: Option<String>,
+    /// Brand
     #[arg(long, value_name = "TEXT")]
-    pub brand: Option<String>,
-    /// Which of theirs it is
+    pub(crate) brand: Option<String>,
+    /// Model
     #[arg(long, value_name = "TEXT")]
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     /// Type of the antenna
     #[arg(long, value_name = "TEXT")]
-    pub antenna_type: Option<String>,
+    pub(crate) antenna_type: Option<String>,
     /// Model of the antenna
     #[arg(long, value_name = "TEXT")]
-    pub antenna_model: Option<String>,
+    pub(crate) antenna_model: Option<String>,
     /// Frequency plan, such as EU_863_870
     #[arg(long, value_name = "ID")]
-    pub frequency_plan: Option<String>,
-    /// Where its antenna is: degrees, and metres above the sea
+    pub(crate) frequency_plan: Option<String>,
+    /// Location of the antenna, in degrees and metres
     #[arg(long, value_name = "LAT,LONG[,ALT]", allow_hyphen_values = true)]
-    pub location: Option<Location>,
-    /// Everybody may know where exactly it is
+    pub(crate) location: Option<Location>,
+    /// Show its exact location to everybody
     #[arg(long, conflicts_with = "location_private")]
-    pub location_public: bool,
-    /// Nobody without the right may
+    pub(crate) location_public: bool,
+    /// Show its exact location to collaborators only
     #[arg(long)]
-    pub location_private: bool,
-    /// Everybody may know how it is doing
+    pub(crate) location_private: bool,
+    /// Show its status to everybody
     #[arg(long, conflicts_with = "status_private")]
-    pub status_public: bool,
-    /// Nobody without the right may
+    pub(crate) status_public: bool,
+    /// Show its status to collaborators only
     #[arg(long)]
-    pub status_private: bool,
-    /// Everybody may know whose it is
+    pub(crate) status_private: bool,
+    /// Show its owner to everybody
     #[arg(long, conflicts_with = "owner_private")]
-    pub owner_public: bool,
-    /// Nobody without the right may
+    pub(crate) owner_public: bool,
+    /// Show its owner to collaborators only
     #[arg(long)]
-    pub owner_private: bool,
-    /// Who is to own it
+    pub(crate) owner_private: bool,
+    /// Username of its owner
     #[arg(long, value_name = "NAME")]
-    pub owner: Option<Username>,
-    /// Router that it talks to
+    pub(crate) owner: Option<Username>,
+    /// Router that it connects to
     #[arg(long, value_name = "ID")]
-    pub router: Option<ComponentId>,
+    pub(crate) router: Option<ComponentId>,
 }
 
-/// `airlock gateways collaborators …`.
 #[derive(Debug, Subcommand)]
-pub enum Collaborators {
-    /// Give a user rights, in place of those they have
+pub(crate) enum GatewayCollaborators {
+    /// Add a collaborator, or replace the rights of one
+    #[command(visible_aliases = ["create", "set", "update"])]
     Add {
         /// Gateway
         gateway_id: GatewayId,
         /// User
         username: Username,
         /// Rights: gateway:settings, gateway:delete, gateway:collaborators, gateway:status, gateway:location,
-        /// gateway:owner, gateway:messages [default: yours]
+        /// gateway:owner, gateway:messages [default: all of yours]
         rights: Vec<GatewayRight>,
     },
-    /// Take every right from a user
+    /// Remove a collaborator
     #[command(visible_alias = "remove")]
     Delete {
         /// Gateway

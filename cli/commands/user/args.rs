@@ -1,67 +1,64 @@
-//! `airlock user …`: the arguments.
+//! The arguments of `airlock user …`.
 
 use std::str::FromStr;
 
 use clap::{Args as ClapArgs, Subcommand};
 use types::{Secret, Username};
 
-/// How many characters an access code has: more than a name can have.
+/// Length of an access code: longer than any username.
 const CODE_LENGTH: usize = 38;
 
-/// `airlock user …`.
 #[derive(Debug, Subcommand)]
-pub enum User {
-    /// Register a new user; asks for a password
+pub(crate) enum User {
+    /// Show who is logged in, as without a command
+    Get,
+    /// Register a new user; prompts for a password
+    #[command(visible_alias = "create")]
     Register {
-        /// Name to log in with
+        /// Username
         username: Username,
         /// E-mail address
         email: String,
-        /// Where the password comes from
         #[command(flatten)]
-        password: Password,
+        password: PasswordSource,
     },
-    /// Log in: with your name and password, or with an access code of the account site
+    /// Log in with a username and password, or with an access code from the account site
     ///
-    /// `airlock user login alice` asks for the password. `airlock user login` prints the address where you log in with
-    /// a browser and let this program act for you; the access code that the page shows can be typed at once, or given
-    /// later as `airlock user login <code>`. A code is told from a name by its length: it always has 38 characters, a
-    /// name has 36 at most.
+    /// `airlock user login alice` prompts for the password. `airlock user login` prints a URL where you log in with a
+    /// browser and authorize this program; then enter the access code that the page shows, or pass it later to `airlock
+    /// user login <code>`. An access code has 38 characters; usernames have at most 36.
     Login {
-        /// Name to log in with, or access code [default: print where to get a code, and ask for it]
+        /// Username or access code [default: print where to get a code, and prompt for it]
         #[arg(value_name = "NAME|CODE")]
         by: Option<LoginBy>,
-        /// Where the password comes from
         #[command(flatten)]
-        password: Password,
+        password: PasswordSource,
     },
-    /// Forget the login
+    /// Log out
     Logout,
 }
 
-/// What somebody logs in with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LoginBy {
-    /// A name, and the password that belongs to it.
+pub(crate) enum LoginBy {
+    /// With a password.
     Name(Username),
-    /// A code that the account site showed.
+    /// With an access code from the account site.
     Code(Secret),
 }
 
-/// Where a password comes from.
 #[derive(Clone, Copy, Debug, ClapArgs)]
-pub struct Password {
-    /// Read the password from the first line of standard input instead of asking
+pub(crate) struct PasswordSource {
+    /// Read the password from the first line of standard input instead of prompting for it
     #[arg(long)]
-    pub password_stdin: bool,
+    pub(crate) password_stdin: bool,
 }
 
 impl FromStr for LoginBy {
     type Err = types::IdError;
 
     fn from_str(text: &str) -> Result<Self, types::IdError> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        match text.len() == CODE_LENGTH && text.bytes().all(plain) {
+        let is_base64url = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        match text.len() == CODE_LENGTH && text.bytes().all(is_base64url) {
             true => Ok(Self::Code(Secret::new(text))),
             false => text.parse().map(Self::Name),
         }
@@ -73,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_longer_than_any_name() {
+    fn tells_codes_from_usernames_by_their_length() {
         let longest = "a".repeat(36);
         assert_eq!(longest.parse(), Ok(LoginBy::Name(longest.parse().unwrap())));
         let code = "AvzE3f0-7ZQ_mE2uYF5pQrKc1Vb8sXw9dLh4Tj";

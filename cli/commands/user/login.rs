@@ -1,70 +1,64 @@
-//! `airlock user login`: with a password, or with a code that the account site shows.
+//! `airlock user login`: with a password, or with an access code from the account site.
 //!
-//! The code is worth something only together with a verifier, which is kept from when the address was printed until
-//! the code is redeemed. So it does not matter whether the code is typed at once or given to a later command.
+//! The access code is an OAuth authorization code with PKCE. The code verifier is saved when the URL is printed, so the
+//! code can be entered at the prompt or passed to a later command.
 
 use anyhow::{Context, bail};
 use api::rest::account::TokenAnswer;
 use client::account::{AuthorizationCode, Verifier};
-use types::{Clock, Credential, Random, Secret, Username};
+use types::{Credential, Secret, Username};
 
-use super::args::{LoginBy, Password};
+use super::args::{LoginBy, PasswordSource};
 use crate::{
     network::Network,
-    session::{Begun, Login},
-    terminal::{ask, inert, password, say},
+    session::{Login, PendingLogin},
+    terminal::{ask, ask_password, inert, say},
 };
 
-/// Where the account site shows the code.
+/// The page of the account site that shows the code.
 const REDIRECT_URI: &str = "/oauth/callback/airlock";
 
-/// Logs in with a name and a password.
-pub(super) async fn with_password(
-    network: &Network,
-    username: Username,
-    from: Password,
-    clock: &dyn Clock,
-) -> anyhow::Result<()> {
-    let password = password(from, "Password: ")?;
+pub(super) async fn with_password(network: &Network, username: Username, source: PasswordSource) -> anyhow::Result<()> {
+    let password = ask_password(source, "Password: ")?;
     let client = Network::client_credentials()?;
     let answer = network.account()?.password_token(&client, &username, &password, &[]).await?;
-    finish(network, answer, clock).await
+    finish(network, answer).await
 }
 
-/// Prints where a code is got, and takes it when it is typed.
-pub(super) async fn begin(network: &Network, clock: &dyn Clock, random: &dyn Random) -> anyhow::Result<()> {
-    let verifier = Verifier::new(random);
+/// Prints the URL where to get a code, and prompts for the code.
+pub(super) async fn with_browser(network: &Network) -> anyhow::Result<()> {
+    let verifier = Verifier::new(network.random.as_ref());
     let client = Network::client_credentials()?;
     let url = network.account()?.authorize_url(&client.id, REDIRECT_URI, &verifier);
-    let begun = Begun { auth_server: network.auth_server().to_owned(), verifier: verifier.secret().clone() };
-    network.files.set_begun(&begun)?;
-    say(format_args!("Open this address in a browser, log in there, and let this program act for you:\n\n{url}\n"))?;
-    let typed = ask("Access code: ")?;
-    match typed.parse() {
-        Ok(LoginBy::Code(code)) => with_code(network, code, clock).await,
-        _ if typed.is_empty() => say("\nGive the access code to `airlock user login <code>` when you have it"),
-        _ => bail!("this is no access code: it has 38 characters, and the page of that address shows it"),
+    let auth_server = network.auth_server().to_owned();
+    network.files.set_pending_login(&PendingLogin { auth_server, verifier: verifier.secret().clone() })?;
+    say(format_args!("Open this URL in a browser, log in, and authorize this program:\n\n{url}\n"))?;
+    let answer = ask("Access code: ")?;
+    match answer.parse() {
+        Ok(LoginBy::Code(code)) => with_code(network, code).await,
+        _ if answer.is_empty() => say("\nWhen you have the access code, run `airlock user login <code>`"),
+        _ => bail!("this is not an access code: the page shows one with 38 characters"),
     }
 }
 
-/// Redeems a code that was got at the address printed last.
-pub(super) async fn with_code(network: &Network, code: Secret, clock: &dyn Clock) -> anyhow::Result<()> {
-    let begun = network.files.begun()?.filter(|begun| begun.auth_server == network.auth_server());
-    let begun = begun.context("get the code at the address that `airlock user login` prints")?;
+/// Redeems a code from the URL that was printed last.
+pub(super) async fn with_code(network: &Network, code: Secret) -> anyhow::Result<()> {
+    let pending = network.files.pending_login()?.filter(|pending| pending.auth_server == network.auth_server());
+    let pending = pending.context("run `airlock user login` first, and get the code at the URL that it prints")?;
     let code = AuthorizationCode {
         code,
         redirect_uri: REDIRECT_URI.to_owned(),
-        verifier: Verifier::from_secret(begun.verifier),
+        verifier: Verifier::from_secret(pending.verifier),
     };
     let answer = network.account()?.code_token(&Network::client_credentials()?, code).await?;
-    finish(network, answer, clock).await?;
-    network.files.remove_begun().map(drop)
+    finish(network, answer).await?;
+    network.files.delete_pending_login()
 }
 
-/// Remembers the login, and says as whom.
-async fn finish(network: &Network, answer: TokenAnswer, clock: &dyn Clock) -> anyhow::Result<()> {
+/// Saves the login.
+async fn finish(network: &Network, answer: TokenAnswer) -> anyhow::Result<()> {
     let user = network.account()?.me(&Credential::Token(answer.access_token.clone())).await?;
-    let login = Login::new(network.auth_server(), user.username, answer, clock);
-    network.files.set_login(&login).context("logged in, but cannot remember it")?;
+    let login = Login::new(network.auth_server(), user.username, answer, network.clock.as_ref());
+    network.files.set_login(&login).context("logged in, but failed to save the login")?;
     say(format_args!("Logged in as {} ({})", login.username, inert(&user.email)))
 }

@@ -1,8 +1,7 @@
 //! Discovery is away: the handler works without, and says later what it had to say.
 
 use airlock::{
-    args::Service,
-    serve::Stack,
+    serve::{Service, Stack},
     settings::{Settings, TlsMode},
 };
 use client::{Trust, discovery::DiscoveryClient, handler::HandlerClient};

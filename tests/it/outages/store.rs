@@ -1,6 +1,6 @@
 //! Redis is killed or hangs under two handlers and two discovery services.
 
-use airlock::{args::Service, serve::Stack};
+use airlock::serve::{Service, Stack};
 use client::mqtt::MqttClient;
 use serde_json::{Value, json};
 use tonic::Code;

@@ -6,7 +6,10 @@ use std::{
 };
 
 use account::ClientSettings;
-use airlock::{args::Service, serve::Stack, settings::Settings};
+use airlock::{
+    serve::{Service, Stack},
+    settings::Settings,
+};
 use client::account::{AccountClient, ClientCredentials};
 use tempfile::TempDir;
 use types::{Scope, Secret};

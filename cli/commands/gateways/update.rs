@@ -1,4 +1,4 @@
-//! What `airlock gateways edit` changes, as the account service reads it.
+//! `airlock gateways edit`: the update that the options describe.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use anyhow::ensure;
 use api::rest::account::{GatewayUpdate, Location, Named};
 
 use super::args::GatewayChange;
-use crate::commands::location;
+use crate::commands::flag;
 
-/// The update that the options ask for; without any it is an error.
+/// An error when no option is given.
 pub(super) fn update(change: GatewayChange) -> anyhow::Result<GatewayUpdate> {
     let attributes: BTreeMap<String, Option<String>> = [
         ("description", change.description),
@@ -22,10 +22,10 @@ pub(super) fn update(change: GatewayChange) -> anyhow::Result<GatewayUpdate> {
     .collect();
     let update = GatewayUpdate {
         frequency_plan: change.frequency_plan,
-        antenna_location: change.location.map(location),
-        location_public: either(change.location_public, change.location_private),
-        status_public: either(change.status_public, change.status_private),
-        owner_public: either(change.owner_public, change.owner_private),
+        antenna_location: change.location.map(antenna_location),
+        location_public: flag(change.location_public, change.location_private),
+        status_public: flag(change.status_public, change.status_private),
+        owner_public: flag(change.owner_public, change.owner_private),
         attributes: (!attributes.is_empty()).then_some(attributes),
         router: change.router.map(Named::Id),
         owner: change.owner.map(Named::Id),
@@ -35,12 +35,7 @@ pub(super) fn update(change: GatewayChange) -> anyhow::Result<GatewayUpdate> {
     Ok(update)
 }
 
-/// A place as the account service keeps it.
-pub(super) fn location(place: location::Location) -> Location {
-    Location { latitude: Some(place.latitude), longitude: Some(place.longitude), altitude: place.altitude }
-}
-
-/// What two flags that exclude each other say; nothing when neither is there.
-fn either(on: bool, off: bool) -> Option<bool> {
-    (on || off).then_some(on)
+/// The location as the account service's API has it.
+pub(super) fn antenna_location(location: crate::location::Location) -> Location {
+    Location { latitude: Some(location.latitude), longitude: Some(location.longitude), altitude: location.altitude }
 }

@@ -1,4 +1,4 @@
-//! `airlock devices set`: changes what is named of a device, and leaves the rest.
+//! `airlock devices set`: changes a device by the given options.
 
 use anyhow::ensure;
 use api::rest::handler::{Device, LorawanDevice};
@@ -6,22 +6,21 @@ use client::handler::HandlerClient;
 use types::{AppId, DevId};
 
 use super::{args::DeviceChange, read};
-use crate::terminal::say;
+use crate::{commands::flag, terminal::say};
 
-/// Reads the device, changes it, and writes it back.
 pub(super) async fn run(
     handler: &HandlerClient,
     app_id: &AppId,
     dev_id: &DevId,
     change: DeviceChange,
 ) -> anyhow::Result<()> {
-    let cannot_be_told = change.app_eui.is_some() || change.dev_eui.is_some() || change.dev_addr.is_some();
+    let is_breaking = change.app_eui.is_some() || change.dev_eui.is_some() || change.dev_addr.is_some();
     ensure!(
-        !cannot_be_told || change.is_override,
-        "a device that runs cannot be told another EUI or address: say --override if you know that it has it"
+        !is_breaking || change.is_override,
+        "a running device keeps its EUIs and address, so this would break its connection: use --override if it has the new ones"
     );
     let (mut device, mut lorawan) = read(handler, app_id, dev_id).await?;
-    apply_to_session(&change, &mut lorawan);
+    apply_to_lorawan(&change, &mut lorawan);
     apply(change, &mut device);
     device.lorawan_device = Some(lorawan);
     handler.set_device(device.into()).await?;
@@ -39,18 +38,18 @@ fn apply(change: DeviceChange, device: &mut Device) {
     device.attributes.extend(change.attr_set);
 }
 
-fn apply_to_session(change: &DeviceChange, lorawan: &mut LorawanDevice) {
+fn apply_to_lorawan(change: &DeviceChange, lorawan: &mut LorawanDevice) {
     replace(&mut lorawan.app_eui, change.app_eui);
     replace(&mut lorawan.dev_eui, change.dev_eui);
     lorawan.dev_addr = change.dev_addr.or(lorawan.dev_addr);
     lorawan.app_key = change.app_key.clone().or(lorawan.app_key.take());
     lorawan.app_s_key = change.app_s_key.clone().or(lorawan.app_s_key.take());
     lorawan.nwk_s_key = change.nwk_s_key.clone().or(lorawan.nwk_s_key.take());
-    // -1 is no counter: it leaves the one that is there.
+    // -1 keeps the counter.
     replace(&mut lorawan.f_cnt_up, u32::try_from(change.fcnt_up).ok());
     replace(&mut lorawan.f_cnt_down, u32::try_from(change.fcnt_down).ok());
-    replace(&mut lorawan.uses32_bit_f_cnt, either(change.fcnt_32_bit, change.fcnt_16_bit));
-    replace(&mut lorawan.disable_f_cnt_check, either(change.disable_fcnt_check, change.enable_fcnt_check));
+    replace(&mut lorawan.uses32_bit_f_cnt, flag(change.fcnt_32_bit, change.fcnt_16_bit));
+    replace(&mut lorawan.disable_f_cnt_check, flag(change.disable_fcnt_check, change.enable_fcnt_check));
 }
 
 fn replace<T>(value: &mut T, new: Option<T>) {
@@ -59,17 +58,12 @@ fn replace<T>(value: &mut T, new: Option<T>) {
     }
 }
 
-/// What two flags that exclude each other say; nothing when neither is there.
-fn either(on: bool, off: bool) -> Option<bool> {
-    (on || off).then_some(on)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_named_changes() {
+    fn only_the_given_options_change() {
         let attributes = [("a", "1"), ("b", "2")].map(|(key, value)| (key.to_owned(), value.to_owned()));
         let mut device = Device { altitude: 3, attributes: attributes.into(), ..Device::default() };
         let mut lorawan = LorawanDevice { f_cnt_up: 7, f_cnt_down: 8, uses32_bit_f_cnt: true, ..Default::default() };
@@ -82,7 +76,7 @@ mod tests {
             fcnt_16_bit: true,
             ..DeviceChange::default()
         };
-        apply_to_session(&change, &mut lorawan);
+        apply_to_lorawan(&change, &mut lorawan);
         apply(change, &mut device);
         assert_eq!((device.description.as_str(), device.altitude), ("by the door", 3));
         assert_eq!(

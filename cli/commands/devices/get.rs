@@ -1,4 +1,4 @@
-//! `airlock devices info`: everything about one device.
+//! `airlock devices info`: shows a device.
 
 use client::handler::HandlerClient;
 use types::{AppId, DevId, Timestamp};
@@ -6,7 +6,6 @@ use types::{AppId, DevId, Timestamp};
 use super::{args::BytesFormat, read};
 use crate::terminal::fields;
 
-/// Shows a device, its bytes as they are wanted.
 pub(super) async fn run(
     handler: &HandlerClient,
     app_id: &AppId,
@@ -29,12 +28,12 @@ pub(super) async fn run(
         ("Description", device.description),
         ("Location", location),
         ("Last Seen", last_seen),
-        ("AppEUI", written(lorawan.app_eui.as_bytes(), format)),
-        ("DevEUI", written(lorawan.dev_eui.as_bytes(), format)),
-        ("DevAddr", written(lorawan.dev_addr.unwrap_or_default().as_bytes(), format)),
-        ("AppKey", written(lorawan.app_key.unwrap_or_default().as_bytes(), format)),
-        ("AppSKey", written(lorawan.app_s_key.unwrap_or_default().as_bytes(), format)),
-        ("NwkSKey", written(lorawan.nwk_s_key.unwrap_or_default().as_bytes(), format)),
+        ("AppEUI", format_bytes(lorawan.app_eui.as_bytes(), format)),
+        ("DevEUI", format_bytes(lorawan.dev_eui.as_bytes(), format)),
+        ("DevAddr", format_bytes(lorawan.dev_addr.unwrap_or_default().as_bytes(), format)),
+        ("AppKey", format_bytes(lorawan.app_key.unwrap_or_default().as_bytes(), format)),
+        ("AppSKey", format_bytes(lorawan.app_s_key.unwrap_or_default().as_bytes(), format)),
+        ("NwkSKey", format_bytes(lorawan.nwk_s_key.unwrap_or_default().as_bytes(), format)),
         ("FCntUp", lorawan.f_cnt_up.to_string()),
         ("FCntDown", lorawan.f_cnt_down.to_string()),
         ("Options", options(lorawan.disable_f_cnt_check, lorawan.uses32_bit_f_cnt)),
@@ -43,8 +42,8 @@ pub(super) async fn run(
     ])
 }
 
-/// Bytes for people or for the source of a device; all zero stands for none.
-fn written(bytes: &[u8], format: BytesFormat) -> String {
+/// Bytes in hexadecimal or as a C array; empty if all are zero, which means that none are set.
+fn format_bytes(bytes: &[u8], format: BytesFormat) -> String {
     let array = |bytes: &mut dyn Iterator<Item = &u8>| {
         format!("{{ {} }}", bytes.map(|byte| format!("0x{byte:02X}")).collect::<Vec<_>>().join(", "))
     };
@@ -67,14 +66,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_written_as_they_are_wanted() {
+    fn formats_bytes() {
         for (format, expected) in [
             (BytesFormat::Hex, "260120FF"),
             (BytesFormat::Msb, "{ 0x26, 0x01, 0x20, 0xFF } (msb first)"),
             (BytesFormat::Lsb, "{ 0xFF, 0x20, 0x01, 0x26 } (lsb first)"),
         ] {
-            assert_eq!(written(&[0x26, 0x01, 0x20, 0xff], format), expected);
-            assert_eq!(written(&[0; 4], format), "");
+            assert_eq!(format_bytes(&[0x26, 0x01, 0x20, 0xff], format), expected);
+            assert_eq!(format_bytes(&[0; 4], format), "");
         }
     }
 }

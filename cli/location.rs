@@ -1,24 +1,22 @@
-//! Places on Earth as people write them: `latitude,longitude` or `latitude,longitude,altitude`.
+//! Locations as arguments: `latitude,longitude` or `latitude,longitude,altitude`.
 
 use std::str::FromStr;
 
-/// A place on Earth.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Location {
-    /// Degrees north, -90 to 90.
-    pub latitude: f64,
-    /// Degrees east, -180 to 180.
-    pub longitude: f64,
-    /// Metres above the sea.
-    pub altitude: Option<i32>,
+pub(crate) struct Location {
+    /// Degrees, -90 to 90.
+    pub(crate) latitude: f64,
+    /// Degrees, -180 to 180.
+    pub(crate) longitude: f64,
+    /// Metres.
+    pub(crate) altitude: Option<i32>,
 }
 
-/// A text that names no place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a location is written as latitude,longitude or latitude,longitude,altitude: degrees and metres, as in 52.37,4.89,12"
+    "a location has the form latitude,longitude or latitude,longitude,altitude in degrees and metres, as in 52.37,4.89,12"
 )]
-pub struct BadLocation;
+pub(crate) struct BadLocation;
 
 impl FromStr for Location {
     type Err = BadLocation;
@@ -40,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_has_two_or_three_numbers() {
+    fn a_location_has_two_or_three_numbers() {
         for (text, latitude, longitude, altitude) in [
             ("52.37,4.89", 52.37, 4.89, None),
             (" -90, 180 ,-3 ", -90.0, 180.0, Some(-3)),
