@@ -1,4 +1,4 @@
-//! Every setting there is: the parts that the crates define, and what only this program needs.
+//! All settings: those that the crates define, and those of this program.
 
 use std::{
     env,
@@ -16,24 +16,24 @@ use types::{AccessKey, AppId, ComponentId};
 
 use crate::{args::Global, terminal::say};
 
-/// Everything that can be set, for the services and for the commands that talk to them.
+/// All settings, of the services and of the commands.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Folder where everything is kept; empty for `airlock` in the user's data folder.
+    /// Data directory. If empty, `airlock` in the user's data directory.
     pub data_dir: PathBuf,
-    /// Host under which others reach this machine: announced, and named in the certificate. Clients of v2 send no
-    /// credentials to an MQTT broker whose address begins with `localhost`.
+    /// Host name or address at which others reach this machine. It is announced, and named in the certificate. Clients of
+    /// v2 send no credentials to an MQTT broker whose address starts with `localhost`.
     pub announce_host: String,
-    /// Addresses that the services listen on; port 0 takes a free one.
+    /// Addresses that the services listen on. Port 0 picks a free port.
     pub listen: Listen,
-    /// What commands talk to.
+    /// How commands reach the services.
     pub client: Client,
-    /// Where the services keep things.
+    /// Where the services store data.
     pub store: StoreSettings,
-    /// Encryption of the gRPC listeners.
+    /// TLS of the gRPC listeners.
     pub tls: TlsSettings,
-    /// Bounds of every listener.
+    /// Limits of every listener.
     pub serve: serve::Settings,
     /// Logs, metrics and health.
     pub telemetry: telemetry::Settings,
@@ -47,69 +47,69 @@ pub struct Settings {
     pub broker: BrokerSettings,
     /// What is published over MQTT.
     pub output: MqttOutputSettings,
-    /// The sandboxes that payload functions run in.
+    /// The sandbox that runs payload functions.
     pub sandbox: runtime::Settings,
 }
 
-/// Addresses that the services listen on. Each answers gRPC and HTTP alike.
+/// Addresses that the services listen on. Each accepts both gRPC and HTTP.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Listen {
     /// The account service, plain HTTP.
     pub account: String,
-    /// The discovery service, for gRPC clients; with TLS unless that is off.
+    /// The discovery service for gRPC clients, with TLS unless `tls.mode` is `off`.
     pub discovery: String,
-    /// The discovery service, plain.
+    /// The discovery service without TLS.
     pub discovery_http: String,
-    /// The handler, for gRPC clients; with TLS unless that is off.
+    /// The handler for gRPC clients, with TLS unless `tls.mode` is `off`.
     pub handler: String,
-    /// The handler, plain.
+    /// The handler without TLS.
     pub handler_http: String,
 }
 
-/// What commands talk to.
+/// How commands reach the services.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Client {
-    /// Address of the account service.
+    /// URL of the account service.
     pub auth_server: String,
     /// Address of the discovery service.
     pub discovery_address: String,
     /// Id of the handler.
     #[schemars(with = "String")]
     pub handler_id: ComponentId,
-    /// Address of the MQTT broker; the one that the handler announces unless set.
+    /// Address of the MQTT broker. If unset, the one that the handler announces.
     pub mqtt_address: Option<String>,
-    /// Name for the MQTT broker, which is the id of an application; the one that a command means unless set.
+    /// MQTT username, which is an application id. If unset, the command's application.
     #[schemars(with = "Option<String>")]
     pub mqtt_username: Option<AppId>,
-    /// Password for the MQTT broker, which is an access key; one of the application unless set.
+    /// MQTT password, which is an access key. If unset, a key of the application.
     #[schemars(with = "Option<String>", extend("writeOnly" = true))]
     pub mqtt_password: Option<AccessKey>,
-    /// Id of the router; no command talks to one yet.
+    /// Id of the router. No command uses it yet.
     #[schemars(with = "Option<String>")]
     pub router_id: Option<ComponentId>,
-    /// Talk in plain text to a discovery service without TLS.
+    /// Allow unencrypted connections to a discovery service without TLS.
     pub allow_insecure: bool,
 }
 
-/// Where the services keep things.
+/// Where the services store data.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreSettings {
-    /// Redis, for several instances; the embedded store in the data folder unless set.
+    /// Redis, which several instances can share. If unset, the embedded store in the data directory.
     pub redis: Option<store::RedisSettings>,
 }
 
-/// Encryption of the gRPC listeners.
+/// TLS of the gRPC listeners.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsSettings {
-    /// `self-signed` for a certificate that is made on the first start, `files` for your own, `off` for plain text.
+    /// `self-signed` generates a certificate on the first start, `files` uses your own, `off` disables TLS.
     pub mode: TlsMode,
-    /// PEM file with the certificate chain, own certificate first.
+    /// PEM file with the certificate chain, starting with the server's own certificate.
     pub certificate: Option<PathBuf>,
-    /// PEM file with the key; the file of the certificate unless set.
+    /// PEM file with the private key. If unset, the certificate's file.
     pub key: Option<PathBuf>,
 }
 
@@ -117,12 +117,12 @@ pub struct TlsSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {
-    /// Made on the first start, and kept.
+    /// Generated on the first start.
     #[default]
     SelfSigned,
-    /// From files.
+    /// Read from files.
     Files,
-    /// Nowhere: plain text.
+    /// No TLS.
     Off,
 }
 
@@ -175,9 +175,9 @@ impl Default for Client {
 }
 
 impl Settings {
-    /// Loads defaults, then the settings file, then the environment, then flags.
-    pub fn load(global: &Global) -> anyhow::Result<Self> {
-        let folders = choose_base_strategy().context("cannot find your home folder: set HOME")?;
+    /// Loads the settings: flags override the environment, the environment the settings file, and that the defaults.
+    pub(crate) fn load(global: &Global) -> anyhow::Result<Self> {
+        let folders = choose_base_strategy().context("failed to find your home directory: set HOME")?;
         let candidates = [PathBuf::from("airlock.toml"), folders.config_dir().join("airlock/airlock.toml")];
         let file = global.config.clone().or_else(|| candidates.into_iter().find(|path| path.exists()));
         let mut layers = Layers::new();
@@ -194,7 +194,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The same with everything in `folder`, on free ports of this machine; only the compiled sandbox stays where it is.
+    /// Changes the settings to store data in `folder` and to listen on free local ports. The module cache stays in place.
     pub fn temporary(mut self, folder: &Path) -> Self {
         let free = || "127.0.0.1:0".to_owned();
         folder.clone_into(&mut self.data_dir);
@@ -249,7 +249,7 @@ fn flags(layers: Layers, global: &Global) -> Layers {
     layers
 }
 
-/// Prints every setting with its meaning and value.
-pub fn print(settings: &Settings) -> anyhow::Result<()> {
+/// Prints every setting with its description and value.
+pub(crate) fn print(settings: &Settings) -> anyhow::Result<()> {
     say(server::settings::print(settings)?)
 }

@@ -49,7 +49,8 @@ pub(crate) fn read() -> Vec<Codec> {
 
 fn with_messages(codec: codec_check::Codec) -> Option<Codec> {
     let messages: Vec<Call> = codecs::uplinks(&codec).take(MESSAGES_MAX).collect();
-    let codec_check::Codec { id, script, dialect, others, .. } = codec;
-    let codec = Codec { id, script, dialect: dialect?, reads_globals: others.contains(READS_GLOBALS), messages };
+    let codec_check::Codec { id, script, dialect, unknown_members, .. } = codec;
+    let codec =
+        Codec { id, script, dialect: dialect?, reads_globals: unknown_members.contains(READS_GLOBALS), messages };
     (!codec.messages.is_empty()).then_some(codec)
 }

@@ -37,17 +37,17 @@ const WRONG: &[(&str, &[&str])] = &[
 
 /// Lines that are no codec, and what is said about them.
 const BAD: &[(&str, &str)] = &[
-    ("{", "line 2: no JSON object in one line: EOF while parsing"),
+    ("{", "line 2: not a JSON object in one line: EOF while parsing"),
     ("[]", "line 2: not valid: invalid type: sequence, expected a codec"),
     ("{}", "line 2: `script` or `script_file` is missing"),
     (r#"{"script": "", "script_file": "x.js"}"#, "line 2: it has both"),
-    (r#"{"script_file": "missing.js"}"#, "line 2: cannot read missing.js: No such file"),
-    (r#"{"script_file": "."}"#, "line 2: cannot read .: it is not a regular file"),
-    (r#"{"script_file": "../../etc/passwd"}"#, "line 2: cannot read ../../etc/passwd: it is outside the folder"),
-    (r#"{"script_file": "/dev/zero"}"#, "line 2: cannot read /dev/zero: it is outside the folder"),
-    (r#"{"scirpt": ""}"#, "line 2: `scirpt` is no member: is `script` meant?"),
-    (r#"{"script": "", "exampels": [{}]}"#, "line 2: `exampels` is no member: is `examples` meant?"),
-    (r#"{"script": "", "examples": [{"bytes_hex": "", "expect": 1}]}"#, "line 2: example 1: `expect` is no member"),
+    (r#"{"script_file": "missing.js"}"#, "line 2: failed to read missing.js: No such file"),
+    (r#"{"script_file": "."}"#, "line 2: failed to read .: it is not a regular file"),
+    (r#"{"script_file": "../../etc/passwd"}"#, "line 2: failed to read ../../etc/passwd: it is outside the directory"),
+    (r#"{"script_file": "/dev/zero"}"#, "line 2: cannot read /dev/zero: it is outside the directory"),
+    (r#"{"scirpt": ""}"#, "line 2: unknown member `scirpt`: did you mean `script`?"),
+    (r#"{"script": "", "exampels": [{}]}"#, "line 2: unknown member `exampels`: did you mean `examples`?"),
+    (r#"{"script": "", "examples": [{"bytes_hex": "", "expect": 1}]}"#, "line 2: example 1: unknown member `expect`"),
     (r#"{"script": 1}"#, "line 2: not valid: invalid type"),
     (r#"{"script": "", "style": "v3"}"#, "line 2: not valid: unknown variant `v3`"),
     (r#"{"script": "", "examples": [{"bytes_hex": ""}, {}]}"#, "line 2: example 2: `bytes_hex` is missing"),
@@ -79,12 +79,12 @@ const CONTRADICTIONS: &[(&str, &str)] = &[
     (r#""input_obj": {}"#, "it has both `bytes_hex` and `input_obj`"),
     (r#""input_obj": null"#, "it has both `bytes_hex` and `input_obj`"),
     (r#""kind": "convert", "input_obj": {}"#, "it has both `bytes_hex` and `input_obj`"),
-    (r#""kind": null"#, "null says nothing here, leave the member out"),
-    (r#""outcome": null"#, "null says nothing here, leave the member out"),
-    (r#""oracle_ok": null"#, "null says nothing here, leave the member out"),
-    (r#""match": null"#, "null says nothing here, leave the member out"),
-    (r#""env": null"#, "null says nothing here, leave the member out"),
-    (r#""quickjs": null"#, "null says nothing here, leave the member out"),
+    (r#""kind": null"#, "null has no meaning here, omit the member"),
+    (r#""outcome": null"#, "null has no meaning here, omit the member"),
+    (r#""oracle_ok": null"#, "null has no meaning here, omit the member"),
+    (r#""match": null"#, "null has no meaning here, omit the member"),
+    (r#""env": null"#, "null has no meaning here, omit the member"),
+    (r#""quickjs": null"#, "null has no meaning here, omit the member"),
 ];
 
 /// Members of an example that go together, although one of them is not looked at.
@@ -168,10 +168,10 @@ fn bad_input_is_named_and_nothing_is_run() {
         assert!(error.contains(told), "{bad}: {told} in {error}");
     }
     for (arguments, told) in [
-        (&["nowhere.jsonl"][..], "cannot read nowhere.jsonl: No such file"),
-        (&["."], "cannot read .: "),
-        (&["-"], "no codecs in these files"),
-        (&["-", "-"], "`-` is named more than once: standard input can be read only once"),
+        (&["nowhere.jsonl"][..], "failed to read nowhere.jsonl: No such file"),
+        (&["."], "failed to read .: "),
+        (&["-"], "these files contain no codecs"),
+        (&["-", "-"], "`-` appears more than once: standard input can be read only once"),
         (&[], "<FILE>"),
     ] {
         let output = run(airlock(folder.path()).args(["functions", "check"]).args(arguments), "\n\n");
@@ -255,7 +255,7 @@ fn what_editors_and_people_add_does_no_harm() {
     let output = check(folder.path(), &[Path::new("codecs.jsonl")], &[], "");
     assert!(printed(&output).starts_with("ok    level  1 passed"), "{}", printed(&output));
     let note = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(note, "note: members that are not looked at: seen\u{fffd}, vendor\n");
+    assert_eq!(note, "note: ignored unknown members: seen\u{fffd}, vendor\n");
     let output = check(folder.path(), &[Path::new("codecs.jsonl")], &["--quiet"], "");
     assert_eq!((output.status.success(), output.stderr.len()), (true, 0));
 }

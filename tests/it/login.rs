@@ -127,13 +127,13 @@ async fn a_login_that_has_ended_goes_on_until_it_is_taken_back() {
     for refresh_token in [Value::Null, json!("nonsense")] {
         end(&[("refresh_token", refresh_token)]);
         let error = complaint(&desk.type_command(&["user"], ""));
-        assert!(error.contains("your login has ended: log in again with `airlock user login alice`"), "{error}");
+        assert!(error.contains("your login has expired: log in again with `airlock user login alice`"), "{error}");
     }
     // A copy of the login is worth nothing after it was taken back.
     std::fs::write(desk.file("login.json"), &kept).unwrap();
     assert!(printed(&desk.type_command(&["user", "logout"], "")).contains("Logged out"));
     std::fs::write(desk.file("login.json"), &kept).unwrap();
     end(&[]);
-    assert!(complaint(&desk.type_command(&["user"], "")).contains("your login has ended"));
+    assert!(complaint(&desk.type_command(&["user"], "")).contains("your login has expired"));
     desk.stack.stop().await;
 }

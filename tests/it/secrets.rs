@@ -93,7 +93,7 @@ async fn keys_of_devices_are_in_no_event_log_error_announcement_or_figure() {
     (twin["dev_id"], twin["lorawan_device"]["dev_id"]) = ("dev-2".into(), "dev-2".into());
     seen.push(send("/dev-2", twin).await);
     let discovery = network.stack.discovery_http_address().unwrap();
-    let places = network.stack.places();
+    let places = network.stack.overview();
     let metrics = places.lines().find_map(|line| line.trim().strip_prefix("metrics")).unwrap().trim().to_owned();
     for url in [format!("http://{discovery}/announcements/handler"), metrics] {
         seen.push(reqwest::get(url).await.unwrap().text().await.unwrap());

@@ -6,7 +6,7 @@ use types::ClientId;
 
 use super::{
     args::{Clients, NewClient},
-    more, yes,
+    next_page,
 };
 use crate::{
     commands::yes_no,

@@ -28,7 +28,8 @@ async fn a_downlink_reaches_those_who_listen() {
     desk.typed(&["downlink", "dev-1", r#"{"led": true}"#, "--json"]);
     let (_, message) = next(&mut listener).await;
     assert_eq!(message, json!({"port": 1, "payload_fields": {"led": true}}));
-    for (arguments, reason) in [(&["0x01"][..], "hexadecimal"), (&["[1]", "--json"], "is an object"), (&[""], "empty")]
+    for (arguments, reason) in
+        [(&["0x01"][..], "hexadecimal"), (&["[1]", "--json"], "is a JSON object"), (&[""], "empty")]
     {
         let (_, error) = desk.refused(&[&["downlink", "dev-1"][..], arguments].concat(), "");
         assert!(error.contains(reason), "{error}");
