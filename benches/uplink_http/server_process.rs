@@ -80,9 +80,9 @@ impl ServerProcess {
         let path = format!("/applications/{id}");
         let functions = json!({
             "payload_format": "custom",
-            "decoder": include_str!("../../cli/demo/decoder.js"),
-            "converter": include_str!("../../cli/demo/converter.js"),
-            "validator": include_str!("../../cli/demo/validator.js"),
+            "decoder": include_str!("../../cli/commands/demo/decoder.js"),
+            "converter": include_str!("../../cli/commands/demo/converter.js"),
+            "validator": include_str!("../../cli/commands/demo/validator.js"),
         });
         self.send("POST", "/applications", &token, json!({ "app_id": id })).await;
         self.send("PUT", &path, &token, functions).await;
