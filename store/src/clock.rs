@@ -1,23 +1,23 @@
-//! The time, which is given to the store and never taken.
+//! The clock that a store is given.
 
 use std::{fmt, sync::Arc};
 
-/// A point in time: milliseconds since 1970, UTC.
+/// Milliseconds since 1970, UTC.
 pub type UnixMillis = u64;
 
-/// Says what time it is.
+/// A clock.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
 
 impl Clock {
-    /// A clock that asks `now` each time.
+    /// A clock that calls `now` each time.
     pub fn new(now: impl Fn() -> UnixMillis + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
     /// Milliseconds since 1970.
     pub fn now_ms(&self) -> UnixMillis {
-        // Some 285,000 years: both back ends count time in numbers that are exact up to here.
+        // 285,000 years: Redis counts in floating point, which is exact up to here.
         (self.0)().min(1 << 53)
     }
 }

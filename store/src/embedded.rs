@@ -1,11 +1,10 @@
-//! The store in this process: one redb file, or memory.
+//! The embedded store: one redb file, or memory.
 //!
-//! Point reads are made where they are asked for: a snapshot never waits for the writer, and a few pages come from the
-//! cache. Lists may touch many pages and go to a thread that may block. Everything that writes goes to one thread.
+//! `get` reads on the calling thread: snapshots never wait for the writer, and most pages are cached. Lists can touch
+//! many pages and run on blocking threads. All writes go through one thread.
 
 mod bucket;
 mod open;
-mod queue;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -15,7 +14,6 @@ use std::{
     ops::{Bound, ControlFlow},
     path::Path,
     sync::Arc,
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -24,32 +22,28 @@ use redb::{Database, ReadableDatabase};
 
 use self::{bucket::Buckets, writer::Writer};
 use crate::{
-    Batch, Clock, Commit, Entry, Error, Hint, Key, LEASES_MAX, LIST_MAX, Lease, Page, Rate, Store, Token, Watch,
-    check_after, check_count,
-    hint::{Hub, check_channel},
-    queue::check_consumer,
+    Batch, Clock, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, Token, check_after, check_count,
     record::{self, Record},
 };
 
-/// A store of this process alone.
+/// A store that only this process has open.
 pub struct Embedded {
     database: Arc<Database>,
     writer: Writer,
     buckets: Buckets,
-    hub: Hub,
     clock: Clock,
 }
 
 impl Embedded {
-    /// Opens the store in the file at `path`, which is created with its folder when it is missing.
+    /// Opens the file at `path`; creates it and its folder if they are missing.
     ///
-    /// [`Error::Locked`] when another process has it open, [`Error::Newer`] when a later version wrote it,
-    /// [`Error::Unwritable`] when the file or its folder cannot be written.
+    /// [`Error::Locked`] when another process has it open, [`Error::Newer`] when a newer version wrote it,
+    /// [`Error::Unwritable`] when it cannot be opened for writing.
     pub fn open(path: &Path, clock: Clock) -> Result<Self, Error> {
         Self::start(open::file(path)?, clock)
     }
 
-    /// A store that is gone when it is dropped.
+    /// A store in memory, which is lost when it is dropped.
     pub fn in_memory(clock: Clock) -> Result<Self, Error> {
         Self::start(open::backend(redb::backends::InMemoryBackend::new())?, clock)
     }
@@ -58,10 +52,10 @@ impl Embedded {
         open::check_format(&database)?;
         let database = Arc::new(database);
         let writer = Writer::start(Arc::clone(&database), clock.clone())?;
-        Ok(Self { database, writer, buckets: Buckets::default(), hub: Hub::default(), clock })
+        Ok(Self { database, writer, buckets: Buckets::default(), clock })
     }
 
-    /// Reads on a thread that may block.
+    /// Reads on a blocking thread.
     async fn read_many<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Database) -> Result<T, Error> + Send + 'static,
@@ -101,38 +95,6 @@ impl Store for Embedded {
         Ok(self.buckets.take(key, rate, self.clock.now_ms()))
     }
 
-    async fn reserve(
-        &self,
-        queue: &Key,
-        consumer: &str,
-        count: usize,
-        visible_after: Duration,
-    ) -> Result<Vec<Lease>, Error> {
-        check_consumer(consumer)?;
-        let (queue, consumer) = (queue.clone(), consumer.to_owned());
-        let count = count.min(LEASES_MAX);
-        let step = move |tables: &mut tables::Tables<'_>| tables.reserve(&queue, &consumer, count, visible_after);
-        self.writer.write("reserve messages", step).await
-    }
-
-    async fn ack(&self, queue: &Key, lease: &Lease) -> Result<bool, Error> {
-        let (queue, lease) = (queue.clone(), lease.clone());
-        self.writer.write("acknowledge a message", move |tables| tables.ack(&queue, &lease)).await
-    }
-
-    async fn notify(&self, channel: &str, message: Bytes) -> Result<(), Error> {
-        check_channel(channel)?;
-        self.hub.tell(channel, Hint::Message(message));
-        Ok(())
-    }
-
-    fn watch(&self, channel: &str) -> Result<Watch, Error> {
-        check_channel(channel)?;
-        let watch = self.hub.watch(channel);
-        self.hub.tell(channel, Hint::Missed);
-        Ok(watch)
-    }
-
     async fn check(&self) -> Result<(), Error> {
         self.writer.write("check", |_| Ok(())).await
     }
@@ -165,7 +127,7 @@ fn list(database: &Database, prefix: &Key, after: Option<&Key>, limit: usize, no
     Ok(listed)
 }
 
-/// Walks over all keys under the prefix, which the file does not count, and reads those that are wanted.
+/// Visits all keys under the prefix to count them, and reads those of the page.
 fn page(database: &Database, prefix: &Key, offset: usize, limit: usize, now: u64) -> Result<Page, Error> {
     let mut page = Page::default();
     walk(database, prefix, None, |path, bytes| {
@@ -180,7 +142,7 @@ fn page(database: &Database, prefix: &Key, offset: usize, limit: usize, now: u64
     Ok(page)
 }
 
-/// Shows the path and the record of every key under a prefix, in order, until the visitor has seen enough.
+/// Calls `visit` with the path and the record of every key under a prefix, in order, until it breaks.
 fn walk(
     database: &Database,
     prefix: &Key,

@@ -1,75 +1,69 @@
-//! What can go wrong in a store, as far as callers would treat it differently.
+//! Errors of a store.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What caused an error, whichever library it came from.
+/// The error of whichever library is below.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why the store could not do what it was asked to.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The store is away or failed; a commit may have happened or not.
+    /// The store is unavailable or failed; a commit may or may not have been applied.
     #[error("could not {what}: the store is unavailable, try again later")]
     Unavailable {
         /// What was being done.
         what: &'static str,
-        /// What went wrong below.
+        /// The cause, if one is known.
         source: Option<Cause>,
     },
-    /// A batch or a list spans several tags.
+    /// A batch or a list has keys of different tags.
     #[error("one batch or list has keys of one tag: commit what belongs to another tag by itself")]
     Tags,
-    /// A tag, a key or a setting has a form that it may not have.
+    /// A tag, a key or a setting is not valid.
     #[error("{what} `{value}` is not valid: {rule}")]
     Invalid {
-        /// What it was to be.
+        /// What the value was for.
         what: &'static str,
-        /// What was given, shortened.
+        /// The value, shortened.
         value: String,
-        /// What is allowed.
+        /// The rule that it breaks.
         rule: &'static str,
     },
-    /// Something is larger than may be kept or asked for.
+    /// A value, batch or request is too large.
     #[error("a {what} of {size} is too large: at most {limit} is allowed")]
     TooLarge {
-        /// What it is.
+        /// What is too large.
         what: &'static str,
-        /// How large it is, in bytes or pieces.
+        /// Its size, in bytes or items.
         size: usize,
-        /// How large it may be.
+        /// The largest size allowed.
         limit: usize,
     },
-    /// A queue has as many messages as it may hold; nothing of the batch was done.
-    #[error("queue {queue} is full: take messages from it, then try again")]
-    Full {
-        /// The key of the queue.
-        queue: String,
-    },
-    /// The process that holds the store refused or failed.
+    /// The process that has the store open returned an error.
     #[error("{text}")]
     Elsewhere {
-        /// The sort of its error.
+        /// The kind of its error.
         kind: Kind,
-        /// What it said.
+        /// The text of its error.
         text: String,
     },
-    /// What lies in the store is not what was put there.
+    /// Stored data is damaged.
     #[error("{what} in the store is damaged: restore it from a copy")]
     Corrupt {
-        /// What was read.
+        /// What is damaged.
         what: String,
-        /// What went wrong below.
+        /// The cause, if one is known.
         source: Option<Cause>,
     },
-    /// A later version of this program wrote the store.
+    /// A newer version of Airlock wrote the store.
     #[error("the store has format {found}, this version reads up to {supported}: use a newer version")]
     Newer {
         /// The format of the store.
         found: u64,
-        /// The last format that we know.
+        /// The newest format that this version reads.
         supported: u64,
     },
     /// Another process has the file open.
@@ -78,42 +72,39 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The file or its folder cannot be written.
+    /// The file cannot be opened for writing.
     #[error("could not open {path} for writing: make its folder writable, or choose another one")]
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// The sort of an error, for those who answer with a status.
+/// The kind of an error, for callers that answer with a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// The store is away: retry.
+    /// The store is unavailable: retry.
     Unavailable,
-    /// The caller gave something that is not allowed.
+    /// The call is not valid.
     Invalid,
-    /// The caller gave or asked for too much.
+    /// The call is too large.
     TooLarge,
-    /// A limit was reached: come back later.
-    Exhausted,
-    /// The store cannot be opened as it is: a person must act.
+    /// The store cannot be opened until somebody repairs or moves it.
     Unusable,
-    /// What was kept is damaged.
+    /// Stored data is damaged.
     Corrupt,
 }
 
 impl Error {
-    /// The sort of this error.
+    /// The kind of this error.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Elsewhere { kind, .. } => *kind,
             Self::Unavailable { .. } => Kind::Unavailable,
             Self::Tags | Self::Invalid { .. } => Kind::Invalid,
             Self::TooLarge { .. } => Kind::TooLarge,
-            Self::Full { .. } => Kind::Exhausted,
             Self::Newer { .. } | Self::Locked { .. } | Self::Unwritable { .. } => Kind::Unusable,
             Self::Corrupt { .. } => Kind::Corrupt,
         }

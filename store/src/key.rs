@@ -1,4 +1,4 @@
-//! Keys: where things lie, and which of them lie together.
+//! Keys, and the tags that group them.
 
 use std::{fmt, sync::Arc};
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The most bytes of the id in a tag.
+/// The most bytes of a tag's id.
 pub const ID_BYTES_MAX: usize = 128;
-/// The most bytes of the path of a key.
+/// The most bytes of a key's path.
 pub const PATH_BYTES_MAX: usize = 512;
-/// The most bytes of the kind in a tag.
+/// The most bytes of a tag's kind.
 const KIND_BYTES_MAX: usize = 8;
 
-/// The aggregate that a key belongs to: what has one tag can be committed at once.
+/// What a key belongs to; keys with the same tag can be committed together.
 ///
-/// It is the hash tag of a Redis Cluster, which keeps everything of one tag on one node.
+/// A Redis Cluster uses it as the hash tag and keeps all its keys on one node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(Arc<str>);
 
-/// A tag, and a path under it.
+/// A tag and a path under it.
 ///
-/// The path is up to [`PATH_BYTES_MAX`] bytes of visible ASCII; an empty one is the prefix of everything under a tag.
+/// The path has up to [`PATH_BYTES_MAX`] bytes of visible ASCII; an empty path is a prefix of every key of the tag.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Key {
@@ -30,32 +30,32 @@ pub struct Key {
 }
 
 impl Tag {
-    /// What belongs to an application: `{a:x}`.
+    /// The tag of an application: `{a:x}`.
     pub fn application(app_id: &str) -> Result<Self, Error> {
         Self::named("a", app_id)
     }
 
-    /// What belongs to a gateway: `{g:x}`.
+    /// The tag of a gateway: `{g:x}`.
     pub fn gateway(gateway_id: &str) -> Result<Self, Error> {
         Self::named("g", gateway_id)
     }
 
-    /// What belongs to a user: `{u:x}`.
+    /// The tag of a user: `{u:x}`.
     pub fn user(username: &str) -> Result<Self, Error> {
         Self::named("u", username)
     }
 
-    /// What belongs to a service: `{d:x}`.
+    /// The tag of a service: `{d:x}`.
     pub fn service(name: &str) -> Result<Self, Error> {
         Self::named("d", name)
     }
 
-    /// What belongs to something of another kind: `{kind:id}`.
+    /// The tag of anything else: `{kind:id}`.
     ///
-    /// A kind is up to 8 small letters, an id 1 to [`ID_BYTES_MAX`] letters, digits and `-_.:@+`.
+    /// A kind has 1 to 8 lowercase letters, an id 1 to [`ID_BYTES_MAX`] letters, digits and `-_.:@+`.
     pub fn named(kind: &str, id: &str) -> Result<Self, Error> {
         if !(1..=KIND_BYTES_MAX).contains(&kind.len()) || !kind.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            return Err(Error::invalid("kind of tag", kind, "1 to 8 small letters are allowed"));
+            return Err(Error::invalid("kind of tag", kind, "1 to 8 lowercase letters are allowed"));
         }
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:@+".contains(&byte);
         if !(1..=ID_BYTES_MAX).contains(&id.len()) || !id.bytes().all(allowed) {
@@ -77,7 +77,7 @@ impl fmt::Display for Tag {
 }
 
 impl Key {
-    /// The key at `path` under `tag`.
+    /// A key under `tag`.
     pub fn new(tag: &Tag, path: &str) -> Result<Self, Error> {
         if path.len() > PATH_BYTES_MAX || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(Error::invalid("path of key", path, "up to 512 visible ASCII characters are allowed"));
@@ -95,12 +95,12 @@ impl Key {
         &self.text[..self.path_at]
     }
 
-    /// What comes after the tag: `device/dev-1`.
+    /// The path: `device/dev-1`.
     pub fn path(&self) -> &str {
         &self.text[self.path_at..]
     }
 
-    /// The key of what a back end found under the tag of this one.
+    /// The key with the same tag and another path.
     pub(crate) fn sibling(&self, path: &str) -> Self {
         Self { text: format!("{}{path}", self.tag()).into(), path_at: self.path_at }
     }
@@ -109,11 +109,11 @@ impl Key {
 impl TryFrom<String> for Key {
     type Error = Error;
 
-    /// Reads back what [`Key::as_str`] gave.
+    /// Parses the text of [`Key::as_str`].
     fn try_from(text: String) -> Result<Self, Error> {
         let parts = text.strip_prefix('{').and_then(|text| text.split_once('}'));
         let named = parts.and_then(|(tag, path)| tag.split_once(':').map(|(kind, id)| (kind, id, path)));
-        let (kind, id, path) = named.ok_or_else(|| Error::invalid("key", &text, "a tag and a path are wanted"))?;
+        let (kind, id, path) = named.ok_or_else(|| Error::invalid("key", &text, "it must be a tag and a path"))?;
         Self::new(&Tag::named(kind, id)?, path)
     }
 }

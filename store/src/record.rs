@@ -1,30 +1,30 @@
-//! How an entry is laid out in bytes: version, expiry, value. Both back ends keep the same bytes.
+//! The stored form of an entry, the same in every back end: version, expiry, value.
 
 use bytes::{Buf, Bytes};
 
 use crate::{Entry, Error, Key, UnixMillis, Version};
 
-/// Bytes before the value: the version and the expiry, eight each, the most significant first.
+/// The size of the header: version and expiry, 8 bytes each, big-endian.
 pub(crate) const HEADER_BYTES: usize = 16;
-/// The expiry of what stays for good.
+/// The expiry of an entry that does not expire.
 pub(crate) const NEVER: UnixMillis = 0;
 
-/// What is kept at a key.
+/// A stored entry.
 pub(crate) struct Record {
     pub(crate) version: Version,
-    /// The moment from which it is gone, or [`NEVER`].
+    /// When it expires, or [`NEVER`].
     pub(crate) expires: UnixMillis,
     pub(crate) value: Bytes,
 }
 
 impl Record {
-    /// Reads a record; `key` is only for the error.
+    /// Decodes a record; `key` is for the error.
     pub(crate) fn decode(mut bytes: Bytes, key: &str) -> Result<Self, Error> {
         let (version, expires) = header(&bytes, key)?;
         Ok(Self { version, expires, value: bytes.split_off(HEADER_BYTES) })
     }
 
-    /// The bytes to keep.
+    /// Encodes a record.
     pub(crate) fn encode(version: Version, expires: UnixMillis, value: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + value.len());
         bytes.extend_from_slice(&version.0.to_be_bytes());
@@ -44,7 +44,7 @@ impl Record {
     }
 }
 
-/// Whether the record of these bytes has not expired, without a copy of it.
+/// Like [`Record::is_live`], without copying the value.
 pub(crate) fn is_live_in(bytes: &[u8], key: &str, now: UnixMillis) -> Result<bool, Error> {
     header(bytes, key).map(|(_, expires)| is_live(expires, now))
 }
@@ -60,7 +60,7 @@ fn is_live(expires: UnixMillis, now: UnixMillis) -> bool {
     expires == NEVER || expires > now
 }
 
-/// The expiry as it is kept: what was to be gone since 1970 is gone, rather than there for good.
-pub(crate) fn kept_expiry(expires: Option<UnixMillis>) -> UnixMillis {
+/// The expiry as it is stored. An expiry of 0 becomes 1: 0 stands for [`NEVER`].
+pub(crate) fn stored_expiry(expires: Option<UnixMillis>) -> UnixMillis {
     expires.map_or(NEVER, |expires| expires.clamp(1, 1 << 53))
 }

@@ -1,4 +1,4 @@
-//! Rate limits of one process: they live in memory, for a token is not worth a write to disk.
+//! Rate limit buckets of one process, in memory: a token is not worth a write to disk.
 
 use std::{
     collections::HashMap,
@@ -7,18 +7,18 @@ use std::{
 
 use crate::{Key, Rate, Token, UnixMillis};
 
-/// How many buckets that are not full are remembered.
+/// The most buckets; full ones are not stored.
 const BUCKETS_MAX: usize = 1 << 16;
 
-/// When each bucket is full again, in microseconds since 1970; a bucket that is not here is full.
+/// When each bucket will be full, in microseconds since 1970; a missing bucket is full.
 #[derive(Default)]
 pub(super) struct Buckets(Mutex<HashMap<Key, u64>>);
 
 impl Buckets {
-    /// Takes a token, or says how long to wait.
+    /// Takes a token, or returns how long to wait.
     pub(super) fn take(&self, key: &Key, rate: Rate, now: UnixMillis) -> Token {
         let now = now.saturating_mul(1000);
-        // Whoever panicked here left the map whole: every change to it is one call.
+        // Every change of the map is one call, so a panic cannot have left it inconsistent.
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (token, full_at) = rate.take(now, buckets.get(key).copied().unwrap_or(0));
         if let Some(full_at) = full_at {
@@ -29,7 +29,7 @@ impl Buckets {
     }
 }
 
-/// Forgets the buckets that are full, and when that is not enough the one that is full next.
+/// Removes the buckets that are full, or else the one that will be full next.
 fn make_room(buckets: &mut HashMap<Key, u64>, key: &Key, now: u64) {
     if buckets.len() < BUCKETS_MAX || buckets.contains_key(key) {
         return;

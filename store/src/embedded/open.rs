@@ -1,4 +1,4 @@
-//! Opens the database, and says plainly why when it cannot.
+//! Opens the database file and checks its format.
 
 use std::{
     fs::{File, OpenOptions},
@@ -11,12 +11,12 @@ use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageErr
 use super::tables;
 use crate::Error;
 
-/// The format that this version writes, and the last one that it reads.
+/// The format that this version writes, and the newest that it reads.
 pub(super) const FORMAT: u64 = 1;
-/// How much of the file is kept in memory.
+/// The size of the page cache.
 const CACHE_BYTES: usize = 64 << 20;
 
-/// Opens the database in a file that nobody else has open.
+/// Opens the database in a file; fails when another process has it open.
 pub(super) fn file(path: &Path) -> Result<Database, Error> {
     let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
     let file = create(path).map_err(unwritable)?;
@@ -34,7 +34,7 @@ pub(super) fn file(path: &Path) -> Result<Database, Error> {
     Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend).map_err(failed)
 }
 
-/// Opens the database on whatever keeps its bytes.
+/// Opens the database on any storage.
 pub(super) fn backend(backend: impl StorageBackend) -> Result<Database, Error> {
     Database::builder()
         .set_cache_size(CACHE_BYTES)
@@ -42,7 +42,7 @@ pub(super) fn backend(backend: impl StorageBackend) -> Result<Database, Error> {
         .map_err(|error| Error::unavailable("open the store", error))
 }
 
-/// Marks a new database with our format, and refuses one of a later format.
+/// Writes the format into a new database; refuses a newer format.
 pub(super) fn check_format(database: &Database) -> Result<(), Error> {
     let unavailable = |error| Error::unavailable("open the store", error);
     let found = match read_format(database).map_err(unavailable)? {
@@ -52,7 +52,7 @@ pub(super) fn check_format(database: &Database) -> Result<(), Error> {
     if found > FORMAT { Err(Error::Newer { found, supported: FORMAT }) } else { Ok(()) }
 }
 
-/// The secrets in the store are for its owner alone, so nobody else may read the file.
+/// Opens the file, readable by its owner alone: the store contains secrets.
 fn create(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -72,7 +72,7 @@ fn read_format(database: &Database) -> Result<Option<u64>, redb::Error> {
     }
 }
 
-/// Creates every table, so that readers find them.
+/// Creates every table, so that reads find them.
 fn write_format(database: &Database) -> Result<u64, redb::Error> {
     let transaction = database.begin_write()?;
     drop(tables::Tables::open(&transaction, 0)?);

@@ -1,4 +1,4 @@
-//! What the writer does when the disk fails, which takes a disk that fails on demand.
+//! Tests that need a failing disk, or a look into the tables.
 
 use std::{
     io,
@@ -13,7 +13,7 @@ use redb::{StorageBackend, backends::InMemoryBackend};
 use super::*;
 use crate::{Kind, Tag};
 
-/// Memory whose flush fails when it is told to.
+/// Memory whose flush can be made to fail.
 #[derive(Debug)]
 struct FailingDisk {
     memory: InMemoryBackend,
@@ -43,7 +43,7 @@ impl StorageBackend for FailingDisk {
 }
 
 #[tokio::test]
-async fn after_a_failed_flush_nothing_is_written_any_more() {
+async fn refuses_writes_after_a_failed_flush() {
     let fails = Arc::new(AtomicBool::new(false));
     let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails) };
     let store = Embedded::start(open::backend(disk).unwrap(), Clock::new(|| 0)).unwrap();
@@ -59,7 +59,7 @@ async fn after_a_failed_flush_nothing_is_written_any_more() {
 }
 
 #[tokio::test]
-async fn what_has_expired_is_swept_by_later_commits() {
+async fn later_commits_remove_expired_entries() {
     let clock = Arc::new(std::sync::atomic::AtomicU64::new(1));
     let now = Arc::clone(&clock);
     let store = Embedded::in_memory(Clock::new(move || now.load(Ordering::SeqCst))).unwrap();

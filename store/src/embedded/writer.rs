@@ -1,4 +1,4 @@
-//! The one thread that writes: it commits whatever is waiting as one group, with one flush to disk.
+//! The writer thread: it commits all waiting writes as one group, with one flush to disk.
 
 use std::{sync::Arc, thread};
 
@@ -8,16 +8,16 @@ use tokio::sync::{mpsc, oneshot};
 use super::tables::{Fault, Tables};
 use crate::{Clock, Error};
 
-/// How many writes wait for the writer before callers wait for room.
+/// How many writes can wait for the writer; beyond that, callers wait.
 const WAITING_MAX: usize = 1024;
-/// How many writes share one flush.
+/// The most writes in one group.
 const GROUP_MAX: usize = 256;
 
-/// Does its part of a transaction; what it returns is called when that is on disk.
+/// One step of a transaction; the returned function is called when the transaction is on disk.
 type Job = Box<dyn FnOnce(&mut Tables<'_>) -> Result<Answer, Box<redb::Error>> + Send>;
 type Answer = Box<dyn FnOnce() + Send>;
 
-/// Where writes are handed in; when it is dropped, those that wait are done first.
+/// The handle of the writer thread; dropping it waits for accepted writes.
 pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<thread::JoinHandle<()>>,
@@ -33,7 +33,7 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Makes `step` part of the next transaction, and waits until that is on disk.
+    /// Runs `step` in the next transaction, and waits until that is on disk.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         what: &'static str,
@@ -46,12 +46,12 @@ impl Writer {
                 Err(Fault::Refused(error)) => Err(error),
                 Err(Fault::Storage(error)) => return Err(error),
             };
-            // Whoever asked may have gone away.
+            // The caller may have been cancelled.
             Ok(Box::new(move || drop(reply.send(result))))
         });
         let gone = || Error::Unavailable { what, source: None };
         self.jobs.as_ref().ok_or_else(gone)?.send(job).await.map_err(|_| gone())?;
-        // A job that was not answered was dropped with its transaction.
+        // A job without an answer was dropped with its transaction.
         answer.await.map_err(|_| gone())?
     }
 }
@@ -60,16 +60,16 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A writer that panicked answered nobody, and there is nobody left to tell.
+            // If the writer panicked, its callers have got an error already.
             let _ = thread.join();
         }
     }
 }
 
-/// Writes until nobody can ask any more, or until the storage fails.
+/// Writes until the handle is dropped or storage fails.
 ///
-/// What a failed flush left on disk is unknown and trying again would hide it, so the writer then ends: every later
-/// write finds it gone and answers [`Error::Unavailable`].
+/// After a failed flush the state on disk is unknown, and another attempt could hide that, so the writer ends. Every
+/// later write then fails with [`Error::Unavailable`].
 fn run(database: &Database, clock: &Clock, mut waiting: mpsc::Receiver<Job>) {
     while let Some(first) = waiting.blocking_recv() {
         let mut group = vec![first];
@@ -81,7 +81,7 @@ fn run(database: &Database, clock: &Clock, mut waiting: mpsc::Receiver<Job>) {
         match commit(database, clock, group) {
             Ok(answers) => answers.into_iter().for_each(|answer| answer()),
             Err(error) => {
-                tracing::error!(%error, "The store failed and takes no more writes: check the disk, then restart");
+                tracing::error!(%error, "the store failed and accepts no more writes: check the disk, then restart");
                 return;
             }
         }
@@ -93,7 +93,7 @@ fn commit(database: &Database, clock: &Clock, group: Vec<Job>) -> Result<Vec<Ans
     let mut tables = Tables::open(&transaction, clock.now_ms()).map_err(Box::new)?;
     let answers = group.into_iter().map(|job| job(&mut tables)).collect::<Result<Vec<_>, _>>()?;
     if tables.changes == 0 {
-        // Conflicts, checks and empty queues changed nothing that would need to reach the disk.
+        // Conflicts and checks changed nothing that must reach the disk.
         drop(tables);
         transaction.abort().map_err(boxed)?;
     } else {

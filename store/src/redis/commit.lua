@@ -1,14 +1,13 @@
--- Checks what a batch expects and then makes its changes, or makes none.
+-- Checks the conditions of a batch, then applies all its changes or none.
 --
--- KEYS: entries, index, expiry and version of the tag, then messages and due of each queue
--- ARGV: now, sweep limit, longest queue
---       number of checks; each: path, version or '' for absent
---       number of queues; each: how many messages are pushed
---       then each change: 'put' path expires value | 'delete' path | 'push' queue value
--- Returns 1 when done, 0 on a conflict, -n when queue n is full.
+-- KEYS: entries, index, expiry and version of the tag
+-- ARGV: now, sweep limit
+--       number of conditions; each: path, version or '' for absent
+--       then each change: 'put' path expires value | 'delete' path
+-- Returns 1 when done, 0 on a conflict.
 local entries, index, expiry, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now = tonumber(ARGV[1])
-local at = 3
+local at = 2
 
 local function take()
   at = at + 1
@@ -32,17 +31,11 @@ for _ = 1, tonumber(take()) do
   end
 end
 
-for queue = 1, tonumber(take()) do
-  if redis.call('ZCARD', KEYS[4 + 2 * queue]) + tonumber(take()) > tonumber(ARGV[3]) then
-    return -queue
-  end
-end
-
 if at == #ARGV then
   return 1
 end
 
--- The version of a tag that was forgotten starts at the time, so that it is later than all it gave before.
+-- The version of a tag that was removed starts from the time, which is above all that it had before.
 local version = tonumber(redis.call('GET', counter) or now * 1024)
 
 local change = {}
@@ -65,13 +58,6 @@ function change.delete()
   redis.call('ZREM', expiry, path)
 end
 
-function change.push()
-  local queue, value = tonumber(take()), take()
-  local id = string.format('%020.0f', version)
-  redis.call('HSET', KEYS[3 + 2 * queue], id, struct.pack('>I4I4', 0, 0) .. value)
-  redis.call('ZADD', KEYS[4 + 2 * queue], 0, id)
-end
-
 while at < #ARGV do
   version = version + 1
   change[take()]()
@@ -84,7 +70,7 @@ for _, path in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 
   redis.call('ZREM', expiry, path)
 end
 
--- A tag of which everything expires is forgotten an hour after the last of it, even when nobody writes to it again.
+-- A tag whose entries all expire is removed an hour after the last of them, even without another write.
 local last = redis.call('ZREVRANGE', expiry, 0, 0, 'WITHSCORES')[2]
 local forget = redis.call('ZCARD', index) == redis.call('ZCARD', expiry)
 for key = 1, 4 do

@@ -1,4 +1,4 @@
-//! Connections to one Redis or to a cluster, behind one type.
+//! One type for connections to a single server and to a cluster.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use redis::{
 use super::settings::{RedisSettings, without_password};
 use crate::Error;
 
-/// How often a connection is tried again before a call fails.
+/// How often connecting is retried before a call fails.
 const RETRIES: usize = 3;
-/// The shortest and the longest pause between two tries.
+/// The shortest and the longest pause between two attempts.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
-/// A connection that many calls share, and that repairs itself.
+/// A multiplexed connection that reconnects by itself.
 #[derive(Clone)]
 pub(super) enum Connection {
     Single(ConnectionManager),
@@ -26,7 +26,7 @@ pub(super) enum Connection {
 }
 
 impl Connection {
-    /// Connects, or says that nobody answers.
+    /// Connects; fails when the server does not answer.
     pub(super) async fn open(settings: &RedisSettings) -> Result<Self, Error> {
         let failed = |error: RedisError| Error::unavailable("connect to Redis", error);
         let nodes = nodes(settings)?;
@@ -62,8 +62,8 @@ impl ConnectionLike for Connection {
     }
 }
 
-/// The addresses of the settings.
-pub(super) fn nodes(settings: &RedisSettings) -> Result<Vec<ConnectionInfo>, Error> {
+/// The addresses in the settings.
+fn nodes(settings: &RedisSettings) -> Result<Vec<ConnectionInfo>, Error> {
     let parse = |url: &String| {
         let info = url.as_str().into_connection_info();
         let rule = "an address looks like redis://host:6379";
@@ -73,11 +73,11 @@ pub(super) fn nodes(settings: &RedisSettings) -> Result<Vec<ConnectionInfo>, Err
     settings.urls.iter().map(parse).collect()
 }
 
-/// Small messages are sent at once. A server that vanished without a word would be waited for until the kernel gives
-/// its connection up, which takes it a quarter of an hour unless told.
+/// Sends small messages at once, and notices within the response timeout that the server is gone: the kernel alone would
+/// wait for a quarter of an hour.
 fn tcp(settings: &RedisSettings) -> TcpSettings {
-    let patience = Duration::from_millis(settings.response_timeout_ms);
-    TcpSettings::default().set_nodelay(true).set_user_timeout(patience)
+    let timeout = Duration::from_millis(settings.response_timeout_ms);
+    TcpSettings::default().set_nodelay(true).set_user_timeout(timeout)
 }
 
 async fn single(settings: &RedisSettings, nodes: Vec<ConnectionInfo>) -> RedisResult<Connection> {

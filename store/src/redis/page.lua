@@ -1,13 +1,13 @@
--- A part of a list by number, and how many entries the list has, without those that have expired.
+-- Lists entries from a position on and counts all of them, without those that have expired.
 --
 -- KEYS: entries, index and expiry of the tag
 -- ARGV: now, from, to (both as ZRANGEBYLEX takes them), prefix, offset, limit
--- Returns the number of all, and path, record, path, record …
+-- Returns the total, and path, record, path, record …
 local entries, index, expiry = KEYS[1], KEYS[2], KEYS[3]
 local from, to, prefix = ARGV[2], ARGV[3], ARGV[4]
 local offset, limit = tonumber(ARGV[5]), tonumber(ARGV[6])
 
--- Where in the index those lie that have expired and were not swept yet: few, as every commit sweeps.
+-- The positions of expired entries that are still stored: few, because every commit removes some.
 local gone, is_gone = {}, {}
 for _, path in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', ARGV[1])) do
   if string.sub(path, 1, #prefix) == prefix then

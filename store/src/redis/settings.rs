@@ -1,4 +1,4 @@
-//! Where Redis is, and how long to wait for it.
+//! Settings of the Redis store.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::Error;
 
-/// The most bytes of the prefix of every key.
+/// The most bytes of the key prefix.
 const PREFIX_BYTES_MAX: usize = 32;
 
 /// How to reach Redis.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedisSettings {
-    /// Addresses such as `redis://user:password@host:6379`; one for a single server, any nodes of a cluster.
+    /// Addresses such as `redis://user:password@host:6379`: the one of a single server, or some nodes of a cluster.
     #[serde(serialize_with = "without_passwords")]
     pub urls: Vec<String>,
     /// Whether it is a Redis Cluster.
     pub cluster: bool,
-    /// What every key starts with, so that several installations can share one Redis.
+    /// The prefix of every key, so that several installations can share one Redis.
     pub prefix: String,
-    /// How long a connection may take, in milliseconds.
+    /// How long connecting may take, in milliseconds.
     pub connect_timeout_ms: u64,
     /// How long an answer may take, in milliseconds.
     pub response_timeout_ms: u64,
@@ -50,7 +50,7 @@ impl fmt::Debug for RedisSettings {
 }
 
 impl RedisSettings {
-    /// Refuses settings that cannot work, before anything is connected.
+    /// Refuses settings that cannot work, before connecting.
     pub(super) fn check(&self) -> Result<(), Error> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
         if self.prefix.len() > PREFIX_BYTES_MAX || !self.prefix.bytes().all(allowed) {
@@ -74,7 +74,7 @@ fn without_passwords<S: Serializer>(urls: &[String], serializer: S) -> Result<S:
     serializer.collect_seq(urls.iter().map(|url| without_password(url)))
 }
 
-/// The address with whatever stands before its last `@` hidden.
+/// The address with everything before its last `@` replaced by stars.
 pub(super) fn without_password(url: &str) -> String {
     match (url.find("://"), url.rfind('@')) {
         (Some(scheme), Some(at)) if scheme + 3 <= at => format!("{}***{}", &url[..scheme + 3], &url[at..]),

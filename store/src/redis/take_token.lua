@@ -1,4 +1,4 @@
--- Takes one token from a bucket (GCRA): the bucket is kept as the moment when it is full.
+-- Takes one token from a bucket (GCRA), stored as the time when it will be full.
 --
 -- KEYS: bucket
 -- ARGV: now, time per token, time to fill an empty bucket; all in microseconds
@@ -6,14 +6,14 @@
 local now, per, fill = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local function keep(full_at)
-  -- A full bucket is as good as none; the minute is for clocks that do not run like the server's.
+  -- A full bucket need not be stored; the minute allows for a server clock that differs from ours.
   local ms = math.ceil((full_at - now) / 1000) + 60000
   redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', string.format('%.0f', ms))
 end
 
 local before = tonumber(redis.call('GET', KEYS[1]) or 0)
 if before > now + fill then
-  -- The clock was set back: no bucket is emptier than empty, so this one is empty from now on.
+  -- The clock was set back: no bucket can be emptier than empty, so store it as empty.
   before = now + fill
   keep(before)
 end

@@ -1,4 +1,4 @@
-//! What is special about the file: it survives, and says plainly why when it cannot be opened.
+//! What only the file does: it survives restarts, and opening it reports clear errors.
 
 use std::{
     io::{BufRead, BufReader},
@@ -7,12 +7,13 @@ use std::{
 };
 
 use airlock_store::{Batch, Commit, Embedded, Error, Key, Kind, Redis, Store, Tag};
+use testing::{ManualClock, RedisProcess};
 
-use crate::back_end::{Server, Time};
+use crate::backend::settings;
 
-/// Where the child of the kill test finds its file.
+/// The variable that tells the child process of the kill test its file.
 const CHILD_PATH: &str = "STORE_TEST_CHILD_PATH";
-/// How many commits are acknowledged before the child is killed.
+/// How many commits the child acknowledges before it is killed.
 const ACKNOWLEDGED: usize = 40;
 
 fn key(path: &str) -> Key {
@@ -20,7 +21,7 @@ fn key(path: &str) -> Key {
 }
 
 fn open(path: &Path) -> Result<Embedded, Error> {
-    Embedded::open(path, Time::new().clock())
+    Embedded::open(path, ManualClock::new().for_store())
 }
 
 async fn put(store: &dyn Store, path: &str) {
@@ -28,7 +29,7 @@ async fn put(store: &dyn Store, path: &str) {
 }
 
 #[tokio::test]
-async fn a_file_that_is_opened_again_has_everything() {
+async fn a_reopened_file_has_everything() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/folder/store.redb");
     let first = open(&path).unwrap();
@@ -43,7 +44,7 @@ async fn a_file_that_is_opened_again_has_everything() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_open_is_locked() {
+async fn an_open_file_is_locked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let first = open(&path).unwrap();
@@ -54,7 +55,7 @@ async fn a_file_that_is_open_is_locked() {
 }
 
 #[test]
-fn a_file_of_a_later_version_is_refused_and_left_alone() {
+fn refuses_a_file_of_a_newer_version() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     drop(open(&path).unwrap());
@@ -69,16 +70,16 @@ fn a_file_of_a_later_version_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_redis_of_a_later_version_is_refused() {
-    let Some(server) = Server::start(false).await else { return };
+async fn refuses_a_redis_of_a_newer_version() {
+    let Some(server) = RedisProcess::start() else { return };
     let mut connection = redis::Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
     redis::cmd("SET").arg("airlock:{d:store}#format").arg(2).exec_async(&mut connection).await.unwrap();
-    let error = Redis::connect(&server.settings(false), Time::new().clock()).await.err().unwrap();
+    let error = Redis::connect(&settings(&server, false), ManualClock::new().for_store()).await.err().unwrap();
     assert!(matches!(error, Error::Newer { found: 2, supported: 1 }), "{error}");
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named() {
+fn names_the_file_that_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "not a folder").unwrap();
@@ -88,7 +89,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn a_file_of_something_else_is_damaged_and_left_alone() {
+fn leaves_a_file_of_another_kind_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let text = "a letter to somebody".repeat(1000);
@@ -99,7 +100,7 @@ fn a_file_of_something_else_is_damaged_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_killed_process_loses_nothing_that_was_acknowledged() {
+async fn a_killed_process_keeps_every_acknowledged_commit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -119,7 +120,7 @@ async fn a_killed_process_loses_nothing_that_was_acknowledged() {
     let store = open(&path).unwrap();
     for path in &acknowledged {
         let found = store.get(&[key(path)]).await.unwrap().remove(0);
-        assert_eq!(found.expect("acknowledged, and lost").value, *path);
+        assert_eq!(found.expect("acknowledged but lost").value, *path);
     }
     put(&store, "after").await;
 }

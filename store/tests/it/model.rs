@@ -1,4 +1,4 @@
-//! Random histories on a back end and on a plain map, which must agree after every step.
+//! Applies random steps to a back end and to a plain map, which must agree after each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,13 +11,14 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
 };
+use testing::ManualClock;
 
-use crate::back_end::{BackEnd, Time};
+use crate::backend::Backend;
 
 const CASES: u32 = 48;
 const PATHS: [&str; 6] = ["a", "a/1", "a/2", "b", "b/~", "c"];
 
-/// One thing that is done to a few keys.
+/// A step on a few keys.
 #[derive(Clone, Debug)]
 enum Step {
     Commit(Plan),
@@ -26,7 +27,7 @@ enum Step {
     Pass { ms: u64 },
 }
 
-/// A batch; keys are places in [`PATHS`].
+/// A batch; keys are indexes into [`PATHS`].
 #[derive(Clone, Debug)]
 struct Plan {
     checks: Vec<(usize, Expected)>,
@@ -35,10 +36,10 @@ struct Plan {
 
 #[derive(Clone, Debug)]
 enum Expected {
-    /// What is there now, be it nothing.
+    /// The current version, or absent if there is none.
     Current,
     Absent,
-    /// A version of long ago.
+    /// An old version.
     Stale,
 }
 
@@ -49,7 +50,7 @@ enum Change {
     Delete,
 }
 
-/// The plain map, and what was learnt from the store.
+/// The map, and the versions that the store returned.
 #[derive(Default)]
 struct Model {
     entries: BTreeMap<&'static str, (Vec<u8>, Option<u64>)>,
@@ -57,8 +58,8 @@ struct Model {
     given: BTreeSet<Version>,
 }
 
-pub(crate) async fn compare(back_end: &BackEnd) {
-    let (store, time) = (Arc::clone(&back_end.store), back_end.time.clone());
+pub(crate) async fn check(backend: &Backend) {
+    let (store, clock) = (Arc::clone(&backend.store), Arc::clone(&backend.clock));
     let handle = tokio::runtime::Handle::current();
     let run = move || {
         let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
@@ -70,7 +71,7 @@ pub(crate) async fn compare(back_end: &BackEnd) {
         let next = std::cell::RefCell::new(&mut case);
         TestRunner::new(config).run(&prop::collection::vec(step(), 1..30), |steps| {
             let tag = Tag::named("model", &format!("case-{}", (next.borrow_mut())())).unwrap();
-            handle.block_on(replay(&*store, &time, &tag, &steps));
+            handle.block_on(replay(&*store, &clock, &tag, &steps));
             Ok(())
         })
     };
@@ -97,16 +98,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-async fn replay(store: &dyn Store, time: &Time, tag: &Tag, steps: &[Step]) {
+async fn replay(store: &dyn Store, clock: &ManualClock, tag: &Tag, steps: &[Step]) {
     let mut model = Model::default();
     for step in steps {
         match step {
-            Step::Commit(plan) => model.commit(store, time.now(), tag, plan).await,
+            Step::Commit(plan) => model.commit(store, clock.millis(), tag, plan).await,
             Step::List { prefix, after, limit } => model.list(store, tag, (*prefix, *after, *limit)).await,
             Step::Page { prefix, offset, limit } => model.page(store, tag, (*prefix, *offset, *limit)).await,
-            Step::Pass { ms } => time.pass(Duration::from_millis(*ms)),
+            Step::Pass { ms } => clock.advance(Duration::from_millis(*ms)),
         }
-        model.forget(time.now());
+        model.forget(clock.millis());
         model.read_all(store, tag).await;
     }
 }
@@ -175,7 +176,7 @@ impl Model {
         self.versions.retain(|path, _| self.entries.contains_key(path));
     }
 
-    /// Reads every key: values agree, versions stay while nothing is written, and new ones were never given before.
+    /// Reads every key: values agree, versions change only with writes, and are never reused.
     async fn read_all(&mut self, store: &dyn Store, tag: &Tag) {
         let found = store.get(&PATHS.map(|path| key(tag, path))).await.unwrap();
         for (path, entry) in PATHS.into_iter().zip(found) {

@@ -1,32 +1,27 @@
-//! What goes over the socket: JSON, with its length in four bytes in front.
+//! The protocol of the socket: JSON frames with a length of four bytes in front.
 
-use std::{io, time::Duration};
+use std::io;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::{Batch, Error, Hint, Key, Kind, Lease, Rate};
+use crate::{Batch, Error, Key, Kind, Rate};
 
-/// The most bytes of a frame: the largest batch, whose values are a third longer in base64.
+/// The most bytes of a frame: the largest batch, with its values in base64.
 const FRAME_BYTES_MAX: u32 = 32 << 20;
 
-/// A call of the store; the answer is a `Result` of what it returns and a [`Failure`].
+/// A call of the store; the answer is a `Result` with a [`Failure`].
 #[derive(Serialize, Deserialize)]
-pub(super) enum Question {
+pub(super) enum Request {
     Get(Vec<Key>),
     List(Key, Option<Key>, usize),
     Page(Key, usize, usize),
     Commit(Batch),
     TakeToken(Key, Rate),
-    Reserve(Key, String, usize, Duration),
-    Ack(Key, Lease),
-    Notify(String, Hint),
-    /// Answered with hints for as long as the connection stands, and with nothing else.
-    Watch(String),
     Check,
 }
 
-/// An error, as far as it matters to who asked.
+/// What the client needs to know of an error.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Failure {
     kind: Kind,
@@ -63,7 +58,7 @@ pub(super) async fn read<T: DeserializeOwned>(from: &mut (impl AsyncRead + Unpin
     Ok(serde_json::from_slice(&frame)?)
 }
 
-/// Bytes as base64.
+/// Serialises bytes as base64.
 pub(crate) mod base64 {
     use base64::{Engine, engine::general_purpose::STANDARD};
     use bytes::Bytes;

@@ -1,0 +1,84 @@
+//! The embedded store of another process on the same machine, over a Unix socket.
+//!
+//! Only one process can open the store's file. It may [`serve`] the store, so that an operator's commands work while it
+//! runs. Protect the socket like the file: any client can do everything.
+
+mod serve;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use serde::de::DeserializeOwned;
+use tokio::{net::UnixStream, sync::Mutex};
+
+pub use self::serve::serve;
+pub(crate) use self::wire::base64;
+use self::wire::{Failure, Request, read, write};
+use crate::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, Token, check_after, check_count};
+
+/// A store that another process has open.
+pub struct SocketStore {
+    path: PathBuf,
+    /// None during a request, and after one that did not complete.
+    connection: Mutex<Option<UnixStream>>,
+}
+
+impl SocketStore {
+    /// Connects to the process that listens at `path`; [`Error::Unavailable`] when there is none.
+    pub async fn connect(path: &Path) -> Result<Self, Error> {
+        let connection = connect(path).await?;
+        Ok(Self { path: path.to_owned(), connection: Mutex::new(Some(connection)) })
+    }
+
+    /// Sends a request and returns the result of the other process's store.
+    async fn call<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Error> {
+        let mut slot = self.connection.lock().await;
+        let mut connection = match slot.take() {
+            Some(connection) => connection,
+            None => connect(&self.path).await?,
+        };
+        write(&mut connection, request).await.map_err(unavailable)?;
+        let answer: Result<T, Failure> = read(&mut connection).await.map_err(unavailable)?;
+        *slot = Some(connection);
+        Ok(answer?)
+    }
+}
+
+#[async_trait]
+impl Store for SocketStore {
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
+        check_count(keys)?;
+        self.call(&Request::Get(keys.to_vec())).await
+    }
+
+    async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
+        check_after(prefix, after)?;
+        self.call(&Request::List(prefix.clone(), after.cloned(), limit)).await
+    }
+
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
+        self.call(&Request::Page(prefix.clone(), offset, limit)).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        batch.check()?;
+        self.call(&Request::Commit(batch)).await
+    }
+
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+        self.call(&Request::TakeToken(key.clone(), rate)).await
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.call(&Request::Check).await
+    }
+}
+
+async fn connect(path: &Path) -> Result<UnixStream, Error> {
+    UnixStream::connect(path).await.map_err(unavailable)
+}
+
+fn unavailable(source: std::io::Error) -> Error {
+    Error::unavailable("ask the process that holds the store", source)
+}

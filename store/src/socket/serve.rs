@@ -1,0 +1,66 @@
+//! The server side of the socket.
+
+use std::{future::Future, io, sync::Arc, time::Duration};
+
+use serde::Serialize;
+use tokio::{
+    net::{UnixListener, UnixStream},
+    task::JoinSet,
+};
+
+use super::wire::{Failure, Request, read, write};
+use crate::{Error, Store};
+
+/// The most connections; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 16;
+/// How long to wait after accepting failed.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Serves `store` on `listener` until `stop`; no reference to the store is left when it returns.
+///
+/// Any client can do everything: put the socket in a directory that only its owner can access.
+pub async fn serve(listener: UnixListener, store: Arc<dyn Store>, stop: impl Future<Output = ()>) {
+    let mut connections = JoinSet::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let has_room = connections.len() < CONNECTIONS_MAX;
+        tokio::select! {
+            () = &mut stop => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept(), if has_room => match accepted {
+                Ok((connection, _)) => _ = connections.spawn(answer(connection, Arc::clone(&store))),
+                // Usually too many open files, which passes.
+                Err(error) => {
+                    tracing::warn!(%error, "failed to accept a connection to the store");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    connections.shutdown().await;
+}
+
+/// Serves one connection until it closes. A client that disconnects early needs no answer, so errors are ignored.
+async fn answer(connection: UnixStream, store: Arc<dyn Store>) {
+    let _ = answer_all(connection, store.as_ref()).await;
+}
+
+async fn answer_all(mut connection: UnixStream, store: &dyn Store) -> io::Result<()> {
+    loop {
+        let to = &mut connection;
+        match read(to).await? {
+            Request::Get(keys) => reply(to, store.get(&keys).await).await?,
+            Request::List(prefix, after, limit) => {
+                reply(to, store.list(&prefix, after.as_ref(), limit).await).await?;
+            }
+            Request::Page(prefix, offset, limit) => reply(to, store.page(&prefix, offset, limit).await).await?,
+            Request::Commit(batch) => reply(to, store.commit(batch).await).await?,
+            Request::TakeToken(key, rate) => reply(to, store.take_token(&key, rate).await).await?,
+            Request::Check => reply(to, store.check().await).await?,
+        }
+    }
+}
+
+async fn reply<T: Serialize>(to: &mut UnixStream, result: Result<T, Error>) -> io::Result<()> {
+    write(to, &result.map_err(Failure::from)).await
+}
