@@ -25,7 +25,7 @@ use handler::{
 };
 use runtime::{Asker, Call, Engine, Entry, Load, Pool, Settings, Sources, Urgency};
 use server::{
-    seal::{Keys, Owner},
+    seal::{Owner, SealingKeys},
     system::OsRandom,
 };
 use store::{Clock, Embedded};
@@ -90,7 +90,7 @@ impl Case {
 
     async fn uplinks(&self, pool: Pool) -> Uplinks {
         let store = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
-        let keys = Keys::new(Owner::Handler, &[7; 32]).unwrap();
+        let keys = SealingKeys::new(Owner::Handler, &[7; 32]).unwrap();
         let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
         let (applications, devices) = (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer));
         let app_id = "bench-app".parse().unwrap();

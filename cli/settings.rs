@@ -34,9 +34,9 @@ pub struct Settings {
     /// TLS of the gRPC listeners.
     pub tls: TlsSettings,
     /// Limits of every listener.
-    pub serve: serve::Settings,
+    pub serve: serve::ServeSettings,
     /// Logs, metrics and health.
-    pub telemetry: telemetry::Settings,
+    pub telemetry: telemetry::TelemetrySettings,
     /// The account service.
     pub account: account::Settings,
     /// The discovery service.
@@ -147,8 +147,8 @@ impl Default for Settings {
             client: Client::default(),
             store: StoreSettings::default(),
             tls: TlsSettings::default(),
-            serve: serve::Settings::default(),
-            telemetry: telemetry::Settings::default(),
+            serve: serve::ServeSettings::default(),
+            telemetry: telemetry::TelemetrySettings::default(),
             account: account::Settings::default(),
             discovery: discovery::Settings::default(),
             handler: handler::Settings::default(),

@@ -7,7 +7,7 @@ use types::{Clock, Random};
 
 use crate::{
     PublicUrl, Result, Settings, documents::Documents, gateway::frequency_plan::FrequencyPlans, mail::Outbox, metrics,
-    openapi::Description, seal::Keys, token::signing::Signer, user::password::Passwords,
+    openapi::Description, seal::SealingKeys, token::signing::Signer, user::password::Passwords,
 };
 
 /// The public URL if neither settings nor the listener provide one.
@@ -20,7 +20,7 @@ const DEFAULT_PUBLIC_URL: &str = "http://localhost";
 pub struct Account {
     pub(crate) settings: Arc<Settings>,
     pub(crate) public_url: Arc<PublicUrl>,
-    pub(crate) keys: Arc<Keys>,
+    pub(crate) keys: Arc<SealingKeys>,
     pub(crate) documents: Documents,
     pub(crate) frequency_plans: Arc<FrequencyPlans>,
     pub(crate) description: Arc<Description>,
@@ -37,7 +37,7 @@ impl Account {
     /// Fails if a setting is invalid, the store is unavailable, or `keys` do not match the store.
     pub async fn open(
         settings: Settings,
-        keys: Keys,
+        keys: SealingKeys,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,

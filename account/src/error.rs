@@ -145,7 +145,7 @@ pub enum Error {
     Busy,
     /// Too many tries, from one address or for one user.
     #[error("too many attempts: try again in {} s", .0.wait_s)]
-    RateLimited(server::limit::Exceeded),
+    RateLimited(server::rate_limit::RateLimitExceeded),
     /// What the user was logged in with is over.
     #[error("login is over: the user logged out, changed the password, or took back what the client may do")]
     LoginEnded,
@@ -176,7 +176,7 @@ pub enum Error {
     },
     /// A secret in the store cannot be closed or opened.
     #[error(transparent)]
-    Seal(#[from] seal::Error),
+    Seal(#[from] seal::SealError),
     /// What the store holds is not what this version writes.
     #[error("cannot read `{key}` in the store: it was written by another version, or damaged")]
     Record {
@@ -239,7 +239,7 @@ impl Kinded for Error {
             Self::Seal(error) => error.kind(),
             Self::Record { .. } | Self::Crypto(_) | Self::Description(_) | Self::FrequencyPlans(_) => Kind::Internal,
             Self::Store(error) => match error.kind() {
-                store::Kind::Unavailable | store::Kind::Exhausted => Kind::Unavailable,
+                store::Kind::Unavailable => Kind::Unavailable,
                 _ => Kind::Internal,
             },
         }

@@ -141,7 +141,7 @@ async fn send(mailer: &dyn Mailer, mut attempt: Attempt) -> Option<Attempt> {
         return None;
     };
     let pause = if matches!(error, MailError::Temporary(_)) { attempt.delays.next() } else { None };
-    let (user, error) = (&attempt.mail.user_id, server::status::Causes(&error).to_string());
+    let (user, error) = (&attempt.mail.user_id, server::status::ErrorChain(&error).to_string());
     let Some(pause) = pause else {
         tracing::error!(%user, error, "cannot send mail");
         metrics::mail("failed");

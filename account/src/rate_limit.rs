@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use server::limit::Limit;
+use server::rate_limit::RateLimit;
 use store::{Key, Tag, Token};
 use types::{UserId, Username};
 
@@ -41,7 +41,7 @@ impl Account {
         self.take("username", self.settings.limits.username, user_id.as_str()).await
     }
 
-    async fn take(&self, policy: &'static str, limit: Limit, id: &str) -> Result<()> {
+    async fn take(&self, policy: &'static str, limit: RateLimit, id: &str) -> Result<()> {
         let key = Key::new(&Tag::named("l", &format!("{policy}:{id}"))?, "")?;
         match self.documents.take_token(&key, limit.rate()).await? {
             Token::Taken { .. } => Ok(()),

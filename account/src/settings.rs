@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use server::limit::Limit;
+use server::rate_limit::RateLimit;
 use types::{ClientId, ComponentId, Scope, Secret};
 
 use crate::{
@@ -97,17 +97,17 @@ pub struct RouterSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Password attempts for one user from one address.
-    pub login: Limit,
+    pub login: RateLimit,
     /// Password attempts for one user from all addresses from which the user never logged in.
-    pub user: Limit,
+    pub user: RateLimit,
     /// Password attempts from one address for all users.
-    pub address: Limit,
+    pub address: RateLimit,
     /// Registrations from one address.
-    pub registration: Limit,
+    pub registration: RateLimit,
     /// Mails to one user.
-    pub mail: Limit,
+    pub mail: RateLimit,
     /// Changes of one user's name.
-    pub username: Limit,
+    pub username: RateLimit,
 }
 
 impl Settings {
@@ -163,12 +163,12 @@ impl Default for Settings {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            login: Limit::new(20, 60),
-            user: Limit::new(1000, 1000),
-            address: Limit::new(300, 600),
-            registration: Limit::new(20, 20),
-            mail: Limit::new(3, 4),
-            username: Limit::new(3, 1),
+            login: RateLimit::new(20, 60),
+            user: RateLimit::new(1000, 1000),
+            address: RateLimit::new(300, 600),
+            registration: RateLimit::new(20, 20),
+            mail: RateLimit::new(3, 4),
+            username: RateLimit::new(3, 1),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! `Debug` for the messages that hold keys: it says whether there is one, never which.
+//! `Debug` for messages with keys: it shows whether there is a key, never the key.
 
 use std::fmt;
 
 use crate::{handler, lorawan};
 
-/// Stands for a key that is there.
+/// Whether there is a key.
 struct Hidden(bool);
 
 impl fmt::Debug for Hidden {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_do_not_print() {
+    fn keys_are_not_printed() {
         let device = lorawan::Device { app_key: vec![211; 16], nwk_s_key: vec![211; 16], ..Default::default() };
         let application =
             handler::Application { register_on_join_access_key: "issuer.hush".into(), ..Default::default() };

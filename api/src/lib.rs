@@ -4,10 +4,10 @@ mod debug;
 pub mod rest;
 pub mod status;
 
-/// The descriptors of every file in `proto/`, for reflection.
+/// The descriptors of all files in `proto/`, for reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
-// The generated code is documented where its source says something; the lints are for people.
+// Documentation comes from the .proto files, and generated code need not pass the lints.
 macro_rules! generated {
     ($($(#[doc = $doc:literal])+ $package:ident = $file:literal;)+) => {$(
         $(#[doc = $doc])+
@@ -19,22 +19,22 @@ macro_rules! generated {
 }
 
 generated! {
-    /// Figures that components report about themselves.
+    /// Statistics that components report.
     api = "api";
-    /// Between routers, brokers and handlers.
+    /// Messages between routers, network brokers and handlers.
     broker = "broker";
     /// Which component serves what, and where.
     discovery = "discovery";
-    /// What gateways say about receiving, and are told about sending.
+    /// Metadata of reception and transmission by gateways.
     gateway = "gateway";
     /// Applications, their payload functions and devices.
     handler = "handler";
     /// LoRaWAN frames, devices and addresses.
     lorawan = "lorawan";
-    /// What a broker asks of a network server.
+    /// Messages between network brokers and network servers.
     networkserver = "networkserver";
-    /// Which protocol a frame speaks.
+    /// Protocol-specific parts of messages.
     protocol = "protocol";
-    /// What happened to a message on its way.
+    /// The trace of a message through the network.
     trace = "trace";
 }

@@ -1,4 +1,4 @@
-//! The JSON bodies of the HTTP interfaces.
+//! The JSON bodies of the HTTP APIs.
 
 pub mod account;
 pub mod discovery;

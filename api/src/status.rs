@@ -1,16 +1,15 @@
-//! Details of a gRPC status, in the form that gRPC libraries read: `google.rpc.Status`, whose three fields are all
-//! that is needed of it.
+//! Details of a gRPC status as a `google.rpc.Status`, which gRPC libraries read.
 //!
-//! A status travels in headers, of which clients read 8 kB and no more.
+//! A status is sent in headers, and clients accept only 8 kB of headers.
 
 use prost::{Message, Name};
 
 use crate::handler::FunctionFailure;
 
-/// What the address of a type in a detail begins with.
+/// The prefix of type URLs.
 const TYPE_PREFIX: &str = "type.googleapis.com";
 
-/// The most bytes that the text of a status takes: percent-encoded, and in base64 beside the detail.
+/// The most bytes of the message in the headers, where it is sent twice: percent-encoded, and as base64 with the detail.
 const MESSAGE_BYTES_MAX: usize = 5000;
 
 #[derive(Clone, PartialEq, Message)]
@@ -37,9 +36,9 @@ impl Name for FunctionFailure {
     const PACKAGE: &'static str = "handler";
 }
 
-/// The status `code` with one detail and as much of `message` as fits.
+/// A status with one detail and as much of `message` as fits.
 ///
-/// The caller sees to it that the detail has at most 2 kB.
+/// The caller must limit the detail to 2 kB.
 pub fn with_detail<T: Name>(code: tonic::Code, message: &str, detail: &T) -> tonic::Status {
     let message = fitting(message).to_owned();
     let detail = Detail { type_url: type_url::<T>(), value: detail.encode_to_vec() };
@@ -47,14 +46,14 @@ pub fn with_detail<T: Name>(code: tonic::Code, message: &str, detail: &T) -> ton
     tonic::Status::with_details(code, message, rich.encode_to_vec().into())
 }
 
-/// The first detail of that type; none when the status has none that reads.
+/// The first detail of type `T`, if it can be decoded.
 pub fn detail<T: Name + Default>(status: &tonic::Status) -> Option<T> {
     let rich = Status::decode(status.details()).ok()?;
     let detail = rich.details.iter().find(|detail| detail.type_url == type_url::<T>())?;
     T::decode(detail.value.as_slice()).ok()
 }
 
-/// As many characters as take no more than [`MESSAGE_BYTES_MAX`].
+/// The longest prefix that takes at most [`MESSAGE_BYTES_MAX`] bytes.
 fn fitting(message: &str) -> &str {
     let mut thirds_left = 3 * MESSAGE_BYTES_MAX;
     let is_over = |byte: u8| {
@@ -76,17 +75,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_detail_survives_the_way_over_a_status() {
+    fn a_detail_survives_a_round_trip() {
         let failure = FunctionFailure { function: "decoder".into(), line: 3, ..Default::default() };
         let status = with_detail(tonic::Code::InvalidArgument, "no", &failure);
         assert_eq!(detail::<FunctionFailure>(&status), Some(failure));
         assert_eq!(detail::<FunctionFailure>(&tonic::Status::invalid_argument("no")), None);
-        let nonsense = tonic::Status::with_details(tonic::Code::Internal, "no", vec![0xff].into());
-        assert_eq!(detail::<FunctionFailure>(&nonsense), None);
+        let malformed = tonic::Status::with_details(tonic::Code::Internal, "no", vec![0xff].into());
+        assert_eq!(detail::<FunctionFailure>(&malformed), None);
     }
 
     #[test]
-    fn a_status_fits_into_headers_whatever_its_text_is() {
+    fn a_status_with_any_text_fits_into_headers() {
         for (character, kept) in [('x', 2142), ('温', 1152)] {
             let failure = FunctionFailure { reason: character.to_string().repeat(600), ..Default::default() };
             let status = with_detail(tonic::Code::InvalidArgument, &character.to_string().repeat(9000), &failure);

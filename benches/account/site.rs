@@ -6,10 +6,10 @@ use airlock_account::{Account, Limits, Settings};
 use api::rest::account::NewUser;
 use serde_json::{Value, json};
 use server::{
-    limit::Limit,
-    reply::Shape,
-    seal::{Keys, Owner},
-    serve::{Listeners, Server, Site as Served},
+    rate_limit::RateLimit,
+    reply::ErrorFormat,
+    seal::{Owner, SealingKeys},
+    serve::{HttpService, Listeners, Server},
     system::{OsRandom, SystemClock, install_crypto},
 };
 use store::{Clock, Embedded};
@@ -39,20 +39,26 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
         let store = Arc::new(Embedded::open(&folder.path().join("store.redb"), clock).unwrap());
-        let limit = Limit { burst: 1_000_000, per_hour: 1_000_000 };
+        let limit = RateLimit { burst: 1_000_000, per_hour: 1_000_000 };
         let limits =
             Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
         let (settings, keys) =
-            (Settings { limits, ..Settings::default() }, Keys::new(Owner::Account, &[7; 32]).unwrap());
+            (Settings { limits, ..Settings::default() }, SealingKeys::new(Owner::Account, &[7; 32]).unwrap());
         let account = Account::open(settings, keys, store, Arc::new(SystemClock), Arc::new(OsRandom)).await.unwrap();
         let (username, email) = ("alice".parse().unwrap(), "alice@example.com".to_owned());
         account.add_user(NewUser { username, email, password: Secret::new(PASSWORD) }).await.unwrap();
         let stop = CancellationToken::new();
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let address = listeners.addresses()[0];
-        let server =
-            Server { settings: server::serve::Settings::default(), random: Arc::new(OsRandom), stop: stop.clone() };
-        drop(server.start(Served { name: "account", router: account.router(), shape: Shape::Account }, listeners));
+        let server = Server {
+            settings: server::serve::ServeSettings::default(),
+            random: Arc::new(OsRandom),
+            stop: stop.clone(),
+        };
+        drop(server.start(
+            HttpService { name: "account", router: account.router(), error_format: ErrorFormat::Account },
+            listeners,
+        ));
         let login = json!({
             "grant_type": "password", "username": "alice", "password": PASSWORD,
             "client_id": "ttnctl", "client_secret": "ttnctl",

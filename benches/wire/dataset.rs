@@ -12,15 +12,14 @@ use handler::{
     sealer::Sealer,
 };
 use server::{
-    seal::{Keys, Owner},
+    seal::{Owner, SealingKeys},
     system::{OsRandom, SystemClock},
 };
 use store::{Clock, Embedded, Redis, RedisSettings, Store};
 use tempfile::TempDir;
+use testing::RedisProcess;
 use tokio::task::JoinSet;
 use types::{AppId, Clock as _, DevId};
-
-use crate::redis::RedisProcess;
 
 /// Concurrent writers; the store commits what they write together.
 const WRITERS: usize = 256;
@@ -73,7 +72,8 @@ impl Dataset {
 
     /// Opens the applications and devices, with the key file that the handler will use.
     pub(crate) async fn devices(&self, store: Arc<dyn Store>) -> (Applications, Devices) {
-        let keys = Keys::open(Owner::Handler, &self.folder.path().join("handler.key"), &OsRandom).unwrap();
+        let keys =
+            SealingKeys::load_or_create(Owner::Handler, &self.folder.path().join("handler.key"), &OsRandom).unwrap();
         let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
         (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer))
     }

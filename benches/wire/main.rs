@@ -20,8 +20,6 @@ mod load;
 #[path = "../shared/process.rs"]
 #[allow(dead_code, reason = "shared with other benches")]
 mod process;
-#[path = "../../account/tests/it/redis.rs"]
-mod redis;
 mod scale;
 mod services;
 

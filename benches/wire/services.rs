@@ -8,7 +8,7 @@ use api::{
     rest::account::{NewApplication, NewUser},
 };
 use client::account::{AccountClient, ClientCredentials};
-use server::{limit::Limit, telemetry::Metrics};
+use server::{rate_limit::RateLimit, telemetry::Metrics};
 use tonic::{Request, transport::Channel};
 use types::{Credential, Scope, Secret};
 
@@ -31,7 +31,7 @@ pub(crate) struct Services {
 impl Services {
     pub(crate) async fn start(dataset: Dataset, metrics: &Metrics) -> Self {
         let mut settings = dataset.settings();
-        let often = Limit::new(1_000_000_000, 1_000_000_000);
+        let often = RateLimit::new(1_000_000_000, 1_000_000_000);
         (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
         let stack = Stack::start(settings, None, metrics.clone()).await.unwrap();
         let http = stack.handler_http_address().unwrap();

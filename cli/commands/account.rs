@@ -15,7 +15,10 @@ use self::args::Account as Command;
 use crate::{serve::open_account, settings::Settings};
 
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<()> {
-    telemetry::start_logs(&telemetry::Settings { level: "warn,audit=info".to_owned(), ..settings.telemetry.clone() })?;
+    telemetry::start_logs(&telemetry::TelemetrySettings {
+        level: "warn,audit=info".to_owned(),
+        ..settings.telemetry.clone()
+    })?;
     let account = open_account(settings).await?;
     match command {
         Command::Users { command } => users::run(command, &account).await,

@@ -10,9 +10,9 @@ use handler::sealer::Sealer;
 use server::{
     auth::Authenticator,
     identity::Identity,
-    reply::Shape,
-    seal::{Keys, Owner},
-    serve::{Listeners, Server, Serving, Site},
+    reply::ErrorFormat,
+    seal::{Owner, SealingKeys},
+    serve::{HttpService, Listeners, Server, ServerHandle},
     system::{OsRandom, SystemClock},
     telemetry::{self, Health, Metrics},
     tls::{HTTP_PROTOCOLS, Tls},
@@ -61,8 +61,8 @@ impl Context {
     }
 
     /// Starts the account service; also returns the token that the handler announces itself with.
-    pub(super) async fn start_account(&self) -> anyhow::Result<(Serving, Secret)> {
-        let keys = Keys::open(Owner::Account, &self.data_dir.account_key(), self.random.as_ref())?;
+    pub(super) async fn start_account(&self) -> anyhow::Result<(ServerHandle, Secret)> {
+        let keys = SealingKeys::load_or_create(Owner::Account, &self.data_dir.account_key(), self.random.as_ref())?;
         let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
         let settings = self.settings.account.clone();
         let account =
@@ -70,25 +70,31 @@ impl Context {
         let account = account.listening_at(local_url(&listeners)?.parse()?);
         let token = account.component_token(ServiceName::Handler, &self.settings.handler.id).await?;
         self.data_dir.write_handler_token(&token)?;
-        let site = Site { name: "account", router: account.router(), shape: Shape::Account };
-        Ok((self.server.start(site, listeners), token))
+        let service = HttpService { name: "account", router: account.router(), error_format: ErrorFormat::Account };
+        Ok((self.server.start(service, listeners), token))
     }
 
     /// Starts the discovery service.
-    pub(super) async fn start_discovery(&self, authenticator: Arc<Authenticator>) -> anyhow::Result<Serving> {
+    pub(super) async fn start_discovery(&self, authenticator: Arc<Authenticator>) -> anyhow::Result<ServerHandle> {
         let discovery =
             Discovery::open(&self.settings.discovery, self.store.clone(), authenticator, self.clock.clone());
         let listen = &self.settings.listen;
         let listeners = self.listeners(&listen.discovery, &listen.discovery_http).await?;
-        let site = Site { name: "discovery", router: discovery.router(&self.health)?, shape: Shape::Gateway };
-        Ok(self.server.start(site, listeners))
+        let service = HttpService {
+            name: "discovery",
+            router: discovery.router(&self.health)?,
+            error_format: ErrorFormat::GrpcGateway,
+        };
+        Ok(self.server.start(service, listeners))
     }
 
     /// Serves metrics and health checks.
-    pub(super) async fn start_telemetry(&self, metrics: Metrics) -> anyhow::Result<Serving> {
+    pub(super) async fn start_telemetry(&self, metrics: Metrics) -> anyhow::Result<ServerHandle> {
         let listeners = Listeners::new().plain(&self.settings.telemetry.listen).await?;
         let router = telemetry::router(metrics, self.health.clone());
-        Ok(self.server.start(Site { name: "telemetry", router, shape: Shape::Gateway }, listeners))
+        Ok(self
+            .server
+            .start(HttpService { name: "telemetry", router, error_format: ErrorFormat::GrpcGateway }, listeners))
     }
 
     /// Checks credentials with the account service.
@@ -110,13 +116,13 @@ impl Context {
 
     /// Seals the keys of devices; an error when the store was written with another key file.
     pub(super) async fn sealer(&self) -> anyhow::Result<Sealer> {
-        let keys = Keys::open(Owner::Handler, &self.data_dir.handler_key(), self.random.as_ref())?;
+        let keys = SealingKeys::load_or_create(Owner::Handler, &self.data_dir.handler_key(), self.random.as_ref())?;
         Ok(Sealer::for_store(keys, self.store.as_ref(), self.random.clone()).await?)
     }
 
     /// The handler's own key pair, generated on its first start.
     pub(super) fn handler_identity(&self) -> anyhow::Result<Identity> {
-        Ok(Identity::load_or_make(&self.data_dir.handler_identity())?)
+        Ok(Identity::load_or_create(&self.data_dir.handler_identity())?)
     }
 
     /// Binds two listeners: one for gRPC, with TLS unless it is off, and one for plain HTTP.
@@ -129,7 +135,7 @@ impl Context {
     }
 
     /// Describes both addresses of a service with two listeners.
-    pub(super) fn describe(&self, serving: &Serving) -> anyhow::Result<String> {
+    pub(super) fn describe(&self, serving: &ServerHandle) -> anyhow::Result<String> {
         let kind = if self.tls.is_some() { "gRPC and HTTP with TLS" } else { "gRPC and HTTP" };
         Ok(format!("{} ({kind}), http://{}", address(serving, 0)?, address(serving, 1)?))
     }

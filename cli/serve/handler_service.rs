@@ -21,8 +21,8 @@ use mqtt::Broker;
 use runtime::{Engine, Pool};
 use server::{
     auth::Authenticator,
-    reply::Shape,
-    serve::{Listeners, Server, Serving, Site},
+    reply::ErrorFormat,
+    serve::{HttpService, Listeners, Server, ServerHandle},
     tls::Tls,
 };
 use tokio::task::JoinHandle;
@@ -36,7 +36,7 @@ const BROKER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running handler.
 pub(super) struct HandlerService {
-    serving: Serving,
+    serving: ServerHandle,
     broker: Broker,
     output: Arc<MqttOutput>,
     subscriber: DownlinkSubscriber,
@@ -68,7 +68,8 @@ impl HandlerService {
         let stop = CancellationToken::new();
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(Arc::new(operations), &context.health)?;
-        let serving = server.start(Site { name: "handler", router, shape: Shape::Gateway }, listeners);
+        let serving =
+            server.start(HttpService { name: "handler", router, error_format: ErrorFormat::GrpcGateway }, listeners);
         let announcing = match announcer {
             Some(announcer) => {
                 // The handler works without the discovery service, and keeps trying to announce itself.
@@ -86,7 +87,7 @@ impl HandlerService {
     }
 
     /// The two listeners: gRPC, then plain HTTP.
-    pub(super) fn serving(&self) -> &Serving {
+    pub(super) fn serving(&self) -> &ServerHandle {
         &self.serving
     }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use account::Account;
 use anyhow::Context;
 use server::{
-    seal::{Keys, Owner},
+    seal::{Owner, SealingKeys},
     system::{OsRandom, SystemClock},
 };
-use store::{Shared, Store};
+use store::{SocketStore, Store};
 
 use super::{context::open_store, data_dir::DataDir};
 use crate::settings::Settings;
@@ -24,7 +24,7 @@ pub(crate) async fn open_account(settings: Settings) -> anyhow::Result<Account> 
         result => result,
     };
     let store = store.context("failed to open the server's store")?;
-    let keys = Keys::open(Owner::Account, &data_dir.account_key(), random.as_ref())?;
+    let keys = SealingKeys::load_or_create(Owner::Account, &data_dir.account_key(), random.as_ref())?;
     Ok(Account::open(settings.account, keys, store, clock, random).await?)
 }
 
@@ -34,6 +34,6 @@ fn is_locked(error: &anyhow::Error) -> bool {
 
 /// The store of the server that has it open; `None` when the server does not share it.
 async fn connect_to_server(data_dir: &DataDir) -> Option<Arc<dyn Store>> {
-    let shared = Shared::connect(&data_dir.store_socket()).await.ok()?;
-    Some(Arc::new(shared))
+    let store = SocketStore::connect(&data_dir.store_socket()).await.ok()?;
+    Some(Arc::new(store))
 }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use server::{
-    serve::Serving,
+    serve::ServerHandle,
     telemetry::{Health, Metrics},
 };
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ pub struct Stack {
     addresses: Vec<(&'static str, String)>,
     /// Stops the account and discovery services, which the handler may need until it has finished.
     stop: CancellationToken,
-    serving: Vec<Serving>,
+    serving: Vec<ServerHandle>,
     discovery_http: Option<SocketAddr>,
     handler: Option<HandlerService>,
     store_socket: Option<StoreSocket>,
@@ -113,6 +113,6 @@ impl Stack {
 }
 
 /// The address of a service's listener, counted from 0.
-pub(super) fn address(serving: &Serving, number: usize) -> anyhow::Result<SocketAddr> {
+pub(super) fn address(serving: &ServerHandle, number: usize) -> anyhow::Result<SocketAddr> {
     serving.addresses().get(number).copied().context("a service has no such listener")
 }

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use store::{Store, shared};
+use store::{Store, socket};
 use tokio::{net::UnixListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +31,7 @@ impl StoreSocket {
             tracing::warn!(%path, %error, "failed to share the store: `airlock account` works only while this is stopped");
         });
         let stop = CancellationToken::new();
-        let serve = shared::serve(listener.ok()?, Arc::clone(store), stop.clone().cancelled_owned());
+        let serve = socket::serve(listener.ok()?, Arc::clone(store), stop.clone().cancelled_owned());
         Some(Self { path, stop, task: tokio::spawn(serve) })
     }
 

@@ -12,7 +12,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::{Method, RequestBuilder, Url, header::AUTHORIZATION};
 use types::{ClientId, Credential, Secret};
 
-pub use self::{collaborators::Shared, pkce::Verifier, tokens::AuthorizationCode};
+pub use self::{collaborators::WithCollaborators, pkce::Verifier, tokens::AuthorizationCode};
 use crate::{Error, Result, Trust, http::Http};
 
 /// The format of an account service's address.

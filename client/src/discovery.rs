@@ -1,6 +1,6 @@
-//! Discovery: which component serves what, and where.
+//! A client of discovery: which component serves what, and where.
 
-mod known;
+mod cache;
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::{
     retry::Call,
 };
 
-use self::known::Known;
+use self::cache::Cache;
 
 /// A client of a discovery service.
 ///
-/// Calls are tried three times while the service is away. A connection may take 2 s, an answer 10 s and 4 MiB, a call
-/// with all its tries 30 s. A component or a list that was read counts for a minute, unless this client or a clone of it
-/// says something meanwhile; who serves an application, gateway or EUI is asked each time.
+/// Calls are attempted three times while the service is unavailable. Connecting may take 2 s, an answer 10 s and 4 MiB,
+/// a call with all its attempts 30 s. Components and lists of components are cached for a minute, or until this client
+/// or a clone of it changes something; look-ups by application, gateway or EUI are not cached.
 #[derive(Clone, Debug)]
 pub struct DiscoveryClient {
     peer: Peer,
-    known: Arc<Known>,
+    cache: Arc<Cache>,
 }
 
 impl DiscoveryClient {
@@ -35,59 +35,59 @@ impl DiscoveryClient {
     ///
     /// Must be called inside a tokio runtime.
     pub fn connect(address: &str, trust: &Trust) -> Result<Self> {
-        Ok(Self { peer: Peer::new("discovery service", address, trust)?, known: Arc::default() })
+        Ok(Self { peer: Peer::new("discovery service", address, trust)?, cache: Arc::default() })
     }
 
     /// One component.
     pub async fn get(&self, service: ServiceName, id: &ComponentId) -> Result<Announcement> {
-        let question = (service, Some(id.clone()));
-        if let Some(known) = self.known.find(&question).and_then(|known| known.into_iter().next()) {
-            return Ok(known);
+        let key = (service, Some(id.clone()));
+        if let Some(cached) = self.cache.get(&key).and_then(|cached| cached.into_iter().next()) {
+            return Ok(cached);
         }
         let message = GetRequest { id: id.to_string(), service_name: service.to_string() };
         let answer = self.call(message, None, |mut stub, request| async move { stub.get(request).await }).await?;
-        self.known.keep(question, std::slice::from_ref(&answer));
+        self.cache.insert(key, std::slice::from_ref(&answer));
         Ok(answer)
     }
 
     /// Every component of a service.
     pub async fn get_all(&self, service: ServiceName) -> Result<Vec<Announcement>> {
-        let question = (service, None);
-        if let Some(known) = self.known.find(&question) {
-            return Ok(known);
+        let key = (service, None);
+        if let Some(cached) = self.cache.get(&key) {
+            return Ok(cached);
         }
         let message = GetServiceRequest { service_name: service.to_string() };
         let answer = self.call(message, None, |mut stub, request| async move { stub.get_all(request).await }).await?;
-        self.known.keep(question, &answer.services);
+        self.cache.insert(key, &answer.services);
         Ok(answer.services)
     }
 
-    /// The handler that serves an application; its metadata is left out.
+    /// The handler that serves an application, without its metadata.
     pub async fn get_by_app_id(&self, app_id: &AppId) -> Result<Announcement> {
         let message = GetByAppIdRequest { app_id: app_id.to_string() };
         self.call(message, None, |mut stub, request| async move { stub.get_by_app_id(request).await }).await
     }
 
-    /// The router that serves a gateway; its metadata is left out.
+    /// The router that serves a gateway, without its metadata.
     pub async fn get_by_gateway_id(&self, gateway_id: &GatewayId) -> Result<Announcement> {
         let message = GetByGatewayIdRequest { gateway_id: gateway_id.to_string() };
         self.call(message, None, |mut stub, request| async move { stub.get_by_gateway_id(request).await }).await
     }
 
-    /// The handler through which devices with this application EUI join; its metadata is left out.
+    /// The handler through which devices with this application EUI join, without its metadata.
     pub async fn get_by_app_eui(&self, app_eui: AppEui) -> Result<Announcement> {
         let message = GetByAppEuiRequest { app_eui: app_eui.as_bytes().to_vec() };
         self.call(message, None, |mut stub, request| async move { stub.get_by_app_eui(request).await }).await
     }
 
-    /// Says who and where a component is, with its own token; its metadata is kept.
+    /// Announces a component with its own token; its metadata stays.
     pub async fn announce(&self, token: &Secret, announcement: Announcement) -> Result<()> {
         let credential = Credential::Token(token.clone());
         self.call(announcement, Some(&credential), |mut stub, request| async move { stub.announce(request).await })
             .await
     }
 
-    /// Says that a component serves something; it is moved from whichever of its service served it before.
+    /// Records that a component serves something, and that no other one does.
     pub async fn add_metadata(
         &self,
         credential: &Credential,
@@ -98,7 +98,7 @@ impl DiscoveryClient {
         self.call(message, Some(credential), |mut stub, request| async move { stub.add_metadata(request).await }).await
     }
 
-    /// Says that a component no longer serves something.
+    /// Records that a component no longer serves something.
     pub async fn delete_metadata(
         &self,
         credential: &Credential,
@@ -110,12 +110,12 @@ impl DiscoveryClient {
             .await
     }
 
-    /// Says that a handler serves an application; it is moved from whoever served it before.
+    /// Records that a handler serves an application, and that no other one does.
     pub async fn add_application(&self, credential: &Credential, handler: &ComponentId, app_id: &AppId) -> Result<()> {
         self.add_metadata(credential, (ServiceName::Handler, handler), Served::AppId(app_id.to_string())).await
     }
 
-    /// Says that a handler no longer serves an application.
+    /// Records that a handler no longer serves an application.
     pub async fn delete_application(
         &self,
         credential: &Credential,
@@ -125,7 +125,7 @@ impl DiscoveryClient {
         self.delete_metadata(credential, (ServiceName::Handler, handler), Served::AppId(app_id.to_string())).await
     }
 
-    /// Makes a call, which here may always be made twice: saying the same again changes nothing.
+    /// Makes a call. All calls are repeatable: the same change again has no effect.
     async fn call<M, T, F>(
         &self,
         message: M,
@@ -137,8 +137,8 @@ impl DiscoveryClient {
         F: Future<Output = std::result::Result<Response<T>, Status>>,
     {
         if credential.is_some() {
-            // Whoever shows who they are is about to change something.
-            self.known.forget();
+            // Only changes take a credential.
+            self.cache.clear();
         }
         let request = || match credential {
             Some(credential) => authorized(message.clone(), credential),

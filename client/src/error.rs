@@ -1,81 +1,81 @@
-//! Why a call failed, from here or from there.
+//! Errors of the clients.
 
 use std::time::Duration;
 
 use types::{Kind, Kinded};
 
-/// What a call gives.
+/// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Something further down that went wrong.
+/// The error of whichever library is below.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be one.
+    /// The address is not valid.
     #[error("address `{address}` not valid: must be {expected}")]
     Address {
-        /// What was given.
+        /// The address.
         address: String,
-        /// What it must look like.
+        /// Its form.
         expected: &'static str,
     },
-    /// The certificate that was to be trusted is none.
+    /// The certificate to trust is not valid.
     #[error("certificate not valid: must be PEM, as in the announcement of the component")]
     Certificate {
-        /// What is wrong with it.
+        /// The cause.
         source: Cause,
     },
-    /// The credential has bytes that cannot be sent.
+    /// The credential has characters that a header cannot hold.
     #[error("credential not valid: must be printable ASCII")]
     Credential,
-    /// Nobody answers there, or not in a way that we trust.
+    /// The service is not reachable, or its certificate is not trusted.
     #[error("could not reach the {service} at {address}: check that it runs there and that the address is right")]
     Unreachable {
-        /// What was called.
+        /// The service.
         service: &'static str,
-        /// Where.
+        /// Its address.
         address: String,
-        /// What happened.
+        /// The cause.
         source: Cause,
     },
-    /// No answer came in time; the call may have had its effect.
+    /// No answer came in time; the call may have taken effect.
     #[error("the {service} at {address} did not answer in time: try again later")]
     Timeout {
-        /// What was called.
+        /// The service.
         service: &'static str,
-        /// Where.
+        /// Its address.
         address: String,
     },
-    /// The other side said no; the message is its own.
+    /// The service answered with an error.
     #[error("{message}")]
     Refused {
-        /// The sort of the failure.
+        /// The kind of the error.
         kind: Kind,
-        /// What the other side said, verbatim.
+        /// The text of the error, unchanged.
         message: String,
-        /// When it asks to be called again.
+        /// When the service asks to be called again.
         retry_after: Option<Duration>,
     },
-    /// The answer is larger than any should be.
+    /// The answer is too large.
     #[error("the answer of the {service} at {address} has more than {bytes_max} bytes: ask for less at once")]
     TooLarge {
-        /// What was called.
+        /// The service.
         service: &'static str,
-        /// Where.
+        /// Its address.
         address: String,
-        /// The most bytes that are read.
+        /// The largest size that is read.
         bytes_max: usize,
     },
-    /// The answer is not what this version understands.
+    /// The answer cannot be parsed.
     #[error("could not understand the answer of the {service} at {address}: check that the address is right")]
     Unreadable {
-        /// What was called.
+        /// The service.
         service: &'static str,
-        /// Where.
+        /// Its address.
         address: String,
-        /// What is wrong with it.
+        /// The cause.
         source: Cause,
     },
 }

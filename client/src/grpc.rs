@@ -1,4 +1,4 @@
-//! Calls over gRPC: channels with time limits, credentials as metadata, and errors in the other side's own words.
+//! Calls over gRPC: time limits, retries, credentials as metadata, and errors with the server's text.
 
 use std::{error::Error as _, time::Duration};
 
@@ -13,17 +13,17 @@ use types::{Credential, Kind};
 use crate::{
     Error, Result, Trust,
     error::Cause,
-    retry::{Call, TRY_TIMEOUT, retry},
+    retry::{ATTEMPT_TIMEOUT, Call, retry},
 };
 
-/// How long a connection may take.
+/// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The most bytes that are read of an answer.
+/// The most bytes of an answer.
 pub(crate) const ANSWER_BYTES_MAX: usize = 4 << 20;
-/// What the address of a gRPC API must look like.
+/// The form of a gRPC API's address.
 const ADDRESS_FORM: &str = "host:port";
 
-/// A component that is called over gRPC.
+/// A component with a gRPC API.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     channel: Channel,
@@ -32,7 +32,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Prepares calls to the first of the addresses; the connection is made by the first call.
+    /// Prepares calls to the first of the addresses; the first call connects.
     pub(crate) fn new(service: &'static str, net_address: &str, trust: &Trust) -> Result<Self> {
         let address = net_address.split(',').next().unwrap_or_default().trim().to_owned();
         let invalid = || Error::Address { address: address.clone(), expected: ADDRESS_FORM };
@@ -53,7 +53,7 @@ impl Peer {
         Ok(Self { channel: endpoint.connect_lazy(), service, address })
     }
 
-    /// Makes a call, again where that is safe, and gives the message of the answer.
+    /// Makes a call, with retries where that is safe, and returns the message of the answer.
     pub(crate) async fn call<M, T, F>(
         &self,
         call: Call,
@@ -65,10 +65,10 @@ impl Peer {
     {
         retry(call, || async {
             let mut request = request()?;
-            // So that the other side does not go on after nobody listens any more.
-            request.set_timeout(TRY_TIMEOUT);
-            // The library stops waiting when an answer begins; this waits for the whole of it.
-            match timeout(TRY_TIMEOUT, send(self.channel.clone(), request)).await {
+            // So that the server stops when we no longer wait.
+            request.set_timeout(ATTEMPT_TIMEOUT);
+            // tonic's timeout ends when the answer begins; this one includes all of it.
+            match timeout(ATTEMPT_TIMEOUT, send(self.channel.clone(), request)).await {
                 Ok(answer) => answer.map(Response::into_inner).map_err(|status| self.failed(status)),
                 Err(_) => Err(Error::Timeout { service: self.service, address: self.address.clone() }),
             }
@@ -76,15 +76,15 @@ impl Peer {
         .await
     }
 
-    /// Our error for an answer that makes no sense.
+    /// The error for an answer that cannot be parsed.
     pub(crate) fn unreadable(&self, source: impl Into<Cause>) -> Error {
         Error::Unreadable { service: self.service, address: self.address.clone(), source: source.into() }
     }
 
-    /// Our error for what a call ended with.
+    /// The error for a failed call.
     fn failed(&self, status: Status) -> Error {
         let (service, address) = (self.service, self.address.clone());
-        // What came over the wire has no cause; what has one happened on this side.
+        // A status from the server has no source; one with a source comes from this side.
         if status.source().is_none() {
             return Error::Refused {
                 kind: kind(status.code()),
@@ -100,7 +100,7 @@ impl Peer {
     }
 }
 
-/// A request that carries a credential.
+/// A request with a credential.
 pub(crate) fn authorized<T>(message: T, credential: &Credential) -> Result<Request<T>> {
     let (name, text) = match credential {
         Credential::Token(token) => ("token", token.expose()),
@@ -150,13 +150,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_the_first_address_is_used() {
+    async fn uses_the_first_address() {
         let peer = Peer::new("handler", "localhost:1904, other:1904", &Trust::Plaintext).unwrap();
         assert_eq!(peer.address, "localhost:1904");
     }
 
     #[tokio::test]
-    async fn refuses_what_is_no_address() {
+    async fn refuses_invalid_addresses() {
         for address in ["", "localhost", "http://localhost:1904", "localhost:1904/x", "a b:1", "user@host:1"] {
             let refused = Peer::new("handler", address, &Trust::Plaintext).map(|peer| peer.address);
             assert!(matches!(refused, Err(Error::Address { .. })), "{address}: {refused:?}");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_travels_under_its_own_name_and_does_not_print() {
+    fn sends_a_credential_as_metadata_and_does_not_print_it() {
         let request = authorized((), &Credential::Key("issuer.hush".parse().unwrap())).unwrap();
         assert_eq!(request.metadata().get("key").unwrap(), "issuer.hush");
         assert!(!format!("{request:?}").contains("hush"));

@@ -1,4 +1,4 @@
-//! Calls with JSON bodies: time limits, bounded answers, and errors in the other side's own words.
+//! Calls with JSON bodies over HTTP: time limits, retries, and errors with the server's text.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use types::Kind;
 
 use crate::{
     Error, Result, Trust,
-    retry::{Call, TRY_TIMEOUT, retry},
+    retry::{ATTEMPT_TIMEOUT, Call, retry},
 };
 
-/// How long a connection may take.
+/// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The most bytes that are read of an answer.
+/// The most bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
-/// A service that is called with JSON over HTTP.
+/// A service with a JSON API.
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
     client: reqwest::Client,
@@ -29,34 +29,34 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// Prepares calls; nothing is connected yet.
+    /// Prepares calls; the first one connects.
     pub(crate) fn new(service: &'static str, base: Url, trust: &Trust) -> Result<Self> {
         let client = reqwest::Client::builder()
             .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")))
             .default_headers(HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]))
             .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(TRY_TIMEOUT)
+            .timeout(ATTEMPT_TIMEOUT)
             .tcp_nodelay(true)
-            // Credentials go where they were meant to go.
+            // A redirect must not take the credential elsewhere.
             .redirect(redirect::Policy::none())
-            // Settings of our own, because the library's would panic in a program without a default provider.
+            // reqwest's own TLS settings would panic in a program without a default crypto provider.
             .tls_backend_preconfigured(trust.tls()?)
             .build()
             .map_err(|error| Error::Unreachable { service, address: base.to_string(), source: error.into() })?;
         Ok(Self { client, base, service })
     }
 
-    /// Begins a call of the path made of these segments, which are escaped.
+    /// A request to the path of these segments, which are escaped.
     pub(crate) fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
         self.request_to(method, self.url(path))
     }
 
-    /// Begins a call of an address that [`Self::url`] gave.
+    /// A request to an address from [`Self::url`].
     pub(crate) fn request_to(&self, method: Method, url: Url) -> RequestBuilder {
         self.client.request(method, url)
     }
 
-    /// The address of the path made of these segments, which are escaped.
+    /// The address of the path of these segments, which are escaped.
     pub(crate) fn url(&self, path: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -65,24 +65,24 @@ impl Http {
         url
     }
 
-    /// Makes a call whose answer says nothing but that it was done.
+    /// Makes a call and ignores the body of the answer.
     pub(crate) async fn done(&self, request: RequestBuilder) -> Result<()> {
         self.send(request).await.map(drop)
     }
 
-    /// Makes a call, and reads the answer as JSON.
+    /// Makes a call and parses the answer as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T> {
         let body = self.send(request).await?;
         serde_json::from_slice(&body).map_err(|error| self.unreadable(error))
     }
 
-    /// Makes a call, again where that is safe, and gives the body of the answer.
+    /// Makes a call, with retries where that is safe, and returns the body of the answer.
     async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>> {
-        // Paths and bodies are made by this crate; only the credential can be what no header holds.
+        // This crate builds paths and bodies; only the credential can be invalid in a header.
         let request = request.build().map_err(|_| Error::Credential)?;
         let call = if request.method() == Method::GET { Call::Repeatable } else { Call::Once };
         retry(call, || async {
-            // Every body here is bytes in memory, so there is always a clone.
+            // Bodies are bytes in memory, so they can always be cloned.
             let request = request.try_clone().ok_or_else(|| self.unreadable("the body cannot be sent twice"))?;
             let response = self.client.execute(request).await.map_err(|error| self.failed(error))?;
             let status = response.status();
@@ -93,7 +93,7 @@ impl Http {
         .await
     }
 
-    /// Reads an answer up to the limit.
+    /// Reads the body up to the limit.
     async fn read(&self, mut response: Response) -> Result<Vec<u8>> {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.failed(error))? {
@@ -128,13 +128,13 @@ impl Http {
     }
 }
 
-/// What the other side said when it said no.
+/// The error that the server answered with.
 fn refused(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Error {
-    // OAuth answers keep the text in `error_description`, exchanges in `description`, the others in `error`.
-    let said: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    // OAuth answers have the text in `error_description`, exchanges in `description`, all others in `error`.
+    let answer: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let message = ["error_description", "description", "error"]
         .into_iter()
-        .find_map(|member| said.as_ref()?.get(member)?.as_str())
+        .find_map(|member| answer.as_ref()?.get(member)?.as_str())
         .map_or_else(|| status.to_string(), str::to_owned);
     Error::Refused { kind: kind(status), message, retry_after }
 }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_the_other_side_are_kept() {
+    fn keeps_the_text_of_the_server() {
         check(404, r#"{"code":404,"error":"Application not found"}"#, (Kind::NotFound, "Application not found"));
         check(
             400,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn without_words_the_status_speaks() {
+    fn uses_the_status_when_there_is_no_text() {
         check(503, "<html>", (Kind::Unavailable, "503 Service Unavailable"));
         check(500, r#"{"error":7}"#, (Kind::Internal, "500 Internal Server Error"));
         check(302, "", (Kind::Internal, "302 Found"));

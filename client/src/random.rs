@@ -26,20 +26,15 @@ pub fn random_eui(random: &dyn Random) -> DevEui {
 
 #[cfg(test)]
 mod tests {
+    use testing::FixedRandom;
+
     use super::*;
-
-    struct Ones;
-
-    impl Random for Ones {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(1);
-        }
-    }
 
     #[test]
     fn every_byte_is_random_except_the_first_of_an_eui() {
-        assert_eq!(random_key(&Ones), [1; 16]);
-        assert_eq!(random_bytes::<3>(&Ones), [1; 3]);
-        assert_eq!(random_eui(&Ones).to_hex(), "0001010101010101");
+        let ones = FixedRandom::new([1]);
+        assert_eq!(random_key(&ones), [1; 16]);
+        assert_eq!(random_bytes::<3>(&ones), [1; 3]);
+        assert_eq!(random_eui(&ones).to_hex(), "0001010101010101");
     }
 }

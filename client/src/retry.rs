@@ -1,4 +1,6 @@
-//! When a call is tried again: only where that cannot do harm, and not for long.
+//! Retries of calls: only where repeating is safe, and for a limited time.
+//!
+//! Not `backon`: each error decides whether to retry and how long to wait, which leaves only the loop to a library.
 
 use std::time::Duration;
 
@@ -7,58 +9,58 @@ use types::{Kind, Kinded};
 
 use crate::{Error, Result};
 
-/// How long one try may take.
-pub(crate) const TRY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a call is tried in all.
-const TRIES_MAX: u32 = 3;
-/// No try begins later than this after the first one.
-const CALL_MAX: Duration = Duration::from_secs(20);
-/// The longest that we wait because the other side asks for it.
+/// How long one attempt may take.
+pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most attempts of a call.
+const ATTEMPTS_MAX: u32 = 3;
+/// The latest start of an attempt after the first one.
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+/// The longest `Retry-After` that is obeyed; with a longer one the call fails.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
-/// How long we wait on our own account before the second try; doubled for each further one.
+/// The pause before the second attempt without `Retry-After`; doubled for each further attempt.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether a call may be made twice.
+/// Whether a call may be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// It changes nothing, or twice the same, so it may.
+    /// It changes nothing, or repeating it has no further effect.
     Repeatable,
-    /// Only when the first one surely did nothing.
+    /// Only when the first attempt certainly had no effect.
     Once,
 }
 
-/// Makes a call, and makes it again where that is safe and may help.
+/// Makes a call, and repeats it where that is safe and may help.
 pub(crate) async fn retry<T, F>(call: Call, mut make: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
 {
-    let (began, mut tries) = (Instant::now(), 1);
+    let (started, mut attempts) = (Instant::now(), 1);
     loop {
         let error = match make().await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let pause = pause(call, &error, tries).filter(|pause| began.elapsed() + *pause <= CALL_MAX);
+        let pause = pause(call, &error, attempts).filter(|pause| started.elapsed() + *pause <= CALL_TIMEOUT);
         let Some(pause) = pause else { return Err(error) };
         sleep(pause).await;
-        tries += 1;
+        attempts += 1;
     }
 }
 
-/// How long to wait before the next try, or nothing when this error is final.
-fn pause(call: Call, error: &Error, tries: u32) -> Option<Duration> {
-    if tries >= TRIES_MAX {
+/// The pause before the next attempt; none when the error is final.
+fn pause(call: Call, error: &Error, attempts: u32) -> Option<Duration> {
+    if attempts >= ATTEMPTS_MAX {
         return None;
     }
     match error {
-        // Who was called too often has not done anything yet; who is away may have.
+        // A rate-limited call had no effect; one that found the service unavailable may have had one.
         Error::Refused { retry_after: Some(wait), kind: Kind::Exhausted, .. } => {
             (*wait <= RETRY_AFTER_MAX).then_some(*wait)
         }
         Error::Refused { retry_after: Some(wait), kind: Kind::Unavailable, .. } if call == Call::Repeatable => {
             (*wait <= RETRY_AFTER_MAX).then_some(*wait)
         }
-        _ if call == Call::Repeatable && error.kind() == Kind::Unavailable => Some(PAUSE * 2_u32.pow(tries - 1)),
+        _ if call == Call::Repeatable && error.kind() == Kind::Unavailable => Some(PAUSE * 2_u32.pow(attempts - 1)),
         _ => None,
     }
 }
@@ -72,7 +74,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn tries_that_take_long_are_fewer() {
+    async fn makes_fewer_attempts_when_they_take_long() {
         for (try_s, expected) in [(1, 3), (15, 2), (25, 1)] {
             let mut tries = 0;
             let result: Result<()> = retry(Call::Repeatable, || {
@@ -89,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_is_tried_again_while_the_other_side_is_away() {
+    fn repeats_a_read_while_the_server_is_unavailable() {
         let away = refused(Kind::Unavailable, None);
         assert_eq!(pause(Call::Repeatable, &away, 1), Some(PAUSE));
         assert_eq!(pause(Call::Repeatable, &away, 2), Some(PAUSE * 2));
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_tried_again_only_when_surely_nothing_was_done() {
+    fn repeats_a_write_only_when_it_had_no_effect() {
         assert_eq!(pause(Call::Once, &refused(Kind::Unavailable, None), 1), None);
         assert_eq!(pause(Call::Once, &refused(Kind::Unavailable, Some(1)), 1), None);
         assert_eq!(pause(Call::Repeatable, &refused(Kind::Unavailable, Some(1)), 1), Some(Duration::from_secs(1)));
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_an_hour_or_after_a_verdict() {
+    fn does_not_wait_for_long_or_after_a_final_error() {
         assert_eq!(pause(Call::Repeatable, &refused(Kind::Exhausted, Some(3600)), 1), None);
         assert_eq!(pause(Call::Repeatable, &refused(Kind::Exhausted, None), 1), None);
         assert_eq!(pause(Call::Repeatable, &refused(Kind::Denied, Some(1)), 1), None);

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use server::{
     json::Json,
     openapi::{self, About, OperationExt, described, named},
-    reply::{ErrorReply, Shape},
+    reply::{ErrorFormat, ErrorReply},
 };
 use types::{ComponentId, Kind, ServiceName};
 
@@ -49,7 +49,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
             ("token", openapi::bearer("An access token of the account service.")),
             ("key", openapi::header("Authorization", "`Key` and an access key of the application.")),
         ],
-        errors: Shape::Gateway,
+        errors: ErrorFormat::GrpcGateway,
         failures: &[Kind::Unavailable],
     };
     let (router, document) = openapi::generate(about, routes);
@@ -113,5 +113,5 @@ fn lookups() -> ApiRouter<Arc<Operations>> {
 }
 
 fn refuse(error: impl Into<Error>) -> ErrorReply {
-    ErrorReply::gateway(&error.into())
+    ErrorReply::grpc_gateway(&error.into())
 }

@@ -89,13 +89,13 @@ pub enum Error {
     #[error("Rate limit for {} \"{name}\" reached: try again in {} s", .exceeded.policy, .exceeded.wait_s)]
     RateLimited {
         /// Which limit, and when to try again.
-        exceeded: server::limit::Exceeded,
+        exceeded: server::rate_limit::RateLimitExceeded,
         /// The client or application whose calls were counted.
         name: String,
     },
     /// A secret in the store cannot be sealed or opened.
     #[error(transparent)]
-    Seal(#[from] server::seal::Error),
+    Seal(#[from] server::seal::SealError),
     /// The store failed.
     #[error("store: {0}")]
     Store(#[from] store::Error),

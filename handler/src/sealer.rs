@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
-use server::seal::{self, Keys, Sealed};
+use server::seal::{self, Sealed, SealingKeys};
 use store::{Batch, Commit, Key, Store, Tag};
 use types::Random;
 use zeroize::Zeroizing;
@@ -16,7 +16,7 @@ const PROOF: &str = "the handler's proof";
 /// Seals and opens secrets. All handlers that share a store need the same key file.
 #[derive(Clone)]
 pub struct Sealer {
-    keys: Arc<Keys>,
+    keys: Arc<SealingKeys>,
     random: Arc<dyn Random>,
 }
 
@@ -24,7 +24,7 @@ impl Sealer {
     /// A sealer for the secrets in `store`; [`Error::Seal`] if they were sealed with other keys.
     ///
     /// The first sealer of a store leaves a proof there, which later ones have to open.
-    pub async fn for_store(keys: Keys, store: &dyn Store, random: Arc<dyn Random>) -> Result<Self, Error> {
+    pub async fn for_store(keys: SealingKeys, store: &dyn Store, random: Arc<dyn Random>) -> Result<Self, Error> {
         let sealer = Self { keys: Arc::new(keys), random };
         let key = Key::new(&Tag::service("handler")?, "vault")?;
         let proof = serde_json::to_vec(&sealer.seal(PROOF, &PROOF)?)?;
@@ -44,7 +44,7 @@ impl Sealer {
 
     /// Opens what was sealed with the same `aad`; `what` names it in the error.
     pub(crate) fn open<T: DeserializeOwned>(&self, what: &'static str, aad: &str, sealed: &Sealed) -> Result<T, Error> {
-        let plain = self.keys.unseal(what, aad, sealed)?;
-        serde_json::from_slice(&plain).map_err(|_| seal::Error::Sealed(what).into())
+        let plain = self.keys.open(what, aad, sealed)?;
+        serde_json::from_slice(&plain).map_err(|_| seal::SealError::Sealed(what).into())
     }
 }

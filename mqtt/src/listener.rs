@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use server::serve::is_of_peer;
+use server::serve::is_peer_error;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -43,7 +43,7 @@ impl Listener {
             };
             match accepted {
                 Ok((stream, _)) => self.spawn(stream, tls.clone()),
-                Err(error) if is_of_peer(&error) => {}
+                Err(error) if is_peer_error(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept an MQTT connection");
                     sleep(ACCEPT_PAUSE).await;

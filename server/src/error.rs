@@ -1,4 +1,4 @@
-//! Startup errors, as operators read them.
+//! Errors at start-up, in one line for the operator.
 
 use std::{io, path::PathBuf};
 
@@ -7,7 +7,7 @@ use types::{Kind, Kinded};
 /// Why a service cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A setting is unknown, or its value is invalid.
+    /// A setting is unknown or its value is not valid.
     #[error("{0}")]
     Setting(String),
     /// The settings cannot be written as TOML.
@@ -16,65 +16,65 @@ pub enum Error {
     /// The address cannot be bound.
     #[error("cannot listen on `{address}`: {hint}")]
     Listen {
-        /// The address, as configured.
+        /// The address from the settings.
         address: String,
-        /// What to do about it.
+        /// How to solve it.
         hint: &'static str,
         /// The system's error.
         source: io::Error,
     },
-    /// A certificate or key file cannot be read or written.
-    #[error("cannot {action} `{}`: check that the directory exists and its permissions", path.display())]
+    /// A file of the certificate cannot be read or written.
+    #[error("cannot {action} `{}`: check that the folder exists and who may use it", path.display())]
     File {
-        /// "read" or "write".
+        /// `read` or `write`.
         action: &'static str,
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// The certificate or its key is invalid.
-    #[error("certificate `{}` not valid: must be PEM, together with its key", path.display())]
+    /// The certificate or its key is not valid.
+    #[error("certificate `{}` not valid: must be PEM, with the key that belongs to it", path.display())]
     Certificate {
-        /// The file.
+        /// The path of the certificate.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Creating a certificate failed.
+    /// No certificate can be created for these host names.
     #[error("cannot create a certificate for {names}")]
-    MakeCertificate {
+    CreateCertificate {
         /// The host names.
         names: String,
-        /// The library's error.
+        /// The cause.
         source: rcgen::Error,
     },
-    /// The component's key pair is invalid or cannot be created.
+    /// The key pair of a component is not valid, or cannot be created.
     #[error("key `{}` not valid: must be an ECDSA key over P-256 as PEM; move it away to get a new one", path.display())]
     Identity {
-        /// The file.
+        /// The path of the key.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: rcgen::Error,
     },
-    /// Logs or metrics are already set up in this process.
+    /// Logs or metrics were started twice in this process.
     #[error("cannot start {what}: already started in this process")]
     Telemetry {
-        /// Logs or metrics.
+        /// `logs` or `metrics`.
         what: &'static str,
     },
     /// Signal handlers cannot be installed.
-    #[error("cannot install signal handlers")]
+    #[error("cannot listen for termination signals")]
     Signals(#[source] io::Error),
-    /// The descriptors for gRPC reflection are invalid.
-    #[error("cannot describe the gRPC services")]
+    /// The descriptors for gRPC reflection are not valid.
+    #[error("cannot set up gRPC reflection")]
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Setting(_) | Self::Certificate { .. } | Self::MakeCertificate { .. } | Self::Identity { .. } => {
+            Self::Setting(_) | Self::Certificate { .. } | Self::CreateCertificate { .. } | Self::Identity { .. } => {
                 Kind::Invalid
             }
             Self::Listen { .. } | Self::File { .. } => Kind::Unavailable,

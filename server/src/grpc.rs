@@ -1,4 +1,4 @@
-//! Health and reflection, which every gRPC listener serves.
+//! The gRPC services that every listener has: health and reflection.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use tonic_reflection::server::Builder;
 
 use crate::{Error, telemetry::Health};
 
-/// How long the result of the health checks is cached.
-const CHECKS_AGE_MAX: Duration = Duration::from_secs(1);
+/// How long a result of the readiness checks is reused.
+const RESULT_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// Routes with health and reflection (v1 and v1alpha); add the services, then call `routes().into_axum_router()`.
+/// Routes for health and reflection (v1 and v1alpha); add the services, then call `routes().into_axum_router()`.
 pub fn routes(health: &Health) -> Result<RoutesBuilder, Error> {
     let mut routes = Routes::builder();
-    routes.add_service(health_server::HealthServer::new(Checks::new(health)));
+    routes.add_service(health_server::HealthServer::new(Readiness::new(health)));
     routes.add_service(reflection().build_v1()?);
     routes.add_service(reflection().build_v1alpha()?);
     Ok(routes)
@@ -31,43 +31,43 @@ fn reflection() -> Builder<'static> {
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }
 
-/// The checks behind `/readyz`, over gRPC. All services of a process share the result.
+/// Serves the checks behind `/readyz` over gRPC. They are those of the process, whichever service is asked about.
 ///
-/// Anybody may ask, so the result is cached and the checks run only once at a time.
-struct Checks {
+/// Anybody may call this, so results are reused for a while, and the checks run once at a time.
+struct Readiness {
     health: Health,
     last: Mutex<Option<(Instant, bool)>>,
 }
 
-impl Checks {
+impl Readiness {
     fn new(health: &Health) -> Self {
         Self { health: health.clone(), last: Mutex::default() }
     }
 
-    async fn are_well(&self) -> bool {
+    async fn is_ready(&self) -> bool {
         let mut last = self.last.lock().await;
         match *last {
-            Some((asked, well)) if asked.elapsed() < CHECKS_AGE_MAX => well,
+            Some((checked, is_ready)) if checked.elapsed() < RESULT_AGE_MAX => is_ready,
             _ => {
-                let well = self.health.report().await.is_ready();
-                *last = Some((Instant::now(), well));
-                well
+                let is_ready = self.health.report().await.is_ready();
+                *last = Some((Instant::now(), is_ready));
+                is_ready
             }
         }
     }
 }
 
 #[tonic::async_trait]
-impl health_server::Health for Checks {
+impl health_server::Health for Readiness {
     type WatchStream = Empty<Result<HealthCheckResponse, Status>>;
 
     async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
-        let ready = !self.health.is_draining() && self.are_well().await;
+        let ready = !self.health.is_draining() && self.is_ready().await;
         let status = if ready { ServingStatus::Serving } else { ServingStatus::NotServing };
         Ok(Response::new(HealthCheckResponse { status: status.into() }))
     }
 
     async fn watch(&self, _: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        Err(Status::unimplemented("watching is not supported: call Check now and then"))
+        Err(Status::unimplemented("watching is not supported: poll Check instead"))
     }
 }

@@ -1,4 +1,4 @@
-//! A component's key pair, by which other components recognise it. Created on the first start.
+//! The key pair of a component, created on the first start in a file next to the certificate.
 
 use std::{fs, io, path::Path};
 
@@ -15,8 +15,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the key pair from a file, or creates both.
-    pub fn load_or_make(path: &Path) -> Result<Self, Error> {
+    /// Reads the key pair from a file; creates a missing file.
+    pub fn load_or_create(path: &Path) -> Result<Self, Error> {
         let failed = |action| move |source| Error::File { action, path: path.into(), source };
         let refused = |source| Error::Identity { path: path.into(), source };
         let pair = match fs::read_to_string(path) {

@@ -16,7 +16,7 @@ use types::Kind;
 
 use crate::{
     openapi,
-    reply::{ErrorReply, Shape},
+    reply::{ErrorFormat, ErrorReply},
 };
 
 /// A JSON object as the body of a request, whatever its content type says.
@@ -41,7 +41,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
         let bytes = Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
         let refuse = |reason: &dyn std::fmt::Display| {
-            ErrorReply::new(Shape::Gateway, Kind::Invalid, format!("Body not valid: {reason}")).into_response()
+            ErrorReply::new(ErrorFormat::GrpcGateway, Kind::Invalid, format!("Body not valid: {reason}"))
+                .into_response()
         };
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err(refuse(&"it must be a JSON object"));

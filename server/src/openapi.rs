@@ -31,7 +31,7 @@ pub use self::{
     reply::{Header, reply, with_headers},
     schema::body,
 };
-use crate::{reply::Shape, status};
+use crate::{reply::ErrorFormat, status};
 
 /// What a document says beside its operations.
 pub struct About {
@@ -44,7 +44,7 @@ pub struct About {
     /// The credentials that operations name.
     pub credentials: Vec<(&'static str, SecurityScheme)>,
     /// The body of errors.
-    pub errors: Shape,
+    pub errors: ErrorFormat,
     /// What any operation may fail with, whatever its signature says.
     pub failures: &'static [Kind],
 }

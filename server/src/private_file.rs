@@ -1,27 +1,31 @@
-//! Files that hold a secret: whole or not there, and for their owner alone.
+//! Files that hold a secret: complete or absent, and readable by their owner alone.
 
 use std::{
-    fs::{self, OpenOptions},
     io::{self, Write},
     path::Path,
 };
 
-/// Writes a file that is complete or not there, and that only its owner can read from the first byte on.
+use tempfile::NamedTempFile;
+
+/// Writes a file in one step, so that readers and a crash find either the old content or the new.
 ///
-/// The error is that of the file system; what was there before stays.
+/// Only its owner can read it, from the first byte on. After an error the old content is still there.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A name of its own, so that two processes that write at once do not finish each other's file.
-    let unfinished = path.with_extension(format!("{}.new", std::process::id()));
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&unfinished)?;
+    prepare(path, bytes)?.persist(path)?;
+    Ok(())
+}
+
+/// Like [`write_private`], but fails with [`io::ErrorKind::AlreadyExists`] when the file is there.
+pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    prepare(path, bytes)?.persist_noclobber(path)?;
+    Ok(())
+}
+
+/// A temporary file next to `path`; on Unix its mode is 0600.
+fn prepare(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
     file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
+    file.as_file().sync_all()?;
+    Ok(file)
 }

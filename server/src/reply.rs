@@ -1,4 +1,4 @@
-//! Errors as REST clients read them: in the format of the account service, or of v2's gRPC gateway.
+//! Error bodies of REST answers, as the account service and the gRPC gateway of v2 wrote them.
 
 use aide::OperationOutput;
 use api::rest::{account::ErrorBody, handler::GatewayError};
@@ -12,56 +12,58 @@ use types::{Kind, Kinded};
 
 use crate::status;
 
-/// The format of an error body.
+/// The format of error bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// `{"code": 404, "error": "…"}`, where the code is the HTTP status.
+pub enum ErrorFormat {
+    /// `{"code": 404, "error": "…"}`: the code is the HTTP status.
     Account,
-    /// `{"error": "…", "code": 5, "message": "…"}`, where the code is the gRPC code.
-    Gateway,
+    /// `{"error": "…", "code": 5, "message": "…"}`: the code is the gRPC code.
+    GrpcGateway,
 }
 
-/// An error response to a REST client.
+/// An error on its way to a REST client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorReply {
-    shape: Shape,
+    format: ErrorFormat,
     status: StatusCode,
     code: Code,
     message: String,
 }
 
 impl ErrorReply {
-    /// In the format of the account service. Internal errors are logged here, and not shown.
+    /// A reply in the format of the account service; the text of an internal error goes to the log only.
     pub fn account(error: &impl Kinded) -> Self {
-        Self::of(Shape::Account, error)
+        Self::of(ErrorFormat::Account, error)
     }
 
-    /// In the format of handler and discovery. Internal errors are logged here, and not shown.
-    pub fn gateway(error: &impl Kinded) -> Self {
-        Self::of(Shape::Gateway, error)
+    /// A reply in the format of handler and discovery; the text of an internal error goes to the log only.
+    pub fn grpc_gateway(error: &impl Kinded) -> Self {
+        Self::of(ErrorFormat::GrpcGateway, error)
     }
 
-    /// For errors without a type of their own, such as a body that axum rejected.
-    pub fn new(shape: Shape, kind: Kind, message: impl Into<String>) -> Self {
-        Self { shape, status: status::http(kind), code: status::grpc(kind), message: message.into() }
+    /// A reply for what has no error type, such as a body that axum refused.
+    pub fn new(format: ErrorFormat, kind: Kind, message: impl Into<String>) -> Self {
+        Self { format, status: status::http(kind), code: status::grpc(kind), message: message.into() }
     }
 
-    /// Replaces the HTTP status, for 405 and others that no kind stands for.
+    /// Sets an HTTP status that no kind stands for, such as 405.
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
 
-    fn of(shape: Shape, error: &impl Kinded) -> Self {
-        Self::new(shape, error.kind(), status::public_text(error))
+    fn of(format: ErrorFormat, error: &impl Kinded) -> Self {
+        Self::new(format, error.kind(), status::public_text(error))
     }
 }
 
 impl IntoResponse for ErrorReply {
     fn into_response(self) -> Response {
-        let Self { shape, status, code, message } = self;
-        let mut response = match shape {
-            Shape::Account => Json(ErrorBody { code: status.as_u16(), error: message }).into_response(),
-            Shape::Gateway => Json(GatewayError { error: message.clone(), code: code as i32, message }).into_response(),
+        let Self { format, status, code, message } = self;
+        let mut response = match format {
+            ErrorFormat::Account => Json(ErrorBody { code: status.as_u16(), error: message }).into_response(),
+            ErrorFormat::GrpcGateway => {
+                Json(GatewayError { error: message.clone(), code: code as i32, message }).into_response()
+            }
         };
         *response.status_mut() = status;
         match status {

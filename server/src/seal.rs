@@ -1,12 +1,11 @@
-//! What keeps the secrets in the store closed: sealing what must be read again, and marks of what must only be found.
+//! Protects secrets in the store: seals those that must be read again, hashes those that are only compared.
 
-mod coded;
+mod signed_text;
 
 use std::{
-    fmt,
-    fs::{self, OpenOptions},
-    io::{ErrorKind, Read, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    fmt, fs,
+    io::{ErrorKind, Read},
+    os::unix::fs::PermissionsExt,
     path::Path,
 };
 
@@ -19,41 +18,42 @@ use serde::{Deserialize, Serialize};
 use types::{Kind, Kinded, Random};
 use zeroize::Zeroizing;
 
-pub use self::coded::plain_of;
+pub use self::signed_text::unverified_payload;
+use crate::private_file::create_private;
 
-/// How many bytes the key-encryption key has.
+/// The size of the key-encryption key.
 const KEY_BYTES: usize = 32;
 
-/// Why a secret cannot be closed or opened.
+/// Why a secret cannot be sealed or opened.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file with the key that opens the store's secrets cannot be used.
+pub enum SealError {
+    /// The key file cannot be used.
     #[error("cannot use the key file {path}: {must}")]
     KeyFile {
-        /// Where it is.
+        /// The path of the key file.
         path: String,
-        /// What it must be.
+        /// The rule that it breaks.
         must: &'static str,
-        /// What the system says.
+        /// The system's error, if there is one.
         source: Option<std::io::Error>,
     },
-    /// A secret in the store does not open with our key.
+    /// A sealed secret is damaged, or was sealed with another key or other associated data.
     #[error("cannot open the {0} in the store: the key file is not the one that it was sealed with, restore that one")]
     Sealed(&'static str),
-    /// Cryptography failed where it should not.
+    /// Unexpected failure in the crypto library.
     #[error("cannot {0}")]
     Crypto(&'static str),
 }
 
-type Result<T> = std::result::Result<T, Error>;
+type Result<T> = std::result::Result<T, SealError>;
 
-impl Kinded for Error {
+impl Kinded for SealError {
     fn kind(&self) -> Kind {
         Kind::Internal
     }
 }
 
-/// Whose secrets they are: nobody's keys open what another service has closed, be their file the same.
+/// The service that owns the secrets; keys of one cannot open secrets of the other, even from the same key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The account service.
@@ -71,123 +71,123 @@ impl Owner {
     }
 }
 
-/// The keys that are not in the store: what opens its secrets and what marks them.
+/// The keys that seal and hash secrets; they are derived from a key file outside the store.
 ///
-/// Every instance that shares a store must be given the same.
-pub struct Keys {
+/// Every process that shares a store needs the same key file.
+pub struct SealingKeys {
     sealing: LessSafeKey,
-    marking: hmac::Key,
+    hashing: hmac::Key,
 }
 
-/// A secret that only [`Keys`] can read again.
+/// A secret sealed with AES-256-GCM: nonce, ciphertext and tag in base64url.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sealed(String);
 
-/// What stands for a secret where it must be found but not read.
+/// An HMAC of a secret, in base64url: it recognises the secret but cannot be turned back into it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Mark(String);
+pub struct KeyedHash(String);
 
-impl Keys {
+impl SealingKeys {
     /// Derives the keys from a key-encryption key of 32 random bytes.
     pub fn new(owner: Owner, secret: &[u8; KEY_BYTES]) -> Result<Self> {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let derive = |use_for: &str| hmac::sign(&secret, format!("airlock {} {use_for} 1", owner.as_str()).as_bytes());
-        let (sealing, marking) = (derive("seal"), derive("mark"));
+        let (sealing, hashing) = (derive("seal"), derive("mark"));
         let sealing =
-            UnboundKey::new(&AES_256_GCM, sealing.as_ref()).map_err(|_| Error::Crypto("derive the sealing key"))?;
-        Ok(Self { sealing: LessSafeKey::new(sealing), marking: hmac::Key::new(hmac::HMAC_SHA256, marking.as_ref()) })
+            UnboundKey::new(&AES_256_GCM, sealing.as_ref()).map_err(|_| SealError::Crypto("derive the sealing key"))?;
+        Ok(Self { sealing: LessSafeKey::new(sealing), hashing: hmac::Key::new(hmac::HMAC_SHA256, hashing.as_ref()) })
     }
 
-    /// Reads the key-encryption key from a file that only its owner may read; makes the file when there is none.
-    pub fn open(owner: Owner, path: &Path, random: &dyn Random) -> Result<Self> {
+    /// Reads the key-encryption key from a file that only its owner may read; creates a missing file.
+    pub fn load_or_create(owner: Owner, path: &Path, random: &dyn Random) -> Result<Self> {
         let secret = match read(path)? {
             Some(secret) => secret,
-            None => make(path, random)?,
+            None => create(path, random)?,
         };
         Self::new(owner, &secret)
     }
 
-    /// Closes a secret. `place` says where it belongs; it opens nowhere else.
-    pub fn seal(&self, place: &str, secret: &[u8], random: &dyn Random) -> Result<Sealed> {
+    /// Seals a secret; opening it takes the same associated data `aad`, which ties it to one place in the store.
+    pub fn seal(&self, aad: &str, secret: &[u8], random: &dyn Random) -> Result<Sealed> {
         let mut nonce = [0; NONCE_LEN];
         random.fill(&mut nonce);
-        let mut closed = secret.to_vec();
+        let mut ciphertext = secret.to_vec();
         self.sealing
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(place.as_bytes()), &mut closed)
-            .map_err(|_| Error::Crypto("seal a secret"))?;
-        Ok(Sealed(URL_SAFE_NO_PAD.encode([&nonce[..], &closed].concat())))
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(aad.as_bytes()), &mut ciphertext)
+            .map_err(|_| SealError::Crypto("seal a secret"))?;
+        Ok(Sealed(URL_SAFE_NO_PAD.encode([&nonce[..], &ciphertext].concat())))
     }
 
-    /// Opens what was sealed for the same `place`; `what` names it in the error.
-    pub fn unseal(&self, what: &'static str, place: &str, sealed: &Sealed) -> Result<Zeroizing<Vec<u8>>> {
-        let bytes = URL_SAFE_NO_PAD.decode(&sealed.0).map_err(|_| Error::Sealed(what))?;
-        let (nonce, closed) = bytes.split_at_checked(NONCE_LEN).ok_or(Error::Sealed(what))?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| Error::Sealed(what))?;
-        let mut opened = Zeroizing::new(closed.to_vec());
+    /// Opens a secret that was sealed with the same `aad`; `what` names it in the error.
+    pub fn open(&self, what: &'static str, aad: &str, sealed: &Sealed) -> Result<Zeroizing<Vec<u8>>> {
+        let bytes = URL_SAFE_NO_PAD.decode(&sealed.0).map_err(|_| SealError::Sealed(what))?;
+        let (nonce, ciphertext) = bytes.split_at_checked(NONCE_LEN).ok_or(SealError::Sealed(what))?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| SealError::Sealed(what))?;
+        let mut opened = Zeroizing::new(ciphertext.to_vec());
         let length = self
             .sealing
-            .open_in_place(nonce, Aad::from(place.as_bytes()), &mut opened)
-            .map_err(|_| Error::Sealed(what))?
+            .open_in_place(nonce, Aad::from(aad.as_bytes()), &mut opened)
+            .map_err(|_| SealError::Sealed(what))?
             .len();
         opened.truncate(length);
         Ok(opened)
     }
 
-    /// Marks a secret, so that it can be recognised later. `place` keeps equal secrets of two places apart.
-    pub fn mark(&self, place: &str, secret: &[u8]) -> Mark {
-        Mark(URL_SAFE_NO_PAD.encode(self.sign(place, secret)))
+    /// Hashes a secret; equal secrets have different hashes in different contexts.
+    pub fn hash(&self, context: &str, secret: &[u8]) -> KeyedHash {
+        KeyedHash(URL_SAFE_NO_PAD.encode(self.mac(context, secret)))
     }
 
-    /// Whether `mark` is the mark of this secret, in a time that does not depend on where they differ.
-    pub fn recognises(&self, mark: &Mark, place: &str, secret: &[u8]) -> bool {
-        self.mark(place, secret).is_that_of(mark)
+    /// Whether `hash` is that of this secret, in constant time.
+    pub fn verify_hash(&self, hash: &KeyedHash, context: &str, secret: &[u8]) -> bool {
+        self.hash(context, secret).equals(hash)
     }
 
-    /// HMAC-SHA-256 over place and bytes.
-    pub fn sign(&self, place: &str, bytes: &[u8]) -> hmac::Tag {
-        let mut signing = hmac::Context::with_key(&self.marking);
-        // The length keeps a place from running into the bytes after it.
-        signing.update(&(place.len() as u64).to_be_bytes());
-        signing.update(place.as_bytes());
-        signing.update(bytes);
-        signing.sign()
+    /// HMAC-SHA-256 over the context and the bytes.
+    pub fn mac(&self, context: &str, bytes: &[u8]) -> hmac::Tag {
+        let mut mac = hmac::Context::with_key(&self.hashing);
+        // The length keeps the end of the context apart from the beginning of the bytes.
+        mac.update(&(context.len() as u64).to_be_bytes());
+        mac.update(context.as_bytes());
+        mac.update(bytes);
+        mac.sign()
     }
 }
 
 impl Sealed {
-    /// What somebody says was sealed here; opening it shows whether it was.
+    /// Takes a text that may be a sealed secret; opening it shows whether it is.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The sealed secret: letters, digits, dashes and underscores.
+    /// The sealed secret in base64url.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl Mark {
-    /// Whether both stand for the same secret, in a time that does not depend on where they differ.
-    pub fn is_that_of(&self, other: &Self) -> bool {
+impl KeyedHash {
+    /// Whether both are hashes of the same secret, in constant time.
+    pub fn equals(&self, other: &Self) -> bool {
         aws_lc_rs::constant_time::verify_slices_are_equal(self.0.as_bytes(), other.0.as_bytes()).is_ok()
     }
 
-    /// The mark: letters, digits, dashes and underscores.
+    /// The hash in base64url.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for Keys {
+impl fmt::Debug for SealingKeys {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Keys(…)")
+        out.write_str("SealingKeys(…)")
     }
 }
 
-fn failed(path: &Path, must: &'static str, source: impl Into<Option<std::io::Error>>) -> Error {
-    Error::KeyFile { path: path.display().to_string(), must, source: source.into() }
+fn failed(path: &Path, must: &'static str, source: impl Into<Option<std::io::Error>>) -> SealError {
+    SealError::KeyFile { path: path.display().to_string(), must, source: source.into() }
 }
 
 fn read(path: &Path) -> Result<Option<Zeroizing<[u8; KEY_BYTES]>>> {
@@ -196,11 +196,11 @@ fn read(path: &Path) -> Result<Option<Zeroizing<[u8; KEY_BYTES]>>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(path, "it must be readable", error)),
     };
-    let facts = file.metadata().map_err(|error| failed(path, "it must be readable", error))?;
-    if facts.permissions().mode() & 0o077 != 0 {
+    let metadata = file.metadata().map_err(|error| failed(path, "it must be readable", error))?;
+    if metadata.permissions().mode() & 0o077 != 0 {
         return Err(failed(path, "only its owner may read it, set its mode to 600", None));
     }
-    if facts.len() != KEY_BYTES as u64 {
+    if metadata.len() != KEY_BYTES as u64 {
         return Err(failed(path, "it must have 32 bytes, restore it from your backup", None));
     }
     let mut secret = Zeroizing::new([0; KEY_BYTES]);
@@ -208,23 +208,12 @@ fn read(path: &Path) -> Result<Option<Zeroizing<[u8; KEY_BYTES]>>> {
     Ok(Some(secret))
 }
 
-/// Writes beside the file and links it there, so that two starts at once agree and a crash leaves no half of it.
-fn make(path: &Path, random: &dyn Random) -> Result<Zeroizing<[u8; KEY_BYTES]>> {
+/// Creates the key file; of two processes that start at once, one creates it and both use it.
+fn create(path: &Path, random: &dyn Random) -> Result<Zeroizing<[u8; KEY_BYTES]>> {
     let must = "its folder must be writable";
     let mut secret = Zeroizing::new([0; KEY_BYTES]);
     random.fill(secret.as_mut());
-    let mut suffix = [0; 8];
-    random.fill(&mut suffix);
-    let beside = path.with_extension(format!("{:016x}", u64::from_be_bytes(suffix)));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&beside)
-        .and_then(|mut file| file.write_all(secret.as_ref()).and_then(|()| file.sync_all()));
-    let linked = written.and_then(|()| fs::hard_link(&beside, path));
-    fs::remove_file(&beside).map_err(|error| failed(path, must, error))?;
-    match linked {
+    match create_private(path, secret.as_ref()) {
         Ok(()) => Ok(secret),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => read(path)?.ok_or_else(|| failed(path, must, error)),
         Err(error) => Err(failed(path, must, error)),
@@ -237,25 +226,25 @@ mod tests {
     use crate::system::OsRandom;
 
     #[test]
-    fn what_is_sealed_opens_only_where_it_belongs_and_whole() {
-        let keys = Keys::new(Owner::Account, &[7; KEY_BYTES]).unwrap();
+    fn opens_a_secret_only_whole_and_with_its_own_key_and_aad() {
+        let keys = SealingKeys::new(Owner::Account, &[7; KEY_BYTES]).unwrap();
         let sealed = keys.seal("here", b"secret", &OsRandom).unwrap();
-        assert_eq!(keys.unseal("it", "here", &sealed).unwrap().as_slice(), b"secret");
-        assert!(keys.unseal("it", "there", &sealed).is_err());
-        assert!(Keys::new(Owner::Account, &[8; KEY_BYTES]).unwrap().unseal("it", "here", &sealed).is_err());
-        assert!(Keys::new(Owner::Handler, &[7; KEY_BYTES]).unwrap().unseal("it", "here", &sealed).is_err());
+        assert_eq!(keys.open("it", "here", &sealed).unwrap().as_slice(), b"secret");
+        assert!(keys.open("it", "there", &sealed).is_err());
+        assert!(SealingKeys::new(Owner::Account, &[8; KEY_BYTES]).unwrap().open("it", "here", &sealed).is_err());
+        assert!(SealingKeys::new(Owner::Handler, &[7; KEY_BYTES]).unwrap().open("it", "here", &sealed).is_err());
         for broken in ["", "AAAA", &sealed.0[..sealed.0.len() - 4]] {
-            assert!(keys.unseal("it", "here", &Sealed(broken.to_owned())).is_err(), "{broken}");
+            assert!(keys.open("it", "here", &Sealed(broken.to_owned())).is_err(), "{broken}");
         }
-        assert_ne!(keys.seal("here", b"secret", &OsRandom).unwrap(), sealed, "no nonce comes twice");
+        assert_ne!(keys.seal("here", b"secret", &OsRandom).unwrap(), sealed, "the nonce must differ");
     }
 
     #[test]
-    fn a_mark_recognises_its_secret_in_its_place() {
-        let keys = Keys::new(Owner::Account, &[7; KEY_BYTES]).unwrap();
-        let mark = keys.mark("here", b"secret");
-        assert!(keys.recognises(&mark, "here", b"secret"));
-        assert!(!keys.recognises(&mark, "here", b"secreu") && !keys.recognises(&mark, "there", b"secret"));
-        assert_ne!(keys.mark("ab", b"c"), keys.mark("a", b"bc"));
+    fn a_hash_recognises_its_secret_in_its_context() {
+        let keys = SealingKeys::new(Owner::Account, &[7; KEY_BYTES]).unwrap();
+        let hash = keys.hash("here", b"secret");
+        assert!(keys.verify_hash(&hash, "here", b"secret"));
+        assert!(!keys.verify_hash(&hash, "here", b"secreu") && !keys.verify_hash(&hash, "there", b"secret"));
+        assert_ne!(keys.hash("ab", b"c"), keys.hash("a", b"bc"));
     }
 }

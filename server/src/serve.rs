@@ -1,9 +1,12 @@
-//! Serves one router, REST and gRPC together, on plain and TLS listeners.
+//! Serves one router, REST and gRPC together, on plaintext and TLS listeners.
+//!
+//! hyper-util runs the connections. Neither axum-server nor tower-http bounds the time until the first byte, shares one
+//! connection limit between listeners, or answers with gRPC errors, so the loops and the middleware are ours.
 
 mod connection;
-mod deadline;
-mod guard;
-mod listen;
+mod grpc_timeout;
+mod listeners;
+mod middleware;
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,30 +16,29 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use types::Random;
 
-use crate::reply::Shape;
+pub use self::listeners::{Listeners, ServerHandle, is_peer_error};
+use crate::reply::ErrorFormat;
 
-pub use self::listen::{Listeners, Serving, is_of_peer};
-
-/// Bounds of every listener.
+/// Limits of every listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// The most connections that are open at once on one service; more wait to be accepted.
+pub struct ServeSettings {
+    /// The most open connections of one service; more wait to be accepted.
     pub connections_max: usize,
-    /// The largest REST body that is read, in bytes; a larger one gets 413. gRPC messages have a limit of their own.
+    /// The largest REST body in bytes; a larger one gets 413. gRPC messages have a limit of their own.
     ///
-    /// By default 2 MiB: an application with four payload functions of 256 KiB each must fit, and in JSON every quote
-    /// and line end of them takes two bytes.
+    /// By default 2 MiB: an application with four payload functions of 256 KiB must fit, and JSON writes each of their
+    /// quotes and line ends with two bytes.
     pub body_bytes_max: usize,
-    /// How long a client may take to send the head of a request, or leave a connection unused.
+    /// How long a client may take to send the head of a request, or keep an idle connection.
     pub head_timeout_ms: u64,
-    /// How long answering one request may take; a stream over gRPC only has to begin by then.
+    /// How long one request may take; a gRPC stream only has to begin by then.
     pub request_timeout_ms: u64,
-    /// How long requests may take to finish once the process has been asked to stop.
+    /// How long running requests may take to finish after the process was asked to stop.
     pub drain_timeout_ms: u64,
 }
 
-impl Default for Settings {
+impl Default for ServeSettings {
     fn default() -> Self {
         Self {
             connections_max: 4096,
@@ -48,33 +50,33 @@ impl Default for Settings {
     }
 }
 
-/// A service as its listeners see it.
-pub struct Site {
-    /// What it is called in metrics and logs.
+/// A service and its routes.
+pub struct HttpService {
+    /// Its name in metrics and logs.
     pub name: &'static str,
     /// Its REST routes, with the gRPC ones merged in.
     pub router: Router,
-    /// The body that its errors have.
-    pub shape: Shape,
+    /// The format of its error bodies.
+    pub error_format: ErrorFormat,
 }
 
-/// What every service is served with.
+/// What all services of a process have in common.
 #[derive(Clone)]
 pub struct Server {
-    /// The bounds.
-    pub settings: Settings,
-    /// Where the ids of requests come from.
+    /// The limits.
+    pub settings: ServeSettings,
+    /// The source of request ids.
     pub random: Arc<dyn Random>,
-    /// Cancelled when nothing new is to be taken.
+    /// Cancelled to stop accepting connections.
     pub stop: CancellationToken,
 }
 
 impl Server {
-    /// Serves `site` on `listeners` until the stop, and then until what runs has finished.
-    pub fn start(&self, site: Site, listeners: Listeners) -> Serving {
+    /// Serves `service` on `listeners` until `stop`, then until its running requests have finished.
+    pub fn start(&self, service: HttpService, listeners: Listeners) -> ServerHandle {
         let drain = Duration::from_millis(self.settings.drain_timeout_ms);
         let limits = connection::Limits::of(&self.settings);
-        let router = guard::wrap(site, self);
+        let router = middleware::wrap(service, self);
         listeners.serve(router, limits, self.stop.clone(), drain)
     }
 }

@@ -1,4 +1,4 @@
-//! Settings in layers: defaults, a file, environment variables, flags.
+//! Settings from defaults, a file, environment variables and flags; later ones win.
 
 mod print;
 
@@ -16,12 +16,12 @@ use crate::Error;
 
 pub use self::print::print;
 
-/// The prefix of our environment variables.
+/// The prefix of environment variables.
 pub const ENVIRONMENT_PREFIX: &str = "AIRLOCK_";
-/// Separates a table from its key in a variable, because single underscores occur in names.
+/// Separates a table from its key in a variable: single underscores are part of names.
 const SEPARATOR: &str = "__";
 
-/// The sources of settings. Later ones override earlier ones, value by value.
+/// The sources of settings; later ones win, value by value.
 ///
 /// Defaults come from the `Default` of the settings: give their structs `#[serde(default, deny_unknown_fields)]`.
 #[derive(Clone, Debug, Default)]
@@ -30,20 +30,20 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Defaults only.
+    /// Only the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a TOML file. If it cannot be read, loading fails.
+    /// Adds a TOML file; `load` fails when it cannot be read.
     pub fn file(self, path: &Path) -> Self {
         Self { figment: self.figment.merge(Toml::file_exact(path)) }
     }
 
-    /// Adds variables such as `AIRLOCK_HANDLER__ID` for `handler.id`, and ignores others.
+    /// Adds variables such as `AIRLOCK_HANDLER__ID` for `handler.id`; ignores those without our prefix.
     ///
-    /// Empty variables are ignored, because not every caller can unset one. Numbers, booleans and `[arrays]` are
-    /// recognised; a string that looks like one of them needs quotes.
+    /// An empty variable counts as absent, because some callers cannot unset one. Numbers, booleans and `[arrays]` are
+    /// recognised; quote a string that looks like one of them.
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         for (name, text) in variables {
             if let (Some(key), false) = (name.strip_prefix(ENVIRONMENT_PREFIX), text.is_empty()) {
@@ -55,12 +55,12 @@ impl Layers {
         self
     }
 
-    /// Adds one value, such as `handler.id`, given by a flag of this name.
+    /// Adds the value of a flag for a key such as `handler.id`.
     pub fn flag(self, flag: &str, key: &str, value: impl Serialize) -> Self {
         self.one(format!("flag `{flag}`"), key, value)
     }
 
-    /// Loads the settings. An error names the key, the problem, and the source.
+    /// Loads the settings; an error names the key, the problem, and where the value was set.
     pub fn load<T: DeserializeOwned>(&self) -> Result<T, Error> {
         self.figment.extract().map_err(|error| {
             let lines: Vec<_> = error.into_iter().map(|error| self.explain(&error)).collect();
@@ -75,38 +75,38 @@ impl Layers {
     fn explain(&self, error: &figment::Error) -> String {
         let mut path = error.path.clone();
         if let Kind::UnknownField(name, _) = &error.kind {
-            // The path ends at the table of an unknown key, or at the key itself, depending on the deserialiser.
+            // The path of an unknown key ends with its table or with the key, depending on the deserializer.
             if path.last() != Some(name) {
                 path.push(name.clone());
             }
         }
         let key = path.join(".");
         let found = self.figment.find_metadata(&key).or(error.metadata.as_ref());
-        let place = found.map(place).unwrap_or_default();
+        let source = found.map(source).unwrap_or_default();
         match &error.kind {
             Kind::UnknownField(_, known) => {
-                format!("setting `{key}`{place} is unknown; known here are {}", known.join(", "))
+                format!("setting `{key}`{source} is unknown; known here are {}", known.join(", "))
             }
-            // Without a key it is about the whole file: missing, unreadable, or not TOML.
-            kind if key.is_empty() => format!("settings{place} cannot be read: {kind}"),
-            // Do not repeat the value: it may be a secret.
+            // Without a key it is the whole file: missing, unreadable, or not TOML.
+            kind if key.is_empty() => format!("settings{source} cannot be read: {kind}"),
+            // The value is not repeated: it may be a secret.
             Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) => {
-                format!("setting `{key}`{place} not valid: must be {}", in_words(expected))
+                format!("setting `{key}`{source} not valid: must be {}", describe(expected))
             }
-            kind => format!("setting `{key}`{place} not valid: {kind}"),
+            kind => format!("setting `{key}`{source} not valid: {kind}"),
         }
     }
 }
 
-fn place(metadata: &Metadata) -> String {
+fn source(metadata: &Metadata) -> String {
     match &metadata.source {
         Some(Source::File(file)) => format!(" in `{}`", file.display()),
         _ => format!(" from the {}", metadata.name),
     }
 }
 
-/// What serde expects, for people who do not write Rust.
-fn in_words(expected: &str) -> &str {
+/// Describes a type that serde expects, for people who do not write Rust.
+fn describe(expected: &str) -> &str {
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, zero or more, that is not too large",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number that is not too large",
@@ -115,7 +115,7 @@ fn in_words(expected: &str) -> &str {
     }
 }
 
-/// Gives a provider the name that users know it by.
+/// A value with the name of its variable or flag.
 struct Named<T> {
     name: String,
     value: Serialized<T>,

@@ -1,4 +1,4 @@
-//! Shutdown: the first signal drains, the second stops at once.
+//! Shutdown by signals: the first one drains, the second one stops at once.
 
 use std::time::Duration;
 
@@ -6,35 +6,35 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 
-/// What the operator's signals request.
+/// The requests of the signals so far.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
-    /// Cancelled by the first signal: accept nothing new, and finish what was accepted.
+    /// Cancelled by the first signal: accept no more work, finish what was accepted.
     pub requested: CancellationToken,
-    /// Cancelled by the second signal: stop at once.
+    /// Cancelled by the second signal: stop now.
     pub forced: CancellationToken,
 }
 
 /// How a drain ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
-    /// Everything that was accepted is finished.
+    /// All accepted work is finished.
     Finished,
     /// The deadline passed.
     TimedOut,
-    /// A second signal arrived.
+    /// A second signal came.
     Forced,
 }
 
 impl Shutdown {
-    /// Handles `SIGTERM` and `SIGINT` from now on. Must be called in a tokio runtime.
+    /// Listens for `SIGTERM` and `SIGINT`; must be called in a tokio runtime.
     pub fn on_signals() -> Result<Self, Error> {
         let mut signals = Signals::new()?;
         let shutdown = Self::default();
         let Self { requested, forced } = shutdown.clone();
         tokio::spawn(async move {
             signals.next().await;
-            tracing::info!("shutting down; a second signal stops at once");
+            tracing::info!("shutting down: finishing accepted work; a second signal stops at once");
             requested.cancel();
             signals.next().await;
             forced.cancel();
@@ -42,7 +42,7 @@ impl Shutdown {
         Ok(shutdown)
     }
 
-    /// Waits for `work` to finish what was accepted, at most until `deadline`.
+    /// Waits for `work` to finish, for `deadline` at most.
     pub async fn drain(&self, work: impl Future<Output = ()>, deadline: Duration) -> Drained {
         tokio::select! {
             biased;
@@ -86,7 +86,7 @@ impl Signals {
     }
 
     async fn next(&mut self) {
-        // If the handler cannot be installed, Ctrl-C ends the process by itself.
+        // Without a handler, Ctrl-C ends the process anyway.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

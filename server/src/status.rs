@@ -1,4 +1,4 @@
-//! Maps error kinds to HTTP and gRPC status codes.
+//! Maps the kind of an error to an HTTP status and a gRPC code.
 
 use std::{error::Error, fmt};
 
@@ -6,30 +6,28 @@ use axum::http::StatusCode;
 use tonic::{Code, Status};
 use types::{Kind, Kinded};
 
-/// What clients read instead of the details of an internal error.
+/// The text of every internal error.
 pub(crate) const INTERNAL: &str = "internal error";
 
-/// The HTTP status for an error kind.
+/// The HTTP status for this kind of error.
 pub fn http(kind: Kind) -> StatusCode {
     table(kind).0
 }
 
-/// The gRPC code for an error kind.
+/// The gRPC code for this kind of error.
 pub fn grpc(kind: Kind) -> Code {
     table(kind).1
 }
 
-/// The gRPC status for an error.
-///
-/// Its message is the error's text. Details of internal errors go to the log only.
+/// The gRPC status of this error; the text of an internal error goes to the log only.
 pub fn to_status(error: &impl Kinded) -> Status {
     Status::new(grpc(error.kind()), public_text(error))
 }
 
-/// Formats an error with its causes, for logs: `cannot open the store: permission denied`.
-pub struct Causes<'a>(pub &'a dyn Error);
+/// Displays an error and its sources, for logs: `cannot open the store: permission denied`.
+pub struct ErrorChain<'a>(pub &'a dyn Error);
 
-impl fmt::Display for Causes<'_> {
+impl fmt::Display for ErrorChain<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.0)?;
         let mut next = self.0.source();
@@ -41,15 +39,15 @@ impl fmt::Display for Causes<'_> {
     }
 }
 
-/// The text that the caller may read. Logs errors that are not the caller's.
+/// The text that the caller may read; logs the error unless the caller caused it.
 pub(crate) fn public_text(error: &impl Kinded) -> String {
     match error.kind() {
         Kind::Internal => {
-            tracing::error!(error = %Causes(error), "request failed: internal error");
+            tracing::error!(error = %ErrorChain(error), "request failed: internal error");
             INTERNAL.to_owned()
         }
         Kind::Unavailable | Kind::Timeout => {
-            tracing::warn!(error = %Causes(error), "request failed: dependency unavailable");
+            tracing::warn!(error = %ErrorChain(error), "request failed: a dependency is unavailable");
             error.to_string()
         }
         _ => error.to_string(),

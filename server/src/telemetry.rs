@@ -1,4 +1,4 @@
-//! Logs, metrics and health.
+//! Logs, metrics and health of the process.
 
 mod health;
 mod logs;
@@ -14,23 +14,23 @@ pub use self::health::{Health, Report};
 pub use self::logs::{LogFormat, start_logs};
 pub use self::metrics::Metrics;
 
-/// Settings of logs, metrics and health.
+/// Logs, metrics and health.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Log level: error, warn, info, debug or trace, globally or per crate, such as `info,airlock_handler=debug`.
+pub struct TelemetrySettings {
+    /// The log level: error, warn, info, debug or trace, in general or per module, such as `info,airlock_handler=debug`.
     pub level: String,
-    /// Log format: auto (text on a terminal, JSON otherwise), text or json.
+    /// The log format: auto (text on a terminal, JSON otherwise), text or json.
     pub format: LogFormat,
-    /// A file to which security events are appended in addition to the log, one JSON object per line; unset by default.
+    /// A file for security events, one JSON object per line, in addition to the log; none by default.
     ///
-    /// Only its owner can read it. To rotate it, rename it and restart.
+    /// Only its owner may read it. To rotate it, rename it and restart.
     pub audit_file: Option<PathBuf>,
-    /// Address for metrics and health, over plain HTTP and without credentials: keep it private.
+    /// The address of metrics and health, over plaintext HTTP and without credentials: keep it private.
     pub listen: String,
 }
 
-impl Default for Settings {
+impl Default for TelemetrySettings {
     fn default() -> Self {
         Self {
             level: "info,mqtt5=error".to_owned(),
@@ -41,9 +41,9 @@ impl Default for Settings {
     }
 }
 
-/// Serves `/metrics`, `/livez`, `/healthz` and `/readyz`.
+/// The routes `/metrics`, `/livez`, `/healthz` and `/readyz`.
 ///
-/// The first three depend only on the process. `/readyz` runs every check and answers 503 if one fails.
+/// The first three depend on the process alone; `/readyz` runs every check and answers 503 when one fails.
 pub fn router(metrics: Metrics, health: Health) -> Router {
     Router::new()
         .route("/livez", get(async || "ok\n"))

@@ -1,6 +1,6 @@
-//! The TLS certificate: loaded from files, or created on the first start.
+//! The TLS certificate of the process: from files, or self-signed on the first start.
 
-mod made;
+mod self_signed;
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -10,10 +10,10 @@ use types::Clock;
 
 use crate::Error;
 
-/// ALPN protocols of HTTP listeners; gRPC needs `h2`.
+/// The ALPN protocols of HTTP listeners; gRPC needs `h2`.
 pub const HTTP_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// A certificate with its key.
+/// A certificate and its key.
 #[derive(Clone)]
 pub struct Tls {
     config: ServerConfig,
@@ -21,7 +21,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Loads a PEM file with the certificate chain, leaf first, and one with its key; they may be the same file.
+    /// Reads PEM files with the certificate chain, own certificate first, and with its key; they may be the same file.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, Error> {
         let chain = read(certificate)?;
         let key_text = if key == certificate { chain.clone() } else { read(key)? };
@@ -29,18 +29,18 @@ impl Tls {
         Ok(Self { config: config(certificate, &chain, &key_text)?, announced })
     }
 
-    /// Loads the certificate in `folder`, or creates a self-signed one.
+    /// Reads the self-signed certificate in `folder`, or creates one.
     ///
-    /// It is valid for localhost and `names`, for ten years, and is replaced when the names change or it expires. The
-    /// file contains the key, and only its owner can read it.
+    /// It is valid for localhost and `names` for ten years, and is replaced when the names change or it is about to
+    /// expire. The file holds the key, so only its owner can read it.
     pub fn self_signed(folder: &Path, names: &[String], clock: &dyn Clock) -> Result<Self, Error> {
-        let (path, text) = made::load_or_make(folder, names, clock)?;
-        // Announce the authority, which comes last: clients do not accept an authority as a server's own certificate.
+        let (path, text) = self_signed::load_or_create(folder, names, clock)?;
+        // Clients trust the authority, the last certificate: they refuse an authority as a server's own certificate.
         let announced = certificates(&text).last().unwrap_or_default().to_owned();
         Ok(Self { config: config(&path, &text, &text)?, announced })
     }
 
-    /// The TLS configuration of a listener with these ALPN protocols: [`HTTP_PROTOCOLS`], or none for MQTT.
+    /// The configuration of a listener with these ALPN protocols: [`HTTP_PROTOCOLS`], or none for MQTT.
     pub fn server_config(&self, protocols: &[&[u8]]) -> Arc<ServerConfig> {
         let mut config = self.config.clone();
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
@@ -71,7 +71,7 @@ fn config(path: &Path, chain: &str, key: &str) -> Result<ServerConfig, Error> {
         .map_err(|error| refused(error.into()))
 }
 
-/// Splits a PEM file into its certificates, dropping keys and everything else.
+/// The certificates in a PEM text, without keys and anything else.
 fn certificates(pem: &str) -> impl Iterator<Item = &str> {
     const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
     const END: &str = "-----END CERTIFICATE-----\n";

@@ -1,11 +1,9 @@
 //! Devices on the wire: what a change keeps, what is unique, and how lists come in parts; the same on every store.
 
 use serde_json::{Value, json};
+use testing::RedisProcess;
 
-use crate::{
-    harness::{Network, Owner, next_of_all},
-    redis::RedisProcess,
-};
+use crate::harness::{Network, Owner, next_of_all};
 
 /// What an owner asks about their devices over HTTP.
 struct Desk<'a> {

@@ -70,7 +70,7 @@ async fn the_handler_announces_the_keys_by_which_it_is_known() {
     let discovery =
         DiscoveryClient::connect(&settings.client.discovery_address, &Trust::Certificate(read("ca.cert"))).unwrap();
     let announced = discovery.get(ServiceName::Handler, &settings.handler.id).await.unwrap();
-    let kept = Identity::load_or_make(&network.folder.path().join("handler.pem")).unwrap();
+    let kept = Identity::load_or_create(&network.folder.path().join("handler.pem")).unwrap();
     assert_eq!(announced.public_key, kept.public_key_pem());
     assert_eq!(announced.certificate, read("ca.cert"));
     let url = format!("http://{}/announcements/handler/handler", network.stack.discovery_http_address().unwrap());

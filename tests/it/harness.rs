@@ -27,11 +27,10 @@ use client::{
 use server::telemetry::Metrics;
 use store::RedisSettings;
 use tempfile::TempDir;
+use testing::RedisProcess;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
 use types::{AccessKey, AppId, ApplicationRight, Credential, Scope, Secret, ServiceName};
-
-use crate::redis::RedisProcess;
 
 /// How long anything may take before it is called missing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,17 +1,16 @@
 //! Several handlers on one Redis: each knows what the other was told, and they count calls together.
 
 use airlock::serve::{Service, Stack};
-use server::limit::Limit;
+use server::rate_limit::RateLimit;
 
-use crate::{
-    harness::{Network, device, metrics},
-    redis::RedisProcess,
-};
+use testing::RedisProcess;
+
+use crate::harness::{Network, device, metrics};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_handlers_know_the_same_and_count_together() {
     let Some(redis) = RedisProcess::start() else { return };
-    let network = Network::on(&redis, |settings| settings.handler.calls.client = Limit::new(8, 1)).await;
+    let network = Network::on(&redis, |settings| settings.handler.calls.client = RateLimit::new(8, 1)).await;
     let owner = network.owner("traveller").await;
     let other = Stack::start(network.stack.settings().clone(), Some(Service::Handler), metrics()).await.unwrap();
     let handlers = [network.handler_http(), format!("http://{}", other.handler_http_address().unwrap())];

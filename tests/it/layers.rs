@@ -28,7 +28,7 @@ fn only_one_crate_names_each_protocol() {
         ("mqtt5", &["mqtt"]),
         ("rumqttc", &["client", "handler", "mqtt"]),
         ("wasmtime", &["runtime"]),
-        ("reqwest", &["client"]),
+        ("reqwest", &["client", "testing"]),
     ] {
         let users: Vec<String> =
             packages().into_iter().filter(|package| uses(package, library)).map(|package| name(&package)).collect();

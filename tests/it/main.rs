@@ -27,8 +27,6 @@ mod operator;
 mod outages;
 mod quick_start;
 mod rate_limits;
-#[path = "../../account/tests/it/redis.rs"]
-mod redis;
 mod rights;
 mod schemathesis;
 mod secrets;

@@ -16,7 +16,7 @@ use proptest::{
     strategy::Strategy,
     test_runner::{Config, TestRunner},
 };
-use server::limit::Limit;
+use server::rate_limit::RateLimit;
 use tokio::{runtime::Handle, task::block_in_place};
 use types::{Credential, ServiceName};
 
@@ -44,7 +44,7 @@ struct Kept {
 
 impl Stage {
     async fn set() -> Self {
-        let often = Limit::new(1_000_000, 1_000_000);
+        let often = RateLimit::new(1_000_000, 1_000_000);
         let network = Network::with(|settings| {
             (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
         });

@@ -2,7 +2,7 @@
 
 use api::handler::ApplicationIdentifier;
 use reqwest::Response;
-use server::limit::Limit;
+use server::rate_limit::RateLimit;
 use tonic::Code;
 use types::{AppId, Credential};
 
@@ -11,8 +11,8 @@ use crate::harness::Network;
 /// With an allowance that no test waits for.
 async fn network(client: u32, application: u32) -> Network {
     Network::with(|settings| {
-        settings.handler.calls.client = Limit::new(client, 1);
-        settings.handler.calls.application = Limit::new(application, 1);
+        settings.handler.calls.client = RateLimit::new(client, 1);
+        settings.handler.calls.application = RateLimit::new(application, 1);
     })
     .await
 }

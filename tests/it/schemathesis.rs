@@ -1,11 +1,8 @@
 //! A stranger reads the descriptions of handler and discovery and sends what they allow, and what they do not.
 
-#[path = "../../account/tests/it/schemathesis/program.rs"]
-mod program;
+use server::rate_limit::RateLimit;
+use testing::Schemathesis;
 
-use server::limit::Limit;
-
-use self::program::Schemathesis;
 use crate::harness::Network;
 
 /// Ids of things that are there.
@@ -21,7 +18,7 @@ const PARAMETERS: &str = r#"
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_gets_the_answers_that_both_descriptions_promise() {
-    let often = Limit::new(1_000_000, 1_000_000);
+    let often = RateLimit::new(1_000_000, 1_000_000);
     let network = Network::with(|settings| {
         (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
         settings.handler.id = "handler".parse().unwrap();
@@ -34,8 +31,12 @@ async fn a_stranger_gets_the_answers_that_both_descriptions_promise() {
         [(discovery, &["DeleteMetadata"][..]), (network.handler_http(), &["DeleteDevice", "DeleteApplication"])]
     {
         let (url, authorization) = (format!("{service}/openapi.json"), owner.token.to_header());
-        let Some(stranger) = Schemathesis::install(PARAMETERS, url, authorization) else { return };
-        stranger.try_all(last).await;
+        let Some(stranger) =
+            Schemathesis::install(env!("CARGO_TARGET_TMPDIR").as_ref(), PARAMETERS, url, authorization)
+        else {
+            return;
+        };
+        stranger.test_all(last).await;
     }
     network.stack.stop().await;
 }

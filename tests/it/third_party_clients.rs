@@ -3,5 +3,4 @@
 pub(crate) mod browser;
 mod generated_stubs;
 mod oauth;
-mod programs;
 pub(crate) mod python_sdk;

@@ -6,19 +6,19 @@ use types::AccessKey;
 
 use crate::{
     Account, Error, Result,
-    seal::{self, Mark, Sealed},
+    seal::{self, KeyedHash, Sealed},
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StoredKey {
     /// The HMAC by which it is found.
-    mark: Mark,
+    mark: KeyedHash,
     sealed: Sealed,
 }
 
 impl StoredKey {
-    pub(crate) fn has(&self, mark: &Mark) -> bool {
-        self.mark.is_that_of(mark)
+    pub(crate) fn has(&self, mark: &KeyedHash) -> bool {
+        self.mark.equals(mark)
     }
 }
 
@@ -29,18 +29,18 @@ impl Account {
         let key = AccessKey::new(&self.settings.issuer, &secret).map_err(|_| Error::Crypto("make a key"))?;
         let text = key.expose().as_bytes();
         let sealed = self.keys.seal(aad, text, self.random.as_ref())?;
-        Ok(StoredKey { mark: self.keys.mark(aad, text), sealed })
+        Ok(StoredKey { mark: self.keys.hash(aad, text), sealed })
     }
 
     /// The HMAC of a key that a client sent.
-    pub(crate) fn mark_of_key(&self, aad: &str, sent: &AccessKey) -> Mark {
-        self.keys.mark(aad, sent.expose().as_bytes())
+    pub(crate) fn mark_of_key(&self, aad: &str, sent: &AccessKey) -> KeyedHash {
+        self.keys.hash(aad, sent.expose().as_bytes())
     }
 
     /// Opens a stored key. `what` names it in errors.
     pub(crate) fn open_key(&self, what: &'static str, aad: &str, stored: &StoredKey) -> Result<AccessKey> {
-        let opened = self.keys.unseal(what, aad, &stored.sealed)?;
+        let opened = self.keys.open(what, aad, &stored.sealed)?;
         let key = std::str::from_utf8(&opened).ok().and_then(|text| text.parse().ok());
-        Ok(key.ok_or(seal::Error::Sealed(what))?)
+        Ok(key.ok_or(seal::SealError::Sealed(what))?)
     }
 }

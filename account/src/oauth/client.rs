@@ -12,7 +12,7 @@ use crate::{
     Account, Error, Result, audit,
     id_index::IdIndex,
     metrics,
-    seal::{Mark, Sealed},
+    seal::{KeyedHash, Sealed},
     settings::ClientSettings,
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) struct Client {
     pub(crate) id: ClientId,
     /// The HMAC of its secret; a public client has none.
-    pub(crate) secret: Option<Mark>,
+    pub(crate) secret: Option<KeyedHash>,
     /// Whether it is a first-party client, which may ask users for their password.
     pub(crate) first_party: bool,
     /// The general scopes that it may request.
@@ -130,7 +130,7 @@ impl Account {
             let ClientSettings { secret, first_party, scope, redirect_uris, legacy } = settings.clone();
             let client = Client {
                 id: id.clone(),
-                secret: secret.map(|secret| self.keys.mark(&aad(id), secret.expose().as_bytes())),
+                secret: secret.map(|secret| self.keys.hash(&aad(id), secret.expose().as_bytes())),
                 first_party,
                 scope,
                 redirect_uris,
@@ -186,7 +186,7 @@ impl Account {
 
     fn proves(&self, client: &Client, sent: &Secret) -> bool {
         match &client.secret {
-            Some(mark) => self.keys.recognises(mark, &aad(&client.id), sent.expose().as_bytes()),
+            Some(mark) => self.keys.verify_hash(mark, &aad(&client.id), sent.expose().as_bytes()),
             None => sent.expose().is_empty(),
         }
     }

@@ -93,11 +93,11 @@ impl Account {
     }
 
     fn write_code(&self, id: GrantId) -> Secret {
-        Secret::new(self.keys.write_coded(CONTEXT, &id.0))
+        Secret::new(self.keys.sign_text(CONTEXT, &id.0))
     }
 
     fn read_code(&self, text: &Secret) -> Option<GrantId> {
-        self.keys.read_coded(CONTEXT, text.expose()).map(GrantId)
+        self.keys.verify_text(CONTEXT, text.expose()).map(GrantId)
     }
 }
 

@@ -168,11 +168,11 @@ impl Account {
 
     fn write_token(&self, token: RefreshToken) -> Secret {
         let plain = [&token.grant.0[..], &token.number.to_be_bytes()].concat();
-        Secret::new(self.keys.write_coded(CONTEXT, &plain))
+        Secret::new(self.keys.sign_text(CONTEXT, &plain))
     }
 
     fn read_token(&self, text: &Secret) -> Option<RefreshToken> {
-        let plain: [u8; 16] = self.keys.read_coded(CONTEXT, text.expose())?;
+        let plain: [u8; 16] = self.keys.verify_text(CONTEXT, text.expose())?;
         let (grant, number) = plain.split_at(12);
         Some(RefreshToken {
             grant: GrantId(grant.try_into().ok()?),

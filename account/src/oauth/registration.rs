@@ -33,7 +33,7 @@ impl Account {
         let aad = aad(&id);
         let mut client = Client {
             id: id.clone(),
-            secret: Some(self.keys.mark(&aad, secret.expose().as_bytes())),
+            secret: Some(self.keys.hash(&aad, secret.expose().as_bytes())),
             first_party: false,
             scope: Vec::new(),
             redirect_uris: Vec::new(),
@@ -164,8 +164,8 @@ impl Account {
     fn show_client(&self, client: &Client) -> Result<body::Client> {
         let mut shown = client.shown();
         if let Some(sealed) = &client.sealed {
-            let opened = self.keys.unseal("a client's secret", &aad(&client.id), sealed)?;
-            let text = std::str::from_utf8(&opened).map_err(|_| seal::Error::Sealed("a client's secret"))?;
+            let opened = self.keys.open("a client's secret", &aad(&client.id), sealed)?;
+            let text = std::str::from_utf8(&opened).map_err(|_| seal::SealError::Sealed("a client's secret"))?;
             shown.secret = Some(Secret::new(text));
         }
         Ok(shown)

@@ -51,7 +51,7 @@ impl Account {
         let grants = GrantType::all().into_iter().filter(|grant| first_party || *grant != GrantType::Password);
         let client = Client {
             id: id.clone(),
-            secret: secret.as_ref().map(|secret| self.keys.mark(&aad(&id), secret.expose().as_bytes())),
+            secret: secret.as_ref().map(|secret| self.keys.hash(&aad(&id), secret.expose().as_bytes())),
             first_party,
             scope,
             redirect_uris,

@@ -17,7 +17,7 @@ use store::{Key, Tag};
 use types::{Claims, Clock, Random, Secret, Timestamp};
 
 use self::key_pair::Pair;
-use crate::{Error, Result, documents::Documents, seal::Keys};
+use crate::{Error, Result, documents::Documents, seal::SealingKeys};
 
 pub use self::rotation::{Rotation, SigningKeyInfo};
 pub(crate) use self::{key_pair::SigningKey, rotation::SigningKeys};
@@ -50,7 +50,7 @@ impl Signer {
     pub(crate) async fn open(
         issuer: &str,
         documents: &Documents,
-        keys: &Keys,
+        keys: &SealingKeys,
         random: &dyn Random,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
@@ -70,7 +70,7 @@ impl Signer {
     /// Reloads the keys if it is time to.
     ///
     /// If the store is unavailable, the loaded keys stay in use.
-    pub(crate) async fn reload_if_due(&self, documents: &Documents, keys: &Keys) {
+    pub(crate) async fn reload_if_due(&self, documents: &Documents, keys: &SealingKeys) {
         let now = self.clock.now();
         if !self.is_due(now) {
             return;
@@ -112,13 +112,13 @@ impl Signer {
         Ok(JwkSet { keys: std::iter::once(signing.clone()).chain(others).collect() })
     }
 
-    fn new(issuer: &str, stored: &SigningKeys, keys: &Keys, clock: Arc<dyn Clock>) -> Result<Self> {
+    fn new(issuer: &str, stored: &SigningKeys, keys: &SealingKeys, clock: Arc<dyn Clock>) -> Result<Self> {
         let read = clock.now();
         let ring = Arc::new(KeyRing::new(issuer, stored, keys, read)?);
         Ok(Self { issuer: issuer.into(), clock, state: Arc::new(RwLock::new(LoadedKeys { ring, read })) })
     }
 
-    pub(crate) fn install(&self, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<()> {
+    pub(crate) fn install(&self, stored: &SigningKeys, keys: &SealingKeys, now: Timestamp) -> Result<()> {
         let ring = Arc::new(KeyRing::new(&self.issuer, stored, keys, now)?);
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = LoadedKeys { ring, read: now };
         Ok(())
@@ -142,7 +142,7 @@ impl Signer {
 }
 
 impl KeyRing {
-    fn new(issuer: &str, stored: &SigningKeys, keys: &Keys, now: Timestamp) -> Result<Self> {
+    fn new(issuer: &str, stored: &SigningKeys, keys: &SealingKeys, now: Timestamp) -> Result<Self> {
         let pairs = stored.unexpired(now).map(|key| key.open(keys)).collect::<Result<Vec<_>>>()?;
         let jwks = JwkSet { keys: pairs.iter().map(|pair| pair.public.clone()).collect() };
         Ok(Self { pairs, verifier: Verifier::new(issuer, &jwks) })

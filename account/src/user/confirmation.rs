@@ -10,7 +10,7 @@ use percent_encoding::utf8_percent_encode;
 use types::{Secret, UserId};
 
 use super::{UserRecord, email::Email};
-use crate::{Account, Error, Result, audit, mail::Mail, public_url::QUERY_VALUE, seal::plain_of};
+use crate::{Account, Error, Result, audit, mail::Mail, public_url::QUERY_VALUE, seal::unverified_payload};
 
 /// How long a link is valid.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -19,7 +19,7 @@ impl Account {
     /// Confirms the address that the token was sent to. Idempotent.
     pub async fn confirm_email(&self, token: &str) -> Result<User> {
         let refused = || Error::Invalid { what: "link", must: "must be the newest that came by mail, and not too old" };
-        let plain: [u8; 20] = plain_of(token).ok_or_else(refused)?;
+        let plain: [u8; 20] = unverified_payload(token).ok_or_else(refused)?;
         let (user_id, expires_s) = plain.split_at(12);
         let user_id = UserId::from_bytes(user_id.try_into().map_err(|_| refused())?);
         let expires_s = u64::from_be_bytes(expires_s.try_into().map_err(|_| refused())?);
@@ -27,7 +27,7 @@ impl Account {
             return Err(refused());
         }
         let confirm = |user: &mut UserRecord| {
-            self.keys.read_coded::<20>(&context(&user.email), token).ok_or_else(refused)?;
+            self.keys.verify_text::<20>(&context(&user.email), token).ok_or_else(refused)?;
             user.valid = true;
             Ok(())
         };
@@ -62,7 +62,7 @@ impl Account {
         let user_id = hex::decode(user.id.as_str()).ok()?;
         let expires_s = self.clock.now().plus(LIFETIME).as_secs();
         let plain = [&user_id[..], &expires_s.to_be_bytes()].concat();
-        Some(self.keys.write_coded(&context(&user.email), &plain))
+        Some(self.keys.sign_text(&context(&user.email), &plain))
     }
 }
 

@@ -125,7 +125,7 @@ impl Account {
     }
 
     fn open_cookie(&self, cookie: &str) -> Option<(UserId, [u8; 32])> {
-        let opened = self.keys.unseal(AAD, AAD, &Sealed::new(cookie)).ok()?;
+        let opened = self.keys.open(AAD, AAD, &Sealed::new(cookie)).ok()?;
         let (user_id, id) = std::str::from_utf8(&opened).ok()?.split_once('.')?;
         let id = URL_SAFE_NO_PAD.decode(id).ok()?;
         Some((user_id.to_owned().try_into().ok()?, id.try_into().ok()?))
@@ -133,7 +133,7 @@ impl Account {
 
     /// The key has only an HMAC of the id, so that cookies cannot be made from what is in the store.
     fn session_key(&self, user_id: &UserId, id: &[u8; 32]) -> Result<Key> {
-        let mark = self.keys.mark(AAD, id);
+        let mark = self.keys.hash(AAD, id);
         Ok(Key::new(&user_tag(user_id)?, &format!("session/{}", mark.as_str()))?)
     }
 }

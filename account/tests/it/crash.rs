@@ -1,97 +1,22 @@
 //! A crash between any two writes: the next call sees a consistent state, or repairs it.
 
-use std::{
-    sync::atomic::{AtomicI64, Ordering},
-    time::Duration,
-};
-
-use async_trait::async_trait;
-use bytes::Bytes;
 use serde_json::{Value, json};
-use store::{Batch, Commit, Embedded, Entry, Error, Key, Lease, Page, Rate, Store, Token, Watch};
 
 use crate::service::{Answer, PASSWORD, Service};
 
 /// More writes than any call here makes.
 const WRITES_MAX: i64 = 12;
 
-/// A store that stops writing when told to, as if the process had been killed.
-pub(crate) struct Flaky {
-    store: Embedded,
-    writes_left: AtomicI64,
-}
-
-impl Flaky {
-    pub(crate) fn new(store: Embedded) -> Self {
-        Self { store, writes_left: AtomicI64::new(i64::MAX) }
-    }
-
-    fn stop_after(&self, writes: i64) {
-        self.writes_left.store(writes, Ordering::Relaxed);
-    }
-
-    fn heal(&self) {
-        self.stop_after(i64::MAX);
-    }
-}
-
-#[async_trait]
-impl Store for Flaky {
-    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
-        self.store.get(keys).await
-    }
-
-    async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
-        self.store.list(prefix, after, limit).await
-    }
-
-    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
-        self.store.page(prefix, offset, limit).await
-    }
-
-    async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
-        if self.writes_left.fetch_sub(1, Ordering::Relaxed) > 0 {
-            self.store.commit(batch).await
-        } else {
-            Err(Error::Unavailable { what: "write", source: None })
-        }
-    }
-
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
-        self.store.take_token(key, rate).await
-    }
-
-    async fn reserve(&self, queue: &Key, consumer: &str, count: usize, time: Duration) -> Result<Vec<Lease>, Error> {
-        self.store.reserve(queue, consumer, count, time).await
-    }
-
-    async fn ack(&self, queue: &Key, lease: &Lease) -> Result<bool, Error> {
-        self.store.ack(queue, lease).await
-    }
-
-    async fn notify(&self, channel: &str, message: Bytes) -> Result<(), Error> {
-        self.store.notify(channel, message).await
-    }
-
-    fn watch(&self, channel: &str) -> Result<Watch, Error> {
-        self.store.watch(channel)
-    }
-
-    async fn check(&self) -> Result<(), Error> {
-        self.store.check().await
-    }
-}
-
 /// Makes a call on fresh services that stop after no write, after one, and so on until it succeeds.
 async fn stopping(call: impl AsyncFn(&Service, &str) -> Answer, then: impl AsyncFn(&Service, &str, i64)) {
     for writes in 0..WRITES_MAX {
-        let (service, store) = Service::start_flaky().await;
+        let (service, store) = Service::start_failing().await;
         let general = service.user("alice").await;
         service.user("bob").await;
         service.application(&general, "old-app").await;
-        store.stop_after(writes);
+        store.fail_after(writes);
         let answer = call(&service, &general).await;
-        store.heal();
+        store.recover();
         if answer.status.is_success() {
             assert!(writes > 0, "a call that changes something writes something");
             return;

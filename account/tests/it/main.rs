@@ -26,7 +26,6 @@ mod operator;
 mod profile;
 mod programs;
 mod races;
-mod redis;
 mod refresh;
 mod rotation;
 mod schemathesis;

@@ -2,7 +2,7 @@
 
 use airlock_account::{Limits, Settings};
 use serde_json::{Value, json};
-use server::limit::Limit;
+use server::rate_limit::RateLimit;
 
 use crate::service::{PASSWORD, Service};
 
@@ -67,7 +67,7 @@ async fn limits_how_many_usernames_a_user_takes() {
         statuses.push(patch(&service, &token, &format!("alice-{number}")).await);
     }
     assert_eq!(statuses, [204, 204, 204, 429], "not so many at once");
-    let limits = Limits { username: Limit::new(100, 100), ..Limits::default() };
+    let limits = Limits { username: RateLimit::new(100, 100), ..Limits::default() };
     let service = Service::start_with(Settings { limits, ..Settings::default() }).await;
     let token = service.user("alice").await;
     for number in 0..10 {

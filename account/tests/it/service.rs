@@ -1,27 +1,20 @@
 //! A running account service, and what a test says to it.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use airlock_account::{Account, Settings};
 use reqwest::{Method, RequestBuilder, StatusCode, redirect::Policy};
 use serde_json::{Value, json};
 use server::{
-    reply::Shape,
-    seal::{Keys, Owner},
-    serve::{Listeners, Server, Site},
+    reply::ErrorFormat,
+    seal::{Owner, SealingKeys},
+    serve::{HttpService, Listeners, Server},
     system::OsRandom,
 };
 use store::{Embedded, Redis, RedisSettings, Store};
+use testing::{FailingStore, ManualClock, RedisProcess};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use types::{Clock, Timestamp};
-
-use crate::{crash::Flaky, redis::RedisProcess};
+use types::Timestamp;
 
 /// The password of every user here.
 pub(crate) const PASSWORD: &str = "correct horse battery";
@@ -30,20 +23,11 @@ const KEY: [u8; 32] = [7; 32];
 /// Where the clock starts: 2026-01-01.
 const START_SECONDS: i64 = 1_767_225_600;
 
-/// A clock that moves only when told to.
-pub(crate) struct HandClock(AtomicI64);
-
-impl Clock for HandClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
-
 /// A running service; it ends with this value.
 pub(crate) struct Service {
     pub(crate) account: Account,
     pub(crate) base: String,
-    pub(crate) clock: Arc<HandClock>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: Arc<dyn Store>,
     http: reqwest::Client,
     _stop: DropGuard,
@@ -66,8 +50,8 @@ impl Service {
 
     /// Starts one in memory with these settings.
     pub(crate) async fn start_with(settings: Settings) -> Self {
-        let clock = hand_clock();
-        let store = Embedded::in_memory(store_clock(&clock)).unwrap();
+        let clock = manual_clock();
+        let store = Embedded::in_memory(clock.for_store()).unwrap();
         Self::on(settings, Arc::new(store), clock, None).await
     }
 
@@ -78,7 +62,7 @@ impl Service {
 
     /// Starts one on a Redis that is there.
     pub(crate) async fn start_on(url: String) -> Self {
-        let clock = hand_clock();
+        let clock = manual_clock();
         Self::on(Settings::default(), connect(url, &clock).await, clock, None).await
     }
 
@@ -89,9 +73,9 @@ impl Service {
 
     /// Tries to open one in memory with these settings.
     pub(crate) async fn try_open(settings: Settings) -> Result<(), airlock_account::Error> {
-        let clock = hand_clock();
-        let store = Arc::new(Embedded::in_memory(store_clock(&clock)).unwrap());
-        Account::open(settings, Keys::new(Owner::Account, &KEY).unwrap(), store, clock, Arc::new(OsRandom))
+        let clock = manual_clock();
+        let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
+        Account::open(settings, SealingKeys::new(Owner::Account, &KEY).unwrap(), store, clock, Arc::new(OsRandom))
             .await
             .map(drop)
     }
@@ -99,21 +83,27 @@ impl Service {
     /// Tries to open the same store with another key-encryption key.
     pub(crate) async fn reopen_with_key(&self, key: [u8; 32]) -> Result<Account, airlock_account::Error> {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        Account::open(Settings::default(), Keys::new(Owner::Account, &key).unwrap(), store, clock, Arc::new(OsRandom))
-            .await
+        Account::open(
+            Settings::default(),
+            SealingKeys::new(Owner::Account, &key).unwrap(),
+            store,
+            clock,
+            Arc::new(OsRandom),
+        )
+        .await
     }
 
     /// Starts one on a store that can be made to fail.
-    pub(crate) async fn start_flaky() -> (Self, Arc<Flaky>) {
-        let clock = hand_clock();
-        let store = Arc::new(Flaky::new(Embedded::in_memory(store_clock(&clock)).unwrap()));
+    pub(crate) async fn start_failing() -> (Self, Arc<FailingStore>) {
+        let clock = manual_clock();
+        let store = Arc::new(FailingStore::new(clock.for_store()));
         (Self::on(Settings::default(), store.clone(), clock, None).await, store)
     }
 
     /// Starts one that keeps everything in this file.
     pub(crate) async fn start_in(file: &Path) -> Self {
-        let clock = hand_clock();
-        let store = Embedded::open(file, store_clock(&clock)).unwrap();
+        let clock = manual_clock();
+        let store = Embedded::open(file, clock.for_store()).unwrap();
         Self::on(Settings::default(), Arc::new(store), clock, None).await
     }
 
@@ -126,37 +116,45 @@ impl Service {
     pub(crate) async fn start_everywhere_with(chosen: Settings) -> Vec<Self> {
         let mut all = vec![Self::start_with(chosen.clone()).await];
         if let Some(redis) = RedisProcess::start() {
-            let clock = hand_clock();
+            let clock = manual_clock();
             let store = connect(redis.url(), &clock).await;
             all.push(Self::on(chosen, store, clock, Some(redis)).await);
         }
         all
     }
 
-    async fn on(settings: Settings, store: Arc<dyn Store>, clock: Arc<HandClock>, redis: Option<RedisProcess>) -> Self {
+    async fn on(
+        settings: Settings,
+        store: Arc<dyn Store>,
+        clock: Arc<ManualClock>,
+        redis: Option<RedisProcess>,
+    ) -> Self {
         server::system::install_crypto();
-        let keys = Keys::new(Owner::Account, &KEY).unwrap();
+        let keys = SealingKeys::new(Owner::Account, &KEY).unwrap();
         let random = Arc::new(OsRandom);
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listeners.addresses()[0]);
         let account = Account::open(settings, keys, Arc::clone(&store), clock.clone(), random).await.unwrap();
         let account = account.listening_at(base.parse().unwrap());
         let stop = CancellationToken::new();
-        let server =
-            Server { settings: server::serve::Settings::default(), random: Arc::new(OsRandom), stop: stop.clone() };
-        let site = Site { name: "account", router: account.router(), shape: Shape::Account };
+        let server = Server {
+            settings: server::serve::ServeSettings::default(),
+            random: Arc::new(OsRandom),
+            stop: stop.clone(),
+        };
+        let site = HttpService { name: "account", router: account.router(), error_format: ErrorFormat::Account };
         drop(server.start(site, listeners));
         let http = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
         Self { account, base, clock, store, http, _stop: stop.drop_guard(), redis }
     }
 
     /// Lets time pass.
-    pub(crate) fn pass(&self, seconds: i64) {
-        self.clock.0.fetch_add(seconds * 1000, Ordering::Relaxed);
+    pub(crate) fn pass(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
     }
 
     pub(crate) fn now_seconds(&self) -> u64 {
-        self.clock.now().as_secs()
+        self.clock.secs()
     }
 
     /// Begins a call with the value of an `Authorization` header; an empty one is none.
@@ -263,16 +261,11 @@ pub(crate) fn bearer(token: &Value) -> String {
     format!("Bearer {}", token.as_str().unwrap())
 }
 
-fn hand_clock() -> Arc<HandClock> {
-    Arc::new(HandClock(AtomicI64::new(START_SECONDS * 1000)))
+fn manual_clock() -> Arc<ManualClock> {
+    ManualClock::at(Timestamp::from_millis(START_SECONDS * 1000))
 }
 
-async fn connect(url: String, clock: &Arc<HandClock>) -> Arc<dyn Store> {
+async fn connect(url: String, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
     let settings = RedisSettings { urls: vec![url], ..RedisSettings::default() };
-    Arc::new(Redis::connect(&settings, store_clock(clock)).await.unwrap())
-}
-
-fn store_clock(clock: &Arc<HandClock>) -> store::Clock {
-    let clock = Arc::clone(clock);
-    store::Clock::new(move || u64::try_from(clock.now().as_millis()).unwrap())
+    Arc::new(Redis::connect(&settings, clock.for_store()).await.unwrap())
 }

@@ -2,7 +2,7 @@
 
 use airlock_account::{Limits, Settings};
 use serde_json::{Value, json};
-use server::limit::Limit;
+use server::rate_limit::RateLimit;
 
 use crate::service::{PASSWORD, Service, send};
 
@@ -89,7 +89,7 @@ async fn invalid_registrations_do_not_count() {
 
 #[tokio::test]
 async fn distributed_guessing_does_not_lock_out_known_addresses() {
-    let limits = Limits { user: Limit::new(3, 1), ..Limits::default() };
+    let limits = Limits { user: RateLimit::new(3, 1), ..Limits::default() };
     for service in Service::start_everywhere_with(Settings { proxies: 1, limits, ..Settings::default() }).await {
         let call = async |path: &str, from: &str, password: &str| {
             let body = json!({"username": "alice", "email": "alice@example.com", "password": password});

@@ -1,4 +1,4 @@
-//! How the old gateway writes protocol buffers as JSON, where serde would do otherwise.
+//! Serialisation as in v2's gRPC gateway, where serde would differ.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -17,12 +17,12 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Whether a member is left out.
+/// Whether a member is omitted.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Numbers, which may also be written as text.
+/// Numbers, which may also be strings.
 pub(super) mod number {
     use std::{fmt::Display, str::FromStr};
 
@@ -35,7 +35,7 @@ pub(super) mod number {
         Text(String),
     }
 
-    /// Reads a number or the text of one; `null` is zero.
+    /// Accepts a number or a string; `null` is zero.
     pub(in crate::rest) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
     where
         T: FromStr<Err: Display> + Default,
@@ -50,7 +50,7 @@ pub(super) mod number {
     }
 }
 
-/// 64-bit numbers, which are written as text because JavaScript would round them.
+/// 64-bit numbers, which are written as strings because JavaScript would round them.
 pub(super) mod text_number {
     use std::fmt::Display;
 
@@ -58,7 +58,6 @@ pub(super) mod text_number {
 
     pub(in crate::rest) use super::number::deserialize;
 
-    /// Writes the number as text.
     pub(in crate::rest) fn serialize<S: Serializer>(number: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(number)
     }
@@ -70,10 +69,9 @@ pub(super) mod float {
 
     pub(in crate::rest) use super::number::deserialize;
 
-    /// Up to here every whole number has a float of its own.
+    /// Up to here every integer is exact in an `f32`.
     const WHOLE_MAX: f32 = 16_777_216.0;
 
-    /// Writes the shortest text that reads back as this number.
     pub(in crate::rest) fn serialize<S: Serializer>(number: &f32, serializer: S) -> Result<S::Ok, S::Error> {
         if number.fract() == 0.0 && number.abs() <= WHOLE_MAX {
             serializer.serialize_i32(*number as i32)
@@ -83,44 +81,40 @@ pub(super) mod float {
     }
 }
 
-/// Bytes, which are written as base64.
+/// Bytes as standard base64.
 pub(super) mod bytes {
     use base64::{Engine, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    /// Writes standard base64.
     pub(in crate::rest) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&base64::display::Base64Display::new(bytes, &STANDARD))
     }
 
-    /// Reads standard base64; `null` is no bytes.
+    /// Accepts standard base64; `null` is empty.
     pub(in crate::rest) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
         STANDARD.decode(&text).map_err(|error| D::Error::custom(format!("base64 `{text}` not valid: {error}")))
     }
 }
 
-/// Points in time, in the account service's form with exactly three digits of a second.
+/// Timestamps as the account service writes them, with milliseconds.
 pub(super) mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
     use types::Timestamp;
 
-    /// Writes RFC 3339 with milliseconds.
     pub(in crate::rest) fn serialize<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&time.to_rfc3339_millis())
     }
 
-    /// Reads any RFC 3339.
     pub(in crate::rest) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
         Timestamp::deserialize(deserializer)
     }
 
-    /// The same for a point in time that may be missing.
+    /// The same for an optional timestamp.
     pub(in crate::rest) mod optional {
         use serde::{Deserialize, Deserializer, Serializer};
         use types::Timestamp;
 
-        /// Writes RFC 3339 with milliseconds, or `null`.
         pub(in crate::rest) fn serialize<S: Serializer>(
             time: &Option<Timestamp>,
             serializer: S,
@@ -131,7 +125,6 @@ pub(super) mod millis {
             }
         }
 
-        /// Reads any RFC 3339, or `null`.
         pub(in crate::rest) fn deserialize<'de, D: Deserializer<'de>>(
             deserializer: D,
         ) -> Result<Option<Timestamp>, D::Error> {

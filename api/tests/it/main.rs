@@ -15,7 +15,7 @@ fn check<M: Message + Default + PartialEq + std::fmt::Debug>(message: &M, wire: 
 }
 
 #[test]
-fn an_application_has_its_functions_in_the_original_numbers() {
+fn an_application_has_the_original_field_numbers() {
     let application = handler::Application {
         app_id: "a1".into(),
         decoder: "d".into(),
@@ -29,7 +29,7 @@ fn an_application_has_its_functions_in_the_original_numbers() {
 }
 
 #[test]
-fn a_device_holds_its_lorawan_side_in_a_oneof() {
+fn a_device_has_its_lorawan_part_in_a_oneof() {
     let lorawan = lorawan::Device { app_id: "a1".into(), f_cnt_up: 300, last_seen: 1, ..Default::default() };
     let device = handler::Device {
         app_id: "a1".into(),
@@ -76,7 +76,7 @@ fn lorawan_keys_and_addresses_are_raw_bytes() {
 }
 
 #[test]
-fn a_simulated_uplink_and_a_dry_run_number_their_ports_differently() {
+fn simulated_uplinks_and_dry_runs_have_different_port_numbers() {
     let simulated =
         handler::SimulatedUplinkMessage { app_id: "a1".into(), dev_id: "d1".into(), payload: vec![9], port: 2 };
     check(&simulated, "0a02 6131  1202 6431  1a01 09  2002");
@@ -85,7 +85,7 @@ fn a_simulated_uplink_and_a_dry_run_number_their_ports_differently() {
 }
 
 #[test]
-fn an_announcement_leaves_the_original_gaps() {
+fn an_announcement_has_the_original_field_numbers() {
     let announcement = discovery::Announcement {
         id: "i1".into(),
         service_name: "handler".into(),
@@ -106,7 +106,7 @@ fn an_announcement_leaves_the_original_gaps() {
 }
 
 #[test]
-fn metadata_and_its_questions_keep_their_numbers() {
+fn metadata_requests_have_the_original_field_numbers() {
     use discovery::metadata::Metadata as Served;
     let metadata = |served| discovery::Metadata { metadata: Some(served) };
     check(&metadata(Served::GatewayId("g1".into())), "5202 6731");
@@ -123,7 +123,7 @@ fn metadata_and_its_questions_keep_their_numbers() {
 }
 
 #[test]
-fn an_uplink_between_broker_and_handler_nests_its_protocols() {
+fn an_uplink_from_the_network_broker_nests_its_protocols() {
     let uplink = broker::DeduplicatedUplinkMessage {
         payload: vec![0x40],
         app_id: "a1".into(),
@@ -142,7 +142,7 @@ fn an_uplink_between_broker_and_handler_nests_its_protocols() {
 }
 
 #[test]
-fn every_service_has_its_full_name() {
+fn services_have_their_full_names() {
     let services = [
         handler::application_manager_server::SERVICE_NAME,
         handler::handler_manager_server::SERVICE_NAME,

@@ -87,20 +87,14 @@ fn volts(battery: u8) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use testing::FixedRandom;
+
     use super::*;
     use crate::codec_check::differences;
 
-    struct Dice(u8);
-
-    impl Random for Dice {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(self.0);
-        }
-    }
-
     #[test]
     fn a_reading_has_its_expected_fields() {
-        let reading = Sensors::new().measure(0, &Dice(20));
+        let reading = Sensors::new().measure(0, &FixedRandom::new([20]));
         assert_eq!(reading.payload, [0x01, 0x9a, 168, 160]);
         let expected = json!({"temperature": 4.1, "humidity": 84.0, "battery": 3.6, "dew_point": 1.6});
         assert_eq!(differences(&expected, &reading.fields, false), []);
@@ -111,7 +105,7 @@ mod tests {
         let mut sensors = Sensors::new();
         for step in 0..1000_u32 {
             for device in 0..DEVICES.len() {
-                let fields = sensors.measure(device, &Dice((step % 256) as u8)).fields;
+                let fields = sensors.measure(device, &FixedRandom::new([(step % 256) as u8])).fields;
                 assert!(fields["temperature"].as_f64().is_none_or(|degrees| (-40.0..85.0).contains(&degrees)));
                 assert!(fields["humidity"].as_f64().is_none_or(|percent| percent <= 100.0));
             }

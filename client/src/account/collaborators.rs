@@ -9,7 +9,7 @@ use super::AccountClient;
 use crate::Result;
 
 /// The id of an entity with collaborators.
-pub trait Shared {
+pub trait WithCollaborators {
     /// The rights to it.
     type Right: Copy + Serialize + DeserializeOwned;
 
@@ -18,7 +18,7 @@ pub trait Shared {
     fn path(&self) -> [&str; 2];
 }
 
-impl Shared for AppId {
+impl WithCollaborators for AppId {
     type Right = ApplicationRight;
 
     fn path(&self) -> [&str; 2] {
@@ -26,7 +26,7 @@ impl Shared for AppId {
     }
 }
 
-impl Shared for GatewayId {
+impl WithCollaborators for GatewayId {
     type Right = GatewayRight;
 
     fn path(&self) -> [&str; 2] {
@@ -36,13 +36,13 @@ impl Shared for GatewayId {
 
 impl AccountClient {
     /// Returns the caller's rights.
-    pub async fn rights<T: Shared>(&self, credential: &Credential, of: &T) -> Result<Vec<T::Right>> {
+    pub async fn rights<T: WithCollaborators>(&self, credential: &Credential, of: &T) -> Result<Vec<T::Right>> {
         let path = [&of.path()[..], &["rights"]].concat();
         self.http.json(self.authorized(Method::GET, &path, credential)).await
     }
 
     /// Lists the collaborators.
-    pub async fn collaborators<T: Shared>(
+    pub async fn collaborators<T: WithCollaborators>(
         &self,
         credential: &Credential,
         of: &T,
@@ -52,7 +52,7 @@ impl AccountClient {
     }
 
     /// Returns the rights of a user.
-    pub async fn collaborator<T: Shared>(
+    pub async fn collaborator<T: WithCollaborators>(
         &self,
         credential: &Credential,
         of: &T,
@@ -62,7 +62,7 @@ impl AccountClient {
     }
 
     /// Replaces the rights of a user.
-    pub async fn set_collaborator<T: Shared>(
+    pub async fn set_collaborator<T: WithCollaborators>(
         &self,
         credential: &Credential,
         of: &T,
@@ -73,7 +73,7 @@ impl AccountClient {
     }
 
     /// Removes a collaborator.
-    pub async fn delete_collaborator<T: Shared>(
+    pub async fn delete_collaborator<T: WithCollaborators>(
         &self,
         credential: &Credential,
         of: &T,
@@ -83,7 +83,7 @@ impl AccountClient {
     }
 }
 
-fn path<'a>(of: &'a impl Shared, username: &'a Username) -> [&'a str; 4] {
+fn path<'a>(of: &'a impl WithCollaborators, username: &'a Username) -> [&'a str; 4] {
     let [sort, id] = of.path();
     [sort, id, "collaborators", username.as_str()]
 }

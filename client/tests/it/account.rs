@@ -115,7 +115,7 @@ fn credential() -> Credential {
 }
 
 #[tokio::test]
-async fn a_password_becomes_a_token() {
+async fn exchanges_a_password_for_a_token() {
     let tokens = json!({"token_type": "bearer", "access_token": "a", "expires_in": 3600, "refresh_token": "r"});
     let mut stub = Stub::start(vec![Answer::new(200, &tokens)]).await;
     let client = ClientCredentials { id: "ttnctl".parse().unwrap(), secret: Secret::new("ttnctl") };
@@ -137,7 +137,7 @@ async fn a_password_becomes_a_token() {
 }
 
 #[tokio::test]
-async fn a_key_is_exchanged_as_whoever_the_client_is() {
+async fn authenticates_the_exchange_of_a_key() {
     let mut stub = Stub::start(vec![Answer::new(200, &json!({"access_token": "a", "expires_in": 60}))]).await;
     let (app_id, key) = ("my-app".parse().unwrap(), "issuer.secret".parse().unwrap());
     stub.client.exchange_key(&app_id, &key).await.unwrap();
@@ -152,7 +152,7 @@ async fn a_key_is_exchanged_as_whoever_the_client_is() {
 }
 
 #[tokio::test]
-async fn names_in_paths_are_escaped() {
+async fn escapes_names_in_paths() {
     let mut stub = Stub::start(vec![Answer::new(204, &Value::Null)]).await;
     stub.client.delete_access_key(&credential(), &"my-app".parse().unwrap(), "default key/..?").await.unwrap();
     let seen = stub.saw();
@@ -161,7 +161,7 @@ async fn names_in_paths_are_escaped() {
 }
 
 #[tokio::test]
-async fn a_read_is_tried_three_times_while_the_service_is_away() {
+async fn attempts_a_read_three_times_while_the_service_is_unavailable() {
     let stub = Stub::start(vec![Answer::new(503, &json!({"error": "starting"})), Answer::new(200, &json!([]))]).await;
     assert_eq!(stub.client.applications(&credential()).await.unwrap(), []);
     assert_eq!(stub.calls(), 2);
@@ -172,7 +172,7 @@ async fn a_read_is_tried_three_times_while_the_service_is_away() {
 }
 
 #[tokio::test]
-async fn a_change_is_tried_again_only_when_the_service_says_when() {
+async fn repeats_a_write_only_after_retry_after() {
     let key = NewAccessKey { name: "k".into(), rights: vec![ApplicationRight::Devices] };
     let app_id = "my-app".parse().unwrap();
     let created = json!({"name": "k", "key": "issuer.secret", "rights": ["devices"]});
@@ -188,7 +188,7 @@ async fn a_change_is_tried_again_only_when_the_service_says_when() {
 }
 
 #[tokio::test]
-async fn a_long_retry_after_is_left_to_the_caller() {
+async fn does_not_obey_a_long_retry_after() {
     let busy = Answer::new(429, &json!({"code": 429, "error": "slow down"})).with("retry-after", "3600");
     let stub = Stub::start(vec![busy]).await;
     let error = stub.client.me(&credential()).await.unwrap_err();
@@ -197,7 +197,7 @@ async fn a_long_retry_after_is_left_to_the_caller() {
 }
 
 #[tokio::test]
-async fn an_endless_answer_is_cut() {
+async fn refuses_an_endless_answer() {
     async fn endless() -> impl IntoResponse {
         let chunks = futures::stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from(vec![b' '; 64 << 10])));
         Body::from_stream(chunks)
@@ -207,14 +207,14 @@ async fn an_endless_answer_is_cut() {
 }
 
 #[tokio::test]
-async fn a_redirect_takes_no_credentials_elsewhere() {
+async fn does_not_follow_redirects() {
     let stub = Stub::start(vec![Answer::new(307, &json!({})).with("location", "/api/v2/users/me?again")]).await;
     stub.client.me(&credential()).await.unwrap_err();
     assert_eq!(stub.calls(), 1);
 }
 
 #[tokio::test]
-async fn nonsense_is_said_to_be_nonsense() {
+async fn reports_an_unreadable_answer() {
     let client = AccountClient::new(&serve(Router::new().fallback(async || "<html>")).await).unwrap();
     let error = client.keys().await.unwrap_err();
     assert!(matches!(error, Error::Unreadable { .. }), "{error:?}");
@@ -224,7 +224,7 @@ async fn nonsense_is_said_to_be_nonsense() {
 }
 
 #[tokio::test]
-async fn nobody_there_names_the_address_and_not_the_credential() {
+async fn an_unreachable_service_is_named_without_the_credential() {
     // The listener is gone when the call is made, so nobody answers at its port.
     let address = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let client = AccountClient::new(&format!("http://id:hush@{address}")).unwrap();

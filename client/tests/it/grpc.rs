@@ -113,7 +113,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn every_call_says_how_long_it_waits() {
+async fn every_call_sends_its_timeout() {
     let mut stage = Stage::set(Code::Ok, 0, None).await;
     stage.discovery.get_all(ServiceName::Handler).await.unwrap();
     let (metadata, _) = stage.saw();
@@ -122,7 +122,7 @@ async fn every_call_says_how_long_it_waits() {
 }
 
 #[tokio::test]
-async fn a_call_is_made_again_when_the_service_says_when() {
+async fn repeats_a_call_after_retry_after() {
     for (code, retry_after_s, expected) in [
         (Code::Unavailable, None, 3),
         (Code::Unavailable, Some(0), 3),
@@ -144,7 +144,7 @@ async fn a_call_is_made_again_when_the_service_says_when() {
 }
 
 #[tokio::test]
-async fn a_component_says_what_it_serves_with_its_token() {
+async fn announces_metadata_with_a_token() {
     let mut stage = Stage::set(Code::Ok, 0, None).await;
     let credential = Credential::Token(Secret::new("t0k3n"));
     let router = (ServiceName::Router, &"router-1".parse().unwrap());
@@ -162,7 +162,7 @@ async fn a_component_says_what_it_serves_with_its_token() {
 }
 
 #[tokio::test]
-async fn who_speaks_another_protocol_is_no_handler() {
+async fn a_server_with_another_protocol_is_unreachable() {
     let stage = Stage::set(Code::Ok, 0, None).await;
     let credential = Credential::Token(Secret::new("t0k3n"));
     let handler = HandlerClient::connect_to(&stage.address, &Trust::Plaintext, credential).unwrap();

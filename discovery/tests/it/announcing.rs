@@ -6,11 +6,11 @@ use serde_json::json;
 use tonic::Code;
 use types::{Credential, Secret};
 
-use crate::stage::{Stage, announcement, request};
+use crate::harness::{TestDiscovery, announcement, request};
 
 /// Announces, and returns the code and message of the response.
-async fn announce(stage: &Stage, message: Announcement, caller: Option<&Credential>) -> (Code, String) {
-    match stage.stub().await.announce(request(message, caller)).await {
+async fn announce(discovery: &TestDiscovery, message: Announcement, caller: Option<&Credential>) -> (Code, String) {
+    match discovery.stub().await.announce(request(message, caller)).await {
         Ok(_) => (Code::Ok, String::new()),
         Err(status) => (status.code(), status.message().to_owned()),
     }
@@ -18,15 +18,15 @@ async fn announce(stage: &Stage, message: Announcement, caller: Option<&Credenti
 
 #[tokio::test]
 async fn finds_a_component_that_announced_itself() {
-    let stage = Stage::with_components(&[("handler", "handler-1")]).await;
-    let found = stage.client().get("handler".parse().unwrap(), &"handler-1".parse().unwrap()).await.unwrap();
+    let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
+    let found = discovery.client().get("handler".parse().unwrap(), &"handler-1".parse().unwrap()).await.unwrap();
     assert_eq!(found, announcement("handler", "handler-1"));
 }
 
 #[tokio::test]
 async fn only_the_component_itself_may_announce() {
-    let stage = Stage::start().await;
-    let account = &stage.account;
+    let discovery = TestDiscovery::start().await;
+    let account = &discovery.account;
     let callers = [
         (None, Code::Unauthenticated, "no credential"),
         (Some(account.component("handler", "handler-2")), Code::PermissionDenied, "subject handler-2"),
@@ -43,7 +43,7 @@ async fn only_the_component_itself_may_announce() {
     ];
     for (caller, code, text) in callers {
         // An announcement without a public key is no exception.
-        let answer = announce(&stage, announcement("handler", "handler-1"), caller.as_ref()).await;
+        let answer = announce(&discovery, announcement("handler", "handler-1"), caller.as_ref()).await;
         assert_eq!(answer.0, code, "{caller:?}: {answer:?}");
         assert!(answer.1.contains(text), "{caller:?}: {answer:?}");
         let denied = code != Code::PermissionDenied || answer.1.starts_with("permission denied: Discovery:");
@@ -54,16 +54,16 @@ async fn only_the_component_itself_may_announce() {
 #[tokio::test]
 async fn only_components_of_the_named_issuers_may_announce() {
     let settings = Settings { announce_issuers: vec!["another".to_owned()] };
-    let stage = Stage::with(&settings).await;
-    let caller = stage.account.component("handler", "handler-1");
-    let (code, text) = announce(&stage, announcement("handler", "handler-1"), Some(&caller)).await;
+    let discovery = TestDiscovery::with(&settings).await;
+    let caller = discovery.account.component("handler", "handler-1");
+    let (code, text) = announce(&discovery, announcement("handler", "handler-1"), Some(&caller)).await;
     assert_eq!(code, Code::PermissionDenied, "{text}");
 }
 
 #[tokio::test]
 async fn rejects_an_invalid_announcement_and_stores_nothing() {
-    let stage = Stage::start().await;
-    let caller = stage.account.component("handler", "handler-1");
+    let discovery = TestDiscovery::start().await;
+    let caller = discovery.account.component("handler", "handler-1");
     let good = announcement("handler", "handler-1");
     let bad = [
         Announcement { id: "*".into(), ..good.clone() },
@@ -73,18 +73,18 @@ async fn rejects_an_invalid_announcement_and_stores_nothing() {
         Announcement { certificate: "no".into(), ..good.clone() },
     ];
     for message in bad {
-        let (code, text) = announce(&stage, message.clone(), Some(&caller)).await;
+        let (code, text) = announce(&discovery, message.clone(), Some(&caller)).await;
         assert_eq!(code, Code::InvalidArgument, "{message:?}: {text}");
     }
-    assert!(stage.client().get_all("handler".parse().unwrap()).await.unwrap().is_empty());
+    assert!(discovery.client().get_all("handler".parse().unwrap()).await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn announcing_again_replaces_everything_but_the_metadata() {
-    let stage = Stage::with_components(&[("handler", "handler-1")]).await;
-    let owner = stage.account.user("my-app", &["settings"]);
+    let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
+    let owner = discovery.account.user("my-app", &["settings"]);
     let (id, app_id) = ("handler-1".parse().unwrap(), "my-app".parse().unwrap());
-    stage.client().add_application(&owner, &id, &app_id).await.unwrap();
+    discovery.client().add_application(&owner, &id, &app_id).await.unwrap();
 
     let other = Metadata { metadata: Some(Served::AppId("stolen".into())) };
     let again = Announcement {
@@ -93,10 +93,10 @@ async fn announcing_again_replaces_everything_but_the_metadata() {
         metadata: vec![other],
         ..announcement("handler", "handler-1")
     };
-    let Credential::Token(token) = stage.account.component("handler", "handler-1") else { unreachable!() };
-    stage.client().announce(&token, again.clone()).await.unwrap();
+    let Credential::Token(token) = discovery.account.component("handler", "handler-1") else { unreachable!() };
+    discovery.client().announce(&token, again.clone()).await.unwrap();
 
-    let found = stage.client().get("handler".parse().unwrap(), &id).await.unwrap();
+    let found = discovery.client().get("handler".parse().unwrap(), &id).await.unwrap();
     let kept = vec![Metadata { metadata: Some(Served::AppId("my-app".into())) }];
     assert_eq!(found, Announcement { metadata: kept, ..again });
 }

@@ -5,8 +5,8 @@
 
 mod account;
 mod announcing;
+mod harness;
 mod metadata;
 mod reading;
 mod rest;
-mod stage;
 mod wire;

@@ -6,11 +6,11 @@ use tokio::task::JoinSet;
 use tonic::Code;
 use types::{Credential, Kind, Kinded, ServiceName};
 
-use crate::stage::{Stage, request, serves};
+use crate::harness::{TestDiscovery, request, serves};
 
 /// Adds metadata, and returns the code and message of the response.
-async fn add(stage: &Stage, message: MetadataRequest, caller: Option<&Credential>) -> (Code, String) {
-    match stage.stub().await.add_metadata(request(message, caller)).await {
+async fn add(discovery: &TestDiscovery, message: MetadataRequest, caller: Option<&Credential>) -> (Code, String) {
+    match discovery.stub().await.add_metadata(request(message, caller)).await {
         Ok(_) => (Code::Ok, String::new()),
         Err(status) => (status.code(), status.message().to_owned()),
     }
@@ -21,15 +21,15 @@ fn app(id: &str) -> Served {
 }
 
 /// What a component serves, as returned by `Get`.
-async fn served(stage: &Stage, service: ServiceName, id: &str) -> Vec<Served> {
-    let found = stage.client().get(service, &id.parse().unwrap()).await.unwrap();
+async fn served(discovery: &TestDiscovery, service: ServiceName, id: &str) -> Vec<Served> {
+    let found = discovery.client().get(service, &id.parse().unwrap()).await.unwrap();
     found.metadata.into_iter().filter_map(|metadata| metadata.metadata).collect()
 }
 
 #[tokio::test]
 async fn adding_an_application_needs_settings_or_delete() {
-    let stage = Stage::with_components(&[("handler", "handler-1")]).await;
-    let account = &stage.account;
+    let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
+    let account = &discovery.account;
     let callers = [
         (None, Code::Unauthenticated),
         (Some(account.user("my-app", &["devices", "messages:up:r"])), Code::PermissionDenied),
@@ -43,24 +43,24 @@ async fn adding_an_application_needs_settings_or_delete() {
         (Some(account.access_key("my-app", &["settings"])), Code::Ok),
     ];
     for (caller, code) in callers {
-        let answer = add(&stage, serves("handler", "handler-1", app("my-app")), caller.as_ref()).await;
+        let answer = add(&discovery, serves("handler", "handler-1", app("my-app")), caller.as_ref()).await;
         assert_eq!(answer.0, code, "{caller:?}: {answer:?}");
     }
-    assert_eq!(served(&stage, ServiceName::Handler, "handler-1").await, [app("my-app")]);
+    assert_eq!(served(&discovery, ServiceName::Handler, "handler-1").await, [app("my-app")]);
 }
 
 #[tokio::test]
 async fn an_application_moves_from_one_handler_to_another() {
-    let stage = Stage::with_components(&[("handler", "handler-1"), ("handler", "handler-2")]).await;
-    let (client, owner) = (stage.client(), stage.account.user("my-app", &["settings"]));
+    let discovery = TestDiscovery::with_components(&[("handler", "handler-1"), ("handler", "handler-2")]).await;
+    let (client, owner) = (discovery.client(), discovery.account.user("my-app", &["settings"]));
     let app_id = "my-app".parse().unwrap();
     for id in ["handler-1", "handler-2", "handler-2"] {
         client.add_application(&owner, &id.parse().unwrap(), &app_id).await.unwrap();
         let found = client.get_by_app_id(&app_id).await.unwrap();
         assert_eq!((found.id.as_str(), found.metadata.len()), (id, 0));
     }
-    assert!(served(&stage, ServiceName::Handler, "handler-1").await.is_empty());
-    assert_eq!(served(&stage, ServiceName::Handler, "handler-2").await, [app("my-app")]);
+    assert!(served(&discovery, ServiceName::Handler, "handler-1").await.is_empty());
+    assert_eq!(served(&discovery, ServiceName::Handler, "handler-2").await, [app("my-app")]);
 
     // The previous handler cannot remove it.
     client.delete_application(&owner, &"handler-1".parse().unwrap(), &app_id).await.unwrap();
@@ -68,14 +68,14 @@ async fn an_application_moves_from_one_handler_to_another() {
     client.delete_application(&owner, &"handler-2".parse().unwrap(), &app_id).await.unwrap();
     let error = client.get_by_app_id(&app_id).await.unwrap_err();
     assert_eq!(error.to_string(), "discovery:app_id:my-app not found");
-    assert!(served(&stage, ServiceName::Handler, "handler-2").await.is_empty());
+    assert!(served(&discovery, ServiceName::Handler, "handler-2").await.is_empty());
 }
 
 #[tokio::test]
 async fn concurrent_moves_leave_an_application_at_one_handler() {
     let handlers = ["handler-1", "handler-2", "handler-3"];
-    let stage = Stage::with_components(&handlers.map(|id| ("handler", id))).await;
-    let (client, owner) = (stage.client(), stage.account.user("my-app", &["settings"]));
+    let discovery = TestDiscovery::with_components(&handlers.map(|id| ("handler", id))).await;
+    let (client, owner) = (discovery.client(), discovery.account.user("my-app", &["settings"]));
     let mut moves = JoinSet::new();
     for id in handlers.into_iter().cycle().take(24) {
         let (client, owner) = (client.clone(), owner.clone());
@@ -90,16 +90,16 @@ async fn concurrent_moves_leave_an_application_at_one_handler() {
     let holder = client.get_by_app_id(&"my-app".parse().unwrap()).await.unwrap().id;
     for id in handlers {
         let expected = if id == holder { vec![app("my-app")] } else { Vec::new() };
-        assert_eq!(served(&stage, ServiceName::Handler, id).await, expected, "{id}, held by {holder}");
+        assert_eq!(served(&discovery, ServiceName::Handler, id).await, expected, "{id}, held by {holder}");
     }
 }
 
 #[tokio::test]
 async fn deleting_an_application_needs_the_right() {
-    let stage = Stage::with_components(&[("handler", "handler-1")]).await;
-    let (client, id, app_id) = (stage.client(), "handler-1".parse().unwrap(), "my-app".parse().unwrap());
-    client.add_application(&stage.account.user("my-app", &["settings"]), &id, &app_id).await.unwrap();
-    let stranger = stage.account.user("my-app", &["devices"]);
+    let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
+    let (client, id, app_id) = (discovery.client(), "handler-1".parse().unwrap(), "my-app".parse().unwrap());
+    client.add_application(&discovery.account.user("my-app", &["settings"]), &id, &app_id).await.unwrap();
+    let stranger = discovery.account.user("my-app", &["devices"]);
     let error = client.delete_application(&stranger, &id, &app_id).await.unwrap_err();
     assert_eq!(error.to_string(), r#"permission denied: No "settings" or "delete" rights to Application "my-app""#);
     assert_eq!(client.get_by_app_id(&app_id).await.unwrap().id, "handler-1");
@@ -107,16 +107,16 @@ async fn deleting_an_application_needs_the_right() {
 
 #[tokio::test]
 async fn a_handler_must_announce_itself_before_it_serves() {
-    let stage = Stage::start().await;
-    let owner = stage.account.user("my-app", &["settings"]);
-    let answer = add(&stage, serves("handler", "handler-1", app("my-app")), Some(&owner)).await;
+    let discovery = TestDiscovery::start().await;
+    let owner = discovery.account.user("my-app", &["settings"]);
+    let answer = add(&discovery, serves("handler", "handler-1", app("my-app")), Some(&owner)).await;
     assert_eq!(answer, (Code::NotFound, "discovery:announcement:handler:handler-1 not found".to_owned()));
 }
 
 #[tokio::test]
 async fn each_service_serves_its_own_kind_of_metadata() {
-    let stage = Stage::with_components(&[("handler", "c1"), ("router", "c1"), ("broker", "c1")]).await;
-    let caller = stage.account.token(json!({
+    let discovery = TestDiscovery::with_components(&[("handler", "c1"), ("router", "c1"), ("broker", "c1")]).await;
+    let caller = discovery.account.token(json!({
         "type": "broker", "sub": "c1", "scope": ["apps:my-app", "gateways:gw-1"],
         "apps": {"my-app": ["settings"]}, "gateways": {"gw-1": ["gateway:delete"]},
     }));
@@ -128,34 +128,34 @@ async fn each_service_serves_its_own_kind_of_metadata() {
     ];
     for (thing, server) in things {
         for service in ["handler", "router", "broker"] {
-            let answer = add(&stage, serves(service, "c1", thing.clone()), Some(&caller)).await;
+            let answer = add(&discovery, serves(service, "c1", thing.clone()), Some(&caller)).await;
             let expected = if service == server { Code::Ok } else { Code::PermissionDenied };
             assert_eq!(answer.0, expected, "{service} {thing:?}: {answer:?}");
         }
     }
-    let answer = add(&stage, MetadataRequest { metadata: None, ..serves("handler", "c1", app("a1")) }, None).await;
+    let answer = add(&discovery, MetadataRequest { metadata: None, ..serves("handler", "c1", app("a1")) }, None).await;
     assert_eq!(answer, (Code::PermissionDenied, "permission denied: Unknown Metadata type".to_owned()));
 }
 
 #[tokio::test]
 async fn a_gateway_chooses_its_own_router() {
-    let stage = Stage::with_components(&[("router", "router-1")]).await;
+    let discovery = TestDiscovery::with_components(&[("router", "router-1")]).await;
     let message = || serves("router", "router-1", Served::GatewayId("gw-1".into()));
-    let account = &stage.account;
+    let account = &discovery.account;
     let callers = [
         (account.token(json!({"type": "gateway", "sub": "gw-2"})), Code::PermissionDenied),
         (account.token(json!({"gateways": {"gw-1": ["gateway:delete"]}})), Code::PermissionDenied),
         (account.token(json!({"type": "gateway", "sub": "gw-1"})), Code::Ok),
     ];
     for (caller, code) in callers {
-        let answer = add(&stage, message(), Some(&caller)).await;
+        let answer = add(&discovery, message(), Some(&caller)).await;
         assert_eq!(answer.0, code, "{answer:?}");
     }
 }
 
 #[tokio::test]
 async fn prefixes_of_two_brokers_cannot_overlap() {
-    let stage = Stage::with_components(&[("broker", "broker-1"), ("broker", "broker-2")]).await;
+    let discovery = TestDiscovery::with_components(&[("broker", "broker-1"), ("broker", "broker-2")]).await;
     let prefix = |bits: u8, second: u8| Served::DevAddrPrefix(vec![bits, 0x26, second, 0, 0]);
     let tries = [
         ("broker-1", "broker-1", prefix(16, 1), Code::Ok),
@@ -168,8 +168,8 @@ async fn prefixes_of_two_brokers_cannot_overlap() {
         ("broker-1", "broker-1", Served::DevAddrPrefix(vec![7, 0x26, 0, 0]), Code::InvalidArgument),
     ];
     for (caller, id, prefix, code) in tries {
-        let caller = stage.account.component("broker", caller);
-        let answer = add(&stage, serves("broker", id, prefix.clone()), Some(&caller)).await;
+        let caller = discovery.account.component("broker", caller);
+        let answer = add(&discovery, serves("broker", id, prefix.clone()), Some(&caller)).await;
         assert_eq!(answer.0, code, "{id} {prefix:?}: {answer:?}");
     }
 }

@@ -8,65 +8,70 @@ use server::{
     serve::Listeners,
     tls::{HTTP_PROTOCOLS, Tls},
 };
+use testing::ManualClock;
 use tonic::Code;
 use types::{Kind, Kinded};
 
-use crate::stage::{Noon, Stage, request};
+use crate::harness::{TestDiscovery, request};
 
 /// Returns the status and body of a `GET`.
-async fn get(stage: &Stage, path: &str) -> (u16, Value) {
-    let answer = reqwest::get(stage.url(path)).await.unwrap();
+async fn get(discovery: &TestDiscovery, path: &str) -> (u16, Value) {
+    let answer = reqwest::get(discovery.url(path)).await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
 /// Returns the ids on a page.
-async fn ids(stage: &Stage, service: &str, part: &[(&'static str, &str)]) -> Result<Vec<String>, Code> {
+async fn ids(discovery: &TestDiscovery, service: &str, part: &[(&'static str, &str)]) -> Result<Vec<String>, Code> {
     let mut list = request(GetServiceRequest { service_name: service.into() }, None);
     for (name, number) in part {
         list.metadata_mut().insert(*name, number.parse().unwrap());
     }
-    let answer = stage.stub().await.get_all(list).await.map_err(|status| status.code())?;
+    let answer = discovery.stub().await.get_all(list).await.map_err(|status| status.code())?;
     Ok(answer.into_inner().services.into_iter().map(|announcement| announcement.id).collect())
 }
 
 #[tokio::test]
 async fn a_list_is_ordered_and_paginated() {
     let components = [("handler", "h3"), ("handler", "h1"), ("router", "r1"), ("handler", "h2")];
-    let stage = Stage::with_components(&components).await;
-    assert_eq!(ids(&stage, "handler", &[]).await.unwrap(), ["h1", "h2", "h3"]);
-    assert_eq!(ids(&stage, "handler", &[("limit", "2")]).await.unwrap(), ["h1", "h2"]);
-    assert_eq!(ids(&stage, "handler", &[("limit", "2"), ("offset", "2")]).await.unwrap(), ["h3"]);
-    assert!(ids(&stage, "handler", &[("offset", "9")]).await.unwrap().is_empty());
-    assert!(ids(&stage, "broker", &[]).await.unwrap().is_empty());
-    assert!(ids(&stage, "unknown", &[]).await.unwrap().is_empty());
-    assert_eq!(ids(&stage, "handler", &[("limit", "many")]).await, Err(Code::InvalidArgument));
+    let discovery = TestDiscovery::with_components(&components).await;
+    assert_eq!(ids(&discovery, "handler", &[]).await.unwrap(), ["h1", "h2", "h3"]);
+    assert_eq!(ids(&discovery, "handler", &[("limit", "2")]).await.unwrap(), ["h1", "h2"]);
+    assert_eq!(ids(&discovery, "handler", &[("limit", "2"), ("offset", "2")]).await.unwrap(), ["h3"]);
+    assert!(ids(&discovery, "handler", &[("offset", "9")]).await.unwrap().is_empty());
+    assert!(ids(&discovery, "broker", &[]).await.unwrap().is_empty());
+    assert!(ids(&discovery, "unknown", &[]).await.unwrap().is_empty());
+    assert_eq!(ids(&discovery, "handler", &[("limit", "many")]).await, Err(Code::InvalidArgument));
 }
 
 #[tokio::test]
 async fn rest_uses_the_json_of_v2() {
-    let stage = Stage::with_components(&[("handler", "handler-1")]).await;
-    let owner = stage.account.user("my-app", &["settings"]);
-    stage.client().add_application(&owner, &"handler-1".parse().unwrap(), &"my-app".parse().unwrap()).await.unwrap();
+    let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
+    let owner = discovery.account.user("my-app", &["settings"]);
+    discovery
+        .client()
+        .add_application(&owner, &"handler-1".parse().unwrap(), &"my-app".parse().unwrap())
+        .await
+        .unwrap();
     let announcement = json!({
         "id": "handler-1", "service_name": "handler", "description": "The handler handler-1",
         "net_address": "localhost:1904", "api_address": "http://localhost:8084", "mqtt_address": "localhost:1883",
         "metadata": [{"app_id": "my-app"}],
     });
-    assert_eq!(get(&stage, "/announcements/handler/handler-1").await, (200, announcement.clone()));
-    assert_eq!(get(&stage, "/announcements/handler").await, (200, json!({"services": [announcement]})));
-    assert_eq!(get(&stage, "/announcements/handler?limit=1&offset=1").await, (200, json!({})));
-    assert_eq!(get(&stage, "/announcements/router").await, (200, json!({})));
-    assert_eq!(get(&stage, "/announcements/unknown").await, (200, json!({})));
+    assert_eq!(get(&discovery, "/announcements/handler/handler-1").await, (200, announcement.clone()));
+    assert_eq!(get(&discovery, "/announcements/handler").await, (200, json!({"services": [announcement]})));
+    assert_eq!(get(&discovery, "/announcements/handler?limit=1&offset=1").await, (200, json!({})));
+    assert_eq!(get(&discovery, "/announcements/router").await, (200, json!({})));
+    assert_eq!(get(&discovery, "/announcements/unknown").await, (200, json!({})));
 }
 
 #[tokio::test]
 async fn rest_errors_have_the_code_of_grpc() {
-    let stage = Stage::start().await;
+    let discovery = TestDiscovery::start().await;
     let missing = "discovery:announcement:handler:handler-1 not found";
     let body = json!({"error": missing, "code": 5, "message": missing});
-    assert_eq!(get(&stage, "/announcements/handler/handler-1").await, (404, body));
+    assert_eq!(get(&discovery, "/announcements/handler/handler-1").await, (404, body));
     for path in ["/announcements/handler/NO", "/announcements/unknown/handler-1", "/announcements/handler?limit=many"] {
-        let (status, body) = get(&stage, path).await;
+        let (status, body) = get(&discovery, path).await;
         assert_eq!((status, &body["code"]), (400, &json!(3)), "{path}: {body}");
     }
 }
@@ -74,14 +79,14 @@ async fn rest_errors_have_the_code_of_grpc() {
 #[tokio::test]
 async fn a_client_with_the_certificate_reads_over_tls() {
     let folder = tempfile::tempdir().unwrap();
-    let tls = Tls::self_signed(folder.path(), &["localhost".to_owned()], &Noon).unwrap();
+    let tls = Tls::self_signed(folder.path(), &["localhost".to_owned()], &*ManualClock::new()).unwrap();
     let listeners = Listeners::new().tls("127.0.0.1:0", tls.server_config(&HTTP_PROTOCOLS)).await.unwrap();
-    let stage = Stage::on(&Settings::default(), listeners).await;
+    let discovery = TestDiscovery::on(&Settings::default(), listeners).await;
 
     let trust = Trust::Certificate(tls.certificate_pem().to_owned());
-    let client = DiscoveryClient::connect(&stage.address, &trust).unwrap();
+    let client = DiscoveryClient::connect(&discovery.address, &trust).unwrap();
     assert!(client.get_all("handler".parse().unwrap()).await.unwrap().is_empty());
 
-    let plain = stage.client().get_all("handler".parse().unwrap()).await.unwrap_err();
+    let plain = discovery.client().get_all("handler".parse().unwrap()).await.unwrap_err();
     assert_eq!(plain.kind(), Kind::Unavailable, "{plain:?}");
 }

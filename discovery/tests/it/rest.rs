@@ -4,13 +4,19 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use types::Credential;
 
-use crate::stage::Stage;
+use crate::harness::TestDiscovery;
 
 const HANDLER: &str = "/announcements/handler/handler-1";
 const SERVED: &str = "/announcements/handler/handler-1/metadata";
 
-async fn send(stage: &Stage, method: &Method, path: &str, caller: Option<&Credential>, body: &str) -> (u16, Value) {
-    let mut request = reqwest::Client::new().request(method.clone(), stage.url(path)).body(body.to_owned());
+async fn send(
+    discovery: &TestDiscovery,
+    method: &Method,
+    path: &str,
+    caller: Option<&Credential>,
+    body: &str,
+) -> (u16, Value) {
+    let mut request = reqwest::Client::new().request(method.clone(), discovery.url(path)).body(body.to_owned());
     if let Some(caller) = caller {
         request = request.header("authorization", caller.to_header());
     }
@@ -18,25 +24,26 @@ async fn send(stage: &Stage, method: &Method, path: &str, caller: Option<&Creden
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-async fn get(stage: &Stage, path: &str) -> (u16, Value) {
-    send(stage, &Method::GET, path, None, "").await
+async fn get(discovery: &TestDiscovery, path: &str) -> (u16, Value) {
+    send(discovery, &Method::GET, path, None, "").await
 }
 
 #[tokio::test]
 async fn a_component_announces_itself() {
-    let stage = Stage::start().await;
-    let (own, other) = (stage.account.component("handler", "handler-1"), stage.account.component("handler", "other"));
+    let discovery = TestDiscovery::start().await;
+    let (own, other) =
+        (discovery.account.component("handler", "handler-1"), discovery.account.component("handler", "other"));
     let body = json!({"net_address": "localhost:1904", "mqttAddress": "localhost", "unknown": 1}).to_string();
     for (caller, status) in [(None, 401), (Some(&other), 403)] {
-        assert_eq!(send(&stage, &Method::PUT, HANDLER, caller, &body).await.0, status);
-        assert_eq!(get(&stage, HANDLER).await.0, 404);
+        assert_eq!(send(&discovery, &Method::PUT, HANDLER, caller, &body).await.0, status);
+        assert_eq!(get(&discovery, HANDLER).await.0, 404);
     }
     for method in [Method::PUT, Method::POST] {
-        assert_eq!(send(&stage, &method, HANDLER, Some(&own), &body).await, (200, json!({})));
+        assert_eq!(send(&discovery, &method, HANDLER, Some(&own), &body).await, (200, json!({})));
         let announced = json!({
             "id": "handler-1", "service_name": "handler", "net_address": "localhost:1904", "mqtt_address": "localhost",
         });
-        assert_eq!(get(&stage, HANDLER).await, (200, announced));
+        assert_eq!(get(&discovery, HANDLER).await, (200, announced));
     }
     for (path, body, text) in [
         (HANDLER, "[]", "JSON object"),
@@ -47,7 +54,7 @@ async fn a_component_announces_itself() {
         ("/announcements/gateway/handler-1", "{}", "service name"),
         ("/announcements/handler/a*", "{}", "ComponentID"),
     ] {
-        let (status, answer) = send(&stage, &Method::PUT, path, Some(&own), body).await;
+        let (status, answer) = send(&discovery, &Method::PUT, path, Some(&own), body).await;
         assert!(status == 400 && answer["code"] == 3, "{path} {body}: {answer}");
         assert!(answer["error"].as_str().unwrap().contains(text), "{path} {body}: {answer}");
     }
@@ -55,9 +62,10 @@ async fn a_component_announces_itself() {
 
 #[tokio::test]
 async fn metadata_is_added_found_and_deleted() {
-    let stage =
-        Stage::with_components(&[("handler", "handler-1"), ("router", "router-1"), ("broker", "broker-1")]).await;
-    let account = &stage.account;
+    let discovery =
+        TestDiscovery::with_components(&[("handler", "handler-1"), ("router", "router-1"), ("broker", "broker-1")])
+            .await;
+    let account = &discovery.account;
     let gateway = account.token(json!({"type": "gateway", "sub": "gw-1"}));
     let cases = [
         (
@@ -86,31 +94,31 @@ async fn metadata_is_added_found_and_deleted() {
         let path = format!("/announcements/{component}/metadata");
         let stranger = account.user("other-app", &["settings"]);
         for (caller, status) in [(None, 401), (Some(&stranger), 403)] {
-            assert_eq!(send(&stage, &Method::POST, &path, caller, &body.to_string()).await.0, status, "{body}");
+            assert_eq!(send(&discovery, &Method::POST, &path, caller, &body.to_string()).await.0, status, "{body}");
         }
-        assert_eq!(send(&stage, &Method::POST, &path, Some(&caller), &body.to_string()).await, (200, json!({})));
-        let (_, announced) = get(&stage, &format!("/announcements/{component}")).await;
+        assert_eq!(send(&discovery, &Method::POST, &path, Some(&caller), &body.to_string()).await, (200, json!({})));
+        let (_, announced) = get(&discovery, &format!("/announcements/{component}")).await;
         assert_eq!(announced["metadata"], json!([body]));
         if let Some(found_at) = found_at {
-            let (status, found) = get(&stage, found_at).await;
+            let (status, found) = get(&discovery, found_at).await;
             assert!(status == 200 && component.ends_with(found["id"].as_str().unwrap()), "{found}");
             assert!(found.get("metadata").is_none(), "{found}");
         }
         let path = format!("{path}?{query}");
-        assert_eq!(send(&stage, &Method::DELETE, &path, Some(&stranger), "").await.0, 403);
-        assert_eq!(send(&stage, &Method::DELETE, &path, Some(&caller), "").await, (200, json!({})));
-        let (_, announced) = get(&stage, &format!("/announcements/{component}")).await;
+        assert_eq!(send(&discovery, &Method::DELETE, &path, Some(&stranger), "").await.0, 403);
+        assert_eq!(send(&discovery, &Method::DELETE, &path, Some(&caller), "").await, (200, json!({})));
+        let (_, announced) = get(&discovery, &format!("/announcements/{component}")).await;
         assert_eq!(announced.get("metadata"), None, "{announced}");
         if let Some(found_at) = found_at {
-            assert_eq!(get(&stage, found_at).await.0, 404);
+            assert_eq!(get(&discovery, found_at).await.0, 404);
         }
     }
 }
 
 #[tokio::test]
 async fn rejects_metadata_that_no_component_can_serve() {
-    let stage = Stage::with_components(&[("handler", "handler-1")]).await;
-    let owner = stage.account.user("my-app", &["settings"]);
+    let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
+    let owner = discovery.account.user("my-app", &["settings"]);
     for (body, status) in [
         ("", 400),
         ("{}", 400),
@@ -120,12 +128,12 @@ async fn rejects_metadata_that_no_component_can_serve() {
         (r#"{"app_eui": "AAAAAAAAAAE="}"#, 403),
         (r#"{"gateway_id": "gw-1"}"#, 403),
     ] {
-        let (found, answer) = send(&stage, &Method::POST, SERVED, Some(&owner), body).await;
+        let (found, answer) = send(&discovery, &Method::POST, SERVED, Some(&owner), body).await;
         assert_eq!(found, status, "{body}: {answer}");
     }
     for (query, status) in [("", 400), ("?app_id=a&gateway_id=b", 400), ("?sort=up", 400), ("?app_id=other-app", 403)] {
         let path = format!("{SERVED}{query}");
-        let (found, answer) = send(&stage, &Method::DELETE, &path, Some(&owner), "").await;
+        let (found, answer) = send(&discovery, &Method::DELETE, &path, Some(&owner), "").await;
         assert_eq!(found, status, "{query}: {answer}");
     }
     for (path, status) in [
@@ -137,6 +145,6 @@ async fn rejects_metadata_that_no_component_can_serve() {
         ("/announcements/router/by-gateway-id/a:b", 400),
         ("/announcements/broker/by-app-id/my-app", 404),
     ] {
-        assert_eq!(get(&stage, path).await.0, status, "{path}");
+        assert_eq!(get(&discovery, path).await.0, status, "{path}");
     }
 }

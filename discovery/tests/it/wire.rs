@@ -3,37 +3,37 @@
 use api::discovery::{GetByAppEuiRequest, GetByAppIdRequest, GetByGatewayIdRequest};
 use tonic::{Code, Status};
 
-use crate::stage::Stage;
+use crate::harness::TestDiscovery;
 
-async fn by_app_eui(stage: &Stage, app_eui: &[u8]) -> Status {
-    stage.stub().await.get_by_app_eui(GetByAppEuiRequest { app_eui: app_eui.to_vec() }).await.unwrap_err()
+async fn by_app_eui(discovery: &TestDiscovery, app_eui: &[u8]) -> Status {
+    discovery.stub().await.get_by_app_eui(GetByAppEuiRequest { app_eui: app_eui.to_vec() }).await.unwrap_err()
 }
 
 #[tokio::test]
 async fn rejects_an_eui_of_the_wrong_length() {
-    let stage = Stage::start().await;
+    let discovery = TestDiscovery::start().await;
     for length in [1, 7, 9, 100] {
-        let status = by_app_eui(&stage, &vec![1; length]).await;
+        let status = by_app_eui(&discovery, &vec![1; length]).await;
         assert_eq!((status.code(), status.message()), (Code::InvalidArgument, "AppEUI not valid: must be 8 bytes"));
     }
 }
 
 #[tokio::test]
 async fn an_empty_eui_is_invalid_and_an_unknown_one_not_found() {
-    let stage = Stage::start().await;
+    let discovery = TestDiscovery::start().await;
     for empty in [&[][..], &[0; 8]] {
-        let status = by_app_eui(&stage, empty).await;
+        let status = by_app_eui(&discovery, empty).await;
         assert_eq!((status.code(), status.message()), (Code::InvalidArgument, "AppEUI not valid: can not be empty"));
     }
-    let status = by_app_eui(&stage, &[1; 8]).await;
+    let status = by_app_eui(&discovery, &[1; 8]).await;
     assert_eq!(status.code(), Code::NotFound);
     assert_eq!(status.message(), "discovery:app_eui:0101010101010101 not found");
 }
 
 #[tokio::test]
 async fn validates_ids_before_any_lookup() {
-    let stage = Stage::start().await;
-    let mut stub = stage.stub().await;
+    let discovery = TestDiscovery::start().await;
+    let mut stub = discovery.stub().await;
     for id in ["", "NO", "a*", "a:b", "a/b", "{a}"] {
         let status = stub.get_by_app_id(GetByAppIdRequest { app_id: id.into() }).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{id}: {status}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use server::limit::Limit;
+use server::rate_limit::RateLimit;
 use sha2::{Digest, Sha256};
 use store::{Key, Store, Tag, Token};
 use types::{AppId, Claims};
@@ -18,15 +18,15 @@ use crate::{Error, metrics};
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimits {
     /// By one user, or with one application's access keys.
-    pub client: Limit,
+    pub client: RateLimit,
     /// For one application, by all clients together.
-    pub application: Limit,
+    pub application: RateLimit,
 }
 
 impl Default for RateLimits {
     /// 5000 an hour, as v2 documents it; all of them may come at once.
     fn default() -> Self {
-        let limit = Limit::new(5000, 5000);
+        let limit = RateLimit::new(5000, 5000);
         Self { client: limit, application: limit }
     }
 }
@@ -54,7 +54,7 @@ impl RateLimiter {
         self.count("application", self.limits.application, app_id.as_str(), app_id.as_str()).await
     }
 
-    async fn count(&self, policy: &'static str, limit: Limit, id: &str, name: &str) -> Result<(), Error> {
+    async fn count(&self, policy: &'static str, limit: RateLimit, id: &str, name: &str) -> Result<(), Error> {
         let key = Key::new(&Tag::named("l", &format!("handler:{policy}:{id}"))?, "")?;
         match self.store.take_token(&key, limit.rate()).await? {
             Token::Taken { .. } => Ok(()),

@@ -28,7 +28,7 @@ use server::{
     auth::{AuthError, Presented},
     json::{Empty, Json, JsonObject},
     openapi::{self, About, OperationExt},
-    reply::Shape,
+    reply::ErrorFormat,
 };
 use types::{AppId, DevId, Kind};
 
@@ -98,7 +98,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
             ("token", openapi::bearer("An access token of the account service.")),
             ("key", openapi::header("Authorization", "`Key` and an access key of the application.")),
         ],
-        errors: Shape::Gateway,
+        errors: ErrorFormat::GrpcGateway,
         failures: &[Kind::Exhausted, Kind::Unavailable],
     };
     let (router, document) =

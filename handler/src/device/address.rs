@@ -116,18 +116,10 @@ fn no_prefix(names: &[&str]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use testing::FixedRandom;
     use types::Kinded;
 
     use super::*;
-
-    /// Gives the same bytes again and again.
-    struct Given([u8; 8]);
-
-    impl Random for Given {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.copy_from_slice(&self.0[..bytes.len()]);
-        }
-    }
 
     fn addresses(choice: u8) -> Addresses {
         let prefix = |prefix: &str, usage: &[Usage]| Prefix { prefix: prefix.parse().unwrap(), usage: usage.to_vec() };
@@ -136,7 +128,7 @@ mod tests {
             prefix("26010000/16", &[Usage::Abp, Usage::Local, Usage::World]),
             prefix("27000000/8", &[Usage::Abp, Usage::Local]),
         ];
-        Addresses::new(prefixes, Arc::new(Given([0, 0, 0, choice, 0x12, 0x34, 0x56, 0x78])))
+        Addresses::new(prefixes, Arc::new(FixedRandom::new([0, 0, 0, choice, 0x12, 0x34, 0x56, 0x78])))
     }
 
     fn usages(names: &[&str]) -> Vec<Usage> {
@@ -174,7 +166,7 @@ mod tests {
             assert_eq!(error.kind(), types::Kind::NotFound);
             assert!(error.to_string().starts_with("DevAddr prefix with constraints ["), "{error}");
         }
-        assert!(Addresses::new(Vec::new(), Arc::new(Given([0; 8]))).random(&[]).is_err());
+        assert!(Addresses::new(Vec::new(), Arc::new(FixedRandom::new([0; 8]))).random(&[]).is_err());
     }
 
     #[test]

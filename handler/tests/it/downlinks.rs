@@ -17,7 +17,7 @@ use store::{Clock, Embedded, Key, Store, Tag};
 use tokio::task::JoinHandle;
 
 use crate::{
-    harness::{APPS, Harness, SameBytes, becomes, sealer, soon},
+    harness::{APPS, Harness, becomes, same_bytes, sealer, soon},
     mqtt_client::MqttClient,
     records::{device, id, pool},
 };
@@ -55,7 +55,7 @@ impl Fixture {
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
         });
-        let (subscriber, published) = DownlinkSubscriber::connect(&harness.broker.internal(), &SameBytes);
+        let (subscriber, published) = DownlinkSubscriber::connect(&harness.broker.internal(), &same_bytes());
         becomes(subscriber.subscribed(), true).await;
         let serving = tokio::spawn(downlinks.serve(published));
         let fixture = Self { harness, applications, devices, store, subscriber, serving };

@@ -10,12 +10,13 @@ use handler::{
 use mqtt::{Authenticator, Broker, BrokerSettings, Refusal};
 use serde_json::json;
 use server::{
-    seal::{Keys as SealKeys, Owner},
+    seal::{Owner, SealingKeys},
     system::OsRandom,
 };
 use store::Store;
+use testing::FixedRandom;
 use tokio::sync::watch;
-use types::{AppId, ApplicationRight, Claims, Credential, DevEui, Random, Scope, Uplink};
+use types::{AppId, ApplicationRight, Claims, Credential, DevEui, Scope, Uplink};
 
 /// Long enough for anything that happens at all; a test that waits so long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -42,17 +43,13 @@ impl Authenticator for AllowAll {
 
 /// Seals the keys in a store.
 pub async fn sealer(store: &dyn Store) -> Sealer {
-    let keys = SealKeys::new(Owner::Handler, &[7; 32]).unwrap();
+    let keys = SealingKeys::new(Owner::Handler, &[7; 32]).unwrap();
     Sealer::for_store(keys, store, Arc::new(OsRandom)).await.unwrap()
 }
 
-/// The same bytes every time, so that a broker started again has the same secrets.
-pub struct SameBytes;
-
-impl Random for SameBytes {
-    fn fill(&self, bytes: &mut [u8]) {
-        bytes.fill(0x5a);
-    }
+/// The same secrets every time, so that they survive a restart of the broker.
+pub fn same_bytes() -> FixedRandom {
+    FixedRandom::new([0x5a])
 }
 
 /// A broker on a free port.
@@ -69,12 +66,12 @@ impl Harness {
             check_interval_ms: 3_600_000,
             ..BrokerSettings::default()
         };
-        Self { broker: Broker::start(&settings, None, Arc::new(AllowAll), &SameBytes).await.unwrap() }
+        Self { broker: Broker::start(&settings, None, Arc::new(AllowAll), &same_bytes()).await.unwrap() }
     }
 
     /// The output of a handler, connected.
     pub async fn output(&self) -> MqttOutput {
-        let output = MqttOutput::connect(&self.broker.internal(), &Default::default(), &SameBytes);
+        let output = MqttOutput::connect(&self.broker.internal(), &Default::default(), &same_bytes());
         becomes(output.connected(), true).await;
         output
     }

@@ -9,6 +9,5 @@ mod mqtt_client;
 mod output;
 mod proxy;
 mod recording_output;
-mod recording_store;
 mod records;
 mod sealing;

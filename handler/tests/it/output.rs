@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, Timestamp};
 
 use crate::{
-    harness::{Harness, SameBytes, becomes, message, uplink},
+    harness::{Harness, becomes, message, same_bytes, uplink},
     mqtt_client::MqttClient,
     proxy::Proxy,
 };
@@ -24,7 +24,7 @@ fn engine(harness: &Harness) -> Option<std::net::SocketAddr> {
 }
 
 fn connect(endpoint: &Endpoint, settings: &MqttOutputSettings) -> MqttOutput {
-    MqttOutput::connect(endpoint, settings, &SameBytes)
+    MqttOutput::connect(endpoint, settings, &same_bytes())
 }
 
 async fn subscriber(harness: &Harness) -> MqttClient {

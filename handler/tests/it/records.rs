@@ -12,10 +12,11 @@ use handler::{
 };
 use runtime::{Engine, Limits, Pool, Sources, Urgency};
 use serde_json::{Value, json};
-use store::{Batch, Commit, Key, Store, Tag};
+use store::{Batch, Clock, Commit, Key, Store, Tag};
+use testing::RecordingStore;
 use types::{AppId, Kind, Kinded, Timestamp};
 
-use crate::{harness::sealer, recording_output::RecordingOutput, recording_store::RecordingStore};
+use crate::{harness::sealer, recording_output::RecordingOutput};
 
 /// Cayenne LPP for a temperature of 27.2 on channel 3.
 const PAYLOAD: [u8; 4] = [0x03, 0x67, 0x01, 0x10];
@@ -37,7 +38,7 @@ impl Fixture {
     }
 
     async fn with(settings: Settings) -> Self {
-        let store = Arc::new(RecordingStore::new());
+        let store = Arc::new(RecordingStore::new(Clock::new(|| 0)));
         let sealer = sealer(store.as_ref()).await;
         let (applications, devices) =
             (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer));

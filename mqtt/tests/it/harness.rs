@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use mqtt::{Authenticator, Broker, BrokerSettings, Refusal};
 use mqtt5::QoS;
 use serde_json::json;
-use types::{AppId, ApplicationRight, Claims, Credential, Random, Scope};
+use testing::FixedRandom;
+use types::{AppId, ApplicationRight, Claims, Credential, Scope};
 
 use crate::raw_client::{Login, RawClient};
 
@@ -69,13 +70,9 @@ fn claims(app_id: &AppId, rights: Vec<ApplicationRight>) -> Claims {
     .unwrap()
 }
 
-/// The same bytes every time.
-pub struct FixedRandom;
-
-impl Random for FixedRandom {
-    fn fill(&self, bytes: &mut [u8]) {
-        bytes.fill(0x5a);
-    }
+/// The same secrets every time, so that they survive a restart of the broker.
+pub fn same_bytes() -> FixedRandom {
+    FixedRandom::new([0x5a])
 }
 
 /// A broker on free ports with `app-one` and `app-two`, each with the keys `account.read`, `.write` and `.both`.
@@ -98,7 +95,7 @@ impl Harness {
             authenticator.grant(app_id, "account.write", &[WRITE]);
             authenticator.grant(app_id, "account.both", &[READ, WRITE]);
         }
-        let broker = Broker::start(&settings, None, authenticator.clone(), &FixedRandom).await.unwrap();
+        let broker = Broker::start(&settings, None, authenticator.clone(), &same_bytes()).await.unwrap();
         Self { broker, authenticator }
     }
 

@@ -111,7 +111,7 @@ async fn serves_tls_while_other_clients_never_finish_the_handshake() {
     let keys = Arc::new(FakeAuthenticator::default());
     keys.grant("app-one", "account.read", &[READ]);
     let settings = BrokerSettings { tls_listen: "127.0.0.1:0".to_owned(), ..settings() };
-    let broker = Broker::start(&settings, Some(config), keys, &crate::harness::FixedRandom).await.unwrap();
+    let broker = Broker::start(&settings, Some(config), keys, &crate::harness::same_bytes()).await.unwrap();
     let address = broker.tls_address().unwrap();
     let mut silent = Vec::new();
     for _ in 0..10 {

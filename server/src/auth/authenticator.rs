@@ -1,4 +1,4 @@
-//! Turns the credential of a request into claims, with the help of the account service that issued it.
+//! Turns the credential of a call into claims, with the help of the account service that issued it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,35 +7,32 @@ use types::{AccessKey, AppId, ApplicationRight, Claims, Clock, Credential, Secre
 
 use super::{
     AuthError, TokenError,
-    answers::Answers,
-    issuer::{Issuer, Standing},
+    cache::Cache,
+    issuer::{Issuer, RemainingRights},
     verifier::Origin,
 };
 
 /// Authenticates callers.
 ///
-/// Tokens are verified here, with public keys fetched from their issuer. Access keys are exchanged at their issuer,
-/// which is also asked which rights of a token still hold. Results are cached for 2 seconds, so that not every request
-/// costs a signature verification.
+/// It verifies tokens with their issuer's public keys, asks the issuer which rights of a token remain, and exchanges
+/// access keys there. The result for a credential and an application is cached for 2 seconds.
 pub struct Authenticator {
     issuers: BTreeMap<String, Issuer>,
-    answers: Answers<(AppId, Credential), Option<Claims>>,
+    cache: Cache<(AppId, Credential), Option<Claims>>,
     clock: Arc<dyn Clock>,
 }
 
 impl Authenticator {
-    /// Trusts these account services, by the ids in their tokens and access keys.
+    /// Trusts these account services, each by the id that its tokens and access keys carry.
     pub fn new(issuers: BTreeMap<String, Arc<AccountClient>>, clock: Arc<dyn Clock>) -> Self {
         let trusted = issuers.into_iter().map(|(id, client)| {
             let issuer = Issuer::new(&id, client, Arc::clone(&clock));
             (id, issuer)
         });
-        Self { issuers: trusted.collect(), answers: Answers::default(), clock }
+        Self { issuers: trusted.collect(), cache: Cache::default(), clock }
     }
 
-    /// Returns the claims of a token.
-    ///
-    /// Rejects access keys, which are only valid for the application that a request names.
+    /// The claims of a token. An access key is refused: it is valid only with the application that it belongs to.
     pub async fn authenticate(&self, credential: Option<Credential>) -> Result<Claims, AuthError> {
         match credential.ok_or(AuthError::Missing)? {
             Credential::Token(token) => self.verify(token.expose()).await,
@@ -43,29 +40,29 @@ impl Authenticator {
         }
     }
 
-    /// Returns the claims of a token, or of an access key of this application.
+    /// The claims of a token, or of an access key of this application.
     ///
-    /// Valid claims do not imply a right: check [`Claims::allows`]. Rights that the user has lost since are removed
-    /// from the claims, unless the account service is unavailable.
+    /// Ask [`Claims::allows`] for the right. Rights that the user has lost since the token was issued are left out, unless
+    /// the account service is unavailable.
     pub async fn authenticate_for(&self, app_id: &AppId, credential: Option<Credential>) -> Result<Claims, AuthError> {
         let credential = credential.ok_or(AuthError::Missing)?;
-        let name = (app_id.clone(), credential.clone());
-        let answer = self.answers.answer(&name, self.clock.now());
-        let known = match answer.get_or_try_init(|| self.ask(app_id, &credential)).await {
-            Ok(known) => known.clone(),
+        let key = (app_id.clone(), credential.clone());
+        let cell = self.cache.cell(&key, self.clock.now());
+        let claims = match cell.get_or_try_init(|| self.fetch(app_id, &credential)).await {
+            Ok(claims) => claims.clone(),
             Err(error) => {
-                self.answers.forget(&name, &answer);
+                self.cache.remove(&key, &cell);
                 return Err(error);
             }
         };
-        known.ok_or_else(|| match credential {
-            Credential::Token(_) => AuthError::Ended,
+        claims.ok_or_else(|| match credential {
+            Credential::Token(_) => AuthError::Revoked,
             Credential::Key(_) => AuthError::Key { app_id: app_id.clone() },
         })
     }
 
-    /// Returns the current claims of a credential; `None` if the account service rejects it.
-    async fn ask(&self, app_id: &AppId, credential: &Credential) -> Result<Option<Claims>, AuthError> {
+    /// The current claims of a credential; none when the account service refuses it.
+    async fn fetch(&self, app_id: &AppId, credential: &Credential) -> Result<Option<Claims>, AuthError> {
         match credential {
             Credential::Token(token) => self.verify_for(app_id, token).await,
             Credential::Key(key) => self.exchange(app_id, key).await,
@@ -83,10 +80,10 @@ impl Authenticator {
         let mut claims = self.verify(token.expose()).await?;
         let Some(rights) = claims.apps.get_mut(app_id) else { return Ok(Some(claims)) };
         let issuer = self.issuers.get(&claims.iss).ok_or(TokenError::Issuer)?;
-        match issuer.standing(app_id, token.clone()).await {
-            Standing::Ended => return Ok(None),
-            Standing::Rights(left) => rights.retain(|right: &ApplicationRight| left.contains(right)),
-            Standing::Unknown => {}
+        match issuer.remaining_rights(app_id, token.clone()).await {
+            RemainingRights::Revoked => return Ok(None),
+            RemainingRights::Rights(remaining) => rights.retain(|right: &ApplicationRight| remaining.contains(right)),
+            RemainingRights::Unknown => {}
         }
         Ok(Some(claims))
     }

@@ -1,4 +1,4 @@
-//! Finds the credential in the headers of a request.
+//! Finds the credential of a call in its headers.
 
 use std::convert::Infallible;
 
@@ -11,11 +11,11 @@ use types::{Credential, Secret};
 
 use super::AuthError;
 
-/// The standard header, whose value includes the scheme.
+/// The standard header, with a scheme in front of the credential.
 const AUTHORIZATION: &str = "authorization";
-/// Headers that contain a bare token: gRPC metadata, and its equivalent from the REST gateway.
+/// Headers with a token alone: gRPC metadata, and what a gRPC gateway maps to it.
 const TOKEN: [&str; 2] = ["token", "grpc-metadata-token"];
-/// Headers that contain a bare access key.
+/// Headers with an access key alone.
 const KEY: [&str; 2] = ["key", "grpc-metadata-key"];
 
 /// The credential of a request, if it brings one; read at once, but refused only where it is needed.
@@ -40,8 +40,8 @@ impl OperationInput for Presented {
 
 /// Returns the credential of an HTTP or gRPC request, if it has one.
 ///
-/// `Authorization` takes precedence over `token`, and `token` over `key`, as in v2; empty values are ignored. A
-/// repeated header is rejected. Query strings, cookies and bodies are never read.
+/// `Authorization` takes precedence over `token`, and `token` over `key`, as in v2; an empty value counts as absent. A
+/// repeated header is refused. Query strings, cookies and bodies are never read.
 pub fn credential_of(headers: &HeaderMap) -> Result<Option<Credential>, AuthError> {
     if let Some(value) = single(headers, AUTHORIZATION)? {
         return Ok(Some(Credential::from_header(value)?));

@@ -1,4 +1,4 @@
-//! Verifies tokens against the public keys of their issuer.
+//! Verifies tokens with the public keys of their issuer.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,60 +11,60 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use types::{Claims, Timestamp};
 
-/// Maximum size of a token, in bytes.
+/// The most bytes of a token.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// Maximum size of a key id, in bytes.
+/// The most bytes of a key id.
 const KEY_ID_BYTES_MAX: usize = 128;
-/// Tolerated clock difference between issuer and verifier, in seconds.
+/// How far the issuer's clock may differ from ours, in seconds.
 const LEEWAY_S: u64 = 30;
 
 /// Why a token is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// It exceeds the maximum size.
+    /// It is longer than any issued token.
     #[error("it is longer than {TOKEN_BYTES_MAX} bytes")]
     TooLong,
-    /// It is not three parts of base64url with JSON objects in the first two, or its header has unexpected members.
+    /// It is not three parts of base64url with JSON objects in the first two, or its header has unknown members.
     #[error("it is not a signed token of an account service")]
     Malformed,
-    /// It uses another signature algorithm.
+    /// Its algorithm is not ES256.
     #[error("it is not signed with ES256")]
     Algorithm,
-    /// Its issuer is not trusted.
+    /// Its issuer is not trusted here.
     #[error("its issuer is not trusted here")]
     Issuer,
-    /// The issuer does not have the key, or no longer.
+    /// Its issuer has no such key, or no longer.
     #[error("it is signed with a key that its issuer does not have: log in again")]
     Key,
-    /// The signature does not match.
-    #[error("its signature does not match")]
+    /// Its signature is wrong.
+    #[error("its signature does not fit")]
     Signature,
-    /// A claim is missing, has the wrong type, or is not supported.
+    /// A claim is missing, or has a wrong type or value.
     #[error("claim not understood: {0}")]
     Claims(String),
     /// It has expired.
     #[error("it has expired: log in again")]
     Expired,
-    /// It is not valid yet, even with tolerance for clock differences.
+    /// It is not valid yet, beyond the leeway.
     #[error("it was issued in the future: check the clock")]
     Early,
 }
 
-/// The public keys of one issuer, and the rules for its tokens.
+/// The public keys of one issuer.
 pub struct Verifier {
     issuer: String,
     keys: BTreeMap<String, DecodingKey>,
     rules: Validation,
 }
 
-/// What an unverified token says about its origin. Use it only to find the key.
+/// The unverified origin of a token: for finding the key, and for nothing else.
 pub(super) struct Origin {
     pub(super) issuer: String,
     pub(super) key_id: String,
 }
 
 impl Verifier {
-    /// Uses the ES256 keys in `keys` that have an id, and ignores all others.
+    /// Takes the ES256 keys that have an id, and ignores all others.
     pub fn new(issuer: &str, keys: &JwkSet) -> Self {
         let es256 = keys.keys.iter().filter(|key| {
             matches!(&key.algorithm, AlgorithmParameters::EllipticCurve(curve) if curve.curve == EllipticCurve::P256)
@@ -79,7 +79,7 @@ impl Verifier {
         self.keys.contains_key(key_id)
     }
 
-    /// Returns the claims of a token that this issuer signed and that is valid at `now`.
+    /// The claims of a token of this issuer that is valid at `now`.
     pub fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, TokenError> {
         let origin = Origin::of(token)?;
         if origin.issuer != self.issuer {
@@ -99,7 +99,7 @@ impl fmt::Debug for Verifier {
 }
 
 impl Origin {
-    /// Reads the issuer and key id of an unverified token; rejects headers that no account service writes.
+    /// Reads the issuer and the key id; refuses tokens that no account service would issue.
     pub(super) fn of(token: &str) -> Result<Self, TokenError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
@@ -121,7 +121,7 @@ impl Origin {
     }
 }
 
-/// The header of our tokens. Any other member (`jwk`, `jku`, `x5u`, `crit`, `zip` …) is rejected.
+/// The header of an account service's token. Other members (`jwk`, `jku`, `x5u`, `crit`, `zip` …) are refused.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
@@ -136,7 +136,7 @@ struct Issuer {
     iss: String,
 }
 
-/// The claims that determine validity but are not passed on.
+/// Claims that are checked but not passed on.
 #[derive(Deserialize)]
 struct Bounds {
     nbf: Option<u64>,
@@ -147,7 +147,7 @@ fn json<T: for<'de> Deserialize<'de>>(part: &str) -> Result<T, TokenError> {
     serde_json::from_slice(&bytes).map_err(|_| TokenError::Malformed)
 }
 
-/// Disables the library's own validation of claims, which would use the system clock; [`claims`] does it.
+/// Has the library check the signature only: it would check times by the machine's clock, not the given one.
 fn signature_only() -> Validation {
     let mut rules = Validation::new(Algorithm::ES256);
     rules.required_spec_claims.clear();
@@ -159,7 +159,7 @@ fn signature_only() -> Validation {
 fn claims(signed: Map<String, Value>, now: Timestamp) -> Result<Claims, TokenError> {
     let not_understood = |error: serde_json::Error| TokenError::Claims(error.to_string());
     if signed.contains_key("aud") {
-        return Err(TokenError::Claims("`aud` names somebody else".to_owned()));
+        return Err(TokenError::Claims("`aud` names another audience".to_owned()));
     }
     let signed = Value::Object(signed);
     let Bounds { nbf } = Bounds::deserialize(&signed).map_err(not_understood)?;

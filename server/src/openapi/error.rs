@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use schemars::Schema;
 
 use super::{reply, schema};
-use crate::reply::Shape;
+use crate::reply::ErrorFormat;
 
 /// Every status that is described, with the name of its reply.
 const REPLIES: [(StatusCode, &str, &str); 9] = [
@@ -34,10 +34,10 @@ pub fn refuse(operation: &mut Operation, status: StatusCode) {
 }
 
 /// The schema of the body of errors.
-pub(super) fn body(context: &mut GenContext, shape: Shape) -> Schema {
+pub(super) fn body(context: &mut GenContext, shape: ErrorFormat) -> Schema {
     match shape {
-        Shape::Account => schema::sent::<ErrorBody>(context),
-        Shape::Gateway => schema::sent::<GatewayError>(context),
+        ErrorFormat::Account => schema::sent::<ErrorBody>(context),
+        ErrorFormat::GrpcGateway => schema::sent::<GatewayError>(context),
     }
 }
 

@@ -1,4 +1,4 @@
-//! One connection: an optional TLS handshake, then HTTP/1.1 or HTTP/2 as the client begins.
+//! One connection: an optional TLS handshake, then HTTP/1.1 or HTTP/2, whichever the client speaks.
 
 use std::{
     io,
@@ -27,27 +27,27 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt, service_fn};
 
-use super::Settings;
+use super::ServeSettings;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most bytes that the head of a request may have: a token of 16 KiB and much besides. Beyond is 431.
+/// The most bytes of a request's head: room for a token of 16 KiB. A larger head gets 431.
 const HEAD_BYTES_MAX: u32 = 32 * 1024;
-/// The most requests at once on one HTTP/2 connection.
+/// The most concurrent requests on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 200;
-/// How often a quiet HTTP/2 client is asked whether it is still there, and how long it may take to say so.
-const PING_PAUSE: Duration = Duration::from_secs(20);
-/// What every HTTP/2 client sends first.
+/// How often an idle HTTP/2 client is pinged, and how long it may take to answer.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// The first bytes of every HTTP/2 client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The bounds of connections.
+/// The limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     connections_max: usize,
     head_timeout: Duration,
 }
 
-/// How the connections of one service are served.
+/// Everything that serving a connection of one service takes.
 #[derive(Clone)]
 pub(super) struct Connection {
     http: Builder<TokioExecutor>,
@@ -57,7 +57,7 @@ pub(super) struct Connection {
 }
 
 impl Limits {
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &ServeSettings) -> Self {
         Self {
             connections_max: settings.connections_max.clamp(1, Semaphore::MAX_PERMITS),
             head_timeout: Duration::from_millis(settings.head_timeout_ms),
@@ -76,18 +76,18 @@ impl Connection {
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS_MAX)
             .max_header_list_size(HEAD_BYTES_MAX)
-            .keep_alive_interval(PING_PAUSE)
-            .keep_alive_timeout(PING_PAUSE);
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_INTERVAL);
         let permits = Arc::new(Semaphore::new(limits.connections_max));
         Self { http, router, permits, head_timeout: limits.head_timeout }
     }
 
-    /// Waits until there may be one more connection.
+    /// Waits until another connection is allowed.
     pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.permits).acquire_owned().await.ok()
     }
 
-    /// Serves one connection to its end.
+    /// Serves one connection until it closes.
     pub(super) async fn serve(
         self,
         stream: TcpStream,
@@ -95,21 +95,21 @@ impl Connection {
         watcher: Watcher,
         stop: CancellationToken,
     ) {
-        // Small frames of gRPC would wait for each other otherwise; a socket that refuses is about to fail anyway.
+        // Without this, small gRPC frames would be delayed. A socket that refuses is about to fail anyway.
         let _ = stream.set_nodelay(true);
-        // Who is gone already has no address, and nothing to ask.
+        // A peer that has disconnected has no address, and sends no requests.
         let Ok(peer) = stream.peer_addr() else { return };
         let Some(config) = tls else { return self.serve_http(stream, peer, watcher).await };
         let handshake = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(config).accept(stream));
         match stop.run_until_cancelled(handshake).await {
             Some(Ok(Ok(stream))) => self.serve_http(stream, peer, watcher).await,
-            Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
-            Some(Err(_)) => tracing::debug!("a TLS handshake took too long"),
+            Some(Ok(Err(error))) => tracing::debug!(%error, "TLS handshake failed"),
+            Some(Err(_)) => tracing::debug!("TLS handshake timed out"),
             None => {}
         }
     }
 
-    /// Every request knows its peer as [`ConnectInfo`].
+    /// Serves HTTP, and adds the peer's address to every request as [`ConnectInfo`].
     async fn serve_http<S>(self, stream: S, peer: SocketAddr, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -122,14 +122,14 @@ impl Connection {
         }));
         let connection = self.http.serve_connection(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
-            tracing::debug!(error, "a connection ended early");
+            tracing::debug!(error, "connection failed");
         }
     }
 }
 
-/// A stream whose client must show within a time whether it speaks HTTP/1.1 or HTTP/2.
+/// A stream with a time limit until the client has shown whether it speaks HTTP/1.1 or HTTP/2.
 ///
-/// hyper waits for that without a limit; from then on its own limits hold, and this passes everything on.
+/// hyper-util waits for these first bytes without a limit. After them hyper's own limits apply, and this only forwards.
 struct FirstBytes<S> {
     stream: S,
     seen: usize,
@@ -141,12 +141,12 @@ impl<S> FirstBytes<S> {
         Self { stream, seen: 0, deadline: Some(Box::pin(sleep(limit))) }
     }
 
-    /// Drops the deadline once the bytes are either the whole preface or something else.
-    fn look_at(&mut self, bytes: &[u8]) {
+    /// Drops the deadline once the client has sent the whole preface, or something else.
+    fn inspect(&mut self, bytes: &[u8]) {
         let expected = &PREFACE[self.seen..];
-        let looked_at = bytes.len().min(expected.len());
-        self.seen += looked_at;
-        if self.seen == PREFACE.len() || bytes[..looked_at] != expected[..looked_at] {
+        let inspected = bytes.len().min(expected.len());
+        self.seen += inspected;
+        if self.seen == PREFACE.len() || bytes[..inspected] != expected[..inspected] {
             self.deadline = None;
         }
     }
@@ -164,7 +164,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for FirstBytes<S> {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        self.look_at(&buffer.filled()[filled..]);
+        self.inspect(&buffer.filled()[filled..]);
         Poll::Ready(Ok(()))
     }
 }

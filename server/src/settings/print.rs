@@ -1,4 +1,4 @@
-//! Writes settings as a commented TOML file.
+//! Prints settings as a commented TOML file.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::Error;
 
-/// The width of comments, in characters.
+/// The width of comments in characters.
 const WIDTH: usize = 100;
 
-/// Writes every setting with its documentation, its value, and its default if that differs.
+/// Writes every setting with its description, its value, and its default where that differs.
 ///
-/// The output is a valid settings file with the same settings. Settings without a value, and secrets (`writeOnly` in
-/// the schema), are commented out.
+/// The result is a valid settings file with the same values. Settings without a value are commented out, and so are
+/// secrets, which have `writeOnly` in their schema.
 pub fn print<T: Serialize + JsonSchema + Default>(settings: &T) -> Result<String, Error> {
     let schema = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
@@ -28,7 +28,7 @@ pub fn print<T: Serialize + JsonSchema + Default>(settings: &T) -> Result<String
     Ok(text)
 }
 
-/// Writes the values of a table, then its sub-tables.
+/// Writes the values of a table, then its subtables.
 fn table(text: &mut String, path: &str, schema: &Value, value: Option<&toml::Value>, default: Option<&toml::Value>) {
     let (tables, plain): (Vec<_>, Vec<_>) =
         members(schema).into_iter().flatten().partition(|(_, schema)| members(schema).is_some());
@@ -63,7 +63,7 @@ fn setting(text: &mut String, name: &str, schema: &Value, value: Option<&toml::V
     };
 }
 
-/// The fields in the schema of a struct or optional struct; `None` for other types.
+/// The properties of a struct's schema, even of an optional struct; none for other types.
 fn members(schema: &Value) -> Option<&Map<String, Value>> {
     let own = schema.get("properties").and_then(Value::as_object);
     let either = schema.get("anyOf").and_then(Value::as_array);
@@ -74,7 +74,7 @@ fn get<'a>(table: Option<&'a toml::Value>, name: &str) -> Option<&'a toml::Value
     table.and_then(|table| table.get(name))
 }
 
-/// The doc comment of a setting, wrapped.
+/// Writes the doc comment of a setting, wrapped.
 fn comment(text: &mut String, schema: &Value) {
     let meaning = schema.get("description").and_then(Value::as_str).unwrap_or_default();
     for paragraph in meaning.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {

@@ -1,4 +1,4 @@
-//! Whether this process is ready: its registered checks, and whether it is shutting down.
+//! Readiness of the process: the checks that its parts registered, and whether it is shutting down.
 
 use std::{
     collections::BTreeMap,
@@ -16,12 +16,12 @@ use futures::{FutureExt, future::BoxFuture};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-/// How long a check may take.
+/// The time limit of a check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// The health of this process. Clones share their state.
+/// The health of this process; clones share their state.
 #[derive(Clone, Default)]
 pub struct Health {
     checks: Arc<Mutex<BTreeMap<&'static str, Check>>>,
@@ -33,15 +33,14 @@ pub struct Health {
 pub struct Report {
     /// `ready`, `failing` or `draining`.
     status: &'static str,
-    /// `ok` or the error, for each check.
+    /// `ok` or the error of each check.
     checks: BTreeMap<&'static str, String>,
 }
 
 impl Health {
-    /// Adds a check, replacing any of the same name.
+    /// Adds a check, or replaces the one with this name.
     ///
-    /// The error's text is shown to everybody who can see the health: it must not contain secrets. A check that takes
-    /// more than 2 seconds fails.
+    /// Its error text is public, so keep secrets out. A check fails after 2 seconds.
     pub fn add<F>(&self, name: &'static str, check: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
@@ -50,22 +49,22 @@ impl Health {
         self.checks.lock().unwrap_or_else(PoisonError::into_inner).insert(name, check);
     }
 
-    /// Reports "not ready" from now on, so that load balancers look elsewhere while running requests finish.
+    /// Reports not ready from now on, so that load balancers stop sending requests while accepted ones finish.
     pub fn drain(&self) {
         self.draining.cancel();
     }
 
-    /// Whether this process is shutting down.
+    /// Whether the process is shutting down.
     pub fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
 
-    /// Runs all checks concurrently.
+    /// Runs all checks at once.
     pub async fn report(&self) -> Report {
         let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let asked = checks.into_iter().map(async |(name, check)| (name, ask(&check).await));
-        let checks: BTreeMap<_, _> = futures::future::join_all(asked).await.into_iter().collect();
-        let status = match checks.values().all(|said| said == "ok") {
+        let running = checks.into_iter().map(async |(name, check)| (name, run(&check).await));
+        let checks: BTreeMap<_, _> = futures::future::join_all(running).await.into_iter().collect();
+        let status = match checks.values().all(|result| result == "ok") {
             _ if self.is_draining() => "draining",
             true => "ready",
             false => "failing",
@@ -75,7 +74,7 @@ impl Health {
 }
 
 impl Report {
-    /// Whether the process accepts work.
+    /// Whether the process accepts new work.
     pub fn is_ready(&self) -> bool {
         self.status == "ready"
     }
@@ -94,7 +93,7 @@ impl fmt::Debug for Health {
     }
 }
 
-async fn ask(check: &Check) -> String {
+async fn run(check: &Check) -> String {
     match tokio::time::timeout(CHECK_TIMEOUT, check()).await {
         Ok(Ok(())) => "ok".to_owned(),
         Ok(Err(reason)) => reason,

@@ -1,4 +1,4 @@
-//! Log output: text for terminals, JSON for programs, and security events also in a file of their own.
+//! Logs: text on a terminal, JSON otherwise, and security events in a file of their own.
 
 use std::{
     fs::OpenOptions,
@@ -15,17 +15,17 @@ use tracing_subscriber::{
     EnvFilter, Layer, filter::Targets, layer::SubscriberExt, registry::LookupSpan, util::SubscriberInitExt,
 };
 
-use super::Settings;
+use super::TelemetrySettings;
 use crate::Error;
 
-/// The log format.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// Text on a terminal, JSON otherwise.
     #[default]
     Auto,
-    /// One line of text per event.
+    /// One line of text.
     Text,
     /// One JSON object per line.
     Json,
@@ -34,8 +34,8 @@ pub enum LogFormat {
 /// The target of security events.
 const AUDIT: &str = "audit";
 
-/// Starts writing logs to standard error. Can be called once per process.
-pub fn start_logs(settings: &Settings) -> Result<(), Error> {
+/// Starts logging to the standard error; once per process.
+pub fn start_logs(settings: &TelemetrySettings) -> Result<(), Error> {
     let filter = settings.level.parse::<EnvFilter>().map_err(|error| {
         let allowed = "error, warn, info, debug or trace, such as `info,airlock_handler=debug`";
         Error::Setting(format!("log level `{}` not valid: {error}; allowed are {allowed}", settings.level))
@@ -52,9 +52,9 @@ pub fn start_logs(settings: &Settings) -> Result<(), Error> {
     subscriber.try_init().map_err(|_| Error::Telemetry { what: "logs" })
 }
 
-/// Appends security events to a file, whatever the log level.
+/// Appends security events to a file, regardless of the log level.
 ///
-/// JSON escapes line breaks, and each event is a single write, so no event can forge another.
+/// JSON escapes line breaks, so no value can forge an entry, and each line is one write.
 fn audit_lines<S: Subscriber + for<'a> LookupSpan<'a>>(path: &Path) -> Result<impl Layer<S>, Error> {
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     let failed = |error| Error::Setting(format!("audit file `{}` cannot be written: {error}", path.display()));
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_security_event_appends_one_line_to_the_audit_file() {
+    fn the_audit_file_gets_one_line_per_security_event_and_no_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
         for start in 1..=2 {

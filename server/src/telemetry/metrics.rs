@@ -1,4 +1,4 @@
-//! The metrics of this process, for Prometheus.
+//! Metrics for Prometheus.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 
-/// Histogram buckets for durations, in seconds: from a cached lookup to a request that times out.
-const SECONDS: [f64; 12] = [0.000_01, 0.000_05, 0.000_2, 0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 20.0, 60.0];
-/// How often samples are merged into buckets, so that they do not accumulate while nobody scrapes.
-const UPKEEP_PAUSE: Duration = Duration::from_secs(5);
+/// Bucket bounds of durations in seconds: from a cached look-up to a request that times out.
+const BUCKETS_S: [f64; 12] = [0.000_01, 0.000_05, 0.000_2, 0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 20.0, 60.0];
+/// How often samples are moved into buckets, so that they do not pile up while nobody scrapes.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The metrics of this process.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Installs the recorder for all crates. Can be called once per process, in a tokio runtime.
+    /// Starts collecting the metrics of all crates; once per process, in a tokio runtime.
     pub fn install(stop: CancellationToken) -> Result<Self, Error> {
         let recorder = recorder()?;
         let handle = recorder.handle();
@@ -29,14 +29,14 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// All metrics in the format of Prometheus.
+    /// All metrics in the text format of Prometheus.
     pub fn render(&self) -> String {
         self.handle.render()
     }
 
     async fn upkeep(self) {
         loop {
-            tokio::time::sleep(UPKEEP_PAUSE).await;
+            tokio::time::sleep(UPKEEP_INTERVAL).await;
             self.handle.run_upkeep();
         }
     }
@@ -44,6 +44,6 @@ impl Metrics {
 
 fn recorder() -> Result<PrometheusRecorder, Error> {
     let times = Matcher::Suffix("_seconds".to_owned());
-    let builder = PrometheusBuilder::new().set_buckets_for_metric(times, &SECONDS);
+    let builder = PrometheusBuilder::new().set_buckets_for_metric(times, &BUCKETS_S);
     Ok(builder.map_err(|_| Error::Telemetry { what: "metrics" })?.build_recorder())
 }

@@ -20,17 +20,18 @@ use client::account::AccountClient;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use server::auth::{AuthError, Authenticator};
+use testing::ManualClock;
 use types::{AppId, ApplicationRight, Credential, Kind, Kinded, Secret};
 
 use crate::{
+    harness::TestServer,
     signer::{Signer, claims},
-    stage::{HandClock, Stage},
 };
 
 /// As much of an account service as an authenticator sees.
 struct Account {
     signer: Mutex<Signer>,
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     away: AtomicBool,
     keys_read: AtomicUsize,
     exchanges: AtomicUsize,
@@ -82,14 +83,14 @@ async fn rights(State(account): State<Arc<Account>>) -> Response {
 
 struct Scene {
     account: Arc<Account>,
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     authenticator: Authenticator,
-    _stage: Stage,
+    _server: TestServer,
 }
 
 impl Scene {
     async fn new() -> Self {
-        let clock = HandClock::new();
+        let clock = ManualClock::new();
         let account = Arc::new(Account {
             signer: Mutex::new(Signer::new("k1")),
             clock: Arc::clone(&clock),
@@ -104,11 +105,11 @@ impl Scene {
             .route("/api/v2/applications/token", post(exchange))
             .route("/api/v2/applications/my-app/rights", get(rights))
             .with_state(Arc::clone(&account));
-        let stage = Stage::plain(router).await;
-        let client = Arc::new(AccountClient::new(&stage.url("")).unwrap());
+        let server = TestServer::plain(router).await;
+        let client = Arc::new(AccountClient::new(&server.url("")).unwrap());
         let issuers = BTreeMap::from([("account".to_owned(), client)]);
-        let authenticator = Authenticator::new(issuers, Arc::<HandClock>::clone(&clock));
-        Self { account, clock, authenticator, _stage: stage }
+        let authenticator = Authenticator::new(issuers, Arc::<ManualClock>::clone(&clock));
+        Self { account, clock, authenticator, _server: server }
     }
 
     async fn with_token(&self, token: Credential) -> Result<(), AuthError> {
@@ -126,7 +127,7 @@ fn app_id() -> AppId {
 }
 
 #[tokio::test]
-async fn keys_are_read_once_and_again_after_a_minute() {
+async fn fetches_keys_once_and_again_after_a_minute() {
     let scene = Scene::new().await;
     for _ in 0..3 {
         scene.with_token(scene.account.good_token()).await.unwrap();
@@ -138,7 +139,7 @@ async fn keys_are_read_once_and_again_after_a_minute() {
 }
 
 #[tokio::test]
-async fn an_unknown_key_is_looked_for_at_most_every_ten_seconds() {
+async fn looks_for_an_unknown_key_at_most_every_ten_seconds() {
     let scene = Scene::new().await;
     scene.with_token(scene.account.good_token()).await.unwrap();
     let stranger = Signer::new("k2");
@@ -153,7 +154,7 @@ async fn an_unknown_key_is_looked_for_at_most_every_ten_seconds() {
 }
 
 #[tokio::test]
-async fn a_new_key_counts_when_it_is_found_and_a_removed_one_no_longer() {
+async fn trusts_new_keys_and_stops_trusting_removed_ones() {
     let scene = Scene::new().await;
     let old = scene.account.good_token();
     scene.with_token(old.clone()).await.unwrap();
@@ -165,7 +166,7 @@ async fn a_new_key_counts_when_it_is_found_and_a_removed_one_no_longer() {
 }
 
 #[tokio::test]
-async fn known_keys_go_on_counting_while_the_account_service_is_away() {
+async fn uses_cached_keys_while_the_account_service_is_unavailable() {
     let scene = Scene::new().await;
     scene.with_token(scene.account.good_token()).await.unwrap();
     scene.account.away.store(true, Ordering::SeqCst);
@@ -175,7 +176,7 @@ async fn known_keys_go_on_counting_while_the_account_service_is_away() {
 }
 
 #[tokio::test]
-async fn without_keys_an_account_service_that_is_away_is_unavailable_and_tried_again_soon() {
+async fn without_cached_keys_fails_as_unavailable_and_retries_soon() {
     let scene = Scene::new().await;
     scene.account.away.store(true, Ordering::SeqCst);
     for _ in 0..2 {
@@ -189,7 +190,7 @@ async fn without_keys_an_account_service_that_is_away_is_unavailable_and_tried_a
 }
 
 #[tokio::test]
-async fn an_exchange_counts_for_five_seconds() {
+async fn caches_an_exchange_for_a_few_seconds() {
     let scene = Scene::new().await;
     for _ in 0..3 {
         scene.with_key("account.good").await.unwrap();
@@ -203,7 +204,7 @@ async fn an_exchange_counts_for_five_seconds() {
 }
 
 #[tokio::test]
-async fn rights_that_were_lost_are_out_of_a_token_within_seconds() {
+async fn a_token_loses_rights_that_its_user_lost() {
     let scene = Scene::new().await;
     let mut with_devices = claims(scene.clock.secs());
     with_devices["apps"]["my-app"] = json!(["settings", "messages:up:r"]);
@@ -230,13 +231,13 @@ async fn rights_that_were_lost_are_out_of_a_token_within_seconds() {
         scene.clock.advance(Duration::from_secs(2));
         match may(Settings).await {
             Ok(has) => assert_eq!(Some(has), expected, "{status}"),
-            Err(error) => assert!(expected.is_none() && matches!(error, AuthError::Ended), "{status}: {error}"),
+            Err(error) => assert!(expected.is_none() && matches!(error, AuthError::Revoked), "{status}: {error}"),
         }
     }
 }
 
 #[tokio::test]
-async fn many_callers_with_one_key_wait_for_one_exchange() {
+async fn concurrent_callers_share_one_exchange() {
     let scene = Scene::new().await;
     let results = join_all((0..50).map(|_| scene.with_key("account.good"))).await;
     assert!(results.into_iter().all(|result| result.is_ok()));
@@ -244,7 +245,7 @@ async fn many_callers_with_one_key_wait_for_one_exchange() {
 }
 
 #[tokio::test]
-async fn that_the_account_service_is_away_is_not_remembered() {
+async fn does_not_cache_an_unavailable_account_service() {
     let scene = Scene::new().await;
     scene.account.away.store(true, Ordering::SeqCst);
     assert_eq!(scene.with_key("account.good").await.unwrap_err().kind(), Kind::Unavailable);
@@ -253,7 +254,7 @@ async fn that_the_account_service_is_away_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn who_is_not_known_never_reaches_the_account_service() {
+async fn does_not_ask_the_account_service_about_invalid_credentials() {
     let scene = Scene::new().await;
     let none = scene.authenticator.authenticate(None).await.unwrap_err();
     assert!(matches!(none, AuthError::Missing));
@@ -268,7 +269,7 @@ async fn who_is_not_known_never_reaches_the_account_service() {
 }
 
 #[tokio::test]
-async fn no_error_shows_the_credential() {
+async fn errors_do_not_show_the_credential() {
     let scene = Scene::new().await;
     for key in ["account.hush", "elsewhere.hush"] {
         let error = scene.with_key(key).await.unwrap_err();

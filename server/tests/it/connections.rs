@@ -8,7 +8,7 @@ use std::sync::{
 use axum::{Router, http::StatusCode, routing::get};
 use futures::future::join_all;
 use server::{
-    serve::{Listeners, Settings},
+    serve::{Listeners, ServeSettings},
     tls::Tls,
 };
 use tokio::{
@@ -18,7 +18,7 @@ use tokio::{
 };
 use types::Kinded;
 
-use crate::stage::{Stage, http_client};
+use crate::harness::{TestServer, http_client};
 
 fn hello() -> Router {
     Router::new().route("/hello", get(async || "hello"))
@@ -45,11 +45,11 @@ async fn closed(stream: &mut TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn an_idle_tls_connection_does_not_stop_the_next_one() {
+async fn an_idle_tls_connection_does_not_block_others() {
     let folder = tempfile::tempdir().unwrap();
     let tls = Tls::self_signed(folder.path(), &[], &server::system::SystemClock).unwrap();
-    let stage = Stage::both(hello(), &tls).await;
-    let address = stage.serving.addresses()[1];
+    let server = TestServer::both(hello(), &tls).await;
+    let address = server.serving.addresses()[1];
     let _idle = join_all((0..10).map(|_| TcpStream::connect(address))).await;
     let url = format!("https://localhost:{}/hello", address.port());
     let response = http_client(Some(tls.certificate_pem())).get(url).send().await.unwrap();
@@ -57,30 +57,30 @@ async fn an_idle_tls_connection_does_not_stop_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_nothing_or_too_slowly_is_cut() {
-    let stage = Stage::bounded(hello(), Settings { head_timeout_ms: 50, ..Settings::default() }).await;
+async fn closes_a_connection_that_sends_nothing_or_too_slowly() {
+    let server = TestServer::bounded(hello(), ServeSettings { head_timeout_ms: 50, ..ServeSettings::default() }).await;
     for beginning in ["", "P", "PRI * HTTP/2.0\r\n", "GET /hello HTTP/1.1\r\nhost:"] {
-        let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
         stream.write_all(beginning.as_bytes()).await.unwrap();
         assert!(!closed(&mut stream).await.contains("200"), "{beginning}");
     }
 }
 
 #[tokio::test]
-async fn a_slow_answer_is_not_cut_by_the_limit_on_heads() {
+async fn the_head_timeout_does_not_apply_to_answers() {
     let (router, entered, open) = gated();
-    let stage = Stage::bounded(router, Settings { head_timeout_ms: 20, ..Settings::default() }).await;
-    let mut slow = TcpStream::connect(stage.address()).await.unwrap();
+    let server = TestServer::bounded(router, ServeSettings { head_timeout_ms: 20, ..ServeSettings::default() }).await;
+    let mut slow = TcpStream::connect(server.address()).await.unwrap();
     slow.write_all(b"GET /wait HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
     entered.notified().await;
     // That an idle connection was cut shows that the limit has passed for the other one as well.
-    assert_eq!(closed(&mut TcpStream::connect(stage.address()).await.unwrap()).await, "");
+    assert_eq!(closed(&mut TcpStream::connect(server.address()).await.unwrap()).await, "");
     open.notify_one();
     assert!(closed(&mut slow).await.ends_with("done"));
 }
 
 #[tokio::test]
-async fn no_more_connections_are_served_at_once_than_may() {
+async fn limits_concurrent_connections() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (now, peak) = (Arc::clone(&running), Arc::clone(&most));
     let count = async move || {
@@ -92,9 +92,9 @@ async fn no_more_connections_are_served_at_once_than_may() {
         "done"
     };
     let router = Router::new().route("/", get(count));
-    let stage = Stage::bounded(router, Settings { connections_max: 2, ..Settings::default() }).await;
+    let server = TestServer::bounded(router, ServeSettings { connections_max: 2, ..ServeSettings::default() }).await;
     let answers = join_all((0..16).map(async |_| {
-        let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
         closed(&mut stream).await
     }));
@@ -103,14 +103,14 @@ async fn no_more_connections_are_served_at_once_than_may() {
 }
 
 #[tokio::test]
-async fn a_stop_finishes_what_runs_and_refuses_what_is_new() {
+async fn shutdown_finishes_running_requests_and_refuses_new_ones() {
     let (router, entered, open) = gated();
-    let stage = Stage::plain(router).await;
-    let address = stage.address();
+    let server = TestServer::plain(router).await;
+    let address = server.address();
     let mut idle = TcpStream::connect(address).await.unwrap();
-    let running = tokio::spawn(http_client(None).get(stage.url("/wait")).send());
+    let running = tokio::spawn(http_client(None).get(server.url("/wait")).send());
     entered.notified().await;
-    stage.stop.cancel();
+    server.stop.cancel();
     // An idle connection is closed at once, and from some moment on nobody listens.
     assert_eq!(closed(&mut idle).await, "");
     while TcpStream::connect(address).await.is_ok() {
@@ -118,22 +118,22 @@ async fn a_stop_finishes_what_runs_and_refuses_what_is_new() {
     }
     open.notify_one();
     assert_eq!(running.await.unwrap().unwrap().text().await.unwrap(), "done");
-    stage.serving.finished().await;
+    server.serving.finished().await;
 }
 
 #[tokio::test]
-async fn a_request_that_never_ends_is_cut_at_the_end_of_the_drain() {
+async fn the_drain_timeout_ends_requests_that_do_not_finish() {
     let (router, entered, _open) = gated();
-    let stage = Stage::bounded(router, Settings { drain_timeout_ms: 20, ..Settings::default() }).await;
-    let running = tokio::spawn(http_client(None).get(stage.url("/wait")).send());
+    let server = TestServer::bounded(router, ServeSettings { drain_timeout_ms: 20, ..ServeSettings::default() }).await;
+    let running = tokio::spawn(http_client(None).get(server.url("/wait")).send());
     entered.notified().await;
-    stage.stop.cancel();
-    stage.serving.finished().await;
+    server.stop.cancel();
+    server.serving.finished().await;
     assert!(running.await.unwrap().is_err());
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_had_is_named_with_what_to_do() {
+async fn an_unusable_address_is_named_with_a_hint() {
     let taken = Listeners::new().plain("127.0.0.1:0").await.unwrap();
     let address = taken.addresses()[0].to_string();
     for (address, hint) in [(address.as_str(), "another program"), ("nonsense", "a host and a port")] {

@@ -21,7 +21,7 @@ fn key(text: &str) -> Option<Credential> {
 }
 
 #[test]
-fn a_credential_is_found_wherever_clients_put_it() {
+fn finds_a_credential_in_every_header() {
     assert_eq!(read(&[]).unwrap(), None);
     let places = [
         ([("authorization", "Bearer t")].as_slice(), token("t")),
@@ -41,7 +41,7 @@ fn a_credential_is_found_wherever_clients_put_it() {
 }
 
 #[test]
-fn what_is_no_credential_is_unauthenticated() {
+fn refuses_malformed_credentials_as_unauthenticated() {
     let headers = [
         ("authorization", "t"),
         ("authorization", "Basic YTpi"),
@@ -55,7 +55,7 @@ fn what_is_no_credential_is_unauthenticated() {
 }
 
 #[test]
-fn two_credentials_in_one_place_are_invalid() {
+fn refuses_repeated_headers_as_invalid() {
     for (name, value) in [("authorization", "Bearer t"), ("token", "t"), ("grpc-metadata-key", "i.k")] {
         let error = read(&[(name, value), (name, value)]).unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid);

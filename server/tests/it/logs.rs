@@ -10,7 +10,7 @@ use server::reply::ErrorReply;
 use tracing_subscriber::{filter::LevelFilter, fmt::MakeWriter};
 use types::{Kind, Kinded};
 
-use crate::stage::{Stage, http_client};
+use crate::harness::{TestServer, http_client};
 
 /// Log lines, kept.
 #[derive(Clone, Default)]
@@ -46,17 +46,17 @@ impl Kinded for Failure {
 
 // The runtime has one thread, so that what the service logs while it answers goes where this test listens.
 #[tokio::test(flavor = "current_thread")]
-async fn a_failure_is_logged_once_with_the_request_and_without_its_credential() {
+async fn logs_a_failure_once_with_its_request_and_without_the_credential() {
     let lines = Lines::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_ansi(false);
     let _listening = tracing::subscriber::set_default(subscriber.with_writer(lines.clone()).finish());
     let fail = async || ErrorReply::account(&Failure(io::Error::other("the disk is gone")));
-    let stage = Stage::plain(Router::new().route("/things/{id}", get(fail))).await;
+    let server = TestServer::plain(Router::new().route("/things/{id}", get(fail))).await;
     // Other tests run beside this one. Where there is one listener, `tracing` asks the one of the thread that comes to a
     // place first whether anybody cares, and keeps the answer for all; where there are two, it asks both.
     let _second = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
     tracing::callsite::rebuild_interest_cache();
-    let request = http_client(None).get(stage.url("/things/7?access_token=hush"));
+    let request = http_client(None).get(server.url("/things/7?access_token=hush"));
     let response = request.header("authorization", "Bearer hush").header("key", "i.hush").send().await.unwrap();
     let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
 

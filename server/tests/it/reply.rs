@@ -4,7 +4,7 @@ use axum::{body::to_bytes, http::StatusCode, response::IntoResponse};
 use serde_json::{Value, json};
 use server::{
     reply::ErrorReply,
-    status::{Causes, grpc, http, to_status},
+    status::{ErrorChain, grpc, http, to_status},
 };
 use tonic::Code;
 use types::{Kind, Kinded};
@@ -33,27 +33,27 @@ async fn body(reply: ErrorReply) -> (StatusCode, Value) {
 }
 
 #[tokio::test]
-async fn an_error_has_the_shape_that_its_reader_knows() {
+async fn errors_have_the_format_of_their_service() {
     let text = "application `my-app` not found";
     let account = body(ErrorReply::account(&failure(Kind::NotFound))).await;
     assert_eq!(account, (StatusCode::NOT_FOUND, json!({ "code": 404, "error": text })));
-    let gateway = body(ErrorReply::gateway(&failure(Kind::NotFound))).await;
+    let gateway = body(ErrorReply::grpc_gateway(&failure(Kind::NotFound))).await;
     assert_eq!(gateway, (StatusCode::NOT_FOUND, json!({ "error": text, "code": 5, "message": text })));
     let status = to_status(&failure(Kind::NotFound));
     assert_eq!((status.code(), status.message()), (Code::NotFound, text));
 }
 
 #[tokio::test]
-async fn a_mistake_of_ours_shows_nothing_of_itself() {
+async fn internal_errors_show_no_details() {
     let account = body(ErrorReply::account(&failure(Kind::Internal))).await;
     assert_eq!(account, (StatusCode::INTERNAL_SERVER_ERROR, json!({ "code": 500, "error": "internal error" })));
     assert_eq!(to_status(&failure(Kind::Internal)).message(), "internal error");
-    let logged = Causes(&failure(Kind::Internal)).to_string();
+    let logged = ErrorChain(&failure(Kind::Internal)).to_string();
     assert_eq!(logged, "application `my-app` not found: /var/lib/secret is gone");
 }
 
 #[test]
-fn every_kind_has_its_place_in_the_table() {
+fn every_kind_maps_to_http_and_grpc() {
     let table = [
         (Kind::Invalid, 400, Code::InvalidArgument),
         (Kind::Unauthenticated, 401, Code::Unauthenticated),
@@ -74,7 +74,7 @@ fn every_kind_has_its_place_in_the_table() {
 }
 
 #[test]
-fn a_caller_is_told_how_to_come_back() {
+fn answers_tell_how_to_retry() {
     let headers = |kind| ErrorReply::account(&failure(kind)).into_response().headers().clone();
     assert_eq!(headers(Kind::Unauthenticated)["www-authenticate"], "Bearer");
     assert_eq!(headers(Kind::Unavailable)["retry-after"], "1");

@@ -10,7 +10,8 @@ use axum::{
     routing::{get, post},
 };
 use serde_json::{Value, json};
-use server::{grpc, serve::Settings, telemetry::Health, tls::Tls};
+use server::{grpc, serve::ServeSettings, telemetry::Health, tls::Tls};
+use testing::ManualClock;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -21,7 +22,7 @@ use tonic::{
 };
 use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
 
-use crate::stage::{HandClock, Stage, http_client};
+use crate::harness::{TestServer, http_client};
 
 /// A service with a route of every temper, over REST and as gRPC has its paths, and gRPC health.
 fn router() -> Router {
@@ -47,8 +48,8 @@ async fn json_of(response: reqwest::Response) -> (u16, Value) {
 }
 
 /// What the service answers over HTTP/2 to a body that says that it is gRPC, and does not say how long it is.
-async fn grpc_typed(stage: &Stage, path: &str, body: Body) -> Response<Body> {
-    let mut channel = Channel::from_shared(stage.url("")).unwrap().connect().await.unwrap();
+async fn grpc_typed(server: &TestServer, path: &str, body: Body) -> Response<Body> {
+    let mut channel = Channel::from_shared(server.url("")).unwrap().connect().await.unwrap();
     let body = tonic::body::Body::new(body);
     let request = Request::post(path).header("content-type", "application/grpc").body(body).unwrap();
     poll_fn(|context| GrpcService::<tonic::body::Body>::poll_ready(&mut channel, context)).await.unwrap();
@@ -71,20 +72,20 @@ async fn grpc_health(channel: Channel) -> i32 {
 }
 
 #[tokio::test]
-async fn rest_and_grpc_answer_on_one_listener() {
-    let stage = Stage::plain(router()).await;
-    let response = http_client(None).get(stage.url("/hello")).send().await.unwrap();
+async fn serves_rest_and_grpc_on_one_listener() {
+    let server = TestServer::plain(router()).await;
+    let response = http_client(None).get(server.url("/hello")).send().await.unwrap();
     assert_eq!(response.text().await.unwrap(), "hello");
-    let channel = Channel::from_shared(stage.url("")).unwrap().connect().await.unwrap();
+    let channel = Channel::from_shared(server.url("")).unwrap().connect().await.unwrap();
     assert_eq!(grpc_health(channel).await, ServingStatus::Serving as i32);
 }
 
 #[tokio::test]
-async fn rest_and_grpc_answer_over_tls_to_whoever_trusts_the_announced_certificate() {
+async fn serves_rest_and_grpc_over_tls_with_the_announced_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let tls = Tls::self_signed(folder.path(), &[], &server::system::SystemClock).unwrap();
-    let stage = Stage::both(router(), &tls).await;
-    let port = stage.serving.addresses()[1].port();
+    let server = TestServer::both(router(), &tls).await;
+    let port = server.serving.addresses()[1].port();
     let trusting = http_client(Some(tls.certificate_pem()));
     for host in ["localhost", "127.0.0.1"] {
         let response = trusting.get(format!("https://{host}:{port}/hello")).send().await.unwrap();
@@ -98,113 +99,113 @@ async fn rest_and_grpc_answer_over_tls_to_whoever_trusts_the_announced_certifica
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_in_the_words_of_the_caller() {
-    let stage = Stage::plain(router()).await;
+async fn unknown_paths_get_errors_in_the_protocol_of_the_client() {
+    let server = TestServer::plain(router()).await;
     let client = http_client(None);
-    let answer = json_of(client.get(stage.url("/nothing")).send().await.unwrap()).await;
+    let answer = json_of(client.get(server.url("/nothing")).send().await.unwrap()).await;
     let message = "there is no such path here";
     assert_eq!(answer, (404, json!({ "error": message, "code": 5, "message": message })));
-    let answer = json_of(client.delete(stage.url("/hello")).send().await.unwrap()).await;
+    let answer = json_of(client.delete(server.url("/hello")).send().await.unwrap()).await;
     assert_eq!((answer.0, &answer.1["code"]), (405, &json!(12)));
     for path in ["/handler.Nothing/Get", "/grpc.health.v1.Health/Nothing"] {
-        assert_eq!(verdict(&grpc_typed(&stage, path, Body::empty()).await), (200, Some("12")));
+        assert_eq!(verdict(&grpc_typed(&server, path, Body::empty()).await), (200, Some("12")));
     }
     // There is no gRPC on the paths of REST, nor over HTTP/1.
-    assert_eq!(verdict(&grpc_typed(&stage, "/nothing", Body::empty()).await), (404, None));
-    let call = client.post(stage.url("/handler.Nothing/Get")).header("content-type", "application/grpc");
+    assert_eq!(verdict(&grpc_typed(&server, "/nothing", Body::empty()).await), (404, None));
+    let call = client.post(server.url("/handler.Nothing/Get")).header("content-type", "application/grpc");
     assert_eq!(json_of(call.send().await.unwrap()).await.0, 404);
 }
 
 #[tokio::test]
-async fn what_axum_refuses_is_told_like_everything_else() {
-    let stage = Stage::plain(router()).await;
-    let answer = json_of(http_client(None).get(stage.url("/named/%FF")).send().await.unwrap()).await;
+async fn errors_of_axum_have_the_same_format() {
+    let server = TestServer::plain(router()).await;
+    let answer = json_of(http_client(None).get(server.url("/named/%FF")).send().await.unwrap()).await;
     let message = "Invalid URL: Invalid UTF-8 in `name`";
     assert_eq!(answer, (400, json!({ "error": message, "code": 3, "message": message })));
-    let answer = json_of(http_client(None).post(stage.url("/length")).body(vec![0xff]).send().await.unwrap()).await;
+    let answer = json_of(http_client(None).post(server.url("/length")).body(vec![0xff]).send().await.unwrap()).await;
     assert_eq!((answer.0, &answer.1["code"]), (400, &json!(3)));
 }
 
 #[tokio::test]
-async fn a_panic_is_an_internal_error_and_the_service_goes_on() {
-    let stage = Stage::plain(router()).await;
+async fn a_panic_becomes_an_internal_error() {
+    let server = TestServer::plain(router()).await;
     let client = http_client(None);
-    let answer = json_of(client.get(stage.url("/panic")).send().await.unwrap()).await;
+    let answer = json_of(client.get(server.url("/panic")).send().await.unwrap()).await;
     assert_eq!(answer, (500, json!({ "error": "internal error", "code": 13, "message": "internal error" })));
-    assert_eq!(verdict(&grpc_typed(&stage, "/panic.Service/Call", Body::empty()).await), (200, Some("13")));
-    assert_eq!(client.get(stage.url("/hello")).send().await.unwrap().status(), StatusCode::OK);
+    assert_eq!(verdict(&grpc_typed(&server, "/panic.Service/Call", Body::empty()).await), (200, Some("13")));
+    assert_eq!(client.get(server.url("/hello")).send().await.unwrap().status(), StatusCode::OK);
 }
 
 #[tokio::test]
-async fn every_answer_names_its_request() {
-    let stage = Stage::plain(router()).await;
+async fn every_answer_has_a_request_id() {
+    let server = TestServer::plain(router()).await;
     let client = http_client(None);
     let mut ids = Vec::new();
     for path in ["/hello", "/nothing", "/panic"] {
-        let response = client.get(stage.url(path)).header("x-request-id", "forged").send().await.unwrap();
+        let response = client.get(server.url(path)).header("x-request-id", "forged").send().await.unwrap();
         ids.push(response.headers()["x-request-id"].to_str().unwrap().to_owned());
     }
     assert_eq!(ids, ["0000000000000000", "0000000000000001", "0000000000000002"]);
 }
 
 #[tokio::test]
-async fn a_body_within_the_limit_is_read_and_a_larger_one_is_413() {
-    let settings = Settings { body_bytes_max: 1000, ..Settings::default() };
-    let stage = Stage::bounded(router(), settings).await;
+async fn accepts_a_body_up_to_the_limit_and_answers_413_beyond() {
+    let settings = ServeSettings { body_bytes_max: 1000, ..ServeSettings::default() };
+    let server = TestServer::bounded(router(), settings).await;
     let client = http_client(None);
-    let sent = async |bytes| client.post(stage.url("/length")).body(vec![b'x'; bytes]).send().await.unwrap();
+    let sent = async |bytes| client.post(server.url("/length")).body(vec![b'x'; bytes]).send().await.unwrap();
     assert_eq!(sent(1000).await.text().await.unwrap(), "1000");
     let (status, body) = json_of(sent(1001).await).await;
     assert_eq!((status, body["error"].as_str()), (413, Some("body not valid: must have 1000 bytes at most")));
 }
 
 #[tokio::test]
-async fn four_payload_functions_of_the_largest_size_fit_a_body() {
-    let stage = Stage::plain(router()).await;
+async fn a_body_fits_four_payload_functions_of_the_largest_size() {
+    let server = TestServer::plain(router()).await;
     let function = "return \"x\";\n".repeat(256 * 1024 / 12);
     let body = json!({ "decoder": function, "converter": function, "validator": function, "encoder": function });
     let body = body.to_string();
     assert!(body.len() > 1024 * 1024);
-    let answer = http_client(None).post(stage.url("/length")).body(body.clone()).send().await.unwrap();
+    let answer = http_client(None).post(server.url("/length")).body(body.clone()).send().await.unwrap();
     assert_eq!(answer.text().await.unwrap(), body.len().to_string());
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
-    let stage = Stage::plain(router()).await;
+async fn refuses_too_large_a_body_before_it_is_sent() {
+    let server = TestServer::plain(router()).await;
     let head = "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\n";
-    assert!(raw(&stage, head.as_bytes()).await.starts_with("HTTP/1.1 413"));
+    assert!(raw(&server, head.as_bytes()).await.starts_with("HTTP/1.1 413"));
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_say_its_length_ends_at_the_limit() {
-    let settings = Settings { body_bytes_max: 1000, ..Settings::default() };
-    let stage = Stage::bounded(router(), settings).await;
+async fn limits_a_body_without_a_length() {
+    let settings = ServeSettings { body_bytes_max: 1000, ..ServeSettings::default() };
+    let server = TestServer::bounded(router(), settings).await;
     let chunk = format!("258\r\n{}\r\n", "x".repeat(600));
     let head = "POST /length HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
-    assert!(raw(&stage, format!("{head}{chunk}{chunk}0\r\n\r\n").as_bytes()).await.starts_with("HTTP/1.1 413"));
+    assert!(raw(&server, format!("{head}{chunk}{chunk}0\r\n\r\n").as_bytes()).await.starts_with("HTTP/1.1 413"));
     let small = format!("{head}{chunk}0\r\n\r\n");
-    assert!(raw(&stage, small.as_bytes()).await.ends_with("600"));
+    assert!(raw(&server, small.as_bytes()).await.ends_with("600"));
 }
 
 #[tokio::test]
-async fn a_body_that_says_it_is_grpc_ends_at_the_limit_too() {
-    let settings = Settings { body_bytes_max: 1000, ..Settings::default() };
-    let stage = Stage::bounded(router(), settings).await;
+async fn limits_a_body_that_claims_to_be_grpc() {
+    let settings = ServeSettings { body_bytes_max: 1000, ..ServeSettings::default() };
+    let server = TestServer::bounded(router(), settings).await;
     let chunk = format!("258\r\n{}\r\n", "x".repeat(600));
     // The second path looks like one of gRPC, but what takes the body there is not tonic.
     for path in ["/length", "/length.Service/Call"] {
         let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/grpc\r\n");
         let request = format!("{head}transfer-encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n");
-        assert!(raw(&stage, request.as_bytes()).await.starts_with("HTTP/1.1 413"), "{path}");
-        assert_eq!(verdict(&grpc_typed(&stage, path, chunked(2)).await), (413, None), "{path}");
-        assert_eq!(verdict(&grpc_typed(&stage, path, chunked(1)).await), (200, None), "{path}");
+        assert!(raw(&server, request.as_bytes()).await.starts_with("HTTP/1.1 413"), "{path}");
+        assert_eq!(verdict(&grpc_typed(&server, path, chunked(2)).await), (413, None), "{path}");
+        assert_eq!(verdict(&grpc_typed(&server, path, chunked(1)).await), (200, None), "{path}");
     }
 }
 
 #[tokio::test]
-async fn malformed_and_oversized_heads_are_refused() {
-    let stage = Stage::plain(router()).await;
+async fn refuses_malformed_and_oversized_heads() {
+    let server = TestServer::plain(router()).await;
     let long = "x".repeat(64 * 1024);
     let many: String = (0..200).map(|number| format!("x-{number}: y\r\n")).collect();
     let heads = [
@@ -217,78 +218,78 @@ async fn malformed_and_oversized_heads_are_refused() {
         ("nonsense\r\n\r\n".to_owned(), "400"),
     ];
     for (head, status) in heads {
-        let answer = raw(&stage, head.as_bytes()).await;
+        let answer = raw(&server, head.as_bytes()).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {answer}");
     }
-    let answer = http_client(None).get(stage.url("/hello")).send().await.unwrap();
+    let answer = http_client(None).get(server.url("/hello")).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
 }
 
 /// A length beside chunks is how two servers are made to disagree about where a request ends.
 #[tokio::test]
-async fn what_follows_a_body_of_two_lengths_is_no_request() {
-    let stage = Stage::plain(router()).await;
+async fn refuses_a_body_with_two_lengths() {
+    let server = TestServer::plain(router()).await;
     let head = "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n";
-    let answer = raw(&stage, format!("{head}0\r\n\r\nGET /hello HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await;
+    let answer = raw(&server, format!("{head}0\r\n\r\nGET /hello HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await;
     assert!(!answer.contains("hello"), "{answer}");
 }
 
 /// Nothing here unpacks a body, so that none is larger than it says.
 #[tokio::test]
-async fn a_body_that_says_it_is_compressed_is_never_unpacked() {
-    let stage = Stage::plain(router()).await;
+async fn never_decompresses_a_body() {
+    let server = TestServer::plain(router()).await;
     for encoding in ["gzip", "deflate", "br", "zstd"] {
-        let request = http_client(None).post(stage.url("/length")).header("content-encoding", encoding).body("packed");
+        let request = http_client(None).post(server.url("/length")).header("content-encoding", encoding).body("packed");
         assert_eq!(request.send().await.unwrap().text().await.unwrap(), "6", "{encoding}");
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_takes_too_long_is_given_up() {
-    let settings = Settings { request_timeout_ms: 20, ..Settings::default() };
-    let stage = Stage::bounded(router(), settings).await;
+async fn times_out_a_slow_answer() {
+    let settings = ServeSettings { request_timeout_ms: 20, ..ServeSettings::default() };
+    let server = TestServer::bounded(router(), settings).await;
     for content_type in ["application/json", "application/grpc"] {
-        let request = http_client(None).get(stage.url("/never")).header("content-type", content_type);
+        let request = http_client(None).get(server.url("/never")).header("content-type", content_type);
         let answer = json_of(request.send().await.unwrap()).await;
         assert_eq!((answer.0, &answer.1["code"]), (504, &json!(4)), "{content_type}");
     }
-    assert_eq!(verdict(&grpc_typed(&stage, "/never.Service/Call", Body::empty()).await), (200, Some("4")));
+    assert_eq!(verdict(&grpc_typed(&server, "/never.Service/Call", Body::empty()).await), (200, Some("4")));
 }
 
 #[tokio::test]
-async fn a_body_that_never_ends_is_given_up_whatever_it_says_it_is() {
-    let settings = Settings { request_timeout_ms: 20, ..Settings::default() };
-    let stage = Stage::bounded(router(), settings).await;
+async fn times_out_an_endless_body() {
+    let settings = ServeSettings { request_timeout_ms: 20, ..ServeSettings::default() };
+    let server = TestServer::bounded(router(), settings).await;
     for content_type in ["application/json", "application/grpc"] {
-        let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
         let head = format!("POST /length HTTP/1.1\r\nhost: x\r\ncontent-type: {content_type}\r\n");
         stream.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n1\r\nx\r\n").as_bytes()).await.unwrap();
         // The service closes by itself: what holds the connection is given back.
         assert!(read_to_end(stream).await.starts_with("HTTP/1.1 504"), "{content_type}");
     }
     let endless = || Body::from_stream(tokio_stream::pending::<Result<String, Infallible>>());
-    assert_eq!(verdict(&grpc_typed(&stage, "/length", endless()).await), (504, None));
-    assert_eq!(verdict(&grpc_typed(&stage, "/length.Service/Call", endless()).await), (200, Some("4")));
+    assert_eq!(verdict(&grpc_typed(&server, "/length", endless()).await), (504, None));
+    assert_eq!(verdict(&grpc_typed(&server, "/length.Service/Call", endless()).await), (200, Some("4")));
 }
 
 #[tokio::test]
-async fn a_stream_over_grpc_that_began_is_not_cut_by_the_limits() {
+async fn limits_do_not_apply_to_a_grpc_stream_that_has_begun() {
     // The time is over as soon as the stream has begun.
-    let settings = Settings { request_timeout_ms: 0, body_bytes_max: 10, ..Settings::default() };
-    let stage = Stage::bounded(router(), settings).await;
-    let answer = grpc_typed(&stage, "/echo.Service/Call", chunked(2)).await;
+    let settings = ServeSettings { request_timeout_ms: 0, body_bytes_max: 10, ..ServeSettings::default() };
+    let server = TestServer::bounded(router(), settings).await;
+    let answer = grpc_typed(&server, "/echo.Service/Call", chunked(2)).await;
     assert_eq!(verdict(&answer), (200, None));
     assert_eq!(axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap().len(), 1200);
 }
 
 #[tokio::test]
-async fn health_over_grpc_says_when_the_process_is_ill_or_on_its_way_out() {
+async fn grpc_health_reports_failing_checks_and_shutdown() {
     let (ill, leaving) = (Health::default(), Health::default());
     ill.add("store", async || Err("the disk is full".to_owned()));
     leaving.drain();
     for health in [ill, leaving] {
-        let stage = Stage::plain(grpc::routes(&health).unwrap().routes().into_axum_router()).await;
-        let channel = Channel::from_shared(stage.url("")).unwrap().connect().await.unwrap();
+        let server = TestServer::plain(grpc::routes(&health).unwrap().routes().into_axum_router()).await;
+        let channel = Channel::from_shared(server.url("")).unwrap().connect().await.unwrap();
         assert_eq!(grpc_health(channel).await, ServingStatus::NotServing as i32);
     }
 }
@@ -299,8 +300,8 @@ async fn reflection_describes_the_services() {
         ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
         server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
     };
-    let stage = Stage::plain(router()).await;
-    let channel = Channel::from_shared(stage.url("")).unwrap().connect().await.unwrap();
+    let server = TestServer::plain(router()).await;
+    let channel = Channel::from_shared(server.url("")).unwrap().connect().await.unwrap();
     let message_request = Some(MessageRequest::FileContainingSymbol("handler.ApplicationManager".to_owned()));
     let request = ServerReflectionRequest { host: String::new(), message_request };
     let requests = tokio_stream::iter([request]);
@@ -310,8 +311,8 @@ async fn reflection_describes_the_services() {
 }
 
 /// What the service answers to these bytes until it closes, or until it has answered and we have closed our side.
-async fn raw(stage: &Stage, bytes: &[u8]) -> String {
-    let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+async fn raw(server: &TestServer, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
     // The service may close before it has read everything: that is an answer too.
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;
@@ -328,19 +329,19 @@ async fn read_to_end(mut stream: TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn a_certificate_of_the_wrong_time_is_not_trusted() {
+async fn clients_refuse_a_certificate_that_is_not_yet_valid() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = HandClock::new();
+    let clock = ManualClock::new();
     clock.advance(Duration::from_secs(20 * 365 * 24 * 60 * 60));
     let tls = Tls::self_signed(folder.path(), &[], &*clock).unwrap();
-    let stage = Stage::both(router(), &tls).await;
-    let url = format!("https://localhost:{}/hello", stage.serving.addresses()[1].port());
+    let server = TestServer::both(router(), &tls).await;
+    let url = format!("https://localhost:{}/hello", server.serving.addresses()[1].port());
     assert!(http_client(Some(tls.certificate_pem())).get(url).send().await.is_err());
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_message_are_the_senders_mistake() {
-    let stage = Stage::plain(router()).await;
+async fn an_undecodable_message_is_an_invalid_argument() {
+    let server = TestServer::plain(router()).await;
     for (message, code, what) in [
         (&[][..], None, "an empty message"),
         (&[0x78, 1], None, "an unknown field"),
@@ -351,16 +352,16 @@ async fn bytes_that_are_no_message_are_the_senders_mistake() {
     ] {
         let length = u32::try_from(message.len()).unwrap().to_be_bytes();
         let body = Body::from([&[0], &length[..], message].concat());
-        let answer = grpc_typed(&stage, "/grpc.health.v1.Health/Check", body).await;
+        let answer = grpc_typed(&server, "/grpc.health.v1.Health/Check", body).await;
         assert_eq!(verdict(&answer), (200, code), "{what}");
     }
 }
 
 #[tokio::test]
-async fn who_says_how_long_it_waits_is_not_made_to_wait_longer() {
-    let stage = Stage::plain(router()).await;
+async fn obeys_the_timeout_of_the_client() {
+    let server = TestServer::plain(router()).await;
     // The service would wait for a minute.
-    let request = http_client(None).get(stage.url("/never")).header("grpc-timeout", "20m");
+    let request = http_client(None).get(server.url("/never")).header("grpc-timeout", "20m");
     let (status, answer) = json_of(request.send().await.unwrap()).await;
     assert_eq!((status, answer["code"].as_i64()), (504, Some(4)), "{answer}");
     assert!(answer["error"].as_str().unwrap().starts_with("no answer within 20 ms"), "{answer}");

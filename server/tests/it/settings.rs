@@ -65,7 +65,7 @@ fn refusal(layers: &Layers) -> String {
 }
 
 #[test]
-fn without_layers_there_are_defaults() {
+fn uses_defaults_without_layers() {
     assert_eq!(Layers::new().load::<Settings>().unwrap(), Settings::default());
 }
 
@@ -87,7 +87,7 @@ fn a_later_layer_wins_value_by_value() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_its_name_and_place() {
+fn refuses_an_unknown_key_with_its_name_and_source() {
     with_file("folder = 'x'\n[handler]\ntimeout = 5", |layers, path| {
         let text = refusal(&layers);
         assert!(text.contains("`handler.timeout`") && text.contains(path) && text.contains("timeout_ms"), "{text}");
@@ -101,7 +101,7 @@ fn an_unknown_key_is_refused_with_its_name_and_place() {
 }
 
 #[test]
-fn a_value_of_the_wrong_sort_is_refused_with_its_name_and_place() {
+fn refuses_a_value_of_the_wrong_type_with_its_name_and_source() {
     with_file("[handler]\ntimeout_ms = 'soon'", |layers, path| {
         let text = refusal(&layers);
         assert!(text.contains("`handler.timeout_ms`") && text.contains(path), "{text}");
@@ -118,7 +118,7 @@ fn a_value_of_the_wrong_sort_is_refused_with_its_name_and_place() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_no_toml_is_named() {
+fn names_a_file_that_is_missing_or_not_toml() {
     let text = refusal(&Layers::new().file("/nowhere/airlock.toml".as_ref()));
     assert!(text.contains("/nowhere/airlock.toml"), "{text}");
     with_file("folder = ", |layers, path| {
@@ -128,7 +128,7 @@ fn a_file_that_is_missing_or_no_toml_is_named() {
 }
 
 #[test]
-fn printed_settings_read_back_as_they_were() {
+fn printed_settings_survive_a_round_trip() {
     let handler = Handler { http_listen: "[::1]:0".to_owned(), timeout_ms: 7, names: vec!["x \"y\"".to_owned()] };
     let changed = Settings { nickname: Some("n".to_owned()), handler, ..Settings::default() };
     for settings in [Settings::default(), changed] {
@@ -139,7 +139,7 @@ fn printed_settings_read_back_as_they_were() {
 }
 
 #[test]
-fn printed_settings_explain_themselves() {
+fn printed_settings_have_comments() {
     let handler = Handler { timeout_ms: 7, ..Handler::default() };
     let settings = Settings { password: Some("hush".to_owned()), handler, ..Settings::default() };
     let expected = r#"# Where everything is kept.

@@ -6,7 +6,7 @@ use server::shutdown::{Drained, Shutdown};
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_first_signal_asks_and_the_second_insists() {
+async fn the_first_signal_requests_and_the_second_forces_shutdown() {
     let shutdown = Shutdown::on_signals().unwrap();
     let signal = |name: &str| {
         let killed = process::Command::new("kill").args([name, &process::id().to_string()]).status().unwrap();
@@ -20,7 +20,7 @@ async fn the_first_signal_asks_and_the_second_insists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_ends_with_the_work_with_the_time_or_with_patience() {
+async fn a_drain_ends_with_the_work_the_deadline_or_a_second_signal() {
     let shutdown = Shutdown::default();
     let limit = Duration::from_secs(20);
     assert_eq!(shutdown.drain(async {}, limit).await, Drained::Finished);

@@ -3,8 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use server::{system::SystemClock, tls::Tls};
-
-use crate::stage::HandClock;
+use testing::ManualClock;
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -13,7 +12,7 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_certificate_is_made_once_and_used_again() {
+fn creates_a_certificate_once() {
     let folder = tempfile::tempdir().unwrap();
     let (first, again) = (
         Tls::self_signed(folder.path(), &names(&["b.example", "a.example"]), &SystemClock).unwrap(),
@@ -25,9 +24,9 @@ fn a_certificate_is_made_once_and_used_again() {
 }
 
 #[test]
-fn other_names_or_the_end_of_its_life_give_a_new_certificate() {
+fn replaces_a_certificate_for_other_names_or_near_its_expiry() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = HandClock::new();
+    let clock = ManualClock::new();
     let made = |host: &str| Tls::self_signed(folder.path(), &names(&[host]), &*clock).unwrap();
     let first = made("a.example").certificate_pem().to_owned();
     let other = made("b.example").certificate_pem().to_owned();
@@ -40,7 +39,7 @@ fn other_names_or_the_end_of_its_life_give_a_new_certificate() {
 
 #[cfg(unix)]
 #[test]
-fn only_its_owner_may_read_the_file_with_the_key() {
+fn only_the_owner_can_read_the_key_file() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     Tls::self_signed(folder.path(), &[], &SystemClock).unwrap();
@@ -50,7 +49,7 @@ fn only_its_owner_may_read_the_file_with_the_key() {
 }
 
 #[test]
-fn a_certificate_comes_from_files_with_the_chain_as_announced() {
+fn reads_a_certificate_chain_from_files() {
     let folder = tempfile::tempdir().unwrap();
     Tls::self_signed(folder.path(), &[], &SystemClock).unwrap();
     let file = folder.path().join("tls.pem");
@@ -60,7 +59,7 @@ fn a_certificate_comes_from_files_with_the_chain_as_announced() {
 }
 
 #[test]
-fn what_is_no_certificate_is_named() {
+fn names_an_invalid_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let nonsense = folder.path().join("nonsense.pem");
     fs::write(&nonsense, "nonsense").unwrap();
@@ -82,7 +81,7 @@ fn what_is_no_certificate_is_named() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_or_a_name_that_is_none_is_refused() {
+fn refuses_a_missing_folder_or_an_invalid_name() {
     let error = Tls::self_signed(Path::new("/nowhere/at/all"), &[], &SystemClock).unwrap_err();
     assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
     let folder = tempfile::tempdir().unwrap();

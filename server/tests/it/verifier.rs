@@ -3,21 +3,19 @@
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde_json::{Value, json};
 use server::auth::{AuthError, TokenError, Verifier};
+use testing::ManualClock;
 use types::{Claims, Clock, Kind, Kinded};
 
-use crate::{
-    signer::{Signer, claims, unsigned},
-    stage::HandClock,
-};
+use crate::signer::{Signer, claims, unsigned};
 
 /// Verifies at a fixed time with the keys of `signer`.
 fn verify(signer: &Signer, token: &str) -> Result<Claims, TokenError> {
-    Verifier::new("account", &signer.key_set()).verify(token, HandClock::new().now())
+    Verifier::new("account", &signer.key_set()).verify(token, ManualClock::new().now())
 }
 
 /// Claims that are good at that time, changed by one member; null removes it.
 fn changed(member: &str, value: Value) -> Value {
-    let mut claims = claims(HandClock::new().secs());
+    let mut claims = claims(ManualClock::new().secs());
     match value {
         Value::Null => claims.as_object_mut().unwrap().remove(member),
         value => claims.as_object_mut().unwrap().insert(member.to_owned(), value),
@@ -35,7 +33,7 @@ fn refused(signer: &Signer, what: &str, token: &str) {
 }
 
 #[test]
-fn a_good_token_gives_its_claims() {
+fn returns_the_claims_of_a_valid_token() {
     let signer = Signer::new("k1");
     let claims = verify(&signer, &signer.token(&changed("jti", json!("t1")))).unwrap();
     assert_eq!(claims.sub, "5c0ffee5c0ffee5c0ffee5c0");
@@ -44,7 +42,7 @@ fn a_good_token_gives_its_claims() {
 }
 
 #[test]
-fn a_header_that_names_no_algorithm_or_another_is_refused() {
+fn refuses_other_algorithms() {
     let signer = Signer::new("k1");
     for alg in ["none", "None", "NONE", "HS256", "RS256", "PS256", "ES384", "EdDSA", "es256", ""] {
         let header = json!({ "typ": "JWT", "alg": alg, "kid": "k1" });
@@ -64,7 +62,7 @@ fn a_header_that_names_no_algorithm_or_another_is_refused() {
 }
 
 #[test]
-fn the_public_key_is_no_shared_secret() {
+fn refuses_the_public_key_as_a_shared_secret() {
     let signer = Signer::new("k1");
     let header = json!({ "typ": "JWT", "alg": "HS256", "kid": "k1" });
     let pem = signer.public_pem.as_str();
@@ -79,7 +77,7 @@ fn the_public_key_is_no_shared_secret() {
 }
 
 #[test]
-fn only_a_key_of_the_issuer_counts_under_its_own_id() {
+fn accepts_only_keys_of_the_issuer_with_their_ids() {
     let (signer, stranger) = (Signer::new("k1"), Signer::new("k1"));
     refused(&signer, "another key of the same id", &stranger.token(&changed("jti", json!("t1"))));
     let long = "k".repeat(64 * 1024);
@@ -92,7 +90,7 @@ fn only_a_key_of_the_issuer_counts_under_its_own_id() {
 }
 
 #[test]
-fn a_header_cannot_bring_its_own_key_or_rules() {
+fn refuses_headers_with_keys_or_extensions() {
     let (signer, stranger) = (Signer::new("k1"), Signer::new("k1"));
     let members = [
         ("jwk", serde_json::to_value(&stranger.key_set().keys[0]).unwrap()),
@@ -112,7 +110,7 @@ fn a_header_cannot_bring_its_own_key_or_rules() {
 }
 
 #[test]
-fn a_changed_or_malformed_token_is_refused() {
+fn refuses_changed_and_malformed_tokens() {
     let signer = Signer::new("k1");
     let good = signer.token(&changed("jti", json!("t1")));
     assert!(verify(&signer, &good).is_ok());
@@ -134,8 +132,8 @@ fn a_changed_or_malformed_token_is_refused() {
 }
 
 #[test]
-fn times_count_with_30_seconds_of_leeway() {
-    let (signer, now) = (Signer::new("k1"), HandClock::new().secs());
+fn allows_30_seconds_of_clock_difference() {
+    let (signer, now) = (Signer::new("k1"), ManualClock::new().secs());
     let checks = [
         ("exp", now - 29, Ok(())),
         ("exp", now - 30, Err(TokenError::Expired)),
@@ -154,8 +152,8 @@ fn times_count_with_30_seconds_of_leeway() {
 }
 
 #[test]
-fn claims_have_exactly_their_types() {
-    let (signer, now) = (Signer::new("k1"), HandClock::new().secs());
+fn refuses_claims_of_the_wrong_type() {
+    let (signer, now) = (Signer::new("k1"), ManualClock::new().secs());
     let values = [
         ("exp", json!((now + 3600).to_string())),
         ("exp", json!(now as f64 + 3600.5)),
@@ -182,7 +180,7 @@ fn claims_have_exactly_their_types() {
 }
 
 #[test]
-fn another_issuer_or_audience_is_refused() {
+fn refuses_another_issuer_or_audience() {
     let signer = Signer::new("k1");
     for issuer in [json!("other"), json!("Account"), json!(["account"]), json!(""), Value::Null] {
         refused(&signer, &format!("issuer {issuer}"), &signer.token(&changed("iss", issuer)));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use testing::RedisProcess;
 use tokio::task::JoinSet;
 use tonic::Status;
 use types::ApplicationRight;
@@ -12,10 +13,7 @@ use super::{
     set,
     templates::{devices, make_key, set_key},
 };
-use crate::{
-    harness::{Network, Owner},
-    redis::RedisProcess,
-};
+use crate::harness::{Network, Owner};
 
 /// How many try at once.
 const MANY: usize = 50;

@@ -5,13 +5,11 @@ use airlock::{
     settings::{Settings, TlsMode},
 };
 use client::{Trust, discovery::DiscoveryClient, handler::HandlerClient};
+use testing::RedisProcess;
 use types::{Kind, Kinded, ServiceName};
 
 use super::soon;
-use crate::{
-    harness::{Network, Owner, device, metrics},
-    redis::RedisProcess,
-};
+use crate::harness::{Network, Owner, device, metrics};
 
 /// A handler whose discovery service comes and goes; another one knows what that one was told.
 struct Stage {

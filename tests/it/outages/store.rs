@@ -3,14 +3,12 @@
 use airlock::serve::{Service, Stack};
 use client::mqtt::MqttClient;
 use serde_json::{Value, json};
+use testing::RedisProcess;
 use tonic::Code;
 use types::Credential;
 
 use super::{Caller, soon};
-use crate::{
-    harness::{Network, Owner, device, metrics, next},
-    redis::RedisProcess,
-};
+use crate::harness::{Network, Owner, device, metrics, next};
 
 /// All services, and one more handler and discovery service, on one Redis.
 struct Stage {

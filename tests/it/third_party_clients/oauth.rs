@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -12,9 +13,10 @@ use airlock::{
 };
 use client::account::{AccountClient, ClientCredentials};
 use tempfile::TempDir;
+use testing::{Node, Python};
 use types::{Scope, Secret};
 
-use super::{browser::Browser, programs::Program};
+use super::browser::Browser;
 use crate::harness::{PASSWORD, metrics};
 
 const SECRET: &str = "Ki6yF0cYAK2xB-the-strangers-secret_1qZ";
@@ -51,25 +53,31 @@ impl Site {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn authlib_does_the_code_refresh_and_password_flows() {
-    let Some(program) = Program::python("authlib_flows.py", &["Authlib==1.9.9", "requests==2.34.2"]) else { return };
-    flows(program).await;
+    let script = "authlib_flows.py";
+    let Some(python) = Python::install(&folder(script), &["Authlib==1.9.9", "requests==2.34.2"]) else { return };
+    let mut command = python.command(&path(script));
+    // Authlib refuses plain HTTP, even on this machine, unless it is told.
+    command.env("AUTHLIB_INSECURE_TRANSPORT", "1");
+    flows(command).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn simple_oauth2_does_the_code_refresh_and_password_flows() {
-    let Some(program) = Program::node("simple_oauth2_flows.js", &["simple-oauth2@5.1.0"]) else { return };
-    flows(program).await;
+    let script = "simple_oauth2_flows.js";
+    let Some(node) = Node::install(&folder(script), &["simple-oauth2@5.1.0"]) else { return };
+    flows(node.command(&path(script))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pyjwt_verifies_a_token_with_the_published_key_alone() {
-    let Some(program) = Program::python("pyjwt_key.py", &["PyJWT==2.15.1", "cryptography==50.0.2"]) else { return };
+    let script = "pyjwt_key.py";
+    let Some(python) = Python::install(&folder(script), &["PyJWT==2.15.1", "cryptography==50.0.2"]) else { return };
     let site = Site::start().await;
     Browser::register(&site.base).await;
     let client = ClientCredentials { id: "stranger".parse().unwrap(), secret: Secret::new(SECRET) };
     let (alice, password) = ("alice".parse().unwrap(), Secret::new(PASSWORD));
     let token = site.account().password_token(&client, &alice, &password, &[]).await.unwrap().access_token;
-    let mut command = program.command();
+    let mut command = python.command(&path(script));
     let output = tokio::task::spawn_blocking({
         command.args([&site.base, token.expose()]);
         move || command.output().unwrap()
@@ -80,10 +88,9 @@ async fn pyjwt_verifies_a_token_with_the_published_key_alone() {
 }
 
 /// Runs a program that says where a browser must go, and is told where that was sent back to.
-async fn flows(program: Program) {
+async fn flows(mut command: Command) {
     let site = Site::start().await;
     let browser = Browser::register(&site.base).await;
-    let mut command: Command = program.command();
     command.args([&site.base, SECRET, PASSWORD]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -94,4 +101,13 @@ async fn flows(program: Program) {
     let (last, status) = ended.await.unwrap();
     assert!(status.success() && last.is_some_and(|line| line.is_ok_and(|line| line == "done")), "{status}");
     site.stack.stop().await;
+}
+
+/// Where the packages of a script are installed.
+fn folder(script: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("third_party_clients").join(script)
+}
+
+fn path(script: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/third_party_clients").join(script)
 }

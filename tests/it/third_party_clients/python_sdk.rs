@@ -1,14 +1,11 @@
 //! The Python client of The Things Network v2, from the registry that people take it from.
 
-use std::{
-    path::{Path, PathBuf},
-    process::{Command, Output},
-    sync::OnceLock,
-};
+use std::{path::Path, process::Output, sync::OnceLock};
 
 use api::rest::account::NewAccessKey;
 use client::account::AccountClient;
 use serde_json::json;
+use testing::Python;
 use types::{AccessKey, ApplicationRight};
 
 use crate::harness::{Network, Owner, next, printed};
@@ -16,29 +13,12 @@ use crate::harness::{Network, Owner, next, printed};
 /// The folder with strangers' programs.
 const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/third_party_clients");
 
-/// A Python with what the programs need; none where it cannot be installed and nobody insists on it.
-pub(crate) fn python() -> Option<&'static Path> {
-    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
-    PYTHON.get_or_init(|| install(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("python"))).as_deref()
-}
-
-/// Every run asks for the packages again, which takes a second when they are there.
-fn install(folder: &Path) -> Option<PathBuf> {
-    let python = folder.join("bin/python");
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-    let requirements = format!("{PROGRAMS}/sdk.txt");
-    let works = python.exists() || succeeds(Command::new("python3").args(["-m", "venv"]).arg(folder));
-    if works && succeeds(Command::new(&python).args(pip).arg(requirements)) {
-        return Some(python);
-    }
-    let required = std::env::var_os("REQUIRE_SERVICES").is_some_and(|value| value == "1");
-    assert!(!required, "the Python client cannot be installed: it takes python3 with venv, and the network");
-    println!("skipped: the Python client cannot be installed; it takes python3 with venv, and the network");
-    None
-}
-
-fn succeeds(command: &mut Command) -> bool {
-    command.output().is_ok_and(|output| output.status.success())
+/// A Python with the client; none where it cannot be installed.
+pub(crate) fn python() -> Option<&'static Python> {
+    static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
+    let packages: Vec<&str> = include_str!("sdk.txt").lines().filter(|line| !line.starts_with('#')).collect();
+    PYTHON.get_or_init(|| Python::install(&folder, &packages)).as_ref()
 }
 
 /// An access key with every right, as people make them for scripts.
@@ -51,9 +31,9 @@ pub(crate) async fn full_key(network: &Network, owner: &Owner) -> AccessKey {
 }
 
 /// Runs a program beside the services, which go on meanwhile.
-pub(crate) async fn run(python: &'static Path, program: &str, environment: Vec<(&'static str, String)>) -> Output {
-    let mut command = Command::new(python);
-    command.arg(format!("{PROGRAMS}/{program}")).envs(environment);
+pub(crate) async fn run(python: &Python, program: &str, environment: Vec<(&'static str, String)>) -> Output {
+    let mut command = python.command(&Path::new(PROGRAMS).join(program));
+    command.envs(environment);
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 

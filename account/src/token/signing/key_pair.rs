@@ -15,7 +15,7 @@ use types::{Random, Timestamp};
 
 use crate::{
     Error, Result,
-    seal::{Keys, Sealed},
+    seal::{Sealed, SealingKeys},
 };
 
 /// The associated data of sealed keys.
@@ -41,16 +41,21 @@ pub(super) struct Pair {
 }
 
 impl SigningKey {
-    pub(crate) fn make(keys: &Keys, random: &dyn Random, created: Timestamp, signs_from: Timestamp) -> Result<Self> {
+    pub(crate) fn make(
+        keys: &SealingKeys,
+        random: &dyn Random,
+        created: Timestamp,
+        signs_from: Timestamp,
+    ) -> Result<Self> {
         // The crypto library takes randomness from the operating system only.
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
             .map_err(|_| Error::Crypto("make a signing key"))?;
         Ok(Self { created, signs_from, pkcs8: keys.seal(AAD, pkcs8.as_ref(), random)? })
     }
 
-    pub(super) fn open(&self, keys: &Keys) -> Result<Pair> {
+    pub(super) fn open(&self, keys: &SealingKeys) -> Result<Pair> {
         let broken = || Error::Crypto("use a signing key of the store");
-        let pkcs8 = keys.unseal("signing key", AAD, &self.pkcs8)?;
+        let pkcs8 = keys.open("signing key", AAD, &self.pkcs8)?;
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8).map_err(|_| broken())?;
         let spki = pair.public_key().as_der().map_err(|_| broken())?;
         let private = EncodingKey::from_ec_der(&pkcs8);

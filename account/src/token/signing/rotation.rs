@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use types::{Random, Timestamp};
 
 use super::{Signer, key_pair::SigningKey};
-use crate::{Error, Result, seal::Keys, token::MACHINE_SECONDS};
+use crate::{Error, Result, seal::SealingKeys, token::MACHINE_SECONDS};
 
 /// Additional time that a key verifies after its last token expires, for clock skew.
 const LEEWAY: Duration = Duration::from_secs(3600);
@@ -43,7 +43,7 @@ pub(crate) struct SigningKeys {
 
 impl SigningKeys {
     /// The first key, which signs immediately.
-    pub(super) fn first(keys: &Keys, random: &dyn Random, now: Timestamp) -> Result<Self> {
+    pub(super) fn first(keys: &SealingKeys, random: &dyn Random, now: Timestamp) -> Result<Self> {
         Ok(Self { keys: vec![SigningKey::make(keys, random, now, now)?] })
     }
 

@@ -38,9 +38,9 @@ impl IntoResponse for ErrorResponse {
         match &self.0 {
             Error::Function(error) if self.0.kind() == Kind::Invalid => function_error(error, self.0.to_string()),
             error @ Error::RateLimited { exceeded, .. } => {
-                (exceeded.headers(), ErrorReply::gateway(error)).into_response()
+                (exceeded.headers(), ErrorReply::grpc_gateway(error)).into_response()
             }
-            error => ErrorReply::gateway(error).into_response(),
+            error => ErrorReply::grpc_gateway(error).into_response(),
         }
     }
 }

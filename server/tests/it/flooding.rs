@@ -6,7 +6,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::stage::{Stage, http_client};
+use crate::harness::{TestServer, http_client};
 
 /// How many frames a flood has; far more than anybody needs.
 const FRAMES: u32 = 20_000;
@@ -78,8 +78,8 @@ fn pings(_: u32) -> Vec<u8> {
 }
 
 /// Sends a flood; whether the connection was ended before the last frame was taken.
-async fn is_cut(stage: &Stage, flood: Flood) -> bool {
-    let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+async fn is_cut(server: &TestServer, flood: Flood) -> bool {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream.write_all(GREETING).await.unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
     let (mut reading, mut writing) = stream.into_split();
@@ -97,9 +97,9 @@ async fn is_cut(stage: &Stage, flood: Flood) -> bool {
 
 /// What makes the endless head a flood is that it has no end.
 #[tokio::test]
-async fn a_head_in_parts_is_answered() {
-    let stage = Stage::plain(Router::new().route("/hello", get(async || "hello"))).await;
-    let mut stream = TcpStream::connect(stage.address()).await.unwrap();
+async fn answers_a_head_in_parts() {
+    let server = TestServer::plain(Router::new().route("/hello", get(async || "hello"))).await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let parts: Vec<u8> = (0..4).flat_map(short_head).collect();
     stream.write_all(&[GREETING, &frame(SETTINGS, 0, 0, &[]), &parts].concat()).await.unwrap();
     loop {
@@ -115,8 +115,8 @@ async fn a_head_in_parts_is_answered() {
 }
 
 #[tokio::test]
-async fn a_flood_is_cut_or_costs_nothing_and_others_are_served() {
-    let stage = Stage::plain(Router::new().route("/hello", get(async || "hello"))).await;
+async fn cuts_a_flood_and_serves_other_clients_meanwhile() {
+    let server = TestServer::plain(Router::new().route("/hello", get(async || "hello"))).await;
     for (name, flood, must_be_cut) in [
         ("rapid reset", rapid_reset as Flood, true),
         ("endless head", endless_head, true),
@@ -126,11 +126,11 @@ async fn a_flood_is_cut_or_costs_nothing_and_others_are_served() {
     ] {
         let served = async {
             for _ in 0..20 {
-                let answer = http_client(None).get(stage.url("/hello")).send().await.unwrap();
+                let answer = http_client(None).get(server.url("/hello")).send().await.unwrap();
                 assert_eq!(answer.text().await.unwrap(), "hello", "during {name}");
             }
         };
-        let (is_cut, ()) = tokio::join!(is_cut(&stage, flood), served);
+        let (is_cut, ()) = tokio::join!(is_cut(&server, flood), served);
         assert!(is_cut || !must_be_cut, "{name} went on to its end");
     }
 }

@@ -9,35 +9,27 @@ use api::discovery::{
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient};
 use server::{
     auth::Authenticator,
-    reply::Shape,
-    serve::{Listeners, Server, Site},
+    reply::ErrorFormat,
+    serve::{HttpService, Listeners, Server},
     system::OsRandom,
     telemetry::Health,
 };
 use store::Embedded;
+use testing::ManualClock;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::{Request, transport::Channel};
-use types::{Clock, Credential, Timestamp};
+use types::Credential;
 
-use crate::account::{Account, ISSUER, NOW_S};
+use crate::account::{Account, ISSUER};
 
 /// A discovery service that stops when dropped.
-pub(crate) struct Stage {
+pub(crate) struct TestDiscovery {
     pub(crate) account: Account,
     pub(crate) address: String,
     _stop: DropGuard,
 }
 
-/// A clock that always shows the same.
-pub(crate) struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(i64::try_from(NOW_S).unwrap() * 1000)
-    }
-}
-
-impl Stage {
+impl TestDiscovery {
     pub(crate) async fn start() -> Self {
         Self::with(&Settings::default()).await
     }
@@ -49,25 +41,27 @@ impl Stage {
     pub(crate) async fn on(settings: &Settings, listeners: Listeners) -> Self {
         let account = Account::start().await;
         let client = Arc::new(AccountClient::new(&account.url).unwrap());
-        let authenticator = Authenticator::new(BTreeMap::from([(ISSUER.to_owned(), client)]), Arc::new(Noon));
-        let store = Embedded::in_memory(store::Clock::new(|| NOW_S * 1000)).unwrap();
-        let discovery = Discovery::open(settings, Arc::new(store), Arc::new(authenticator), Arc::new(Noon));
+        let clock = ManualClock::new();
+        let authenticator = Authenticator::new(BTreeMap::from([(ISSUER.to_owned(), client)]), clock.clone());
+        let store = Embedded::in_memory(clock.for_store()).unwrap();
+        let discovery = Discovery::open(settings, Arc::new(store), Arc::new(authenticator), clock);
 
         let stop = CancellationToken::new();
         let server = Server { settings: Default::default(), random: Arc::new(OsRandom), stop: stop.clone() };
         let router = discovery.router(&Health::default()).unwrap();
-        let serving = server.start(Site { name: "discovery", router, shape: Shape::Gateway }, listeners);
-        Self { account, address: serving.addresses()[0].to_string(), _stop: stop.drop_guard() }
+        let service = HttpService { name: "discovery", router, error_format: ErrorFormat::GrpcGateway };
+        let handle = server.start(service, listeners);
+        Self { account, address: handle.addresses()[0].to_string(), _stop: stop.drop_guard() }
     }
 
     /// Starts it with components that have announced themselves.
     pub(crate) async fn with_components(components: &[(&str, &str)]) -> Self {
-        let stage = Self::start().await;
+        let discovery = Self::start().await;
         for (service, id) in components {
-            let Credential::Token(token) = stage.account.component(service, id) else { unreachable!() };
-            stage.client().announce(&token, announcement(service, id)).await.unwrap();
+            let Credential::Token(token) = discovery.account.component(service, id) else { unreachable!() };
+            discovery.client().announce(&token, announcement(service, id)).await.unwrap();
         }
-        stage
+        discovery
     }
 
     /// The client that programs use.

@@ -1,15 +1,15 @@
-//! How long a client is willing to wait, as gRPC says it; the old gateway took the same header over HTTP.
+//! The header `grpc-timeout`: how long the client waits. The gRPC gateway of v2 took it over HTTP too.
 
 use std::time::Duration;
 
 use axum::http::HeaderMap;
 
-/// The header with the time, such as `250m` for 250 milliseconds.
+/// A number and its unit, such as `250m` for 250 milliseconds.
 const HEADER: &str = "grpc-timeout";
 /// The most digits that gRPC allows.
 const DIGITS_MAX: usize = 8;
 
-/// The time after which nobody waits for the answer any more; none when the client does not say, or not in such words.
+/// How long the client waits; none when it does not say, or says it wrongly.
 pub(super) fn of(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(HEADER)?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_a_number_and_its_unit() {
+    fn reads_a_number_and_its_unit() {
         let parse = |text: &'static str| {
             of(&[(HEADER, text)]
                 .map(|(name, text)| (name.parse().unwrap(), text.parse().unwrap()))

@@ -1,4 +1,4 @@
-//! What stands around every request: an id, bounds, a line in the log, figures, and an answer whatever happens.
+//! Middleware around every request: an id, limits, a log line, metrics, and an answer even after a panic.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -17,31 +17,31 @@ use tonic::{Code, Status};
 use tracing::Instrument;
 use types::{Kind, Random};
 
-use super::{Server, Site, deadline};
+use super::{HttpService, Server, grpc_timeout};
 use crate::{
-    reply::{ErrorReply, Shape},
+    reply::{ErrorFormat, ErrorReply},
     status::{self, INTERNAL},
 };
 
-/// The header that names a request, for finding it in the log.
+/// The header with the request id, by which the log is searched.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// How tonic's text begins, in a header, when a message does not decode.
+/// How tonic's `grpc-message` begins when a message does not decode.
 const UNDECODABLE: &[u8] = b"failed%20to%20decode%20Protobuf%20message";
 
-/// The most bytes that are read of a refusal of axum's own, which is a sentence.
+/// The most bytes of an error text of axum's, which is a sentence.
 const REFUSAL_BYTES_MAX: usize = 4096;
 
-/// What the guard of one service knows.
-struct Guard {
+/// The middleware of one service.
+struct Middleware {
     name: &'static str,
-    shape: Shape,
+    error_format: ErrorFormat,
     random: Arc<dyn Random>,
     body_bytes_max: usize,
     timeout: Duration,
 }
 
-/// What a request speaks, and what its errors are told in.
+/// The protocol of a request and of its errors.
 #[derive(Clone, Copy)]
 enum Protocol {
     Rest,
@@ -49,7 +49,7 @@ enum Protocol {
 }
 
 impl Protocol {
-    /// gRPC only where nothing speaks against it: the content type is but what a stranger says.
+    /// gRPC takes HTTP/2 and the path of a method, too: the content type alone is only a claim of the client.
     fn of(request: &Request) -> Self {
         let says_grpc = || {
             let content_type = request.headers().get(header::CONTENT_TYPE);
@@ -59,45 +59,53 @@ impl Protocol {
         if is_grpc { Self::Grpc } else { Self::Rest }
     }
 
-    fn refuse(self, shape: Shape, kind: Kind, message: impl Into<String>) -> Response {
+    fn refuse(self, error_format: ErrorFormat, kind: Kind, message: impl Into<String>) -> Response {
         match self {
-            Self::Rest => ErrorReply::new(shape, kind, message).into_response(),
+            Self::Rest => ErrorReply::new(error_format, kind, message).into_response(),
             Self::Grpc => Status::new(status::grpc(kind), message).into_http(),
         }
     }
 }
 
-/// The router of `site` with the guard around it, and with answers for what it has no route for.
-pub(super) fn wrap(site: Site, server: &Server) -> Router {
-    let guard = Arc::new(Guard {
-        name: site.name,
-        shape: site.shape,
+/// Wraps the service's router, and adds answers for unknown paths and methods.
+pub(super) fn wrap(service: HttpService, server: &Server) -> Router {
+    let middleware = Arc::new(Middleware {
+        name: service.name,
+        error_format: service.error_format,
         random: Arc::clone(&server.random),
         body_bytes_max: server.settings.body_bytes_max,
         timeout: Duration::from_millis(server.settings.request_timeout_ms),
     });
-    let shape = site.shape;
-    site.router
-        .fallback(async move |request: Request| not_found(shape, &request))
-        .method_not_allowed_fallback(async move || method_not_allowed(shape))
-        // The guard bounds bodies itself, but not those of gRPC, whose messages tonic bounds. A handler that takes one
-        // for its own all the same reads no more of it than of any other.
+    let error_format = service.error_format;
+    service
+        .router
+        .fallback(async move |request: Request| not_found(error_format, &request))
+        .method_not_allowed_fallback(async move || method_not_allowed(error_format))
+        // The middleware limits REST bodies, and tonic limits gRPC messages. This is for a REST handler that is called
+        // as if it were gRPC.
         .layer(DefaultBodyLimit::max(server.settings.body_bytes_max))
-        .layer(from_fn_with_state(guard, pass))
+        .layer(from_fn_with_state(middleware, pass))
 }
 
-async fn pass(State(guard): State<Arc<Guard>>, route: Option<MatchedPath>, request: Request, next: Next) -> Response {
-    let id = guard.request_id();
+async fn pass(
+    State(middleware): State<Arc<Middleware>>,
+    route: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let id = middleware.request_id();
     let method = request.method().clone();
     let route = route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!("request", id, service = guard.name, %method, route);
+    let span = tracing::info_span!("request", id, service = middleware.name, %method, route);
     let started = Instant::now();
-    let mut response = guard.answer(request, next).instrument(span.clone()).await;
+    let mut response = middleware.answer(request, next).instrument(span.clone()).await;
     let (elapsed, status) = (started.elapsed(), response.status());
-    span.in_scope(|| tracing::debug!(status = status.as_u16(), elapsed_us = elapsed.as_micros() as u64, "answered"));
-    let labels = [("service", guard.name.to_owned()), ("route", route)];
+    span.in_scope(|| {
+        tracing::debug!(status = status.as_u16(), elapsed_us = elapsed.as_micros() as u64, "request finished")
+    });
+    let labels = [("service", middleware.name.to_owned()), ("route", route)];
     metrics::histogram!("airlock_request_seconds", &labels).record(elapsed);
-    metrics::counter!("airlock_requests_total", "service" => guard.name, "status" => status.as_str().to_owned())
+    metrics::counter!("airlock_requests_total", "service" => middleware.name, "status" => status.as_str().to_owned())
         .increment(1);
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
@@ -105,51 +113,51 @@ async fn pass(State(guard): State<Arc<Guard>>, route: Option<MatchedPath>, reque
     response
 }
 
-impl Guard {
-    /// The answer of the service, or ours when it has none.
+impl Middleware {
+    /// The service's answer, or an error when it has none.
     async fn answer(&self, request: Request, next: Next) -> Response {
         let protocol = Protocol::of(&request);
-        let limit = deadline::of(request.headers()).map_or(self.timeout, |wanted| wanted.min(self.timeout));
+        let limit = grpc_timeout::of(request.headers()).map_or(self.timeout, |wanted| wanted.min(self.timeout));
         let answer = async {
             let request = match protocol {
                 Protocol::Rest => match self.bounded(request) {
                     Ok(request) => request,
-                    Err(refusal) => return refusal.into_response(),
+                    Err(error) => return error.into_response(),
                 },
-                // A stream may grow; tonic bounds each message of it.
+                // A stream may be long; tonic limits each message of it.
                 Protocol::Grpc => request,
             };
-            let response = blame_the_sender(self.in_time(protocol, limit, next.run(request)).await);
-            self.in_our_words(response).await
+            let response = correct_undecodable(self.in_time(protocol, limit, next.run(request)).await);
+            self.format_error(response).await
         };
         AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
-            // What it said is on the standard error already: the panic hook wrote it.
-            tracing::error!("a request failed through a panic");
-            protocol.refuse(self.shape, Kind::Internal, INTERNAL)
+            // The panic hook has written the message to the standard error.
+            tracing::error!("request failed: panic");
+            protocol.refuse(self.error_format, Kind::Internal, INTERNAL)
         })
     }
 
-    /// The request with a body that ends at the limit; refused at once when it says that it is larger.
+    /// Limits the body; refuses a request at once when its length is known to be above the limit.
     fn bounded(&self, request: Request) -> Result<Request, ErrorReply> {
         let limit = self.body_bytes_max;
         if request.body().size_hint().lower() > limit as u64 {
             let message = format!("body not valid: must have {limit} bytes at most");
-            return Err(ErrorReply::new(self.shape, Kind::TooLarge, message));
+            return Err(ErrorReply::new(self.error_format, Kind::TooLarge, message));
         }
         Ok(request.map(|body| Body::new(Limited::new(body, limit))))
     }
 
-    /// The answer if it begins in time; a stream may go on for longer.
+    /// Waits for the answer to begin; a stream may go on for longer.
     async fn in_time(&self, protocol: Protocol, limit: Duration, answer: impl Future<Output = Response>) -> Response {
         tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
-            tracing::warn!("a request took too long");
+            tracing::warn!("request timed out");
             let message = format!("no answer within {} ms: try again later", limit.as_millis());
-            protocol.refuse(self.shape, Kind::Timeout, message)
+            protocol.refuse(self.error_format, Kind::Timeout, message)
         })
     }
 
-    /// Tells a refusal of axum's own, which is plain text, in the shape of all others.
-    async fn in_our_words(&self, response: Response) -> Response {
+    /// Puts an error of axum's own, which is plain text, into the service's format.
+    async fn format_error(&self, response: Response) -> Response {
         let status = response.status();
         let content_type = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
         if !status.is_client_error() || !content_type.starts_with(b"text/plain") {
@@ -157,7 +165,7 @@ impl Guard {
         }
         let kind = if status == StatusCode::PAYLOAD_TOO_LARGE { Kind::TooLarge } else { Kind::Invalid };
         let text = axum::body::to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
-        ErrorReply::new(self.shape, kind, String::from_utf8_lossy(&text)).with_status(status).into_response()
+        ErrorReply::new(self.error_format, kind, String::from_utf8_lossy(&text)).with_status(status).into_response()
     }
 
     fn request_id(&self) -> String {
@@ -173,27 +181,26 @@ fn names_a_method(path: &str) -> bool {
     parts.is_some_and(|(service, method)| service.contains('.') && !method.is_empty() && !method.contains('/'))
 }
 
-/// Says that a message was not valid where tonic says that we failed: it cannot know that nobody but the sender wrote
-/// bytes that are no such message.
-fn blame_the_sender(mut response: Response) -> Response {
+/// Changes tonic's code for a message that does not decode from `INTERNAL` to `INVALID_ARGUMENT`: the client sent it.
+fn correct_undecodable(mut response: Response) -> Response {
     let headers = response.headers_mut();
-    let is_ours = headers.get(Status::GRPC_STATUS).is_some_and(|code| *code == "13");
+    let is_internal = headers.get(Status::GRPC_STATUS).is_some_and(|code| *code == "13");
     let text = headers.get(Status::GRPC_MESSAGE).map(HeaderValue::as_bytes).unwrap_or_default();
-    if is_ours && text.starts_with(UNDECODABLE) {
+    if is_internal && text.starts_with(UNDECODABLE) {
         headers.insert(Status::GRPC_STATUS, HeaderValue::from(Code::InvalidArgument as i32));
     }
     response
 }
 
-fn not_found(shape: Shape, request: &Request) -> Response {
+fn not_found(error_format: ErrorFormat, request: &Request) -> Response {
     match Protocol::of(request) {
-        Protocol::Rest => Protocol::Rest.refuse(shape, Kind::NotFound, "there is no such path here"),
-        Protocol::Grpc => Protocol::Grpc.refuse(shape, Kind::Unsupported, "there is no such method here"),
+        Protocol::Rest => Protocol::Rest.refuse(error_format, Kind::NotFound, "there is no such path here"),
+        Protocol::Grpc => Protocol::Grpc.refuse(error_format, Kind::Unsupported, "there is no such method here"),
     }
 }
 
-fn method_not_allowed(shape: Shape) -> Response {
-    ErrorReply::new(shape, Kind::Unsupported, "this path does not have that method")
+fn method_not_allowed(error_format: ErrorFormat) -> Response {
+    ErrorReply::new(error_format, Kind::Unsupported, "this path does not have that method")
         .with_status(StatusCode::METHOD_NOT_ALLOWED)
         .into_response()
 }

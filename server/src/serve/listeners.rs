@@ -1,4 +1,4 @@
-//! Listeners, the loops that accept from them, and the end of both.
+//! Listeners, their accept loops, and graceful shutdown.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -15,61 +15,67 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::connection::{Connection, Limits};
 use crate::Error;
 
-/// How long to wait when the system has no more descriptors: connections that end give some back.
+/// How long to wait when the process is out of file descriptors; closing connections free some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Addresses that are listened on, but not served yet.
+/// Bound addresses that are not served yet.
 #[derive(Default)]
 pub struct Listeners {
     listeners: Vec<(TcpListener, Option<Arc<ServerConfig>>)>,
 }
 
-/// A service that is being served.
-pub struct Serving {
+/// A running server.
+pub struct ServerHandle {
     addresses: Vec<SocketAddr>,
     task: JoinHandle<()>,
 }
 
 impl Listeners {
-    /// None yet.
+    /// No listeners yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Listens for plain HTTP; port 0 takes a free one.
+    /// Binds an address for plaintext HTTP; port 0 takes a free port.
     pub async fn plain(mut self, address: &str) -> Result<Self, Error> {
         self.listeners.push((bind(address).await?, None));
         Ok(self)
     }
 
-    /// Listens for HTTP over TLS; port 0 takes a free one.
+    /// Binds an address for HTTPS; port 0 takes a free port.
     pub async fn tls(mut self, address: &str, config: Arc<ServerConfig>) -> Result<Self, Error> {
         self.listeners.push((bind(address).await?, Some(config)));
         Ok(self)
     }
 
-    /// Where they listen, in the order in which they were added.
+    /// The addresses, in the order in which they were added.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
     }
 
-    pub(super) fn serve(self, router: Router, limits: Limits, stop: CancellationToken, drain: Duration) -> Serving {
+    pub(super) fn serve(
+        self,
+        router: Router,
+        limits: Limits,
+        stop: CancellationToken,
+        drain: Duration,
+    ) -> ServerHandle {
         let addresses = self.addresses();
         let task = tokio::spawn(serve_all(self, Connection::new(router, limits), stop, drain));
-        Serving { addresses, task }
+        ServerHandle { addresses, task }
     }
 }
 
-impl Serving {
-    /// Where it is served, in the order in which the listeners were added.
+impl ServerHandle {
+    /// The addresses, in the order in which the listeners were added.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Waits for the stop, and then for the requests that run, for as long as the settings allow.
+    /// Waits for the stop signal, then for running requests, at most as long as the settings allow.
     pub async fn finished(self) {
         if let Err(error) = self.task.await {
-            tracing::error!(%error, "a listener ended by itself");
+            tracing::error!(%error, "the server failed");
         }
     }
 }
@@ -100,26 +106,26 @@ async fn serve_all(listeners: Listeners, connection: Connection, stop: Cancellat
         }
     });
     join_all(loops).await;
-    // Closed before the wait, so that whoever connects from now on is refused and goes elsewhere.
+    // Closed before the wait, so that new clients are refused and can try another server.
     drop(listeners);
     connections.close();
     if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
-        tracing::warn!(connections = connections.len(), "the time to finish is over: cutting what still runs");
+        tracing::warn!(connections = connections.len(), "the drain timeout is over: closing the remaining connections");
         abandon.cancel();
     }
     connections.wait().await;
 }
 
 impl Connection {
-    /// The next connection and its permit; none once there is to be no more.
+    /// Accepts the next connection and takes a permit; none after the stop.
     async fn next(
         &self,
         listener: &TcpListener,
         stop: &CancellationToken,
     ) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
         let next = async {
-            // The permit second: a listener that nobody calls must not keep one from another. What waits for it is one
-            // connection; the rest stays in the system's queue.
+            // The permit comes second: an idle listener must not hold one that another listener needs. At most one
+            // connection waits for it here, the rest wait in the system's backlog.
             let stream = accept(listener).await;
             Some((stream, self.permit().await?))
         };
@@ -131,17 +137,17 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
-            Err(error) if is_of_peer(&error) => {}
+            Err(error) if is_peer_error(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection: waiting for others to end");
+                tracing::warn!(%error, "failed to accept a connection: trying again");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-/// Whether a failed accept concerns one peer that is gone already, so that there is no reason to pause.
-pub fn is_of_peer(error: &io::Error) -> bool {
+/// Whether accepting failed because one peer disconnected, so that the next attempt need not wait.
+pub fn is_peer_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

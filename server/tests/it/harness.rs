@@ -1,0 +1,59 @@
+//! A service under test, and the client that calls it.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use axum::Router;
+use server::{
+    reply::ErrorFormat,
+    serve::{HttpService, Listeners, ServeSettings, Server, ServerHandle},
+    tls::{HTTP_PROTOCOLS, Tls},
+};
+use testing::CountingRandom;
+use tokio_util::sync::CancellationToken;
+
+/// A service that runs until it is dropped, or asked to stop.
+pub(crate) struct TestServer {
+    pub(crate) serving: ServerHandle,
+    pub(crate) stop: CancellationToken,
+}
+
+impl TestServer {
+    /// Serves plainly, with the default bounds.
+    pub(crate) async fn plain(router: Router) -> Self {
+        Self::with(router, ServeSettings::default(), Listeners::new().plain("127.0.0.1:0").await.unwrap())
+    }
+
+    /// Serves plainly with other bounds.
+    pub(crate) async fn bounded(router: Router, settings: ServeSettings) -> Self {
+        Self::with(router, settings, Listeners::new().plain("127.0.0.1:0").await.unwrap())
+    }
+
+    /// Serves on a plain and a TLS listener.
+    pub(crate) async fn both(router: Router, tls: &Tls) -> Self {
+        let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
+        let listeners = listeners.tls("127.0.0.1:0", tls.server_config(&HTTP_PROTOCOLS)).await.unwrap();
+        Self::with(router, ServeSettings::default(), listeners)
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.serving.addresses()[0]
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address())
+    }
+
+    fn with(router: Router, settings: ServeSettings, listeners: Listeners) -> Self {
+        let stop = CancellationToken::new();
+        let server = Server { settings, random: Arc::new(CountingRandom::default()), stop: stop.clone() };
+        let service = HttpService { name: "test", router, error_format: ErrorFormat::GrpcGateway };
+        Self { serving: server.start(service, listeners), stop }
+    }
+}
+
+/// A client that trusts nobody but, if given, this certificate.
+pub(crate) fn http_client(certificate_pem: Option<&str>) -> reqwest::Client {
+    server::system::install_crypto();
+    let trusted = certificate_pem.map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap());
+    reqwest::Client::builder().tls_certs_only(trusted).build().unwrap()
+}

@@ -1,0 +1,65 @@
+//! A clock that stands still until a test moves it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use types::{Clock, Timestamp};
+
+/// A clock that stands still until a test moves it.
+#[derive(Debug)]
+pub struct ManualClock {
+    millis: AtomicI64,
+}
+
+impl ManualClock {
+    /// A clock that shows 2026-09-21T13:33:20Z.
+    pub fn new() -> Arc<Self> {
+        Self::at(Timestamp::from_millis(1_790_000_000_000))
+    }
+
+    /// A clock that shows this time.
+    pub fn at(start: Timestamp) -> Arc<Self> {
+        Arc::new(Self { millis: AtomicI64::new(start.as_millis()) })
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&self, duration: Duration) {
+        self.millis.fetch_add(millis(duration), Ordering::SeqCst);
+    }
+
+    /// Moves the clock back.
+    pub fn set_back(&self, duration: Duration) {
+        self.millis.fetch_sub(millis(duration), Ordering::SeqCst);
+    }
+
+    /// Seconds since 1970.
+    pub fn secs(&self) -> u64 {
+        self.now().as_secs()
+    }
+
+    /// Milliseconds since 1970.
+    pub fn millis(&self) -> u64 {
+        self.millis.load(Ordering::SeqCst).try_into().unwrap()
+    }
+
+    /// The same clock as a store takes it.
+    pub fn for_store(self: &Arc<Self>) -> store::Clock {
+        let clock = Arc::clone(self);
+        store::Clock::new(move || clock.millis())
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.millis.load(Ordering::SeqCst))
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    duration.as_millis().try_into().unwrap()
+}

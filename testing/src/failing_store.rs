@@ -1,0 +1,60 @@
+//! A store that stops writing, as if its process had been killed.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use async_trait::async_trait;
+use store::{Batch, Clock, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, Token};
+
+/// A store in memory that can be told to fail every commit after the next few.
+pub struct FailingStore {
+    store: Embedded,
+    commits_left: AtomicI64,
+}
+
+impl FailingStore {
+    /// A store that does not fail yet.
+    pub fn new(clock: Clock) -> Self {
+        Self { store: Embedded::in_memory(clock).unwrap(), commits_left: AtomicI64::new(i64::MAX) }
+    }
+
+    /// Fails every commit after the next `commits`.
+    pub fn fail_after(&self, commits: i64) {
+        self.commits_left.store(commits, Ordering::Relaxed);
+    }
+
+    /// Lets commits succeed again.
+    pub fn recover(&self) {
+        self.fail_after(i64::MAX);
+    }
+}
+
+#[async_trait]
+impl Store for FailingStore {
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
+        self.store.get(keys).await
+    }
+
+    async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.store.list(prefix, after, limit).await
+    }
+
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
+        self.store.page(prefix, offset, limit).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        if self.commits_left.fetch_sub(1, Ordering::Relaxed) > 0 {
+            self.store.commit(batch).await
+        } else {
+            Err(Error::Unavailable { what: "write", source: None })
+        }
+    }
+
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+        self.store.take_token(key, rate).await
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.store.check().await
+    }
+}

@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod clock;
+mod failing_store;
+mod packages;
+mod random;
+mod recording_store;
+mod redis;
+mod schemathesis;
+
+use std::io::Write;
+
+pub use self::{
+    clock::ManualClock,
+    failing_store::FailingStore,
+    packages::{Node, Python},
+    random::{CountingRandom, FixedRandom},
+    recording_store::RecordingStore,
+    redis::RedisProcess,
+    schemathesis::Schemathesis,
+};
+
+/// Reports that a test cannot run because `missing`, and how to change that.
+///
+/// # Panics
+///
+/// With `REQUIRE_SERVICES=1`, which lets no test be skipped.
+pub fn skip(missing: &str, remedy: &str) {
+    let is_required = std::env::var_os("REQUIRE_SERVICES").is_some_and(|value| value == "1");
+    assert!(!is_required, "{missing}: {remedy}");
+    // Written past the test runner's capture, which hides what a passing test prints.
+    writeln!(std::io::stderr(), "skipped: {missing}; {remedy}").unwrap();
+}

@@ -1,0 +1,86 @@
+//! Packages from PyPI and npm, for scripts that test Airlock from outside.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Mutex,
+};
+
+/// The file that lists the packages of a folder, written once all of them are installed.
+const INSTALLED: &str = "installed";
+
+/// A Python virtual environment with packages from PyPI.
+#[derive(Clone, Debug)]
+pub struct Python {
+    folder: PathBuf,
+}
+
+/// A folder with packages from npm.
+#[derive(Clone, Debug)]
+pub struct Node {
+    folder: PathBuf,
+}
+
+impl Python {
+    /// Installs packages into `folder` unless they are there; none when that fails and the test is skipped.
+    pub fn install(folder: &Path, packages: &[&str]) -> Option<Self> {
+        let python = Self { folder: folder.to_owned() };
+        let install = || {
+            let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+            succeeds(Command::new("python3").args(["-m", "venv"]).arg(folder))
+                && succeeds(Command::new(python.program("python")).args(pip).args(packages))
+        };
+        is_installed(folder, packages, "python3-venv", install).then_some(python)
+    }
+
+    /// The path of a program that came with a package, or of `python` itself.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.folder.join("bin").join(name)
+    }
+
+    /// Runs a script.
+    pub fn command(&self, script: &Path) -> Command {
+        let mut command = Command::new(self.program("python"));
+        command.arg(script);
+        command
+    }
+}
+
+impl Node {
+    /// Installs packages into `folder` unless they are there; none when that fails and the test is skipped.
+    pub fn install(folder: &Path, packages: &[&str]) -> Option<Self> {
+        let install =
+            || succeeds(Command::new("npm").args(["install", "--silent", "--prefix"]).arg(folder).args(packages));
+        is_installed(folder, packages, "nodejs and npm", install).then(|| Self { folder: folder.to_owned() })
+    }
+
+    /// Runs a script.
+    pub fn command(&self, script: &Path) -> Command {
+        let mut command = Command::new("node");
+        command.env("NODE_PATH", self.folder.join("node_modules")).arg(script);
+        command
+    }
+}
+
+fn is_installed(folder: &Path, packages: &[&str], needs: &str, install: impl Fn() -> bool) -> bool {
+    // Tests of one binary run at once and may want the same folder.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _only_one = INSTALLING.lock();
+    let (list, packages) = (folder.join(INSTALLED), packages.join("\n"));
+    if fs::read_to_string(&list).is_ok_and(|installed| installed == packages) {
+        return true;
+    }
+    fs::create_dir_all(folder).unwrap();
+    if install() {
+        fs::write(list, packages).unwrap();
+        return true;
+    }
+    let missing = format!("{} cannot be installed", packages.replace('\n', ", "));
+    crate::skip(&missing, &format!("install {needs}, and let it reach its registry"));
+    false
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}

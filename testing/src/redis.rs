@@ -1,0 +1,119 @@
+//! A Redis server that runs as long as its test.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+/// How many ports are tried; another process may take the chosen one first.
+const TRIES_MAX: usize = 5;
+/// How often a cluster is asked whether it is ready.
+const POLL_EVERY: Duration = Duration::from_millis(10);
+
+/// A Redis server; it ends when this is dropped.
+pub struct RedisProcess {
+    child: Child,
+    port: u16,
+    folder: TempDir,
+}
+
+impl RedisProcess {
+    /// Starts a single server; none when the program is missing and the test is skipped.
+    pub fn start() -> Option<Self> {
+        Self::start_as(false)
+    }
+
+    /// Starts a cluster of one node that owns every slot; none when the test is skipped.
+    pub fn start_cluster() -> Option<Self> {
+        let server = Self::start_as(true)?;
+        server.command("CLUSTER ADDSLOTSRANGE 0 16383");
+        while !server.command("CLUSTER INFO").contains("cluster_state:ok") {
+            thread::sleep(POLL_EVERY);
+        }
+        Some(server)
+    }
+
+    /// The address, as settings take it.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Kills the server; what it acknowledged is in its folder.
+    pub fn stop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts the stopped server again, with the data that it had.
+    pub fn start_again(&mut self) {
+        self.child = serve(self.port, self.folder.path(), false).expect("redis-server did not start again");
+    }
+
+    /// Suspends the server: it neither answers nor closes its connections.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Resumes a frozen server.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn start_as(cluster: bool) -> Option<Self> {
+        if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
+            crate::skip("redis-server is missing", "install it, on Debian by `apt-get install redis-server`");
+            return None;
+        }
+        Some((0..TRIES_MAX).find_map(|_| Self::try_start(cluster)).expect("redis-server did not start"))
+    }
+
+    fn try_start(cluster: bool) -> Option<Self> {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // The bus of a cluster listens 10000 above.
+        let port = if cluster && port > 55_000 { port - 20_000 } else { port };
+        let folder = tempfile::tempdir().unwrap();
+        let child = serve(port, folder.path(), cluster)?;
+        Some(Self { child, port, folder })
+    }
+
+    /// Sends an inline command and returns what arrives first of the answer.
+    fn command(&self, command: &str) -> String {
+        let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        connection.write_all(format!("{command}\r\n").as_bytes()).unwrap();
+        let mut answer = [0; 4096];
+        let length = connection.read(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..length]).into_owned()
+    }
+
+    fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
+    }
+}
+
+/// None when the server ended before it was ready, as it does when its port is taken.
+fn serve(port: u16, folder: &Path, cluster: bool) -> Option<Child> {
+    let mut command = Command::new("redis-server");
+    command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
+    // It writes before it answers, and killing it leaves the kernel's buffers intact.
+    command.args(["--appendonly", "yes", "--appendfsync", "no"]);
+    if cluster {
+        command.args(["--cluster-enabled", "yes"]);
+    }
+    let mut child = command.arg("--dir").arg(folder).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let ready = lines.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
+    ready.then_some(child)
+}
+
+impl Drop for RedisProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

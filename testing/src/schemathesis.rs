@@ -1,0 +1,67 @@
+//! Schemathesis: reads an API's description, sends what it allows and what it does not, and checks every answer.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::Python;
+
+/// The package on PyPI.
+const PACKAGE: &str = "schemathesis==4.32.5";
+/// What must hold for every answer.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
+                      response_headers_conformance,response_schema_conformance,unsupported_method,ignored_auth";
+
+/// The program, and the API that it tests.
+pub struct Schemathesis {
+    program: PathBuf,
+    parameters: &'static str,
+    url: String,
+    authorization: String,
+}
+
+impl Schemathesis {
+    /// Installs the program into `folder`; none when that fails and the test is skipped.
+    ///
+    /// `parameters` is its settings file, with the ids of things that exist: made-up ones would only ever get "not
+    /// found". `url` is the address of the description, `authorization` the value of that header.
+    pub fn install(folder: &Path, parameters: &'static str, url: String, authorization: String) -> Option<Self> {
+        let program = Python::install(&folder.join("schemathesis"), &[PACKAGE])?.program("schemathesis");
+        Some(Self { program, parameters, url, authorization })
+    }
+
+    /// Tests every operation, those with the ids `last` at the end: they delete what the others need.
+    pub async fn test_all(&self, last: &[&str]) {
+        let answer = reqwest::get(&self.url).await.unwrap().json::<Value>().await.unwrap();
+        // The description does not list itself as an operation to the program.
+        let paths = answer["paths"].as_object().unwrap().iter().filter(|(path, _)| !path.ends_with("/openapi.json"));
+        let operations = paths.map(|(_, path)| count(path)).sum::<usize>();
+        let chosen = |option: &str| last.iter().map(|id| format!("--{option}-operation-id={id}")).collect();
+        let (first, then) = (self.test(chosen("exclude")).await, self.test(chosen("include")).await);
+        assert_eq!((first + then, then), (operations, last.len()));
+    }
+
+    /// Returns how many operations were tested.
+    async fn test(&self, chosen: Vec<String>) -> usize {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("schemathesis.toml"), self.parameters).unwrap();
+        let mut command = Command::new(&self.program);
+        command.current_dir(folder.path()).args(["--no-color"]).arg("run").args(chosen).args(["--checks", CHECKS]);
+        command.args(["--phases", "examples,coverage,fuzzing", "--max-examples", "10", "--seed", "1"]);
+        command.arg("--header").arg(format!("Authorization: {}", self.authorization)).arg(&self.url);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let tested = text.lines().find_map(|line| line.trim().strip_prefix("Tested: "));
+        tested.unwrap_or_else(|| panic!("schemathesis does not say what it tested:\n{text}")).parse().unwrap()
+    }
+}
+
+/// How many operations a path has.
+fn count(path: &Value) -> usize {
+    path.as_object().unwrap().keys().filter(|name| *name != "parameters").count()
+}
