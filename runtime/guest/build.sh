@@ -91,7 +91,7 @@ finish() {
 write_sums() {
     cd "$guest/.."
     echo "$(sha256sum <guest.wasm | cut -d' ' -f1) guest.wasm"
-    echo "$(find guest src/wire.rs src/bounds.rs -type f ! -path '*/target/*' ! -name '*.md' | LC_ALL=C sort |
+    echo "$(find guest src/contract/wire.rs src/contract/guest_limits.rs -type f ! -path '*/target/*' ! -name '*.md' | LC_ALL=C sort |
         xargs cat | sha256sum | cut -d' ' -f1) sources"
 }
 

@@ -6,26 +6,26 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Config, InstancePre, Linker, OptLevel, Strategy, WasmFeatures};
 
-use crate::artefact;
-use crate::creator::Creator;
+use crate::contract::failure::Failure;
+use crate::contract::reply;
+use crate::contract::sources::{Sources, SourcesHash};
+use crate::contract::wire::{Kind, Slot};
 use crate::error::{Error, ModuleError};
-use crate::failure::Failure;
-use crate::features::{self, FEATURES};
 use crate::functions::{Functions, Origin};
-use crate::guest::Guest;
-use crate::image::Image;
-use crate::instance::{Errand, Growth, Instance, Task};
-use crate::kept::Kept;
-use crate::memory::{GUARD_BYTES, Mapping, Pristine, RESERVED_BYTES};
-use crate::module::{About, Module};
-use crate::pages::Scanner;
-use crate::reply;
-use crate::reset::Reset;
+use crate::load::compiled_guest;
+use crate::load::features::{self, FEATURES};
+use crate::load::guest::Guest;
+use crate::load::module::{About, Module};
+use crate::load::module_cache::Kept;
+use crate::memory::host_memory::Creator;
+use crate::memory::image::Image;
+use crate::memory::mapping::{GUARD_BYTES, Mapping, Pristine, RESERVED_BYTES};
+use crate::memory::page_scan::Scanner;
+use crate::memory::reset::Reset;
+use crate::memory::watchdog::Watchdog;
 use crate::sandbox::Sandbox;
+use crate::sandbox::instance::{Errand, Growth, Instance, Task};
 use crate::settings::{Limits, Settings};
-use crate::sources::{Sources, SourcesHash};
-use crate::watchdog::Watchdog;
-use crate::wire::{Kind, Slot};
 
 /// The guest as it is built by `runtime/guest/build.sh`.
 const GUEST: &[u8] = include_bytes!("../guest.wasm");
@@ -74,7 +74,7 @@ impl Engine {
         let creator = Arc::new(Creator::default());
         let engine = wasmtime::Engine::new(&config(&creator)).map_err(|error| Error::Compile(error.into()))?;
         features::check(&engine)?;
-        let module = artefact::compiled(&engine, &guest.code, settings.cache_dir.as_deref())?;
+        let module = compiled_guest::compiled(&engine, &guest.code, settings.cache_dir.as_deref())?;
         let pre = Linker::new(&engine).instantiate_pre(&module).map_err(|error| Error::Guest(error.to_string()))?;
         let tick = Duration::from_millis((settings.limits.time_ms_max / 10).clamp(1, 25));
         let kept = Kept::open(settings.cache_dir.as_deref(), settings.cache_bytes_max)?;

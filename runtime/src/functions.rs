@@ -4,11 +4,11 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::image::Image;
-use crate::module::Module;
+use crate::contract::sources::SourcesHash;
+use crate::contract::wire::{Dialect, Slot};
+use crate::load::module::Module;
+use crate::memory::image::Image;
 use crate::settings::Limits;
-use crate::sources::SourcesHash;
-use crate::wire::{Dialect, Slot};
 
 /// The functions of one application after evaluation, and what they may use. Clones share everything.
 #[derive(Clone)]

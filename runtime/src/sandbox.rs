@@ -1,21 +1,25 @@
 //! One thread's sandboxes: a fresh one for every message, at the price of putting back what the last one changed.
 
+mod hot;
+pub(crate) mod instance;
+mod memory_slot;
+
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::bed::{Bed, Faults};
-use crate::call::{Call, Report};
+use crate::contract::call::{Call, Report};
+use crate::contract::failure::Failure;
+use crate::contract::input;
+use crate::contract::reply;
+use crate::contract::wire::{Entry, Kind, Slot, Writer};
 use crate::engine::{Engine, deadline, no_room, nonsense};
 use crate::error::Error;
-use crate::failure::Failure;
 use crate::functions::Functions;
-use crate::hot::{Hot, Own};
-use crate::input;
-use crate::instance::{Errand, OUT_OF_MEMORY, Run, Task};
-use crate::reply;
+use crate::sandbox::hot::{Hot, Own};
+use crate::sandbox::instance::{Errand, OUT_OF_MEMORY, Run, Task};
+use crate::sandbox::memory_slot::{Bed, Faults};
 use crate::settings::Limits;
-use crate::wire::{Entry, Kind, Slot, Writer};
 
 /// Shared memories of a thread: of nearly all function sets the memory has one of two lengths, and how much of it they
 /// change lies between 64 KiB and 1 MiB.

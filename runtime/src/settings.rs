@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::Bounds;
+use crate::contract::guest_limits::Bounds;
 
 /// How functions are run: where, how many at once, within which limits.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

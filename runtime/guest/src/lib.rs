@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod adopt;
-#[path = "../../src/bounds.rs"]
+#[path = "../../src/contract/guest_limits.rs"]
 #[allow(dead_code, reason = "compiled into the host as well, which writes what the guest reads")]
 mod bounds;
 mod builtins;
@@ -23,6 +23,6 @@ mod normalize;
 mod trial;
 mod ts013;
 mod uplink;
-#[path = "../../src/wire.rs"]
+#[path = "../../src/contract/wire.rs"]
 #[allow(dead_code, unreachable_pub, reason = "compiled into the host as well, which uses the rest")]
 mod wire;

@@ -12,7 +12,7 @@ fn home() -> &'static Path {
 
 /// The files that the guest is built from, in the order of their paths.
 fn sources() -> Vec<PathBuf> {
-    let mut found = vec![PathBuf::from("src/wire.rs"), PathBuf::from("src/bounds.rs")];
+    let mut found = vec![PathBuf::from("src/contract/wire.rs"), PathBuf::from("src/contract/guest_limits.rs")];
     let mut folders = vec![PathBuf::from("guest")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(home().join(&folder)).unwrap() {

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::failure::Failure;
-use crate::inert::inert_character;
-use crate::sources::Sources;
+use crate::contract::failure::Failure;
+use crate::contract::sanitize::inert_character;
+use crate::contract::sources::Sources;
 
 /// How much of a line is shown, in characters; minified texts have lines of many thousands.
 const WIDTH_CHARS: usize = 100;
@@ -66,7 +66,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Kind, Slot};
+    use crate::contract::wire::{Kind, Slot};
 
     fn excerpt(text: &str, line: Option<u32>, column: Option<u32>) -> Option<String> {
         let failure = Failure { line, column, ..Failure::new(Slot::Converter, Kind::Thrown, "no") };

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::bounds::Bounds;
+use crate::contract::guest_limits::Bounds;
+use crate::contract::wire::{Dialect, Slot, WHOLE, Writer};
 use crate::settings::Limits;
-use crate::wire::{Dialect, Slot, WHOLE, Writer};
 
 /// The function texts of one application; an empty text is a step left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::failure::Failure;
-use crate::wire::{Entry, Function, Level, Slot};
+use crate::contract::failure::Failure;
+use crate::contract::wire::{Entry, Function, Level, Slot};
 
 /// One message on its way through the functions.
 #[derive(Clone, Debug)]

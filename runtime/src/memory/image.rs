@@ -11,7 +11,7 @@ use std::ptr::{self, NonNull};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::module::{Module, PAGE_BYTES};
+use crate::load::module::{Module, PAGE_BYTES};
 
 /// Zeros that an image's file has behind it, so that longer memories can be mapped from it. They take no room.
 pub(crate) const FILE_BYTES: usize = 64 << 20;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::fair::{Fair, Prospect, Turn};
+use crate::schedule::fair::{Fair, Prospect, Turn};
 
 /// Live traffic gets this many times the fuel of dry runs when both wait.
 const DRY_WEIGHT: u64 = 8;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::wire::{Dialect, Function, Kind, Slot};
+use crate::contract::wire::{Dialect, Function, Kind, Slot};
 
 /// Why a function gave no result. Its text is one sentence for the function's author.
 #[derive(Clone, Debug, PartialEq, Eq)]

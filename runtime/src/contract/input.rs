@@ -1,9 +1,9 @@
 //! What a message must be before any sandbox sees it.
 
-use crate::call::Call;
-use crate::failure::Failure;
+use crate::contract::call::Call;
+use crate::contract::failure::Failure;
+use crate::contract::wire::{Entry, Function, Kind, Slot};
 use crate::settings::Limits;
-use crate::wire::{Entry, Function, Kind, Slot};
 
 /// How large well-formed JSON is in ways that its length does not tell.
 pub(crate) struct Shape {

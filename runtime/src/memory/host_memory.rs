@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-use crate::memory::{GUARD_BYTES, Mapping, RESERVED_BYTES};
+use crate::memory::mapping::{GUARD_BYTES, Mapping, RESERVED_BYTES};
 
 /// Gives an instance under construction the mapping that its thread has put here.
 #[derive(Default)]

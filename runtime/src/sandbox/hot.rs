@@ -8,10 +8,10 @@ use std::num::NonZeroUsize;
 
 use lru::LruCache;
 
-use crate::bed::Bed;
+use crate::contract::sources::SourcesHash;
 use crate::engine::Engine;
 use crate::functions::Functions;
-use crate::sources::SourcesHash;
+use crate::sandbox::memory_slot::Bed;
 
 /// A message counts half as much after this many others.
 const HALF_LIFE_CALLS: u64 = 4096;

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::beside::{self, Beside, remove_abandoned};
+use crate::contract::sources::SourcesHash;
 use crate::error::{Error, ModuleError};
 use crate::functions::Functions;
-use crate::seal::{KEY_BYTES, SealKey};
-use crate::sources::SourcesHash;
+use crate::load::atomic_file::{self, Beside, remove_abandoned};
+use crate::load::seal::{KEY_BYTES, SealKey};
 
 const FOLDER: &str = "functions";
 const KEY: &str = "key";
@@ -159,7 +159,7 @@ fn files(dir: &Path) -> io::Result<Vec<KeptFile>> {
         let path = entry?.path();
         // One that is gone by now was removed by a process next to us.
         let Ok(about) = fs::metadata(&path) else { continue };
-        if has_suffix(&path, SUFFIX) || has_suffix(&path, beside::SUFFIX) {
+        if has_suffix(&path, SUFFIX) || has_suffix(&path, atomic_file::SUFFIX) {
             files.push(KeptFile { path, bytes: about.len(), written: about.modified()? });
         }
     }

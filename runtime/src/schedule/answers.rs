@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::call::Report;
+use crate::contract::call::Report;
 
 /// The most answers that wait.
 const HELD_MAX: usize = 32;
@@ -58,8 +58,8 @@ impl Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::Failure;
-    use crate::wire::Slot;
+    use crate::contract::failure::Failure;
+    use crate::contract::wire::Slot;
 
     const SHORT: u64 = 50_000;
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::call::Call;
+use crate::contract::call::Call;
+use crate::contract::sources::Sources;
+use crate::contract::wire::{Entry, Kind};
 use crate::engine::Engine;
-use crate::reset::Reset;
+use crate::memory::reset::Reset;
 use crate::settings::{Limits, Settings};
-use crate::sources::Sources;
-use crate::wire::{Entry, Kind};
 
 /// The port whose messages a wicked guest does its worst to.
 const WICKED_PORT: u8 = 1;

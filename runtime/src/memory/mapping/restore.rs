@@ -7,10 +7,10 @@ use std::ptr;
 use rustix::mm::Advice;
 
 use super::{Access, Mapping};
-use crate::image::Image;
-use crate::module::{self, Module, PAGE_BYTES};
-use crate::pages::Scanner;
-use crate::reset::Reset;
+use crate::load::module::{self, Module, PAGE_BYTES};
+use crate::memory::image::Image;
+use crate::memory::page_scan::Scanner;
+use crate::memory::reset::Reset;
 
 /// Pages of their own that stay in memory between messages beside those of the module; beyond it all go back.
 const RESIDENT_BYTES_MAX: usize = 1 << 20;

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::queue::{Asker, Bounds, Busy, Queue, Ticket};
+use crate::schedule::queue::{Asker, Bounds, Busy, Queue, Ticket};
 
 /// Where jobs wait, and workers for them.
 pub(crate) struct Desk<T> {
@@ -138,7 +138,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::queue::Urgency;
+    use crate::schedule::queue::Urgency;
 
     /// Keeps what it did until it rests, as messages keep their answers.
     struct Keeper {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::memory::Mapping;
+use crate::memory::mapping::Mapping;
 
 /// Watches over the calls of one engine; its thread ends with it.
 pub(crate) struct Watchdog {

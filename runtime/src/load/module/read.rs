@@ -3,10 +3,10 @@
 use wasmparser::{DataKind, MemoryType, Parser, Payload};
 
 use super::{ABOUT, About, FORMAT, PAGE_BYTES, Place};
+use crate::contract::sources::SourcesHash;
+use crate::contract::wire::{Dialect, Reader};
 use crate::error::ModuleError;
-use crate::guest::WASM_PAGE_BYTES;
-use crate::sources::SourcesHash;
-use crate::wire::{Dialect, Reader};
+use crate::load::guest::WASM_PAGE_BYTES;
 
 /// Wasm pages of the longest memory: addresses stay below 2 GiB.
 const WASM_PAGES_MAX: u64 = (2 << 30) / WASM_PAGE_BYTES as u64;

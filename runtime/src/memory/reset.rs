@@ -2,11 +2,11 @@
 
 use std::io;
 
-use crate::guest::WASM_PAGE_BYTES;
-use crate::image::Image;
-use crate::memory::{Mapping, Pristine};
-use crate::module::Module;
-use crate::pages::Scanner;
+use crate::load::guest::WASM_PAGE_BYTES;
+use crate::load::module::Module;
+use crate::memory::image::Image;
+use crate::memory::mapping::{Mapping, Pristine};
+use crate::memory::page_scan::Scanner;
 
 /// How a memory is put back after a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

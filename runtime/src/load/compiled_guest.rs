@@ -10,8 +10,8 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Module};
 
-use crate::beside::{Beside, remove_abandoned};
 use crate::error::Error;
+use crate::load::atomic_file::{Beside, remove_abandoned};
 
 const PREFIX: &str = "guest-";
 const SUFFIX: &str = ".compiled";

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Global, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val};
 
-use crate::call::LogEntry;
+use crate::contract::call::LogEntry;
+use crate::contract::failure::Failure;
+use crate::contract::reply;
+use crate::contract::wire::{Kind, Slot};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::failure::Failure;
-use crate::guest::WASM_PAGE_BYTES;
-use crate::memory::Mapping;
-use crate::reply;
+use crate::load::guest::WASM_PAGE_BYTES;
+use crate::memory::mapping::Mapping;
 use crate::settings::Limits;
-use crate::wire::{Kind, Slot};
 
 /// Fuel for making room for a request, which runs no tenant code.
 const ALLOC_FUEL: i64 = 1_000_000;

@@ -1,6 +1,6 @@
 //! What the guest itself holds functions to, as it crosses the sandbox wall. Compiled into both sides, like `wire`.
 
-use crate::wire::{Reader, Writer};
+use super::wire::{Reader, Writer};
 
 /// The limits that the guest keeps with the functions it loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -6,18 +6,18 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
-use crate::answers::Answers;
-use crate::call::{Call, Report};
-use crate::desk::{Desk, Work};
+use crate::contract::call::{Call, Report};
+use crate::contract::failure::Failure;
+use crate::contract::sources::Sources;
+use crate::contract::wire::Slot;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::failure::Failure;
 use crate::functions::Functions;
-use crate::queue::{Asker, Bounds, Busy};
 use crate::sandbox::Sandbox;
+use crate::schedule::answers::Answers;
+use crate::schedule::dispatcher::{Desk, Work};
+use crate::schedule::queue::{Asker, Bounds, Busy};
 use crate::settings::Limits;
-use crate::sources::Sources;
-use crate::wire::Slot;
 
 /// Loads that run at once, beside the messages: more would take the processors from live traffic.
 const LOADERS: usize = 2;
@@ -195,8 +195,8 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Urgency;
-    use crate::wire::Kind;
+    use crate::contract::wire::Kind;
+    use crate::schedule::queue::Urgency;
 
     #[test]
     fn a_panic_fails_one_job_and_nothing_else() {

@@ -6,10 +6,10 @@ use std::thread::{self, ThreadId};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::image::Image;
-use crate::instance::{Instance, Run, Task};
-use crate::memory::{Mapping, Pristine};
-use crate::module::Module;
+use crate::load::module::Module;
+use crate::memory::image::Image;
+use crate::memory::mapping::{Mapping, Pristine};
+use crate::sandbox::instance::{Instance, Run, Task};
 
 /// One linear memory over one image. Whoever runs in it says each time what is to lie over the image.
 pub(crate) struct Bed {

@@ -7,12 +7,12 @@
 mod read;
 mod write;
 
+use crate::contract::sources::SourcesHash;
+use crate::contract::wire::Dialect;
 use crate::error::ModuleError;
-use crate::guest::Guest;
-use crate::seal::{SEAL_BYTES, SealKey};
+use crate::load::guest::Guest;
+use crate::load::seal::{SEAL_BYTES, SealKey};
 use crate::settings::Limits;
-use crate::sources::SourcesHash;
-use crate::wire::Dialect;
 
 /// The bytes of one page of a memory; the machine's page is usually the same.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -170,8 +170,8 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::WASM_PAGE_BYTES;
-    use crate::sources::Sources;
+    use crate::contract::sources::Sources;
+    use crate::load::guest::WASM_PAGE_BYTES;
 
     const KEY: [u8; 32] = [7; 32];
 

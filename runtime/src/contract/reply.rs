@@ -2,11 +2,11 @@
 
 use serde_json::value::RawValue;
 
-use crate::call::{LogEntry, Report, Value};
-use crate::failure::Failure;
-use crate::input::Shape;
+use crate::contract::call::{LogEntry, Report, Value};
+use crate::contract::failure::Failure;
+use crate::contract::input::Shape;
+use crate::contract::wire::{Dialect, Kind, Level, Reader, Slot};
 use crate::settings::Limits;
-use crate::wire::{Dialect, Kind, Level, Reader, Slot};
 
 /// How much longer than their limit a cut field, the marker of dropped entries and the logs with it may be.
 const LOG_SLACK_BYTES: usize = 64;
@@ -145,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::wire::Writer;
+    use crate::contract::wire::Writer;
 
     /// A reply with fields, one warning and one log entry.
     fn reply(fields: &str) -> Vec<u8> {

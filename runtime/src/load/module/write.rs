@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::{ABOUT, About, FORMAT, PAGE_BYTES};
-use crate::guest::{Guest, WASM_PAGE_BYTES};
-use crate::wire::Writer;
+use crate::contract::wire::Writer;
+use crate::load::guest::{Guest, WASM_PAGE_BYTES};
 
 /// A segment costs about as many bytes as this, so runs that are nearer to each other become one.
 const GAP_BYTES: usize = 8;

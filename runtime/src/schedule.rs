@@ -1,0 +1,7 @@
+//! Which message runs when, on which thread: a worker pool with bounded, fair queues.
+
+mod answers;
+mod dispatcher;
+mod fair;
+pub(crate) mod pool;
+pub(crate) mod queue;
