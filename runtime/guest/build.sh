@@ -56,7 +56,7 @@ compile() {
     # memory inaccessible, which has to fault in the guest's own instructions.
     c_flags="--sysroot=$work/sysroot -O3 -ffile-prefix-map=$target=."
     # Named in the flags, so that Cargo compiles QuickJS again when the edits change.
-    c_flags="$c_flags -DGUEST_EDITS=$(cat "$guest/quickjs.sed" "$guest/place.c" "$guest/peek.c" | cksum | cut -d' ' -f1)"
+    c_flags="$c_flags -DGUEST_EDITS=$(cat "$guest/quickjs.sed" "$guest/location.c" "$guest/fast_json.c" | cksum | cut -d' ' -f1)"
     c_flags="$c_flags -mcpu=mvp -mmutable-globals -msign-ext -mnontrapping-fptoint"
     rust_flags="-Ctarget-cpu=mvp -Ctarget-feature=+mutable-globals,+sign-ext,+nontrapping-fptoint"
     rust_flags="$rust_flags -Zunstable-options -Clinker-flavor=wasm-lld -Clink-self-contained=no -L$lib"
@@ -79,8 +79,8 @@ finish() {
     tool_target=${GUEST_TOOL_TARGET_DIR:-$target/tool}
     (cd "$guest/tool" && CARGO_TARGET_DIR="$tool_target" cargo build --quiet --locked)
     tool=$tool_target/debug/airlock-guest-tool
-    "$tool" close "$target/$triple/release/airlock_guest.wasm" "$work/closed.wasm"
-    "$tool" snapshot "$work/closed.wasm" "$work/snapshot.wasm"
+    "$tool" stub "$target/$triple/release/airlock_guest.wasm" "$work/stubbed.wasm"
+    "$tool" snapshot "$work/stubbed.wasm" "$work/snapshot.wasm"
     wasm-opt -O3 -mvp --enable-mutable-globals --enable-sign-ext --enable-nontrapping-float-to-int \
         --strip-debug --strip-producers "$work/snapshot.wasm" -o "$work/optimised.wasm"
     "$tool" meter "$work/optimised.wasm" "$work/guest.wasm"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The C compiler for QuickJS. Its build copies the sources before it compiles them; the copy gets our edits, and what we
-# add to it.
+# The C compiler for QuickJS. Its build copies the sources before compiling them; this script patches the copy with
+# `quickjs.sed` and appends our C files.
 set -eu
 
 ours=$(dirname "$0")
@@ -11,11 +11,11 @@ for argument; do
     */quickjs.c)
         if ! grep -q '/\* edit \*/' "$argument"; then
             sed -i -f "$ours/quickjs.sed" "$argument"
-            cat "$ours/place.c" "$ours/peek.c" >>"$argument"
+            cat "$ours/location.c" "$ours/fast_json.c" >>"$argument"
         fi
         edits_found=$(grep -c '/\* edit \*/' "$argument")
         if [ "$edits_found" -ne "$edits_expected" ]; then
-            echo "quickjs-cc.sh: $edits_found of $edits_expected edits found their place in $argument" >&2
+            echo "quickjs-cc.sh: $edits_found of $edits_expected edits were applied to $argument" >&2
             exit 1
         fi
         ;;

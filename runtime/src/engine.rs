@@ -9,7 +9,7 @@ use wasmtime::{Config, InstancePre, Linker, OptLevel, Strategy, WasmFeatures};
 use crate::contract::failure::Failure;
 use crate::contract::reply;
 use crate::contract::sources::{Sources, SourcesHash};
-use crate::contract::wire::{Kind, Slot};
+use crate::contract::wire::{FailureKind, Slot};
 use crate::error::{Error, ModuleError};
 use crate::functions::{Functions, Origin};
 use crate::load::compiled_guest;
@@ -119,7 +119,7 @@ impl Engine {
     ///
     /// Takes as long as [`Limits::load_time_ms_max`] on the calling thread, which needs 2 MiB of stack.
     pub fn load(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
-        let functions = self.load_once(sources, limits)?;
+        let functions = self.load_uncached(sources, limits)?;
         if functions.is_new() {
             self.kept.keep(&functions);
         }
@@ -127,9 +127,9 @@ impl Engine {
     }
 
     /// The same for functions that may never be wanted again: they are not kept.
-    pub fn load_once(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
+    pub fn load_uncached(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
         check_lengths(sources, limits)?;
-        let hash = sources.hash_within(limits);
+        let hash = sources.hash_with(limits);
         if let Some(functions) =
             self.kept.find(hash, Module::bytes_max(limits), |bytes| self.accept(bytes, limits, Some(hash)))
         {
@@ -138,14 +138,14 @@ impl Engine {
         self.evaluate(sources, hash, limits)
     }
 
-    /// Reads what [`Functions::as_module`] gave to an engine with the same guest and key.
+    /// Reads what [`Functions::module_bytes`] gave to an engine with the same guest and key.
     pub fn read(&self, module: &[u8], limits: &Arc<Limits>) -> Result<Functions, ModuleError> {
         self.accept(module.into(), limits, None)
     }
 
     fn evaluate(&self, sources: &Sources, hash: SourcesHash, limits: &Arc<Limits>) -> Result<Functions, Failure> {
         let mut instance = self.first_instance().map_err(|error| no_room(Slot::Decoder, &error))?;
-        let request = sources.load_request(&limits.bounds());
+        let request = sources.load_request(&limits.guest_limits());
         let deadline = deadline(Instant::now(), limits.load_time_ms_max);
         let (errand, request, fuel) = (Errand::Load, request.as_bytes(), limits.load_fuel);
         let run = instance.run(self, &Task { errand, request, limits, fuel, deadline, timed: false });
@@ -157,7 +157,7 @@ impl Engine {
         let functions = Functions::new(module, Arc::clone(limits), Origin::Evaluated);
         if kept > kept_max {
             let text = format!("leaves {kept} bytes behind when it is evaluated, {kept_max} are allowed");
-            return Err(Failure::new(functions.first(), Kind::Memory, text));
+            return Err(Failure::new(functions.first(), FailureKind::Memory, text));
         }
         Ok(functions)
     }
@@ -221,7 +221,7 @@ fn check_lengths(sources: &Sources, limits: &Limits) -> Result<(), Failure> {
     let too_long = Slot::ALL.into_iter().find(|slot| sources.text(*slot).len() > bytes_max);
     too_long.map_or(Ok(()), |slot| {
         let bytes = sources.text(slot).len();
-        Err(Failure::new(slot, Kind::Syntax, format!("it is {bytes} bytes long, {bytes_max} are allowed")))
+        Err(Failure::new(slot, FailureKind::Syntax, format!("it is {bytes} bytes long, {bytes_max} are allowed")))
     })
 }
 

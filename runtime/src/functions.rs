@@ -69,12 +69,12 @@ impl Functions {
     }
 
     /// The bytes of memory that are kept for these functions while no message meets them.
-    pub fn kept_bytes(&self) -> usize {
+    pub fn idle_bytes(&self) -> usize {
         size_of::<Loaded>() + self.loaded.module.resident_bytes()
     }
 
     /// What evaluation left, as a Wasm module with nothing but data: see [`Engine::read`](crate::Engine::read).
-    pub fn as_module(&self) -> &[u8] {
+    pub fn module_bytes(&self) -> &[u8] {
         self.module().as_bytes()
     }
 

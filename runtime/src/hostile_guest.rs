@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::contract::call::Call;
 use crate::contract::sources::Sources;
-use crate::contract::wire::{Entry, Kind};
+use crate::contract::wire::{EntryPoint, FailureKind};
 use crate::engine::Engine;
 use crate::memory::reset::Reset;
 use crate::settings::{Limits, Settings};
@@ -16,19 +16,19 @@ const LOADED: (i64, &[u8]) = (1024, &[0, 1, 0, 0, 0]);
 const DECODED: (i64, &[u8]) = (2048, b"\0\x01\x02\0\0\0{}\0\0\0\0\0\0\0\0\0\0\0\0");
 
 /// What a guest does to a message on the wicked port, and how that message fails.
-const ACTS: &[(&str, &[u8], Kind)] = &[
-    ("traps", &[0x00], Kind::Broken),
-    ("reads outside of its memory", &[0x41, 0x70, 0x28, 2, 0, 0x1a], Kind::Broken),
-    ("divides by zero", &[0x41, 1, 0x41, 0, 0x6d, 0x1a], Kind::Broken),
-    ("points behind its memory", &[0x42, 0x84, 0x80, 0x80, 0x80, 0x80, 0x80, 0x04, 0x0f], Kind::Broken),
-    ("points across the end of the address space", &[0x42, 0x70, 0x0f], Kind::Broken),
-    ("replies with nothing", &[0x42, 0x00, 0x0f], Kind::Broken),
-    ("replies with what is no reply", &[0x42, 0x8c, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01, 0x0f], Kind::Broken),
-    ("calls itself for ever", &[0x20, 0, 0x20, 1, 0x10, 2, 0x0f], Kind::Stack),
-    ("never ends", &[0x03, 0x40, 0x41, 0, 0x41, 0, 0x36, 2, 0, 0x0c, 0, 0x0b], Kind::Time),
-    ("says that its fuel is used up", &[0x42, 0x7f, 0x24, 2, 0x00], Kind::Fuel),
-    ("loses its stack", &[0x41, 0x7f, 0x24, 1, 0x00], Kind::Stack),
-    ("grows beyond its limit", &[0x41, 0xff, 0xff, 0x00, 0x40, 0, 0x1a, 0x00], Kind::Memory),
+const ACTS: &[(&str, &[u8], FailureKind)] = &[
+    ("traps", &[0x00], FailureKind::Broken),
+    ("reads outside of its memory", &[0x41, 0x70, 0x28, 2, 0, 0x1a], FailureKind::Broken),
+    ("divides by zero", &[0x41, 1, 0x41, 0, 0x6d, 0x1a], FailureKind::Broken),
+    ("points behind its memory", &[0x42, 0x84, 0x80, 0x80, 0x80, 0x80, 0x80, 0x04, 0x0f], FailureKind::Broken),
+    ("points across the end of the address space", &[0x42, 0x70, 0x0f], FailureKind::Broken),
+    ("replies with nothing", &[0x42, 0x00, 0x0f], FailureKind::Broken),
+    ("replies with what is no reply", &[0x42, 0x8c, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01, 0x0f], FailureKind::Broken),
+    ("calls itself for ever", &[0x20, 0, 0x20, 1, 0x10, 2, 0x0f], FailureKind::Stack),
+    ("never ends", &[0x03, 0x40, 0x41, 0, 0x41, 0, 0x36, 2, 0, 0x0c, 0, 0x0b], FailureKind::Time),
+    ("says that its fuel is used up", &[0x42, 0x7f, 0x24, 2, 0x00], FailureKind::Fuel),
+    ("loses its stack", &[0x41, 0x7f, 0x24, 1, 0x00], FailureKind::Stack),
+    ("grows beyond its limit", &[0x41, 0xff, 0xff, 0x00, 0x40, 0, 0x1a, 0x00], FailureKind::Memory),
 ];
 
 #[test]
@@ -52,7 +52,7 @@ fn a_guest_that_makes_no_room_fails_what_it_is_asked() {
     for alloc in [&[0x41, 0x7f][..], &[0x00], &[0x41, 0x80, 0x80, 0x04], &[0x41, 0xff, 0xff, 0x03]] {
         let engine = engine(&guest(alloc, &[]), Reset::Copy);
         let failure = engine.load(&Sources::default(), engine.limits()).unwrap_err();
-        assert_eq!(failure.kind, Kind::Broken, "{failure}");
+        assert_eq!(failure.kind, FailureKind::Broken, "{failure}");
     }
 }
 
@@ -62,7 +62,7 @@ fn engine(guest: &[u8], reset: Reset) -> Arc<Engine> {
 }
 
 fn call(port: u8) -> Call {
-    Call { entry: Entry::Uplink, port, time_ms: 0, seed: 0, payload: vec![1], trial: None }
+    Call { entry_point: EntryPoint::Uplink, port, time_ms: 0, seed: 0, payload: vec![1], single_function: None }
 }
 
 /// A guest that answers well but for the messages on the wicked port; `alloc` is how it makes room.
@@ -86,8 +86,8 @@ fn guest(alloc: &[u8], act: &[u8]) -> Vec<u8> {
                 ("alloc", 0, 0),
                 ("load", 0, 1),
                 ("call", 0, 2),
-                ("last_words", 0, 3),
-                ("stage", 3, 0),
+                ("trap_report", 0, 3),
+                ("running_slot", 3, 0),
                 ("stack_pointer", 3, 1),
                 ("fuel", 3, 2),
             ]),

@@ -13,21 +13,21 @@ mod sandbox;
 mod schedule;
 mod settings;
 
-pub use contract::call::{Call, LogEntry, Report, Trial, Value};
+pub use contract::call::{Call, CallOutcome, LogEntry, SingleFunction, Value};
 pub use contract::failure::Failure;
 #[doc(hidden)]
 pub use contract::reply::is_reply;
-pub use contract::sanitize::{inert, inert_character};
+pub use contract::sanitize::{sanitize, sanitize_char};
 pub use contract::sources::{LimitsHash, Sources, SourcesHash};
-pub use contract::wire::{Dialect, Entry, Function, Kind, Level, Slot};
+pub use contract::wire::{Dialect, EntryPoint, FailureKind, Function, LogLevel, Slot};
 pub use engine::Engine;
 pub use error::{Error, ModuleError};
 pub use functions::Functions;
-pub use limits_change::LimitsChange;
+pub use limits_change::LimitOverrides;
 #[doc(hidden)]
 pub use load::module::is_module;
 pub use memory::reset::Reset;
 pub use sandbox::Sandbox;
-pub use schedule::pool::{Load, Pool};
-pub use schedule::queue::{Asker, Busy, Urgency};
+pub use schedule::pool::{LoadRequest, Pool};
+pub use schedule::queue::{Busy, Priority, Tenant};
 pub use settings::{Limits, Settings};

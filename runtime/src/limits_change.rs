@@ -11,9 +11,9 @@ use crate::settings::Limits;
 
 /// Any of the members of [`Limits`], with the values that they are to have instead.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct LimitsChange(BTreeMap<String, u64>);
+pub struct LimitOverrides(BTreeMap<String, u64>);
 
-impl LimitsChange {
+impl LimitOverrides {
     /// Changes the limits of all into those of one. An error is a limit that there is not, or that cannot be so large.
     pub fn apply(&self, all: &Limits) -> Result<Limits, serde_json::Error> {
         let mut members = serde_json::to_value(all)?;
@@ -29,7 +29,7 @@ impl LimitsChange {
     }
 }
 
-impl<'de> Deserialize<'de> for LimitsChange {
+impl<'de> Deserialize<'de> for LimitOverrides {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let change = Self(BTreeMap::deserialize(deserializer)?);
         // Names and sizes are the same for whichever limits it is applied to.
@@ -38,9 +38,9 @@ impl<'de> Deserialize<'de> for LimitsChange {
     }
 }
 
-impl JsonSchema for LimitsChange {
+impl JsonSchema for LimitOverrides {
     fn schema_name() -> Cow<'static, str> {
-        "LimitsChange".into()
+        "LimitOverrides".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
@@ -53,7 +53,7 @@ impl JsonSchema for LimitsChange {
 mod tests {
     use super::*;
 
-    fn read(json: &str) -> Result<LimitsChange, String> {
+    fn read(json: &str) -> Result<LimitOverrides, String> {
         serde_json::from_str(json).map_err(|error| error.to_string())
     }
 

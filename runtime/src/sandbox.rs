@@ -8,11 +8,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::contract::call::{Call, Report};
+use crate::contract::call::{Call, CallOutcome};
 use crate::contract::failure::Failure;
 use crate::contract::input;
 use crate::contract::reply;
-use crate::contract::wire::{Entry, Kind, Slot, Writer};
+use crate::contract::wire::{EntryPoint, FailureKind, Slot, Writer};
 use crate::engine::{Engine, deadline, no_room, nonsense};
 use crate::error::Error;
 use crate::functions::Functions;
@@ -57,15 +57,15 @@ impl Sandbox {
     /// Runs one message through `functions`, within their limits.
     ///
     /// The thread needs 2 MiB of stack and is busy for up to `Limits::time_ms_max`.
-    pub fn call(&mut self, functions: &Functions, call: &Call) -> Report {
+    pub fn call(&mut self, functions: &Functions, call: &Call) -> CallOutcome {
         let start = Instant::now();
-        let first = match (call.entry, &call.trial) {
-            (Entry::Trial, Some(trial)) => trial.function.slot(),
-            (Entry::Uplink | Entry::Trial, _) => functions.first(),
-            (Entry::EncodeDownlink | Entry::DecodeDownlink, _) => Slot::Encoder,
+        let first = match (call.entry_point, &call.single_function) {
+            (EntryPoint::SingleFunction, Some(single)) => single.function.slot(),
+            (EntryPoint::Uplink | EntryPoint::SingleFunction, _) => functions.first(),
+            (EntryPoint::EncodeDownlink | EntryPoint::DecodeDownlink, _) => Slot::Encoder,
         };
         if let Err(failure) = input::check(call, first, functions.limits()) {
-            return Report::of(Err(failure));
+            return CallOutcome::of(Err(failure));
         }
         write_request(&mut self.request, call);
         let mut report = match self.run(functions, first, start) {
@@ -73,7 +73,7 @@ impl Sandbox {
                 self.timed = self.timed.map(|_| run.in_guest);
                 report(run, first, functions.limits())
             }
-            Err(error) => Report::of(Err(no_room(first, &error))),
+            Err(error) => CallOutcome::of(Err(no_room(first, &error))),
         };
         report.elapsed = start.elapsed();
         report
@@ -81,7 +81,7 @@ impl Sandbox {
 
     /// The same, and how long the guest ran.
     #[doc(hidden)]
-    pub fn call_timed(&mut self, functions: &Functions, call: &Call) -> (Report, Duration) {
+    pub fn call_timed(&mut self, functions: &Functions, call: &Call) -> (CallOutcome, Duration) {
         self.timed = Some(Duration::ZERO);
         let report = self.call(functions, call);
         (report, self.timed.take().unwrap_or_default())
@@ -162,26 +162,28 @@ fn task<'a>(request: &'a Writer, functions: &'a Functions, first: Slot, start: I
 
 fn write_request(request: &mut Writer, call: &Call) {
     request.clear();
-    request.byte(call.entry as u8).byte(call.port).long(call.time_ms.cast_unsigned()).long(call.seed);
+    request.byte(call.entry_point as u8).byte(call.port).long(call.time_ms.cast_unsigned()).long(call.seed);
     request.text(&call.payload);
-    if let Some(trial) = &call.trial {
-        request.byte(trial.function as u8).text(trial.extra.as_bytes());
+    if let Some(single) = &call.single_function {
+        request.byte(single.function as u8).text(single.extra.as_bytes());
     }
 }
 
-fn report(run: Run, first: Slot, limits: &Limits) -> Report {
+fn report(run: Run, first: Slot, limits: &Limits) -> CallOutcome {
     match run.reply.and_then(|bytes| reply::call(&bytes, limits).ok_or_else(|| nonsense(first))) {
-        Ok(report) => {
-            Report { fuel: run.fuel, result: report.result.map_err(|failure| blame(failure, run.hungry)), ..report }
-        }
-        Err(failure) => Report { fuel: run.fuel, logs: run.logs, ..Report::of(Err(failure)) },
+        Ok(report) => CallOutcome {
+            fuel: run.fuel,
+            result: report.result.map_err(|failure| blame(failure, run.hungry)),
+            ..report
+        },
+        Err(failure) => CallOutcome { fuel: run.fuel, logs: run.logs, ..CallOutcome::of(Err(failure)) },
     }
 }
 
 /// What is thrown for want of memory may be anything, because there was none to make an error of.
 fn blame(failure: Failure, hungry: bool) -> Failure {
-    if hungry && failure.kind == Kind::Thrown {
-        return Failure { kind: Kind::Memory, message: OUT_OF_MEMORY.into(), ..failure };
+    if hungry && failure.kind == FailureKind::Thrown {
+        return Failure { kind: FailureKind::Memory, message: OUT_OF_MEMORY.into(), ..failure };
     }
     failure
 }

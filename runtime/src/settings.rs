@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::contract::guest_limits::Bounds;
+use crate::contract::guest_limits::GuestLimits;
 
 /// How functions are run: where, how many at once, within which limits.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -154,8 +154,8 @@ impl Default for Limits {
 
 impl Limits {
     /// Those that the guest holds functions to.
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds {
+    pub(crate) fn guest_limits(&self) -> GuestLimits {
+        GuestLimits {
             heap_bytes_max: self.heap_bytes_max,
             fields_bytes_max: self.fields_bytes_max,
             fields_depth_max: self.fields_depth_max,

@@ -1,7 +1,7 @@
-//! What codecs expect beyond ECMAScript: `Buffer`, `TextEncoder`, `TextDecoder`, `atob`, `btoa`.
+//! Built-ins beyond ECMAScript that codecs expect: `Buffer`, `TextEncoder`, `TextDecoder`, `atob`, `btoa`.
 //!
-//! Written in JavaScript. A text that names one of them gets it before it is evaluated, so that its messages find it in
-//! the image; the others do not carry it. What is slow in JavaScript, UTF-8, is done here.
+//! They are written in JavaScript, except UTF-8 conversion, which would be slow there. A source that mentions one of them
+//! gets it installed before it is evaluated, so it becomes part of the image; other sources do not pay for it.
 
 use crate::js::{Primitive, Realm, Thrown, Value};
 use std::borrow::Cow;
@@ -16,19 +16,19 @@ macro_rules! script {
     };
 }
 
-// Each is an expression that gives a function of one object.
+// Each script is an expression that yields a function of one object.
 const BUFFER: &CStr = script!("builtins/buffer.js");
 const NUMBERS: &CStr = script!("builtins/numbers.js");
 const TEXT: &CStr = script!("builtins/text.js");
-// Done when it is evaluated.
-const MEND: &CStr = script!("builtins/mend.js");
+// Takes effect when evaluated.
+const FIXES: &CStr = script!("builtins/fixes.js");
 
-/// Sets right in `realm` what QuickJS does otherwise than others.
-pub(crate) fn mend(realm: Realm) -> Result<(), Thrown> {
-    realm.value_of(MEND).map(drop)
+/// Fixes deviations of QuickJS from other engines in `realm`.
+pub(crate) fn apply_fixes(realm: Realm) -> Result<(), Thrown> {
+    realm.value_of(FIXES).map(drop)
 }
 
-/// Gives `realm` the built-ins that `text` names.
+/// Installs the built-ins that `text` mentions.
 pub(crate) fn install(realm: Realm, text: &[u8]) -> Result<(), Thrown> {
     let undefined = realm.undefined();
     if names(text, b"Buffer") {
@@ -41,14 +41,14 @@ pub(crate) fn install(realm: Realm, text: &[u8]) -> Result<(), Thrown> {
     Ok(())
 }
 
-/// Whether `text` has `name` in it, and not as the end of a longer name.
+/// Whether `text` contains `name`, and not as the end of a longer name.
 fn names(text: &[u8], name: &[u8]) -> bool {
-    let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
-    let is_at = |(place, found): (usize, &[u8])| found == name && !(place > 0 && goes_on(&text[place - 1]));
+    let is_name_byte = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
+    let is_at = |(start, found): (usize, &[u8])| found == name && !(start > 0 && is_name_byte(&text[start - 1]));
     text.windows(name.len()).enumerate().any(is_at)
 }
 
-/// What the scripts get from us.
+/// The native functions for the scripts.
 fn tools(realm: Realm) -> Result<Value, Thrown> {
     let tools = realm.object()?;
     tools.set(realm.atom("encodeUtf8"), realm.function(c"encodeUtf8", encode_utf8, 0)?)?;
@@ -56,7 +56,7 @@ fn tools(realm: Realm) -> Result<Value, Thrown> {
     Ok(tools)
 }
 
-/// The UTF-8 of a string, as a `Uint8Array`; a lone surrogate becomes U+FFFD.
+/// Encodes a string as a `Uint8Array` of UTF-8; a lone surrogate becomes U+FFFD.
 fn encode_utf8(realm: Realm, arguments: &[Value], _: i32) -> Result<Value, Thrown> {
     let Some(text) = arguments.first() else { return realm.bytes(&[]) };
     let mut bytes = text.text()?.to_vec();
@@ -69,7 +69,7 @@ fn encode_utf8(realm: Realm, arguments: &[Value], _: i32) -> Result<Value, Throw
     realm.bytes(&bytes)
 }
 
-/// The string whose UTF-8 a `Uint8Array` holds. What is none becomes U+FFFD; `null` instead if the second argument is
+/// Decodes a `Uint8Array` of UTF-8. Invalid bytes become U+FFFD, or make the result `null` if the second argument is
 /// true.
 fn decode_utf8(realm: Realm, arguments: &[Value], _: i32) -> Result<Value, Thrown> {
     let Some(bytes) = arguments.first().and_then(Value::to_bytes) else { return realm.string("") };

@@ -1,25 +1,25 @@
-//! The calling conventions: which names a text may define, and how each is called.
+//! The calling conventions: which function names a source may define, and how to call each.
 
 use crate::failure::Failure;
 use crate::globals::Untouched;
 use crate::guest::Guest;
 use crate::js::{Primitive, Realm, Thrown, Value};
-use crate::wire::{self, Dialect, Kind, Slot};
+use crate::wire::{self, Dialect, FailureKind, Slot};
 use std::ffi::CStr;
 
-/// A function that a text defines.
+/// A function that a source defines.
 pub(crate) struct Function {
     pub(crate) slot: Slot,
     pub(crate) dialect: Dialect,
     code: Value,
-    /// `undefined`, which every function gets as its `this`.
+    /// `undefined`: the `this` of every call.
     receiver: Value,
-    /// Which globals of TTN v2 it finds set.
+    /// The TTN v2 globals to set before each call.
     pub(crate) globals: Untouched,
 }
 
-/// The names of all functions, and an expression that gives an array of those that a text defines, in whichever way, or
-/// exports. Where a text defines several for one purpose, the first counts.
+/// Defines `NAMES`, all function names, and `DEFINED`, a JavaScript expression for an array of those that a source defines
+/// or exports. If a source defines several for one purpose, the first in this list wins.
 macro_rules! names {
     ($($which:ident $dialect:ident $name:literal),* $(,)?) => {
         const NAMES: &[(wire::Function, Dialect, &str)] = &[$((wire::Function::$which, Dialect::$dialect, $name)),*];
@@ -44,11 +44,11 @@ names! {
     NormalizeUplink Ts013 "normalizeUplink",
 }
 
-/// The functions that a text defines.
+/// The functions that a source defines.
 pub(crate) struct Definitions(Value);
 
 impl Definitions {
-    /// Those of the text that was evaluated in `realm`.
+    /// Looks up the functions of the source that was evaluated in `realm`.
     pub(crate) fn of(realm: Realm) -> Result<Self, Thrown> {
         const EXPRESSION: &CStr = match CStr::from_bytes_with_nul(DEFINED.as_bytes()) {
             Ok(expression) => expression,
@@ -57,7 +57,7 @@ impl Definitions {
         realm.value_of(EXPRESSION).map(Self)
     }
 
-    /// The one for a purpose, of `dialect` if one is named.
+    /// The function for a purpose, of the given dialect if there is one.
     pub(crate) fn find(&self, which: wire::Function, dialect: Option<Dialect>) -> Result<Option<Function>, Thrown> {
         for (index, (named, candidate, _)) in NAMES.iter().enumerate() {
             if *named == which && dialect.is_none_or(|dialect| fits(dialect, *candidate, which)) {
@@ -74,7 +74,7 @@ impl Definitions {
 }
 
 impl Function {
-    /// The slot that is blamed for what a function does.
+    /// The slot that a function belongs to in failures.
     pub(crate) fn slot_of(which: wire::Function) -> Slot {
         use wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
         match which {
@@ -85,11 +85,11 @@ impl Function {
         }
     }
 
-    /// What a text should have defined, in words.
+    /// The failure message for a source that defines none of these functions.
     pub(crate) fn expected(any_of: &[wire::Function], dialect: Option<Dialect>) -> String {
         let fits = |candidate: &Dialect, which| dialect.is_none_or(|dialect| fits(dialect, *candidate, which));
-        let is_meant = |(which, candidate, _): &&(_, _, _)| any_of.contains(which) && fits(candidate, *which);
-        let names: Vec<String> = NAMES.iter().filter(is_meant).map(|(.., name)| format!("`{name}`")).collect();
+        let is_expected = |(which, candidate, _): &&(_, _, _)| any_of.contains(which) && fits(candidate, *which);
+        let names: Vec<String> = NAMES.iter().filter(is_expected).map(|(.., name)| format!("`{name}`")).collect();
         let names = if names.is_empty() { "any function of that dialect".to_owned() } else { names.join(", ") };
         format!("defines no function that fits; expected one named {names}")
     }
@@ -99,9 +99,9 @@ impl Function {
         self.code.realm()
     }
 
-    /// Calls it, and takes what it returns or throws.
+    /// Calls the function.
     pub(crate) fn call<const N: usize>(&self, guest: &Guest, arguments: [&Value; N]) -> Result<Value, Failure> {
-        arguments.iter().for_each(|argument| argument.keep());
+        arguments.iter().for_each(|argument| argument.leak());
         guest.enter(self.slot);
         let returned = self.code.call(&self.receiver, arguments).map_err(|thrown| self.threw(guest, &thrown))?;
         if returned.is_promise() {
@@ -110,12 +110,12 @@ impl Function {
         Ok(returned)
     }
 
-    /// The failure for something thrown on behalf of this function.
+    /// The failure for a value thrown by this function.
     pub(crate) fn threw(&self, guest: &Guest, thrown: &Thrown) -> Failure {
-        Failure::thrown(guest, self.slot, Kind::Thrown, thrown)
+        Failure::thrown(guest, self.slot, FailureKind::Thrown, thrown)
     }
 
-    /// Refuses a result that is no object: arrays, functions, promises and primitives.
+    /// Rejects anything but plain objects: arrays, functions, promises and primitives.
     pub(crate) fn require_object(&self, value: &Value, what: &str) -> Result<(), Failure> {
         match describe(value) {
             "an object" => Ok(()),
@@ -124,8 +124,8 @@ impl Function {
     }
 }
 
-/// Whether a function of dialect `candidate` serves where `dialect` was chosen. Converters and validators combine with
-/// any decoder.
+/// Whether a function of dialect `candidate` may be used when `dialect` was requested. Converters and validators combine
+/// with any decoder.
 fn fits(dialect: Dialect, candidate: Dialect, which: wire::Function) -> bool {
     dialect == candidate || matches!(which, wire::Function::Converter | wire::Function::Validator)
 }

@@ -1,29 +1,29 @@
-//! Fields in, bytes out: the encoder.
+//! Runs the encoder.
 
 use crate::call::{Call, Outcome};
 use crate::dialect::{Function, describe};
 use crate::failure::Failure;
 use crate::js::{Primitive, Value};
-use crate::wire::{Dialect, Kind, Slot};
+use crate::wire::{Dialect, FailureKind, Slot};
 use crate::{globals, ts013};
 
 /// Runs the encoder on the fields of the message.
 pub(crate) fn encode(call: &mut Call<'_>, function: Option<&Function>) -> Result<Outcome, Failure> {
     let function =
-        function.ok_or_else(|| Failure::new(Slot::Encoder, Kind::Syntax, "there are fields but no encoder"))?;
+        function.ok_or_else(|| Failure::new(Slot::Encoder, FailureKind::Syntax, "there are fields but no encoder"))?;
     let fields = call.value(function)?;
     if fields.primitive() != Primitive::Object || fields.is_array() {
         return Err(Failure::output(function.slot, "got fields that are no JSON object"));
     }
-    let returned = ask(call, function, fields)?;
+    let returned = call_encoder(call, function, fields)?;
     match function.dialect {
         Dialect::V2 | Dialect::ChirpStack3 => Ok(Outcome::Bytes { port: 0, bytes: bytes(call, function, &returned)? }),
         Dialect::Ts013 => encoded_ts013(call, function, &returned),
     }
 }
 
-/// Calls an encoder with `fields`, and gives whatever it returns.
-pub(crate) fn ask(call: &Call<'_>, function: &Function, fields: Value) -> Result<Value, Failure> {
+/// Calls an encoder with `fields` and returns its result unchecked.
+pub(crate) fn call_encoder(call: &Call<'_>, function: &Function, fields: Value) -> Result<Value, Failure> {
     let port = call.port(function.realm());
     match function.dialect {
         Dialect::V2 => {
@@ -48,14 +48,14 @@ fn encoded_ts013(call: &mut Call<'_>, function: &Function, result: &Value) -> Re
     Ok(Outcome::Bytes { port, bytes: bytes(call, function, &returned)? })
 }
 
-/// The bytes in an array or typed array that the encoder returned; holes are left out.
+/// The bytes of the array or typed array that the encoder returned; holes are skipped.
 fn bytes(call: &Call<'_>, function: &Function, returned: &Value) -> Result<Vec<u8>, Failure> {
     if !returned.is_array() && !returned.is_typed_array() {
         let message = format!("must return an array of bytes, got {}", describe(returned));
         return Err(Failure::output(function.slot, message));
     }
     let length = call.made(function, returned.length())?;
-    let bytes_max = call.guest.bounds().payload_bytes_max;
+    let bytes_max = call.guest.limits().payload_bytes_max;
     if length > i64::from(bytes_max) {
         let message = format!("returned {length} bytes; at most {bytes_max} can be sent");
         return Err(Failure::output(function.slot, message));
@@ -78,7 +78,7 @@ fn unfit_element(function: &Function, index: u32, element: &Value) -> Failure {
     Failure::output(function.slot, message)
 }
 
-/// The number from 0 to 255 that `value` is.
+/// `value` as a number from 0 to 255.
 fn byte(value: &Value) -> Option<u8> {
     match value.primitive() {
         Primitive::Int(number) => u8::try_from(number).ok(),

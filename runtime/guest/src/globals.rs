@@ -1,4 +1,4 @@
-//! The globals `payload` or `fields`, and `port`, which TTN v2 set before it ran a text.
+//! The globals `payload`, `fields` and `port`, which TTN v2 set before it ran a function.
 
 use crate::call::Call;
 use crate::dialect::Function;
@@ -7,7 +7,7 @@ use crate::guest::Guest;
 use crate::js::{Atom, Realm, Thrown, Value};
 use crate::wire::Slot;
 
-/// Which of the globals a call shall set: those that the text has not made its own.
+/// Which of the globals a call sets: those that the source does not define itself.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Untouched {
     payload: bool,
@@ -15,7 +15,7 @@ pub(crate) struct Untouched {
     port: bool,
 }
 
-/// The globals of one text while it is evaluated.
+/// The placeholder globals of one source while it is evaluated.
 pub(crate) struct Globals {
     realm: Realm,
     payload: Value,
@@ -24,8 +24,8 @@ pub(crate) struct Globals {
 }
 
 impl Globals {
-    /// Gives the text something to find while it is evaluated.
-    pub(crate) fn place(guest: &Guest, realm: Realm) -> Result<Self, Thrown> {
+    /// Defines placeholders, so that the source finds the globals while it is evaluated.
+    pub(crate) fn define(guest: &Guest, realm: Realm) -> Result<Self, Thrown> {
         let (payload, fields, port) = (realm.byte_array(&[])?, realm.object()?, realm.number(0.0));
         let placed = Self { realm, payload, fields, port };
         for (name, value) in placed.named(guest) {
@@ -34,7 +34,7 @@ impl Globals {
         Ok(placed)
     }
 
-    /// Says what the text left untouched; `is_v2` if a call will set it, else it is taken away.
+    /// Returns the globals that the source left untouched. Removes them unless `is_v2`, in which case calls set them.
     pub(crate) fn settle(&self, guest: &Guest, is_v2: bool) -> Result<Untouched, Thrown> {
         let global = self.realm.global();
         let mut untouched = [false; 3];
@@ -55,7 +55,7 @@ impl Globals {
 }
 
 impl Untouched {
-    /// Whether `function` finds its input in a global.
+    /// Whether `function` reads its input from a global.
     pub(crate) fn subject(self, function: &Function) -> bool {
         match function.slot {
             Slot::Decoder | Slot::Encoder => self.payload,
@@ -64,7 +64,7 @@ impl Untouched {
     }
 }
 
-/// Sets the globals that the text of `function` reads.
+/// Sets the globals that `function` may read.
 pub(crate) fn set(call: &Call<'_>, function: &Function, subject: &Value) -> Result<(), Failure> {
     let (realm, names) = (function.realm(), &call.guest.names);
     if function.globals.subject(function) {

@@ -1,11 +1,11 @@
-//! What the guest consists of while it lives: runtime, realms, loaded functions, log.
+//! The state of the guest: runtime, realms, loaded functions, log.
 
-use crate::bounds::Bounds;
 use crate::builtins;
 use crate::clock;
 use crate::dialect::Function;
 use crate::exports;
-use crate::js::{Place, Realm, Runtime, Thrown, Value};
+use crate::guest_limits::GuestLimits;
+use crate::js::{Location, Realm, Runtime, Thrown, Value};
 use crate::load::GARBAGE_BYTES;
 use crate::log::{self, Log};
 use crate::names::{Boxes, Names};
@@ -13,39 +13,39 @@ use crate::wire::Slot;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::CStr;
 
-/// The most fuel kept back for writing the reply when a script is interrupted.
+/// The most fuel reserved for writing the reply after a script is interrupted.
 const RESERVE_MAX: i64 = 500_000;
 
 thread_local! {
     static GUEST: OnceCell<&'static Guest> = const { OnceCell::new() };
 }
 
-/// What the texts define, each where [`crate::wire::Function`] numbers it.
+/// The functions that the sources define, indexed by [`crate::wire::Function`].
 pub(crate) type Functions = [Option<Function>; 6];
 
 /// The state of the guest.
 pub(crate) struct Guest {
     pub(crate) runtime: Runtime,
-    /// One per slot, so that helpers of the same name in two texts do not collide.
+    /// One per slot, so that helpers of the same name in two sources do not collide.
     pub(crate) realms: [Realm; 4],
     pub(crate) names: Names,
     pub(crate) boxes: Boxes,
     pub(crate) functions: RefCell<Functions>,
     pub(crate) log: RefCell<Log>,
-    bounds: Cell<Bounds>,
-    /// Scripts are interrupted below this much fuel.
+    limits: Cell<GuestLimits>,
+    /// Scripts are interrupted once less fuel is left.
     reserve: Cell<i64>,
-    /// Where a script last threw what was no error.
-    threw: Cell<Option<Place>>,
+    /// Where a script last threw a value that is not an `Error`.
+    threw: Cell<Option<Location>>,
 }
 
-/// The guest; made by the first call, which happens at build time.
+/// The guest. Created by the first call, which happens at build time.
 pub(crate) fn get() -> &'static Guest {
     GUEST.with(|guest| *guest.get_or_init(|| Box::leak(Box::new(Guest::new()))))
 }
 
 impl Guest {
-    /// Failing here fails the build of the guest, never a message.
+    /// A failure here fails the build of the guest, never a message.
     fn new() -> Self {
         let Some(guest) = Self::build() else { std::process::abort() };
         guest
@@ -65,18 +65,18 @@ impl Guest {
             boxes: Boxes::new(realms[0])?,
             functions: RefCell::default(),
             log: RefCell::default(),
-            bounds: Cell::default(),
+            limits: Cell::default(),
             reserve: Cell::new(0),
             threw: Cell::new(None),
         })
     }
 
-    /// The realm of the text in `slot`.
+    /// The realm of the source in `slot`.
     pub(crate) fn realm(&self, slot: Slot) -> Realm {
         self.realms[slot as usize]
     }
 
-    /// The name under which the text of `slot` appears in backtraces.
+    /// The file name of the source in `slot`, for backtraces.
     pub(crate) fn file(slot: Slot) -> &'static CStr {
         match slot {
             Slot::Decoder => c"decoder",
@@ -86,59 +86,59 @@ impl Guest {
         }
     }
 
-    /// The limits that came with the texts.
-    pub(crate) fn bounds(&self) -> Bounds {
-        self.bounds.get()
+    /// The limits from the load request.
+    pub(crate) fn limits(&self) -> GuestLimits {
+        self.limits.get()
     }
 
-    /// Takes the limits that texts come with.
-    pub(crate) fn set_bounds(&self, bounds: Bounds) {
-        self.runtime.set_heap_bytes_max(bounds.heap_bytes_max);
-        self.bounds.set(bounds);
+    /// Sets the limits from the load request.
+    pub(crate) fn set_limits(&self, limits: GuestLimits) {
+        self.runtime.set_heap_bytes_max(limits.heap_bytes_max);
+        self.limits.set(limits);
     }
 
-    /// The slot now running.
+    /// The running slot.
     pub(crate) fn slot(&self) -> Option<Slot> {
-        Slot::from_byte(exports::stage())
+        Slot::from_byte(exports::running_slot())
     }
 
-    /// Notes, where the host can read it, that `slot` is running.
+    /// Records `slot` as running, where the host can read it.
     pub(crate) fn enter(&self, slot: Slot) {
-        exports::set_stage(slot as u8);
+        exports::set_running_slot(slot as u8);
     }
 
-    /// Where the function of `slot` is now. A text that fills two slots goes by the name of the first.
-    pub(crate) fn place(&self, slot: Slot) -> Option<Place> {
-        let find = |slot| self.realm(slot).place(self.names.files[slot as usize]);
+    /// Where the function of `slot` is now. A source that fills two slots has the file name of the first.
+    pub(crate) fn location(&self, slot: Slot) -> Option<Location> {
+        let find = |slot| self.realm(slot).location(self.names.files[slot as usize]);
         find(slot).or_else(|| find(Slot::Decoder))
     }
 
-    /// Where something was thrown that does not know it itself.
-    pub(crate) fn threw(&self) -> Option<Place> {
+    /// Where a value that is not an `Error` was last thrown.
+    pub(crate) fn threw(&self) -> Option<Location> {
         self.threw.get()
     }
 
-    /// Notes how much fuel there is, to keep some of it back, and that nothing was thrown.
+    /// Prepares for a load or call: reserves fuel for the reply and forgets the last throw.
     pub(crate) fn start(&self) {
         self.threw.set(None);
         self.reserve.set((exports::fuel_left() / 8).min(RESERVE_MAX));
     }
 }
 
-/// Notes where a script is that throws.
+/// Records where a script threw.
 pub(crate) fn note_throw() {
     GUEST.with(|guest| {
         let Some(guest) = guest.get() else { return };
-        guest.threw.set(guest.slot().and_then(|slot| guest.place(slot)));
+        guest.threw.set(guest.slot().and_then(|slot| guest.location(slot)));
     });
 }
 
-/// Asked by QuickJS now and then; also while the guest is being made.
+/// The interrupt handler of QuickJS; also called while the guest is being built.
 fn interrupt() -> bool {
     GUEST.with(|guest| guest.get().is_some_and(|guest| exports::fuel_left() < guest.reserve.get()))
 }
 
-/// Puts in what every script finds, and takes out what none shall have.
+/// Installs what every script needs and removes what none may have.
 fn prepare(realm: Realm) -> Result<(), Thrown> {
     log::install(realm)?;
     let math = realm.value_of(c"Math")?;
@@ -148,12 +148,12 @@ fn prepare(realm: Realm) -> Result<(), Thrown> {
     module.set(realm.atom("exports"), exports.share(realm))?;
     realm.global().define(realm.atom("module"), module)?;
     realm.global().define(realm.atom("exports"), exports)?;
-    builtins::mend(realm)?;
+    builtins::apply_fixes(realm)?;
     realm.value_of(WARM)?;
     Ok(())
 }
 
-/// Built-ins come to life when they are first looked up; looking here, every one of them lies in the image.
+/// QuickJS creates built-ins on first use. This touches every one, so that all of them are part of the image.
 const WARM: &CStr = c"(function () {
     const seen = new Set();
     const look = (object) => {

@@ -1,13 +1,13 @@
-//! Writes a JavaScript value as JSON, as `JSON.stringify` would, within limits.
+//! Serializes a JavaScript value as `JSON.stringify` would, within limits.
 //!
-//! Differs from it on purpose: what is too deep, too large or circular is refused with a reason of its own, `NaN` and
-//! the infinities leave a note where they stood, and a lone surrogate becomes U+FFFD, because many readers of JSON
-//! refuse the escape that `JSON.stringify` writes.
+//! Deliberate differences: values that are too deep, too large or circular are refused with a specific reason, `NaN` and
+//! the infinities produce a note, and a lone surrogate becomes U+FFFD, because many JSON parsers reject the escape that
+//! `JSON.stringify` writes.
 
 use crate::guest::Guest;
 use crate::js::{Atom, Primitive, Realm, Thrown, Value};
 
-/// How many notes about lost numbers are kept.
+/// The most notes about lost numbers.
 const NOTES_MAX: usize = 16;
 
 /// Why a value has no JSON.
@@ -16,13 +16,13 @@ pub(crate) enum Refusal {
     Threw(Thrown),
     /// An object contains itself.
     Circular,
-    /// Objects lie deeper in each other than they may.
+    /// Objects are nested too deeply.
     TooDeep,
-    /// There are more keys than there may be.
+    /// There are too many keys.
     TooManyKeys,
-    /// The text would be longer than it may be.
+    /// The JSON would be too long.
     TooLong,
-    /// JSON has no such numbers.
+    /// JSON has no BigInt.
     BigInt,
 }
 
@@ -39,16 +39,16 @@ enum Step {
     Index(u32),
 }
 
-/// Writes one value.
+/// Serializes one value.
 pub(crate) struct Writer<'a> {
     guest: &'a Guest,
     out: Vec<u8>,
     bytes_max: usize,
     depth_max: usize,
     keys_left: usize,
-    /// The way from the outermost object to the value being written.
+    /// The path from the outermost object to the current value.
     path: Vec<Step>,
-    /// The objects on that way.
+    /// The objects on that path.
     parents: Vec<u64>,
     notes: Vec<String>,
 }
@@ -60,20 +60,20 @@ impl<'a> Writer<'a> {
             guest,
             out: Vec::with_capacity(512),
             bytes_max,
-            depth_max: guest.bounds().fields_depth_max as usize,
-            keys_left: guest.bounds().fields_keys_max as usize,
+            depth_max: guest.limits().fields_depth_max as usize,
+            keys_left: guest.limits().fields_keys_max as usize,
             path: Vec::with_capacity(8),
             parents: Vec::with_capacity(8),
             notes: Vec::new(),
         }
     }
 
-    /// Writes `value`; false if JSON leaves such a value out.
+    /// Writes `value`; false if JSON omits such a value.
     pub(crate) fn write(&mut self, value: Value) -> Result<bool, Refusal> {
         self.member(value, Step::Root)
     }
 
-    /// What was written, and notes about numbers that JSON does not have.
+    /// The JSON, and notes about numbers that JSON cannot represent.
     pub(crate) fn into_parts(self) -> (Vec<u8>, Vec<String>) {
         (self.out, self.notes)
     }
@@ -100,7 +100,7 @@ impl<'a> Writer<'a> {
         if self.out.len() > self.bytes_max { Err(Refusal::TooLong) } else { Ok(true) }
     }
 
-    /// Asks an object for what it wants to be in JSON, and takes boxed values out of their box.
+    /// Calls `toJSON` if the object has it, and unboxes boxed primitives.
     fn resolve(&self, value: Value, step: Step) -> Result<Value, Refusal> {
         let convert = value.get(self.guest.names.to_json)?;
         let value = if convert.is_function() {
@@ -163,7 +163,7 @@ impl<'a> Writer<'a> {
                 self.out.extend_from_slice(b"null");
             }
             self.path.pop();
-            // Here too, because what JSON leaves out is not looked at above.
+            // Checked here too, because `member` does not check omitted values.
             if self.out.len() > self.bytes_max {
                 return Err(Refusal::TooLong);
             }
@@ -176,10 +176,10 @@ impl<'a> Writer<'a> {
         self.out.push(b'{');
         let start = self.out.len();
         if value.is_plain() {
-            let mut place = 0;
-            while let Some((next, key, member)) = value.next_property(place) {
+            let mut index = 0;
+            while let Some((next, key, member)) = value.next_property(index) {
                 self.property(start, value.realm(), key, member)?;
-                place = next;
+                index = next;
             }
         } else {
             let keys = value.keys()?;
@@ -191,7 +191,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes one property of the object that starts at `start`, unless JSON leaves it out.
+    /// Writes one property of the object that starts at `start`, unless JSON omits it.
     fn property(&mut self, start: usize, realm: Realm, key: Atom, member: Value) -> Result<(), Refusal> {
         self.keys_left = self.keys_left.checked_sub(1).ok_or(Refusal::TooManyKeys)?;
         let before = self.out.len();
@@ -221,7 +221,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether characters stand in JSON as they are, and there is room for them.
+    /// Whether the characters need no escaping and fit.
     fn can_be_copied(&self, text: &[u8]) -> bool {
         text.len() <= self.bytes_max.saturating_sub(self.out.len())
             && text.iter().all(|byte| is_plain(*byte) && byte.is_ascii())
@@ -252,7 +252,7 @@ impl<'a> Writer<'a> {
         if fits { Ok(()) } else { Err(Refusal::TooLong) }
     }
 
-    /// Writes the byte at `index`, which may not stand in JSON as it is; says how many bytes that took.
+    /// Writes the byte at `index`, which needs escaping; returns how many bytes of `text` it consumed.
     fn special(&mut self, text: &[u8], index: usize) -> usize {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let byte = text[index];
@@ -263,7 +263,7 @@ impl<'a> Writer<'a> {
             b'\n' => b'n',
             b'\r' => b'r',
             b'\t' => b't',
-            // U+D800 to U+DFFF, which UTF-8 does not have.
+            // U+D800 to U+DFFF: not valid in UTF-8.
             0xed if text.get(index + 1).is_some_and(|next| *next >= 0xa0) => {
                 self.out.extend_from_slice("\u{fffd}".as_bytes());
                 return 3;
@@ -333,7 +333,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a byte of a string may stand in JSON as it is.
+/// Whether a byte of a string needs no escaping in JSON.
 fn is_plain(byte: u8) -> bool {
     byte >= 0x20 && !matches!(byte, b'"' | b'\\' | 0xed)
 }

@@ -1,9 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod adopt;
-#[path = "../../src/contract/guest_limits.rs"]
-#[allow(dead_code, reason = "compiled into the host as well, which writes what the guest reads")]
-mod bounds;
 mod builtins;
 mod call;
 mod clock;
@@ -13,6 +9,9 @@ mod exports;
 mod failure;
 mod globals;
 mod guest;
+#[path = "../../src/contract/guest_limits.rs"]
+#[allow(dead_code, reason = "compiled into the host as well, which writes what the guest reads")]
+mod guest_limits;
 mod js;
 mod json;
 mod load;
@@ -20,7 +19,8 @@ mod log;
 mod memory;
 mod names;
 mod normalize;
-mod trial;
+mod single_function;
+mod transfer;
 mod ts013;
 mod uplink;
 #[path = "../../src/contract/wire.rs"]

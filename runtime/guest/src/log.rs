@@ -1,23 +1,23 @@
-//! What scripts write to the console, within limits.
+//! The `console` of scripts, within limits.
 
-use crate::bounds::Bounds;
 use crate::failure::cut;
 use crate::guest::{self, Guest};
+use crate::guest_limits::GuestLimits;
 use crate::js::{Primitive, Realm, Thrown, Value};
 use crate::json::{Refusal, Writer};
-use crate::wire::{Level, Slot, Writer as Reply};
+use crate::wire::{LogLevel, Slot, Writer as Reply};
 use std::ffi::CStr;
 
-/// What a field costs beside its text, so that empty ones are bounded too.
+/// Overhead counted for each field, so that the limit covers empty ones too.
 const FIELD_BYTES: usize = 8;
 
-const METHODS: [(&str, &CStr, Level); 6] = [
-    ("log", c"log", Level::Info),
-    ("info", c"info", Level::Info),
-    ("debug", c"debug", Level::Debug),
-    ("trace", c"trace", Level::Debug),
-    ("warn", c"warn", Level::Warn),
-    ("error", c"error", Level::Error),
+const METHODS: [(&str, &CStr, LogLevel); 6] = [
+    ("log", c"log", LogLevel::Info),
+    ("info", c"info", LogLevel::Info),
+    ("debug", c"debug", LogLevel::Debug),
+    ("trace", c"trace", LogLevel::Debug),
+    ("warn", c"warn", LogLevel::Warn),
+    ("error", c"error", LogLevel::Error),
 ];
 
 /// The entries of one load or call.
@@ -25,26 +25,26 @@ const METHODS: [(&str, &CStr, Level); 6] = [
 pub(crate) struct Log {
     entries: Vec<Entry>,
     bytes: usize,
-    /// Set by the first entry that found no room.
+    /// The slot of the first entry that did not fit.
     overflow: Option<Slot>,
 }
 
 struct Entry {
     slot: Slot,
-    level: Level,
+    level: LogLevel,
     fields: Vec<String>,
 }
 
 impl Log {
-    fn has_room(&self, bounds: &Bounds) -> bool {
+    fn has_room(&self, limits: &GuestLimits) -> bool {
         self.overflow.is_none()
-            && self.entries.len() < bounds.log_entries_max as usize
-            && self.bytes < bounds.log_bytes_max as usize
+            && self.entries.len() < limits.log_entries_max as usize
+            && self.bytes < limits.log_bytes_max as usize
     }
 
-    fn push(&mut self, entry: Entry, bounds: &Bounds) {
+    fn push(&mut self, entry: Entry, limits: &GuestLimits) {
         let bytes = entry.fields.iter().map(|field| field.len() + FIELD_BYTES).sum::<usize>() + FIELD_BYTES;
-        if !self.has_room(bounds) || self.bytes + bytes > bounds.log_bytes_max as usize {
+        if !self.has_room(limits) || self.bytes + bytes > limits.log_bytes_max as usize {
             self.overflow.get_or_insert(entry.slot);
             return;
         }
@@ -62,12 +62,12 @@ impl Log {
             }
         }
         if let Some(slot) = self.overflow {
-            reply.byte(slot as u8).byte(Level::Warn as u8).number(1).text(br#""further log entries were dropped""#);
+            reply.byte(slot as u8).byte(LogLevel::Warn as u8).number(1).text(br#""further log entries were dropped""#);
         }
     }
 }
 
-/// Gives `realm` its `console`.
+/// Installs `console` in `realm`.
 pub(crate) fn install(realm: Realm) -> Result<(), Thrown> {
     let console = realm.object()?;
     for (name, c_name, level) in METHODS {
@@ -76,25 +76,25 @@ pub(crate) fn install(realm: Realm) -> Result<(), Thrown> {
     realm.global().define(realm.atom("console"), console)
 }
 
-/// What `console.log` and its like call.
+/// Implements `console.log` and the other methods.
 fn write(realm: Realm, arguments: &[Value], level: i32) -> Result<Value, Thrown> {
     let guest = guest::get();
-    if let (Some(slot), Some(level)) = (guest.slot(), Level::from_byte(level as u8)) {
-        // The log is not borrowed while the arguments are asked, which may run script that logs.
-        let bounds = guest.bounds();
-        let fields = if guest.log.borrow().has_room(&bounds) { fields(guest, arguments)? } else { Vec::new() };
-        guest.log.borrow_mut().push(Entry { slot, level, fields }, &bounds);
+    if let (Some(slot), Some(level)) = (guest.slot(), LogLevel::from_byte(level as u8)) {
+        // Converting the arguments may run script that logs, so the log must not be borrowed meanwhile.
+        let limits = guest.limits();
+        let fields = if guest.log.borrow().has_room(&limits) { fields(guest, arguments)? } else { Vec::new() };
+        guest.log.borrow_mut().push(Entry { slot, level, fields }, &limits);
     }
     Ok(realm.undefined())
 }
 
-/// The arguments as texts; only an interruption of what they run gets through.
+/// Converts the arguments to text. Fails only if the script is interrupted meanwhile.
 fn fields(guest: &Guest, arguments: &[Value]) -> Result<Vec<String>, Thrown> {
-    let bounds = guest.bounds();
-    let mut room = bounds.log_bytes_max as usize;
+    let limits = guest.limits();
+    let mut room = limits.log_bytes_max as usize;
     let mut fields = Vec::new();
     for argument in arguments {
-        let field = cut(field(guest, argument)?.as_bytes(), bounds.log_field_bytes_max);
+        let field = cut(field(guest, argument)?.as_bytes(), limits.log_field_bytes_max);
         let Some(rest) = room.checked_sub(field.len() + FIELD_BYTES) else { break };
         room = rest;
         fields.push(field);
@@ -102,18 +102,18 @@ fn fields(guest: &Guest, arguments: &[Value]) -> Result<Vec<String>, Thrown> {
     Ok(fields)
 }
 
-/// One argument as JSON text, or words in quotes where it has none.
+/// Converts one argument to JSON, or to a quoted description where it has none.
 fn field(guest: &Guest, argument: &Value) -> Result<String, Thrown> {
     if argument.primitive() == Primitive::Symbol {
         return Ok(r#""[symbol]""#.to_owned());
     }
     let shown = if argument.is_error() { error_fields(guest, argument).ok() } else { None };
-    let mut writer = Writer::new(guest, guest.bounds().log_field_bytes_max as usize);
+    let mut writer = Writer::new(guest, guest.limits().log_field_bytes_max as usize);
     let outcome = writer.write(shown.unwrap_or_else(|| argument.share(argument.realm())));
     let written = || String::from_utf8_lossy(&writer.into_parts().0).into_owned();
     Ok(match outcome {
         Ok(true) => written(),
-        // One byte too many, so that the caller marks the cut.
+        // One byte too long, so that the caller marks the truncation.
         Err(Refusal::TooLong) => written() + " …",
         Ok(false) => "undefined".to_owned(),
         Err(Refusal::Circular) => r#""[circular]""#.to_owned(),
@@ -127,7 +127,7 @@ fn field(guest: &Guest, argument: &Value) -> Result<String, Thrown> {
     })
 }
 
-/// An error as an object, since its message and name are not among what JSON shows.
+/// The name and message of an error as an object; JSON would omit both.
 fn error_fields(guest: &Guest, error: &Value) -> Result<Value, Thrown> {
     let shown = error.realm().object()?;
     for name in [guest.names.message, guest.names.name] {

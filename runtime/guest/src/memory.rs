@@ -1,9 +1,9 @@
-//! The allocator: takes the place of wasi-libc's `malloc` family at link time.
+//! The allocator. Replaces wasi-libc's `malloc` family at link time.
 //!
-//! What one message allocates should lie together, because every page it dirties is copied back afterwards. So a block
-//! comes from the end of the heap unless one of its exact size class was given back before, and [`seal`] forgets all
-//! free blocks once a script is loaded: a message then starts on a page of its own. A block carries its class in the
-//! four bytes before it. Nothing is ever merged; the host's cap on linear memory bounds what that can waste.
+//! The allocations of one message should lie together, because the host copies back every page that they dirty. So a new
+//! block comes from the end of the heap, unless a block of the same size class is free; and [`seal`] drops all free blocks
+//! once the sources are loaded, so that every message starts on a fresh page. The four bytes before a block hold its
+//! class. Free blocks are never merged; the host's limit on linear memory limits the waste.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -11,17 +11,17 @@ use std::ptr;
 
 const PAGE_BYTES: usize = 4096;
 const WASM_PAGE_BYTES: usize = 65_536;
-/// What a message finds free, so that most need not ask for more memory, which makes the host start an instance anew.
+/// Free memory for messages. A message that grows the memory costs the host a new instance, so most should not have to.
 const HEAD_ROOM_BYTES: usize = 512 * 1024;
-/// Scripts leave memories whose lengths are multiples of this: the fewer lengths there are, the more scripts can take turns
-/// in one instance.
+/// Loaded sources leave a memory whose length is a multiple of this. The fewer lengths there are, the more function sets
+/// can share an instance.
 const LENGTH_STEP_BYTES: usize = 1 << 20;
 /// Blocks up to this size have classes 8 bytes apart, larger ones four classes to each power of two.
 const FINE_BYTES_MAX: usize = 1024;
 const FINE_CLASSES: usize = FINE_BYTES_MAX / 8 + 1;
 const CLASSES: usize = FINE_CLASSES + 4 * 20;
 const HEADER_BYTES: usize = 4;
-/// The largest request: far above what the host's cap on memory allows.
+/// The largest request: far above what the host's memory limit allows.
 const REQUEST_BYTES_MAX: usize = 1 << 28;
 
 struct Heap {
@@ -29,16 +29,16 @@ struct Heap {
     next: usize,
     /// The end of the linear memory.
     end: usize,
-    /// Where the first block after the last [`seal`] lies. Blocks before it are not given out again: that would dirty
-    /// pages all over the image, and QuickJS takes what lies there for immortal.
+    /// Where the first block after the last [`seal`] lies. Earlier blocks are never reused: that would dirty pages all
+    /// over the image, and QuickJS treats what lies there as immortal.
     sealed: usize,
-    /// Per class the last block given back; its first word leads on to the one before.
+    /// For each class, a linked list of free blocks; the first word of a block points to the next.
     free: [usize; CLASSES],
 }
 
 struct Single(UnsafeCell<Heap>);
 
-// SAFETY: the guest is a module without threads.
+// SAFETY: the guest has no threads.
 unsafe impl Sync for Single {}
 
 static HEAP: Single = Single(UnsafeCell::new(Heap { next: 0, end: 0, sealed: 0, free: [0; CLASSES] }));
@@ -148,19 +148,19 @@ impl Heap {
         }
         self.sealed = self.next.next_multiple_of(PAGE_BYTES);
         self.next = self.sealed + 8 - HEADER_BYTES;
-        // Where the host refuses, messages have to do with what there is.
+        // If the host refuses, messages have less head room.
         if self.next + HEAD_ROOM_BYTES > self.end {
             self.grow(self.next + HEAD_ROOM_BYTES);
         }
     }
 
-    /// Lets messages begin where those of other scripts do: at a fixed distance from the end of a memory of few possible
-    /// lengths. Where scripts take turns in one memory, their messages then write to the same pages.
+    /// Aligns the heap so that messages of all function sets start at a fixed distance from the end of a memory of one of
+    /// few lengths. Function sets that share a memory then write to the same pages.
     fn align(&mut self) {
         let end = self.end.next_multiple_of(LENGTH_STEP_BYTES);
-        // Where the host refuses, the script has a length of its own, which costs it time and nothing else.
+        // If the host refuses, the memory has an unusual length, which only costs time.
         if end == self.end || self.grow(end) {
-            // Never backwards: what the script left may reach into the room that messages should have.
+            // Never backwards: loaded data may already reach into the head room.
             self.next = self.next.max(end - HEAD_ROOM_BYTES + 8 - HEADER_BYTES);
         }
     }
@@ -172,17 +172,17 @@ fn class(block: *mut u8) -> usize {
 }
 
 fn heap() -> &'static mut Heap {
-    // SAFETY: one thread, and no function of this file calls another's code while it holds the heap.
+    // SAFETY: one thread, and no function in this file calls foreign code while it holds the heap.
     unsafe { &mut *HEAP.0.get() }
 }
 
-/// Forgets and clears all free blocks, so that what comes next starts on a fresh page; says where that is.
+/// Drops and clears all free blocks, so that the next allocation starts on a fresh page; returns its address.
 pub(crate) fn seal() -> usize {
     heap().seal();
     heap().sealed
 }
 
-/// Makes the memory as long as that of other scripts, and begins what comes next where they do.
+/// Grows the memory to a common length and aligns where messages start; see `Heap::align`.
 pub(crate) fn align() {
     heap().align();
 }
@@ -233,7 +233,7 @@ pub(crate) unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize 
     if block.is_null() { 0 } else { usable_bytes(block.cast()) }
 }
 
-/// Every block lies on a multiple of 8; nothing here asks for more.
+/// Every block is 8-byte aligned; nothing needs more.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: usize, bytes: usize) -> i32 {
     const EINVAL: i32 = 28;
@@ -242,7 +242,7 @@ unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: usize, byt
         return EINVAL;
     }
     let block = malloc(bytes);
-    // SAFETY: the caller gives a place to write to.
+    // SAFETY: the caller passes a valid pointer.
     unsafe { *out = block };
     if block.is_null() { ENOMEM } else { 0 }
 }

@@ -1,14 +1,14 @@
-//! What is looked up once, when the guest is built: property names and the classes of boxed values.
+//! Property names and class ids that are looked up once, when the guest is built.
 
 use crate::js::{Atom, Realm};
 
-/// Property names that a call needs.
+/// Property names used by calls.
 pub(crate) struct Names {
     pub(crate) bytes: Atom,
     pub(crate) data: Atom,
     pub(crate) errors: Atom,
     pub(crate) f_port: Atom,
-    /// By slot, what backtraces call its text.
+    /// For each slot, the file name of its source in backtraces.
     pub(crate) files: [Atom; 4],
     pub(crate) fields: Atom,
     pub(crate) message: Atom,
@@ -42,7 +42,7 @@ impl Names {
     }
 }
 
-/// The internal classes of `new Number(1)` and its like, which JSON shows as what they hold.
+/// The internal classes of `new Number(1)` and the other boxed primitives, which JSON unboxes.
 pub(crate) struct Boxes {
     pub(crate) number: u32,
     pub(crate) text: u32,

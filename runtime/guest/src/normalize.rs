@@ -1,4 +1,4 @@
-//! The decoder's object in the words that all devices share: `normalizeUplink` of TS013.
+//! Runs TS013's `normalizeUplink`, which maps the decoder's object to a shared vocabulary.
 
 use crate::call::Call;
 use crate::dialect::{Function, describe};
@@ -6,14 +6,14 @@ use crate::failure::Failure;
 use crate::js::{Primitive, Value};
 use crate::ts013;
 
-/// What `function` will get: a copy of `decoded`, which others may change until then.
+/// The input for `function`: a copy of `decoded`, because the converter and validator may change the original.
 pub(crate) fn draft(call: &mut Call<'_>, function: &Function, decoded: &Value) -> Option<Value> {
     let json = call.write(function, decoded.share(decoded.realm())).map(|(json, _)| json.unwrap_or_default());
     let copied = json.and_then(|json| call.parse(function, &json));
     copied.map_err(|failure| warn(call, &failure)).ok()
 }
 
-/// What `function` makes of a draft, as JSON. Its failing is a warning, because the fields are there without it.
+/// Normalizes a copy and serializes the result. A failure is only a warning, because the fields do not depend on it.
 pub(crate) fn run(call: &mut Call<'_>, function: &Function, draft: Value) -> Option<Vec<u8>> {
     normalize(call, function, draft).unwrap_or_else(|failure| {
         warn(call, &failure);

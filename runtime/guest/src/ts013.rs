@@ -1,12 +1,12 @@
-//! What functions of TS013 get and give: an input object, and a result with `data` or `bytes`, `warnings` and `errors`.
+//! Calls TS013 functions: an input object in, a result with `data` or `bytes`, `warnings` and `errors` out.
 
 use crate::call::Call;
 use crate::dialect::{Function, describe};
 use crate::failure::{Failure, cut};
 use crate::js::{Primitive, Value};
-use crate::wire::Kind;
+use crate::wire::FailureKind;
 
-/// Calls `function` with the payload, as `decodeUplink` and `decodeDownlink` want it.
+/// Calls `decodeUplink` or `decodeDownlink` with the payload.
 pub(crate) fn call_with_bytes(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
     let (realm, names) = (function.realm(), &call.guest.names);
     let input = call.made(function, realm.object())?;
@@ -17,7 +17,7 @@ pub(crate) fn call_with_bytes(call: &Call<'_>, function: &Function) -> Result<Va
     call_with(call, function, &input)
 }
 
-/// Calls `function` with `data`, as `encodeDownlink` and `normalizeUplink` want it; a port of 0 is none.
+/// Calls `encodeDownlink` or `normalizeUplink` with `data`; port 0 means none.
 pub(crate) fn call_with_data(call: &Call<'_>, function: &Function, data: Value, port: u8) -> Result<Value, Failure> {
     let (realm, names) = (function.realm(), &call.guest.names);
     let input = call.made(function, realm.object())?;
@@ -38,7 +38,7 @@ fn call_with(call: &Call<'_>, function: &Function, input: &Value) -> Result<Valu
     function.call(call.guest, [input])
 }
 
-/// The `data` of a result, if it has some. Its warnings are noted, and errors make it a failure.
+/// The `data` of a result, if present. Records its warnings; `errors` make it a failure.
 pub(crate) fn data(call: &mut Call<'_>, function: &Function, result: &Value) -> Result<Option<Value>, Failure> {
     function.require_object(result, "must return an object with `data`")?;
     take_remarks(call, function, result)?;
@@ -46,7 +46,7 @@ pub(crate) fn data(call: &mut Call<'_>, function: &Function, result: &Value) -> 
     Ok(if matches!(data.primitive(), Primitive::Undefined | Primitive::Null) { None } else { Some(data) })
 }
 
-/// Takes `warnings` and `errors` out of a result; errors make it a failure.
+/// Records the `warnings` of a result; `errors` make it a failure.
 pub(crate) fn take_remarks(call: &mut Call<'_>, function: &Function, result: &Value) -> Result<(), Failure> {
     let names = &call.guest.names;
     for warning in texts(call, function, call.made(function, result.get(names.warnings))?)? {
@@ -56,17 +56,17 @@ pub(crate) fn take_remarks(call: &mut Call<'_>, function: &Function, result: &Va
     if errors.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(function.slot, Kind::Thrown, errors.join("; ")))
+    Err(Failure::new(function.slot, FailureKind::Thrown, errors.join("; ")))
 }
 
-/// A list of remarks: an array, or a single one.
+/// Reads `warnings` or `errors`: an array, or a single value.
 fn texts(call: &Call<'_>, function: &Function, value: Value) -> Result<Vec<String>, Failure> {
     let values = match value.primitive() {
         Primitive::Undefined | Primitive::Null | Primitive::Bool(false) => Vec::new(),
-        // In place of a list an empty text says that there is nothing to remark.
+        // Some codecs return an empty string instead of an empty list.
         Primitive::Text if call.made(function, value.text())?.is_empty() => Vec::new(),
         Primitive::Object if value.is_array() => {
-            let most = call.guest.bounds().warnings_max;
+            let most = call.guest.limits().warnings_max;
             let length = call.made(function, value.length())?.clamp(0, i64::from(most)) as u32;
             (0..length).map(|index| call.made(function, value.at(index))).collect::<Result<_, _>>()?
         }
@@ -80,5 +80,5 @@ fn remark(call: &Call<'_>, function: &Function, value: &Value) -> Result<String,
         return Ok(describe(value).to_owned());
     }
     let text = call.made(function, value.text())?;
-    Ok(cut(&text, call.guest.bounds().message_bytes_max))
+    Ok(cut(&text, call.guest.limits().message_bytes_max))
 }

@@ -1,22 +1,22 @@
-//! Bytes in, fields out: decoder, converter, validator.
+//! Runs decoder, converter and validator.
 
-use crate::adopt::adopt;
 use crate::call::{Call, Outcome};
 use crate::dialect::{Function, describe};
 use crate::failure::Failure;
 use crate::guest::Functions;
 use crate::js::{Primitive, Value};
-use crate::wire::{self, Dialect, Kind, Slot};
+use crate::transfer::transfer;
+use crate::wire::{self, Dialect, FailureKind, Slot};
 use crate::{globals, normalize, ts013};
 
-/// Runs the functions that there are, each on what the one before it returned.
+/// Runs the functions that are defined, each on the result of the one before.
 pub(crate) fn run(call: &mut Call<'_>, functions: &Functions) -> Result<Outcome, Failure> {
     let [decoder, converter, validator, _, _, normalizer] = functions;
     let decoded = match decoder {
         Some(function) => decode(call, function)?,
         None => None,
     };
-    // Taken now, because what comes next may change the object.
+    // Copied now, because the converter may change the object.
     let draft = match (normalizer, &decoded) {
         (Some(function), Some(decoded)) => normalize::draft(call, function, decoded),
         _ => None,
@@ -42,9 +42,9 @@ pub(crate) fn run(call: &mut Call<'_>, functions: &Functions) -> Result<Outcome,
 
 /// Runs `decodeDownlink` of TS013.
 pub(crate) fn decode_downlink(call: &mut Call<'_>, functions: &Functions) -> Result<Outcome, Failure> {
-    let function = functions[wire::Function::DecodeDownlink as usize]
-        .as_ref()
-        .ok_or_else(|| Failure::new(Slot::Encoder, Kind::Syntax, "defines no function named `decodeDownlink`"))?;
+    let function = functions[wire::Function::DecodeDownlink as usize].as_ref().ok_or_else(|| {
+        Failure::new(Slot::Encoder, FailureKind::Syntax, "defines no function named `decodeDownlink`")
+    })?;
     let returned = ts013::call_with_bytes(call, function)?;
     let json = match data(call, function, &returned)? {
         Some(fields) => call.fields(function, fields)?,
@@ -53,10 +53,10 @@ pub(crate) fn decode_downlink(call: &mut Call<'_>, functions: &Functions) -> Res
     Ok(Outcome::Fields { valid: true, json, normalized: None })
 }
 
-/// Calls a decoder, and gives whatever it returns.
-pub(crate) fn ask(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
+/// Calls a decoder and returns its result unchecked.
+pub(crate) fn call_decoder(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
     match function.dialect {
-        Dialect::V2 => ask_v2(call, function),
+        Dialect::V2 => call_v2_decoder(call, function),
         Dialect::Ts013 => ts013::call_with_bytes(call, function),
         Dialect::ChirpStack3 => {
             let variables = call.variables(function)?;
@@ -65,15 +65,15 @@ pub(crate) fn ask(call: &Call<'_>, function: &Function) -> Result<Value, Failure
     }
 }
 
-/// Calls a converter or validator with what the one before it returned.
-pub(crate) fn pass_on(call: &Call<'_>, function: &Function, fields: &Value) -> Result<Value, Failure> {
+/// Calls a converter or validator with the result of the previous function.
+pub(crate) fn call_with_fields(call: &Call<'_>, function: &Function, fields: &Value) -> Result<Value, Failure> {
     let realm = function.realm();
     globals::set(call, function, fields)?;
     function.call(call.guest, [fields, &call.port(realm)])
 }
 
-fn ask_v2(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
-    // The global and the argument are two arrays, so that changing one leaves the other.
+fn call_v2_decoder(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
+    // The global and the argument are separate arrays, so that changing one does not change the other.
     let bytes = call.byte_array(function)?;
     if function.globals.subject(function) {
         globals::set(call, function, &call.byte_array(function)?)?;
@@ -84,7 +84,7 @@ fn ask_v2(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
 }
 
 fn decode(call: &mut Call<'_>, function: &Function) -> Result<Option<Value>, Failure> {
-    let decoded = ask(call, function)?;
+    let decoded = call_decoder(call, function)?;
     if function.dialect == Dialect::Ts013 {
         return data(call, function, &decoded);
     }
@@ -102,26 +102,26 @@ fn data(call: &mut Call<'_>, function: &Function, result: &Value) -> Result<Opti
 
 fn convert(call: &Call<'_>, function: &Function, decoded: Option<Value>) -> Result<Value, Failure> {
     let fields = fields_or_none(call, function, decoded.as_ref())?;
-    let converted = pass_on(call, function, &fields)?;
+    let converted = call_with_fields(call, function, &fields)?;
     function.require_object(&converted, "must return an object")?;
     Ok(converted)
 }
 
 fn validate(call: &Call<'_>, function: &Function, converted: Option<&Value>) -> Result<bool, Failure> {
     let fields = fields_or_none(call, function, converted)?;
-    let verdict = pass_on(call, function, &fields)?;
+    let verdict = call_with_fields(call, function, &fields)?;
     match verdict.primitive() {
         Primitive::Bool(valid) => Ok(valid),
         _ => Err(Failure::output(function.slot, format!("must return a boolean, got {}", describe(&verdict)))),
     }
 }
 
-/// What the function before returned, or an empty object.
+/// The result of the previous function, or an empty object.
 fn fields_or_none(call: &Call<'_>, function: &Function, fields: Option<&Value>) -> Result<Value, Failure> {
     let realm = function.realm();
     match fields {
         Some(fields) => {
-            adopt(call.guest, fields, realm);
+            transfer(call.guest, fields, realm);
             Ok(fields.share(realm))
         }
         None => call.made(function, realm.object()),

@@ -5,23 +5,23 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::contract::failure::Failure;
-use crate::contract::wire::{Entry, Function, Level, Slot};
+use crate::contract::wire::{EntryPoint, Function, LogLevel, Slot};
 
 /// One message on its way through the functions.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Which way it goes.
-    pub entry: Entry,
+    pub entry_point: EntryPoint,
     /// The port that the functions see.
     pub port: u8,
     /// What the functions see as the current time, in milliseconds since 1970.
     pub time_ms: i64,
     /// What `Math.random` starts from.
     pub seed: u64,
-    /// Payload bytes; the text of a JSON object for [`Entry::EncodeDownlink`].
+    /// Payload bytes; the text of a JSON object for [`EntryPoint::EncodeDownlink`].
     pub payload: Vec<u8>,
-    /// What [`Entry::Trial`] runs; nothing for all others.
-    pub trial: Option<Trial>,
+    /// What [`EntryPoint::SingleFunction`] runs; nothing for all others.
+    pub single_function: Option<SingleFunction>,
 }
 
 /// One function to run by itself, with the arguments that it would get from a message.
@@ -29,7 +29,7 @@ pub struct Call {
 /// The payload is then bytes for [`Function::Decoder`] and [`Function::DecodeDownlink`], and the text of any JSON value
 /// for the others: what `data` is for TS013, and the first argument or object for the other dialects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trial {
+pub struct SingleFunction {
     /// Which one.
     pub function: Function,
     /// The text of a JSON object whose members join the input of TS013 functions, or are the `variables` of ChirpStack 3;
@@ -39,7 +39,7 @@ pub struct Trial {
 
 /// What became of one message.
 #[derive(Debug)]
-pub struct Report {
+pub struct CallOutcome {
     /// What the functions returned, or which one failed and why.
     pub result: Result<Value, Failure>,
     /// What the author should know although there is a result.
@@ -52,7 +52,7 @@ pub struct Report {
     pub elapsed: Duration,
 }
 
-impl Report {
+impl CallOutcome {
     pub(crate) fn of(result: Result<Value, Failure>) -> Self {
         Self { result, warnings: Vec::new(), logs: Vec::new(), fuel: 0, elapsed: Duration::ZERO }
     }
@@ -79,7 +79,7 @@ pub enum Value {
         /// The port that the encoder asks for, if it does.
         port: Option<u8>,
     },
-    /// Of a trial.
+    /// Of a single function.
     Returned {
         /// Any well-formed JSON within the limits; `None` for `undefined` and what else JSON leaves out.
         json: Option<Box<RawValue>>,
@@ -92,7 +92,7 @@ pub struct LogEntry {
     /// The function that called it.
     pub slot: Slot,
     /// Which sibling it called.
-    pub level: Level,
+    pub level: LogLevel,
     /// The arguments, each as JSON text.
     pub fields: Vec<String>,
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::contract::failure::Failure;
-use crate::contract::sanitize::inert_character;
+use crate::contract::sanitize::sanitize_char;
 use crate::contract::sources::Sources;
 
 /// How much of a line is shown, in characters; minified texts have lines of many thousands.
@@ -53,9 +53,8 @@ impl Window {
         let last_start = length.saturating_sub(WIDTH_CHARS);
         let start = place.unwrap_or(0).saturating_sub(BEFORE_CHARS).min(last_start);
         let start = if length > WIDTH_CHARS { start } else { 0 };
-        let shown = |from: usize, count: usize| -> String {
-            line.chars().skip(from).take(count).map(inert_character).collect()
-        };
+        let shown =
+            |from: usize, count: usize| -> String { line.chars().skip(from).take(count).map(sanitize_char).collect() };
         let (left, right) = (if start > 0 { "…" } else { "" }, if start + WIDTH_CHARS < length { "…" } else { "" });
         let text = format!("{left}{}{right}", shown(start, WIDTH_CHARS));
         let caret = place.map(|place| left.width() + shown(start, place - start).width());
@@ -66,10 +65,10 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::wire::{Kind, Slot};
+    use crate::contract::wire::{FailureKind, Slot};
 
     fn excerpt(text: &str, line: Option<u32>, column: Option<u32>) -> Option<String> {
-        let failure = Failure { line, column, ..Failure::new(Slot::Converter, Kind::Thrown, "no") };
+        let failure = Failure { line, column, ..Failure::new(Slot::Converter, FailureKind::Thrown, "no") };
         failure.excerpt(&Sources { converter: text.to_owned(), ..Sources::default() })
     }
 

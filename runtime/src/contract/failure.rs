@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::contract::wire::{Dialect, Function, Kind, Slot};
+use crate::contract::wire::{Dialect, FailureKind, Function, Slot};
 
 /// Why a function gave no result. Its text is one sentence for the function's author.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Failure {
     /// The function that failed.
     pub slot: Slot,
     /// What went wrong with it.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The line of the function's own text, from 1, when known.
     pub line: Option<u32>,
     /// The column in that line, from 1, when known.
@@ -20,12 +20,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(slot: Slot, kind: Kind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(slot: Slot, kind: FailureKind, message: impl Into<String>) -> Self {
         Self { slot, kind, line: None, column: None, message: message.into() }
     }
 
     pub(crate) fn broken(slot: Slot, reason: impl fmt::Display) -> Self {
-        Self::new(slot, Kind::Broken, format!("broke its sandbox: {reason}"))
+        Self::new(slot, FailureKind::Broken, format!("broke its sandbox: {reason}"))
     }
 
     /// Where it failed, in parentheses and after a space; nothing if that is unknown.
@@ -42,8 +42,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the {} ", self.slot.name())?;
         match self.kind {
-            Kind::Syntax => write!(f, "cannot be loaded{}: {}", self.place(), self.message),
-            Kind::Thrown => write!(f, "failed{}: {}", self.place(), self.message),
+            FailureKind::Syntax => write!(f, "cannot be loaded{}: {}", self.place(), self.message),
+            FailureKind::Thrown => write!(f, "failed{}: {}", self.place(), self.message),
             // The message of the others says what the function did.
             _ => write!(f, "{}{}", self.message, self.place()),
         }
@@ -113,7 +113,7 @@ impl Dialect {
     }
 }
 
-impl Kind {
+impl FailureKind {
     /// The word for it in events, metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use crate::contract::call::Call;
 use crate::contract::failure::Failure;
-use crate::contract::wire::{Entry, Function, Kind, Slot};
+use crate::contract::wire::{EntryPoint, FailureKind, Function, Slot};
 use crate::settings::Limits;
 
 /// How large well-formed JSON is in ways that its length does not tell.
@@ -36,11 +36,11 @@ impl Shape {
 
 /// Refuses a message that is larger than `limits` allow; `slot` is the function that it is for.
 pub(crate) fn check(call: &Call, slot: Slot, limits: &Limits) -> Result<(), Failure> {
-    let extra = call.trial.as_ref().map_or("", |trial| &trial.extra);
+    let extra = call.single_function.as_ref().map_or("", |single| &single.extra);
     let checked = check_json(extra.as_bytes(), limits).and_then(|()| {
         if is_json(call) { check_json(&call.payload, limits) } else { check_bytes(&call.payload, limits) }
     });
-    checked.map_err(|message| Failure::new(slot, Kind::Output, message))
+    checked.map_err(|message| Failure::new(slot, FailureKind::Output, message))
 }
 
 fn check_bytes(payload: &[u8], limits: &Limits) -> Result<(), String> {
@@ -65,9 +65,11 @@ fn check_json(json: &[u8], limits: &Limits) -> Result<(), String> {
 
 /// Whether the payload is JSON rather than bytes.
 fn is_json(call: &Call) -> bool {
-    match (call.entry, &call.trial) {
-        (Entry::EncodeDownlink, _) => true,
-        (Entry::Trial, Some(trial)) => !matches!(trial.function, Function::Decoder | Function::DecodeDownlink),
+    match (call.entry_point, &call.single_function) {
+        (EntryPoint::EncodeDownlink, _) => true,
+        (EntryPoint::SingleFunction, Some(single)) => {
+            !matches!(single.function, Function::Decoder | Function::DecodeDownlink)
+        }
         _ => false,
     }
 }

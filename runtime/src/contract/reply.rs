@@ -2,17 +2,17 @@
 
 use serde_json::value::RawValue;
 
-use crate::contract::call::{LogEntry, Report, Value};
+use crate::contract::call::{CallOutcome, LogEntry, Value};
 use crate::contract::failure::Failure;
 use crate::contract::input::Shape;
-use crate::contract::wire::{Dialect, Kind, Level, Reader, Slot};
+use crate::contract::wire::{Dialect, FailureKind, LogLevel, Reader, Slot};
 use crate::settings::Limits;
 
 /// How much longer than their limit a cut field, the marker of dropped entries and the logs with it may be.
 const LOG_SLACK_BYTES: usize = 64;
 
 /// Reads the reply to a call; `None` for one that makes no sense.
-pub(crate) fn call(bytes: &[u8], limits: &Limits) -> Option<Report> {
+pub(crate) fn call(bytes: &[u8], limits: &Limits) -> Option<CallOutcome> {
     let mut reader = Reader::new(bytes);
     let result = match reader.byte()? {
         0 => Ok(fields(&mut reader, limits)?),
@@ -23,7 +23,7 @@ pub(crate) fn call(bytes: &[u8], limits: &Limits) -> Option<Report> {
     };
     let warnings = texts(&mut reader, limits.warnings_max as usize, limits.message_bytes_max as usize)?;
     let logs = logs(&mut reader, limits)?;
-    reader.is_empty().then_some(Report { warnings, logs, ..Report::of(result) })
+    reader.is_empty().then_some(CallOutcome { warnings, logs, ..CallOutcome::of(result) })
 }
 
 /// Says whether bytes are a reply to a call and to a load, with the default limits: for tests and fuzzing.
@@ -53,7 +53,7 @@ pub(crate) fn load(bytes: &[u8], limits: &Limits) -> Option<Result<[Option<Diale
 }
 
 /// What a guest could still say after a trap.
-pub(crate) struct LastWords {
+pub(crate) struct TrapReport {
     /// Where the script was.
     pub(crate) line: Option<u32>,
     pub(crate) column: Option<u32>,
@@ -62,10 +62,10 @@ pub(crate) struct LastWords {
 }
 
 /// Reads last words; `None` if they make no sense.
-pub(crate) fn last_words(bytes: &[u8], limits: &Limits) -> Option<LastWords> {
+pub(crate) fn trap_report(bytes: &[u8], limits: &Limits) -> Option<TrapReport> {
     let mut reader = Reader::new(bytes);
     let (line, column) = (known(reader.number()?), known(reader.number()?));
-    let words = LastWords { line, column, logs: logs(&mut reader, limits)? };
+    let words = TrapReport { line, column, logs: logs(&mut reader, limits)? };
     reader.is_empty().then_some(words)
 }
 
@@ -87,7 +87,7 @@ fn payload(reader: &mut Reader<'_>, limits: &Limits) -> Option<Value> {
 
 fn failure(reader: &mut Reader<'_>, limits: &Limits) -> Option<Failure> {
     let slot = Slot::from_byte(reader.byte()?)?;
-    let kind = Kind::from_byte(reader.byte()?)?;
+    let kind = FailureKind::from_byte(reader.byte()?)?;
     let line = known(reader.number()?);
     let column = known(reader.number()?);
     let message = text(reader, limits.message_bytes_max as usize)?.to_owned();
@@ -101,7 +101,7 @@ fn logs(reader: &mut Reader<'_>, limits: &Limits) -> Option<Vec<LogEntry>> {
     let mut logs = Vec::new();
     for _ in 0..count {
         let slot = Slot::from_byte(reader.byte()?)?;
-        let level = Level::from_byte(reader.byte()?)?;
+        let level = LogLevel::from_byte(reader.byte()?)?;
         let fields = texts(reader, left, field_bytes_max)?;
         left = left.checked_sub(fields.iter().map(String::len).sum())?;
         logs.push(LogEntry { slot, level, fields });

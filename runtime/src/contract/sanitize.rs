@@ -3,12 +3,12 @@
 /// The same text with U+FFFD for every character that does something else than to be seen in its place.
 ///
 /// Accents and other marks stay, which stand on the character before them, and so do characters that take two places.
-pub fn inert(text: &str) -> String {
-    text.chars().map(inert_character).collect()
+pub fn sanitize(text: &str) -> String {
+    text.chars().map(sanitize_char).collect()
 }
 
 /// The character itself if all that it does on a terminal is to be seen; a blank for a tab.
-pub fn inert_character(character: char) -> char {
+pub fn sanitize_char(character: char) -> char {
     match character {
         '\t' => ' ',
         // Others than these may end a line.
@@ -59,7 +59,7 @@ mod tests {
             ("a\u{ad}b\u{180e}c\u{3164}", "a\u{fffd}b\u{fffd}c\u{fffd}"),
             ("a\u{fe0f}b\u{e0100}c\u{2028}", "a\u{fffd}b\u{fffd}c\u{fffd}"),
         ] {
-            assert_eq!(inert(text), shown);
+            assert_eq!(sanitize(text), shown);
         }
     }
 
@@ -71,7 +71,7 @@ mod tests {
             .into_iter()
             .chain(['\u{fe30}'..='\u{ffff}', '\u{1d173}'..='\u{1d17a}', '\u{e0000}'..='\u{effff}']);
         for character in blocks.flatten() {
-            let shown = inert_character(character);
+            let shown = sanitize_char(character);
             assert!(shown.width() > Some(0), "{character:?}");
         }
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::contract::guest_limits::Bounds;
-use crate::contract::wire::{Dialect, Slot, WHOLE, Writer};
+use crate::contract::guest_limits::GuestLimits;
+use crate::contract::wire::{ANY_SLOT, Dialect, Slot, Writer};
 use crate::settings::Limits;
 
 /// The function texts of one application; an empty text is a step left out.
@@ -24,19 +24,19 @@ pub struct Sources {
     pub dialect: Option<Dialect>,
     /// Whether `decoder` is one text for everything, which may define any of the functions; the other texts are then
     /// not looked at.
-    pub is_whole: bool,
+    pub is_single_file: bool,
 }
 
 impl Sources {
     /// One text that may define any of the functions, as vendors publish them.
-    pub fn whole(text: impl Into<String>) -> Self {
-        Self { decoder: text.into(), is_whole: true, ..Self::default() }
+    pub fn single_file(text: impl Into<String>) -> Self {
+        Self { decoder: text.into(), is_single_file: true, ..Self::default() }
     }
 
     /// The text in `slot`.
     pub fn text(&self, slot: Slot) -> &str {
         match slot {
-            _ if self.is_whole => &self.decoder,
+            _ if self.is_single_file => &self.decoder,
             Slot::Decoder => &self.decoder,
             Slot::Converter => &self.converter,
             Slot::Validator => &self.validator,
@@ -45,7 +45,7 @@ impl Sources {
     }
 
     /// Names these texts under these limits: what is loaded from them is the same for the same hash.
-    pub fn hash_within(&self, limits: &Limits) -> SourcesHash {
+    pub fn hash_with(&self, limits: &Limits) -> SourcesHash {
         let mut hasher = Sha256::new_with_prefix(self.hash().as_bytes());
         hasher.update(LimitsHash::of(limits).0);
         SourcesHash(hasher.finalize().into())
@@ -54,7 +54,7 @@ impl Sources {
     /// Names these texts: equal texts have equal hashes, others have not.
     pub fn hash(&self) -> SourcesHash {
         let mut hasher = Sha256::new();
-        hasher.update([self.dialect.map_or(0, |dialect| dialect as u8), u8::from(self.is_whole)]);
+        hasher.update([self.dialect.map_or(0, |dialect| dialect as u8), u8::from(self.is_single_file)]);
         for slot in Slot::ALL {
             let text = self.text(slot);
             hasher.update((text.len() as u64).to_le_bytes());
@@ -63,10 +63,10 @@ impl Sources {
         SourcesHash(hasher.finalize().into())
     }
 
-    /// The request to load them within `bounds`.
-    pub(crate) fn load_request(&self, bounds: &Bounds) -> Writer {
+    /// The request to load them within `limits`.
+    pub(crate) fn load_request(&self, limits: &GuestLimits) -> Writer {
         let mut request = Writer::default();
-        bounds.write(&mut request);
+        limits.write(&mut request);
         for (slots, text) in self.parcels() {
             if !text.trim_ascii().is_empty() {
                 let dialect = self.dialect.filter(|dialect| has_step(*dialect, slots));
@@ -79,8 +79,8 @@ impl Sources {
     /// Each text with the slots that it fills. People paste the same text as decoder and as encoder, which never meet in
     /// one message: that one is evaluated once.
     fn parcels(&self) -> Vec<(u8, &str)> {
-        if self.is_whole {
-            return vec![(WHOLE, &self.decoder)];
+        if self.is_single_file {
+            return vec![(ANY_SLOT, &self.decoder)];
         }
         let parcel = |slot: Slot| (1 << slot as u8, self.text(slot));
         let mut parcels: Vec<_> = Slot::ALL.map(parcel).into();
@@ -94,7 +94,7 @@ impl Sources {
 
 /// Whether a dialect knows any of `slots`: converters and validators of v2 go with the decoders of all.
 fn has_step(dialect: Dialect, slots: u8) -> bool {
-    slots == WHOLE
+    slots == ANY_SLOT
         || Slot::ALL.into_iter().any(|slot| slots & (1 << slot as u8) != 0 && dialect.function_name(slot).is_some())
 }
 

@@ -1,23 +1,23 @@
-//! The bytes that cross the sandbox wall: what the host writes and the guest reads, and back.
+//! The binary format of requests and replies between host and guest.
 //!
-//! One file, compiled into both sides, so that they cannot disagree. Only bytes cross; every length is checked before
-//! anything is read, because after tenant code has run the guest's side of this cannot be trusted. Little endian.
+//! This file is compiled into both sides, so they cannot disagree. The host checks every length before it reads, because
+//! it cannot trust a guest that has run tenant code. Numbers are little endian.
 //!
 //! | message | layout |
 //! |---|---|
-//! | load request | the limits (`bounds.rs`), then per text `slots: u8`, `dialect: u8` (0: detect), `text` |
+//! | load request | the limits (`guest_limits.rs`), then for each source `slots: u8`, `dialect: u8` (0: detect), `text` |
 //! | load reply | `0`, then the dialect of each slot (0: no function), or `1` and a failure |
-//! | call request | `entry: u8`, `port: u8`, `time_ms: i64`, `seed: u64`, `payload`; for a trial also `function: u8`, `extra` |
+//! | call request | `entry: u8`, `port: u8`, `time_ms: i64`, `seed: u64`, `payload`; for a single function also `function: u8`, `extra` |
 //! | call reply | a result, `warnings: u32` texts, `logs: u32` entries |
-//! | last words | after a trap: `line: u32`, `column: u32` (0: unknown), `logs: u32` entries |
+//! | trap report | `line: u32`, `column: u32` (0: unknown), `logs: u32` entries |
 //! | result | `0` `valid: u8` fields normalized (empty: none), `1` `port: u8` bytes, `2` a failure, or `3` JSON (empty: undefined) |
 //! | failure | `slot: u8`, `kind: u8`, `line: u32`, `column: u32` (0: unknown), `message` |
 //! | log entry | `slot: u8`, `level: u8`, `fields: u32` texts |
 //!
-//! A text, a payload, fields or JSON are `length: u32` and that many bytes. The slots of a text are a bit each, or
-//! [`WHOLE`].
+//! A text, payload, fields or JSON is `length: u32` and that many bytes. `slots` has one bit for each slot that the
+//! source fills, or is [`ANY_SLOT`].
 
-/// The four payload functions, in the order in which a message meets them.
+/// The four payload functions, in the order in which a message passes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Slot {
     /// Bytes and port in, an object out.
@@ -30,7 +30,7 @@ pub enum Slot {
     Encoder = 3,
 }
 
-/// Whose calling convention a function text follows.
+/// The calling convention of a payload function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// The Things Network 2: `Decoder(bytes, port)`, `Converter`, `Validator`, `Encoder`.
@@ -41,20 +41,20 @@ pub enum Dialect {
     ChirpStack3 = 3,
 }
 
-/// Which way a message goes through the functions.
+/// Which functions a call runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Entry {
+pub enum EntryPoint {
     /// Payload bytes through decoder, converter and validator.
     Uplink = 0,
     /// A JSON object through the encoder.
     EncodeDownlink = 1,
     /// Payload bytes of a downlink back to an object (TS013 only).
     DecodeDownlink = 2,
-    /// One function by itself; its whole return value comes back.
-    Trial = 3,
+    /// One function alone; the reply holds its whole return value.
+    SingleFunction = 3,
 }
 
-/// The functions that texts define: one for each slot, and what only TS013 has.
+/// The functions that a source can define: one for each slot, and two that only TS013 has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// `decodeUplink`, `Decoder` or `Decode`.
@@ -67,37 +67,37 @@ pub enum Function {
     Encoder = 3,
     /// `decodeDownlink`: bytes of a downlink back to an object.
     DecodeDownlink = 4,
-    /// `normalizeUplink`: the decoder's object to the words that all devices share.
+    /// `normalizeUplink`: the decoder's object to a vocabulary shared by all devices.
     NormalizeUplink = 5,
 }
 
-/// In place of the slots of a text: it may define any of the functions, and need not define a certain one.
-pub(crate) const WHOLE: u8 = 0x80;
+/// Instead of a set of slots: the source may define any of the functions, and none in particular.
+pub(crate) const ANY_SLOT: u8 = 0x80;
 
 /// Why a function gave no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// The text is not a script, or defines no function that fits its slot.
+pub enum FailureKind {
+    /// The source is not a script, or defines no function for its slot.
     Syntax = 0,
     /// The function threw, or reported errors of its own.
     Thrown = 1,
-    /// It used up its fuel.
+    /// It ran out of fuel.
     Fuel = 2,
-    /// It needed more memory than it may have.
+    /// It exceeded its memory limit.
     Memory = 3,
-    /// It called itself too deeply.
+    /// It overflowed the stack.
     Stack = 4,
-    /// The wall-clock backstop fired.
+    /// It exceeded the wall-clock limit.
     Time = 5,
-    /// What it returned cannot be used: wrong type, out of range, too large or too deep.
+    /// Its result has the wrong type, is out of range, too large or too deep.
     Output = 6,
-    /// The sandbox broke: its reply made no sense, or it trapped for no reason that we know.
+    /// The sandbox misbehaved: its reply was malformed, or it trapped for an unknown reason.
     Broken = 7,
 }
 
-/// The severity with which a function logged.
+/// The severity of a log entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Level {
+pub enum LogLevel {
     /// `console.debug` and `console.trace`.
     Debug = 0,
     /// `console.log` and `console.info`.
@@ -121,12 +121,12 @@ macro_rules! from_byte {
 
 from_byte!(Slot: Decoder, Converter, Validator, Encoder);
 from_byte!(Dialect: V2, Ts013, ChirpStack3);
-from_byte!(Entry: Uplink, EncodeDownlink, DecodeDownlink, Trial);
+from_byte!(EntryPoint: Uplink, EncodeDownlink, DecodeDownlink, SingleFunction);
 from_byte!(Function: Decoder, Converter, Validator, Encoder, DecodeDownlink, NormalizeUplink);
-from_byte!(Kind: Syntax, Thrown, Fuel, Memory, Stack, Time, Output, Broken);
-from_byte!(Level: Debug, Info, Warn, Error);
+from_byte!(FailureKind: Syntax, Thrown, Fuel, Memory, Stack, Time, Output, Broken);
+from_byte!(LogLevel: Debug, Info, Warn, Error);
 
-/// Appends values to a message.
+/// Builds a request or reply.
 #[derive(Default)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
@@ -139,13 +139,13 @@ impl Writer {
         self
     }
 
-    /// Appends a number of 32 bits.
+    /// Appends a 32-bit number.
     pub(crate) fn number(&mut self, value: u32) -> &mut Self {
         self.bytes.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    /// Appends a number of 64 bits; signed ones by their bit pattern.
+    /// Appends a 64-bit number; a signed one by its bit pattern.
     pub(crate) fn long(&mut self, value: u64) -> &mut Self {
         self.bytes.extend_from_slice(&value.to_le_bytes());
         self
@@ -163,13 +163,13 @@ impl Writer {
         &self.bytes
     }
 
-    /// Forgets the message and keeps the room it took.
+    /// Clears the message but keeps its allocation.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
     }
 }
 
-/// Takes values off a message; `None` from the first one that does not fit.
+/// Reads a request or reply; every method returns `None` once the bytes run out.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -180,22 +180,22 @@ impl<'a> Reader<'a> {
         Self { rest: message }
     }
 
-    /// Takes one byte.
+    /// Reads one byte.
     pub(crate) fn byte(&mut self) -> Option<u8> {
         self.take(1).map(|bytes| bytes[0])
     }
 
-    /// Takes a number of 32 bits.
+    /// Reads a 32-bit number.
     pub(crate) fn number(&mut self) -> Option<u32> {
         self.take(4)?.try_into().ok().map(u32::from_le_bytes)
     }
 
-    /// Takes a number of 64 bits.
+    /// Reads a 64-bit number.
     pub(crate) fn long(&mut self) -> Option<u64> {
         self.take(8)?.try_into().ok().map(u64::from_le_bytes)
     }
 
-    /// Takes a length and that many bytes.
+    /// Reads a length and that many bytes.
     pub(crate) fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.number()? as usize;
         self.take(length)

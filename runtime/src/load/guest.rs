@@ -26,7 +26,7 @@ pub(crate) struct Guest {
     /// The linear memory that the module starts with; whole Wasm pages.
     pub(crate) memory: Box<[u8]>,
     /// Where in that memory the slot now running is noted.
-    pub(crate) stage: usize,
+    pub(crate) running_slot: usize,
     /// Where the shadow stack starts; it grows downwards, to address 0.
     pub(crate) stack_pointer: i32,
 }
@@ -35,19 +35,19 @@ impl Guest {
     /// Takes `wasm` apart; an error says what about it cannot be used.
     pub(crate) fn parse(wasm: &[u8]) -> Result<Self, Error> {
         let sections = Sections::read(wasm).map_err(|error| Error::Guest(error.to_string()))?.map_err(refuse)?;
-        let stage = sections.exported("stage", false)?;
+        let running_slot = sections.exported("running_slot", false)?;
         let stack_pointer = sections.exported("stack_pointer", true)?;
         sections.exported("fuel", true)?;
         if sections.globals.iter().filter(|global| global.mutable).count() != 2 {
             return Err(refuse("it has mutable globals besides `fuel` and `stack_pointer`"));
         }
         let memory = sections.memory()?;
-        let stage = usize::try_from(stage).ok().filter(|address| *address < memory.len());
+        let running_slot = usize::try_from(running_slot).ok().filter(|address| *address < memory.len());
         Ok(Self {
             digest: Sha256::digest(wasm).into(),
             code: without(wasm, &sections.data_ranges),
             memory,
-            stage: stage.ok_or_else(|| refuse("`stage` points outside of its memory"))?,
+            running_slot: running_slot.ok_or_else(|| refuse("`running_slot` points outside of its memory"))?,
             stack_pointer: i32::try_from(stack_pointer)
                 .map_err(|_| refuse("its stack starts outside of its memory"))?,
         })
@@ -176,7 +176,7 @@ mod tests {
     /// An immutable global 3, a mutable global 64 and a mutable global 0 of 64 bits.
     const GLOBALS: (u8, &[u8]) =
         (6, &[3, 0x7f, 0, 0x41, 3, 0x0b, 0x7f, 1, 0x41, 0xc0, 0, 0x0b, 0x7e, 1, 0x42, 0, 0x0b]);
-    const EXPORTS: (u8, &[u8]) = (7, b"\x03\x05stage\x03\x00\x0dstack_pointer\x03\x01\x04fuel\x03\x02");
+    const EXPORTS: (u8, &[u8]) = (7, b"\x03\x0crunning_slot\x03\x00\x0dstack_pointer\x03\x01\x04fuel\x03\x02");
     /// "hello" at address 5.
     const DATA: (u8, &[u8]) = (11, b"\x01\x00\x41\x05\x0b\x05hello");
 
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(guest.code, module(&[MEMORY, GLOBALS, EXPORTS]));
         assert_eq!(guest.memory.len(), WASM_PAGE_BYTES);
         assert_eq!(&guest.memory[..12], b"\0\0\0\0\0hello\0\0");
-        assert_eq!((guest.stage, guest.stack_pointer), (3, 64));
+        assert_eq!((guest.running_slot, guest.stack_pointer), (3, 64));
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_guest_that_cannot_be_placed_is_refused() {
-        check_refused(&[MEMORY, GLOBALS, (7, b"\x01\x05stage\x03\x00"), DATA], "stack_pointer");
+        check_refused(&[MEMORY, GLOBALS, (7, b"\x01\x0crunning_slot\x03\x00"), DATA], "stack_pointer");
         check_refused(
             &[MEMORY, GLOBALS, EXPORTS, (11, b"\x01\x00\x41\xfd\xff\x03\x0b\x05hello")],
             "outside of its memory",

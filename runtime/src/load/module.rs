@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn guest(digest: u8, memory: &[u8]) -> Guest {
-        Guest { digest: [digest; 32], code: Vec::new(), memory: memory.into(), stage: 0, stack_pointer: 0 }
+        Guest { digest: [digest; 32], code: Vec::new(), memory: memory.into(), running_slot: 0, stack_pointer: 0 }
     }
 
     /// A first memory of one Wasm page, and one of two that differs at its edges, in the middle, and throughout a page.

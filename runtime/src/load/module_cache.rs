@@ -108,7 +108,7 @@ impl Folder {
     }
 
     fn keep(&self, functions: &Functions) -> io::Result<()> {
-        let bytes = functions.as_module();
+        let bytes = functions.module_bytes();
         if bytes.len() as u64 > self.bytes_max {
             return Ok(());
         }

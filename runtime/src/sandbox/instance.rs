@@ -9,7 +9,7 @@ use wasmtime::{Global, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val};
 use crate::contract::call::LogEntry;
 use crate::contract::failure::Failure;
 use crate::contract::reply;
-use crate::contract::wire::{Kind, Slot};
+use crate::contract::wire::{FailureKind, Slot};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::load::guest::WASM_PAGE_BYTES;
@@ -65,7 +65,7 @@ pub(crate) struct Instance {
     alloc: TypedFunc<i32, i32>,
     load: TypedFunc<(i32, i32), i64>,
     call: TypedFunc<(i32, i32), i64>,
-    last_words: TypedFunc<(), i64>,
+    trap_report: TypedFunc<(), i64>,
     fuel: Global,
     stack_pointer: Global,
     mapping: Arc<Mapping>,
@@ -92,7 +92,7 @@ impl Instance {
             alloc: instance.get_typed_func(&mut store, "alloc")?,
             load: instance.get_typed_func(&mut store, "load")?,
             call: instance.get_typed_func(&mut store, "call")?,
-            last_words: instance.get_typed_func(&mut store, "last_words")?,
+            trap_report: instance.get_typed_func(&mut store, "trap_report")?,
             fuel: instance.get_global(&mut store, "fuel").ok_or_else(missing)?,
             stack_pointer: instance.get_global(&mut store, "stack_pointer").ok_or_else(missing)?,
             mapping: Arc::clone(mapping),
@@ -133,7 +133,7 @@ impl Instance {
         };
         if let Err(failure) = &mut run.reply {
             self.trapped = true;
-            run.logs = self.ask_last_words(task.limits, failure).unwrap_or_default();
+            run.logs = self.ask_trap_report(task.limits, failure).unwrap_or_default();
         }
         run
     }
@@ -167,13 +167,13 @@ impl Instance {
 
     /// After a trap: adds to `failure` where it happened, and gives what was logged until then, as far as the guest can
     /// still say so.
-    fn ask_last_words(&mut self, limits: &Limits, failure: &mut Failure) -> Option<Vec<LogEntry>> {
+    fn ask_trap_report(&mut self, limits: &Limits, failure: &mut Failure) -> Option<Vec<LogEntry>> {
         if self.mapping.is_closed() {
             return None;
         }
         self.set(self.fuel, Val::I64(LAST_WORDS_FUEL)).ok()?;
-        let words = self.last_words.call(&mut self.store, ()).ok()?;
-        let words = reply::last_words(&self.hand_out(words, limits.reply_bytes_max()).ok()?, limits)?;
+        let words = self.trap_report.call(&mut self.store, ()).ok()?;
+        let words = reply::trap_report(&self.hand_out(words, limits.reply_bytes_max()).ok()?, limits)?;
         (failure.line, failure.column) = (words.line, words.column);
         Some(words.logs)
     }
@@ -189,20 +189,21 @@ impl Instance {
     fn failure(&mut self, engine: &Engine, errand: Errand, error: &wasmtime::Error) -> Failure {
         // Memory that could not be opened again must not be read: that would end the process.
         let open = !self.mapping.is_closed();
-        let stage = open.then(|| self.memory().get(engine.guest.stage).copied()).flatten().and_then(Slot::from_byte);
-        let slot = stage.unwrap_or(match errand {
+        let running_slot =
+            open.then(|| self.memory().get(engine.guest.running_slot).copied()).flatten().and_then(Slot::from_byte);
+        let slot = running_slot.unwrap_or(match errand {
             Errand::Load => Slot::Decoder,
             Errand::Call(slot) => slot,
         });
         let trap = error.downcast_ref::<Trap>();
         if error.is::<Overdue>() {
-            Failure::new(slot, Kind::Time, "was stopped by the clock before its fuel had run out")
+            Failure::new(slot, FailureKind::Time, "was stopped by the clock before its fuel had run out")
         } else if trap == Some(&Trap::StackOverflow) || (trap.is_some() && self.is_stack_used_up(engine)) {
-            Failure::new(slot, Kind::Stack, "called itself too deeply")
+            Failure::new(slot, FailureKind::Stack, "called itself too deeply")
         } else if trap.is_some() && self.fuel_left() < 0 {
-            Failure::new(slot, Kind::Fuel, "used up its fuel")
+            Failure::new(slot, FailureKind::Fuel, "used up its fuel")
         } else if trap.is_some() && self.store.data().refused {
-            Failure::new(slot, Kind::Memory, OUT_OF_MEMORY)
+            Failure::new(slot, FailureKind::Memory, OUT_OF_MEMORY)
         } else {
             Failure::broken(slot, error.root_cause())
         }

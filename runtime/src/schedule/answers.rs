@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::contract::call::Report;
+use crate::contract::call::CallOutcome;
 
 /// The most answers that wait.
 const HELD_MAX: usize = 32;
@@ -22,14 +22,14 @@ const FUEL_MAX: u64 = 1_000_000;
 /// Answers that wait.
 #[derive(Default)]
 pub(crate) struct Answers {
-    held: Vec<(oneshot::Sender<Report>, Report)>,
+    held: Vec<(oneshot::Sender<CallOutcome>, CallOutcome)>,
     /// What the messages after the first of them took.
     age: Duration,
 }
 
 impl Answers {
     /// Keeps an answer.
-    pub(crate) fn hold(&mut self, done: oneshot::Sender<Report>, report: Report) {
+    pub(crate) fn hold(&mut self, done: oneshot::Sender<CallOutcome>, report: CallOutcome) {
         if !self.held.is_empty() {
             self.age += report.elapsed;
         }
@@ -63,8 +63,8 @@ mod tests {
 
     const SHORT: u64 = 50_000;
 
-    fn report(elapsed: Duration) -> Report {
-        Report { elapsed, ..Report::of(Err(Failure::broken(Slot::Decoder, "for the test"))) }
+    fn report(elapsed: Duration) -> CallOutcome {
+        CallOutcome { elapsed, ..CallOutcome::of(Err(Failure::broken(Slot::Decoder, "for the test"))) }
     }
 
     /// How many of `count` answers that took so long have arrived when the next message may use the fuel `expected`.

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::schedule::queue::{Asker, Bounds, Busy, Queue, Ticket};
+use crate::schedule::queue::{Bounds, Busy, Queue, Tenant, Ticket};
 
 /// Where jobs wait, and workers for them.
 pub(crate) struct Desk<T> {
@@ -42,12 +42,12 @@ impl<T> Desk<T> {
     }
 
     /// Puts a job into the queue and wakes a worker for it, the one that `home` stands for if that one sleeps.
-    pub(crate) fn put(&self, asker: &Asker, home: usize, job: T) -> Result<(), Busy> {
+    pub(crate) fn put(&self, tenant: &Tenant, home: usize, job: T) -> Result<(), Busy> {
         let mut state = self.lock();
         if state.ended {
             return Err(Busy);
         }
-        state.queue.put(asker, home, job)?;
+        state.queue.put(tenant, home, job)?;
         self.wake_one(&mut state, home % self.bells.len());
         Ok(())
     }
@@ -138,7 +138,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::schedule::queue::Urgency;
+    use crate::schedule::queue::Priority;
 
     /// Keeps what it did until it rests, as messages keep their answers.
     struct Keeper {
@@ -159,8 +159,8 @@ mod tests {
         }
     }
 
-    fn asker() -> Asker {
-        Asker { tenant: "a".into(), urgency: Urgency::Live }
+    fn tenant() -> Tenant {
+        Tenant { id: "a".into(), priority: Priority::Live }
     }
 
     fn desk(workers: usize) -> Desk<u32> {
@@ -176,7 +176,7 @@ mod tests {
             scope.spawn(|| desk.serve(0, worker));
             let mut seen = Vec::new();
             for job in [1, 13, 2] {
-                desk.put(&asker(), 0, job).unwrap();
+                desk.put(&tenant(), 0, job).unwrap();
                 assert_eq!(begins.recv().unwrap(), job);
                 while !seen.contains(&job) {
                     seen.extend(kept.recv().unwrap());
@@ -184,7 +184,7 @@ mod tests {
             }
             desk.end();
         });
-        assert_eq!(desk.put(&asker(), 0, 4), Err(Busy));
+        assert_eq!(desk.put(&tenant(), 0, 4), Err(Busy));
         assert!(kept.iter().all(|rest| rest.is_empty()), "the end came after a rest");
     }
 
@@ -203,7 +203,7 @@ mod tests {
                 });
             }
             for job in 0..500 {
-                desk.put(&asker(), job as usize, job).unwrap();
+                desk.put(&tenant(), job as usize, job).unwrap();
                 assert_eq!(receive.recv().unwrap(), job);
             }
             desk.end();

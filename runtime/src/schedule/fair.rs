@@ -17,7 +17,7 @@ const IDLE_MAX: usize = 16_384;
 
 /// Jobs of many tenants in a fair order.
 pub(crate) struct Fair<T> {
-    tenants: HashMap<Arc<str>, Tenant<T>>,
+    tenants: HashMap<Arc<str>, Account<T>>,
     /// Those with a job waiting: who used least first, then who came first.
     ready: BTreeMap<Place, Arc<str>>,
     /// Those with no job at all, by when that began.
@@ -33,7 +33,7 @@ pub(crate) struct Fair<T> {
 /// The account of a tenant and a number that tells equal ones apart.
 type Place = (u64, u64);
 
-struct Tenant<T> {
+struct Account<T> {
     jobs: VecDeque<Job<T>>,
     running: usize,
     place: Place,
@@ -98,7 +98,7 @@ impl<T> Fair<T> {
     /// Lets `job` wait; it would rather run on the worker `home`.
     pub(crate) fn push(&mut self, name: &Arc<str>, home: usize, job: T) {
         let stamp = self.stamp();
-        let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Tenant::new(stamp));
+        let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Account::new(stamp));
         if tenant.jobs.is_empty() {
             if tenant.running == 0 {
                 self.idle.remove(&tenant.place.1);
@@ -193,7 +193,7 @@ impl<T> Fair<T> {
     }
 }
 
-impl<T> Tenant<T> {
+impl<T> Account<T> {
     fn new(stamp: u64) -> Self {
         Self { jobs: VecDeque::new(), running: 0, place: (0, stamp), expected: 0 }
     }

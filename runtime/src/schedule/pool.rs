@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
-use crate::contract::call::{Call, Report};
+use crate::contract::call::{Call, CallOutcome};
 use crate::contract::failure::Failure;
 use crate::contract::sources::Sources;
 use crate::contract::wire::Slot;
@@ -16,7 +16,7 @@ use crate::functions::Functions;
 use crate::sandbox::Sandbox;
 use crate::schedule::answers::Answers;
 use crate::schedule::dispatcher::{Desk, Work};
-use crate::schedule::queue::{Asker, Bounds, Busy};
+use crate::schedule::queue::{Bounds, Busy, Tenant};
 use crate::settings::Limits;
 
 /// Loads that run at once, beside the messages: more would take the processors from live traffic.
@@ -42,22 +42,22 @@ pub struct Pool {
 struct CallJob {
     functions: Functions,
     call: Call,
-    done: oneshot::Sender<Report>,
+    done: oneshot::Sender<CallOutcome>,
 }
 
 /// A function set to be loaded.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct LoadRequest {
     /// Its texts.
     pub sources: Sources,
     /// What they may use, now and in every message.
     pub limits: Arc<Limits>,
     /// Whether it is kept on disk; not what somebody only tries.
-    pub is_kept: bool,
+    pub is_cached: bool,
 }
 
 struct LoadJob {
-    load: Load,
+    load: LoadRequest,
     done: oneshot::Sender<Result<Functions, Failure>>,
 }
 
@@ -100,20 +100,20 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Runs one message when it is the asker's turn, preferably on a worker that has met these functions before.
+    /// Runs one message when it is the tenant's turn, preferably on a worker that has met these functions before.
     ///
     /// Dropping the future before a worker has begun leaves the message out.
-    pub async fn call(&self, asker: &Asker, functions: Functions, call: Call) -> Result<Report, Busy> {
+    pub async fn call(&self, tenant: &Tenant, functions: Functions, call: Call) -> Result<CallOutcome, Busy> {
         let (done, report) = oneshot::channel();
         let home = functions.hash().spread();
-        self.calls.put(asker, home, CallJob { functions, call, done })?;
+        self.calls.put(tenant, home, CallJob { functions, call, done })?;
         report.await.map_err(|_| Busy)
     }
 
-    /// Loads a function set within its limits when it is the asker's turn, at most two at once.
-    pub async fn load(&self, asker: &Asker, load: Load) -> Result<Result<Functions, Failure>, Busy> {
+    /// Loads a function set within its limits when it is the tenant's turn, at most two at once.
+    pub async fn load(&self, tenant: &Tenant, load: LoadRequest) -> Result<Result<Functions, Failure>, Busy> {
         let (done, loaded) = oneshot::channel();
-        self.loads.put(asker, 0, LoadJob { load, done })?;
+        self.loads.put(tenant, 0, LoadJob { load, done })?;
         loaded.await.map_err(|_| Busy)
     }
 
@@ -156,7 +156,7 @@ impl Work<CallJob> for Calls {
         }
         self.answers.make_way(expected);
         let report = guarded(|| self.sandbox.call(&functions, &call));
-        let report = report.unwrap_or_else(|failure| Report::of(Err(failure)));
+        let report = report.unwrap_or_else(|failure| CallOutcome::of(Err(failure)));
         let fuel = report.fuel;
         self.answers.hold(done, report);
         Some(fuel)
@@ -173,11 +173,11 @@ impl LoadJob {
         if self.done.is_closed() {
             return None;
         }
-        let Load { sources, limits, is_kept } = &self.load;
-        let load = if *is_kept { Engine::load } else { Engine::load_once };
+        let LoadRequest { sources, limits, is_cached } = &self.load;
+        let load = if *is_cached { Engine::load } else { Engine::load_uncached };
         let loaded = guarded(|| load(engine, sources, limits)).flatten();
         // A set that is read back used none, and still takes its time.
-        let spent = |functions: &Functions| functions.fuel_spent().max(functions.kept_bytes() as u64 * READ_FUEL);
+        let spent = |functions: &Functions| functions.fuel_spent().max(functions.idle_bytes() as u64 * READ_FUEL);
         let fuel = loaded.as_ref().map_or(limits.load_fuel, spent);
         let _ = self.done.send(loaded);
         Some(fuel)
@@ -195,13 +195,13 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::wire::Kind;
-    use crate::schedule::queue::Urgency;
+    use crate::contract::wire::FailureKind;
+    use crate::schedule::queue::Priority;
 
     #[test]
     fn a_panic_fails_one_job_and_nothing_else() {
         let desk = Desk::new(Bounds { workers: 2, waiting_max: 99, tenant_waiting_max: 99, short_fuel_max: 1 });
-        let asker = Asker { tenant: "a".into(), urgency: Urgency::Live };
+        let tenant = Tenant { id: "a".into(), priority: Priority::Live };
         let (send, receive) = std::sync::mpsc::channel();
         thread::scope(|scope| {
             for worker in 0..2 {
@@ -214,9 +214,9 @@ mod tests {
                     });
                 });
             }
-            (0..40).for_each(|job| desk.put(&asker, job as usize, job).unwrap());
+            (0..40).for_each(|job| desk.put(&tenant, job as usize, job).unwrap());
             let done: Vec<_> = receive.iter().take(40).collect();
-            assert_eq!(done.iter().filter(|done| **done == Err(Kind::Broken)).count(), 20);
+            assert_eq!(done.iter().filter(|done| **done == Err(FailureKind::Broken)).count(), 20);
             assert_eq!(done.iter().flatten().count(), 20);
             assert_eq!(desk.len(), 0);
             desk.end();

@@ -13,20 +13,20 @@ const DRY_WEIGHT: u64 = 8;
 
 /// Who wants something run, and how urgently.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asker {
+pub struct Tenant {
     /// Whose fuel it is: turns are shared fairly between tenants.
-    pub tenant: Arc<str>,
+    pub id: Arc<str>,
     /// Whether a message waits for it.
-    pub urgency: Urgency,
+    pub priority: Priority,
 }
 
 /// What goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Urgency {
+pub enum Priority {
     /// A message on its way.
     Live,
     /// Somebody tries or saves functions: after live traffic, with a small share of its own.
-    Dry,
+    DryRun,
 }
 
 /// The queue is full, or ending: try again later.
@@ -65,7 +65,7 @@ struct Lane<T> {
 #[must_use = "a ticket has to be given back"]
 pub(crate) struct Ticket {
     turn: Turn,
-    urgency: Urgency,
+    priority: Priority,
     is_long: bool,
 }
 
@@ -88,11 +88,11 @@ impl<T> Queue<T> {
     }
 
     /// Lets `job` wait, preferably for the worker that `home` stands for.
-    pub(crate) fn put(&mut self, asker: &Asker, home: usize, job: T) -> Result<(), Busy> {
-        let other_used = self.lanes[1 - asker.urgency.lane()].used;
+    pub(crate) fn put(&mut self, tenant: &Tenant, home: usize, job: T) -> Result<(), Busy> {
+        let other_used = self.lanes[1 - tenant.priority.lane()].used;
         let room = self.bounds.waiting_max.saturating_sub(self.waiting);
-        let lane = &mut self.lanes[asker.urgency.lane()];
-        let waiting = lane.fair.waiting(&asker.tenant);
+        let lane = &mut self.lanes[tenant.priority.lane()];
+        let waiting = lane.fair.waiting(&tenant.id);
         // As many as there is room left for others: whoever fills the queue leaves room for who comes next.
         if room == 0 || waiting >= self.bounds.tenant_waiting_max.min(room) {
             return Err(Busy);
@@ -100,7 +100,7 @@ impl<T> Queue<T> {
         if lane.fair.is_idle() {
             lane.used = lane.used.max(other_used);
         }
-        lane.fair.push(&asker.tenant, home % self.bounds.workers, job);
+        lane.fair.push(&tenant.id, home % self.bounds.workers, job);
         self.waiting += 1;
         Ok(())
     }
@@ -113,17 +113,17 @@ impl<T> Queue<T> {
 
     /// Takes back the ticket of a job that used so much fuel, or of one that nobody wanted any more.
     pub(crate) fn done(&mut self, ticket: Ticket, fuel: Option<u64>) {
-        let lane = &mut self.lanes[ticket.urgency.lane()];
-        lane.used = lane.used.saturating_add(fuel.unwrap_or(0).saturating_mul(ticket.urgency.weight()));
+        let lane = &mut self.lanes[ticket.priority.lane()];
+        lane.used = lane.used.saturating_add(fuel.unwrap_or(0).saturating_mul(ticket.priority.weight()));
         lane.fair.done(ticket.turn, fuel);
         self.long_running -= usize::from(ticket.is_long);
     }
 
     /// Whether a worker that is free would find a job.
     pub(crate) fn has_turn(&self) -> bool {
-        [Urgency::Live, Urgency::Dry].into_iter().any(|urgency| {
-            let gate = self.gate(urgency);
-            self.lanes[urgency.lane()].fair.has_turn(|prospect| gate.opens_for(prospect))
+        [Priority::Live, Priority::DryRun].into_iter().any(|priority| {
+            let gate = self.gate(priority);
+            self.lanes[priority.lane()].fair.has_turn(|prospect| gate.opens_for(prospect))
         })
     }
 
@@ -134,29 +134,29 @@ impl<T> Queue<T> {
     }
 
     /// Live traffic, unless dry runs have had less than their share.
-    fn first_lane(&self) -> Urgency {
+    fn first_lane(&self) -> Priority {
         let [live, dry] = &self.lanes;
-        if live.used <= dry.used { Urgency::Live } else { Urgency::Dry }
+        if live.used <= dry.used { Priority::Live } else { Priority::DryRun }
     }
 
-    fn take_from(&mut self, urgency: Urgency, worker: usize) -> Option<(Ticket, T)> {
-        let (gate, most) = (self.gate(urgency), self.workers_but_one());
-        let lane = &mut self.lanes[urgency.lane()];
+    fn take_from(&mut self, priority: Priority, worker: usize) -> Option<(Ticket, T)> {
+        let (gate, most) = (self.gate(priority), self.workers_but_one());
+        let lane = &mut self.lanes[priority.lane()];
         // Nobody takes the last worker while another tenant waits for it.
         let shared = lane.fair.pop(worker, |prospect| prospect.running < most && gate.opens_for(prospect));
         let (turn, job) = shared.or_else(|| lane.fair.pop(worker, |prospect| gate.opens_for(prospect)))?;
         let is_long = gate.is_long(turn.expected());
         self.waiting -= 1;
         self.long_running += usize::from(is_long);
-        Some((Ticket { turn, urgency, is_long }, job))
+        Some((Ticket { turn, priority, is_long }, job))
     }
 
     /// Keeps one worker free of long jobs.
-    fn gate(&self, urgency: Urgency) -> Gate {
-        let short_fuel_max = match urgency {
-            Urgency::Live => Some(self.bounds.short_fuel_max),
+    fn gate(&self, priority: Priority) -> Gate {
+        let short_fuel_max = match priority {
+            Priority::Live => Some(self.bounds.short_fuel_max),
             // What is tried for the first time may be anything.
-            Urgency::Dry => None,
+            Priority::DryRun => None,
         };
         Gate { long_may_run: self.long_running < self.workers_but_one(), short_fuel_max }
     }
@@ -184,15 +184,15 @@ impl Gate {
     }
 }
 
-impl Urgency {
+impl Priority {
     const fn lane(self) -> usize {
         self as usize
     }
 
     const fn other(self) -> Self {
         match self {
-            Self::Live => Self::Dry,
-            Self::Dry => Self::Live,
+            Self::Live => Self::DryRun,
+            Self::DryRun => Self::Live,
         }
     }
 
@@ -200,7 +200,7 @@ impl Urgency {
     const fn weight(self) -> u64 {
         match self {
             Self::Live => 1,
-            Self::Dry => DRY_WEIGHT,
+            Self::DryRun => DRY_WEIGHT,
         }
     }
 }
@@ -216,16 +216,16 @@ mod tests {
         Queue::new(Bounds { workers, waiting_max, tenant_waiting_max, short_fuel_max: 1_000_000 })
     }
 
-    fn live(tenant: &str) -> Asker {
-        Asker { tenant: tenant.into(), urgency: Urgency::Live }
+    fn live(id: &str) -> Tenant {
+        Tenant { id: id.into(), priority: Priority::Live }
     }
 
-    fn dry(tenant: &str) -> Asker {
-        Asker { urgency: Urgency::Dry, ..live(tenant) }
+    fn dry(id: &str) -> Tenant {
+        Tenant { priority: Priority::DryRun, ..live(id) }
     }
 
-    fn put(queue: &mut Queue<u32>, asker: &Asker, jobs: impl IntoIterator<Item = u32>) {
-        jobs.into_iter().for_each(|job| queue.put(asker, 0, job).unwrap());
+    fn put(queue: &mut Queue<u32>, tenant: &Tenant, jobs: impl IntoIterator<Item = u32>) {
+        jobs.into_iter().for_each(|job| queue.put(tenant, 0, job).unwrap());
     }
 
     /// Runs jobs one after the other on the one worker; each uses the fuel that `fuel` says.

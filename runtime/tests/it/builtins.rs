@@ -1,6 +1,6 @@
 //! What scripts find beside the language itself, and what they do not find.
 
-use airlock_runtime::{Kind, Slot};
+use airlock_runtime::{FailureKind, Slot};
 
 use crate::rig::{Rig, fields};
 
@@ -195,8 +195,8 @@ fn what_reaches_outside_is_undefined() {
 #[test]
 fn modules_cannot_be_imported_and_jobs_do_not_outlive_the_call() {
     let mut rig = Rig::new();
-    rig.check_fails(Slot::Decoder, Kind::Output, "function Decoder() { return import('fs'); }");
-    rig.check_fails(Slot::Decoder, Kind::Syntax, "import fs from 'fs'; function Decoder() { return {}; }");
+    rig.check_fails(Slot::Decoder, FailureKind::Output, "function Decoder() { return import('fs'); }");
+    rig.check_fails(Slot::Decoder, FailureKind::Syntax, "import fs from 'fs'; function Decoder() { return {}; }");
     let text = "var ran = 0; function Decoder() { Promise.resolve().then(() => { ran = 1; }); return { ran: ran }; }";
     let functions = rig.load_in(Slot::Decoder, text);
     for _ in 0..2 {

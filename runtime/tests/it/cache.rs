@@ -61,7 +61,7 @@ fn what_is_only_tried_is_read_from_disk_and_not_written_there() {
     let (rig, _) = load(dir.path(), 1 << 20);
     let files = || fs::read_dir(dir.path().join("functions")).unwrap().count();
     let before = files();
-    let once = |text: &str| rig.engine.load_once(&sources(Slot::Decoder, text), rig.engine.limits()).unwrap();
+    let once = |text: &str| rig.engine.load_uncached(&sources(Slot::Decoder, text), rig.engine.limits()).unwrap();
     assert_eq!(once(TEXT).fuel_spent(), 0);
     assert!(once("function Decoder() { return { only: 'tried' }; }").fuel_spent() > 0);
     assert_eq!(files(), before);
@@ -88,11 +88,11 @@ fn loaded_functions_outlive_the_engine() {
     let (_, first) = load(dir.path(), 1 << 20);
     let kept = modules(dir.path());
     assert_eq!(kept.len(), 1);
-    assert_eq!(fs::read(&kept[0].0).unwrap(), first.as_module());
+    assert_eq!(fs::read(&kept[0].0).unwrap(), first.module_bytes());
     assert_eq!(fs::metadata(&kept[0].0).unwrap().permissions().mode() & 0o777, 0o600);
     let (mut rig, second) = load(dir.path(), 1 << 20);
     assert_eq!(modules(dir.path()), kept, "it is read, not written again");
-    assert_eq!(second.as_module(), first.as_module());
+    assert_eq!(second.module_bytes(), first.module_bytes());
     assert!(first.fuel_spent() > 0 && first.fuel_spent() == second.load_fuel());
     assert_eq!(second.fuel_spent(), 0, "nothing was evaluated");
     assert_eq!(fields(&rig.decode(&second, &[2, 3])), r#"{"sum":5}"#);
@@ -128,7 +128,7 @@ fn kept_functions_that_were_harmed_are_loaded_anew() {
         apply(&kept[0].0);
         let (mut rig, functions) = load(dir.path(), 1 << 20);
         assert_eq!(fields(&rig.decode(&functions, &[2, 3])), r#"{"sum":5}"#, "{harm}");
-        assert_eq!(fs::read(&kept[0].0).unwrap(), functions.as_module(), "{harm}");
+        assert_eq!(fs::read(&kept[0].0).unwrap(), functions.module_bytes(), "{harm}");
     }
 }
 
@@ -138,10 +138,10 @@ fn functions_under_the_name_of_others_are_not_taken_for_them() {
     let (rig, functions) = load(dir.path(), 1 << 20);
     let (place, _) = modules(dir.path())[0].clone();
     let evil = rig.load_in(Slot::Decoder, "function Decoder() { return { evil: true }; }");
-    fs::write(&place, evil.as_module()).unwrap();
+    fs::write(&place, evil.module_bytes()).unwrap();
     let (mut rig, again) = load(dir.path(), 1 << 20);
     assert_eq!(fields(&rig.decode(&again, &[2, 3])), r#"{"sum":5}"#);
-    assert_eq!(fs::read(&place).unwrap(), functions.as_module());
+    assert_eq!(fs::read(&place).unwrap(), functions.module_bytes());
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn kept_functions_have_a_bound_and_the_oldest_go_first() {
     let (rig, first) = load(dir.path(), 40_000);
     let bytes = || modules(dir.path()).iter().map(|(path, _)| fs::metadata(path).unwrap().len()).sum::<u64>();
     let oldest = modules(dir.path())[0].0.clone();
-    assert!(bytes() == first.as_module().len() as u64);
+    assert!(bytes() == first.module_bytes().len() as u64);
     for number in 0..40 {
         rig.load_in(Slot::Decoder, &format!("{TEXT} var n = {number};"));
         assert!(bytes() <= 40_000, "{} after {number}", bytes());

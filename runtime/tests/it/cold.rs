@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use airlock_runtime::{Functions, Kind, Reset, Settings, Slot};
+use airlock_runtime::{FailureKind, Functions, Reset, Settings, Slot};
 
 use crate::rig::{Rig, fields, settings};
 
@@ -86,9 +86,9 @@ fn a_trap_in_a_shared_memory_is_nothing_to_the_next_functions() {
         let grown = rig.load_in(Slot::Decoder, "function Decoder() { new Uint8Array(3000000).fill(1); return {}; }");
         for round in 0..4 {
             for (number, functions) in functions.iter().enumerate() {
-                assert_eq!(rig.decode(&endless, b"").result.unwrap_err().kind, Kind::Fuel);
+                assert_eq!(rig.decode(&endless, b"").result.unwrap_err().kind, FailureKind::Fuel);
                 assert_eq!(fields(&rig.decode(functions, &[round])), format!(r#"{{"n":{}}}"#, number + round as usize));
-                assert_eq!(rig.decode(&deep, b"").result.unwrap_err().kind, Kind::Stack);
+                assert_eq!(rig.decode(&deep, b"").result.unwrap_err().kind, FailureKind::Stack);
                 assert_eq!(fields(&rig.decode(&grown, b"")), "{}");
                 assert_eq!(fields(&rig.decode(functions, &[round])), format!(r#"{{"n":{}}}"#, number + round as usize));
             }
@@ -106,7 +106,7 @@ fn threads_share_functions_and_no_memory() {
             scope.spawn(move || {
                 for round in 0..120 {
                     let number = (round * (worker + 1)) % functions.len();
-                    let call = crate::rig::call(airlock_runtime::Entry::Uplink, &[round as u8]);
+                    let call = crate::rig::call(airlock_runtime::EntryPoint::Uplink, &[round as u8]);
                     let report = sandbox.call(&functions[number], &call);
                     assert_eq!(fields(&report), format!(r#"{{"n":{}}}"#, number + round));
                 }

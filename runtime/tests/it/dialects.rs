@@ -1,6 +1,6 @@
 //! The calling conventions: which function is called, what it gets, and what it hands on.
 
-use airlock_runtime::{Dialect, Entry, Kind, Slot, Sources, Value};
+use airlock_runtime::{Dialect, EntryPoint, FailureKind, Slot, Sources, Value};
 
 use crate::rig::{Rig, call, check_encodes, fields, sources, uplink};
 
@@ -53,7 +53,7 @@ fn entry_points_are_found_where_they_are_only_exported() {
     }
     for broken in ["module = null;", "module.exports = undefined; exports = null;", "exports = 5;"] {
         rig.check_decodes(&format!("{broken} function Decoder(b) {{ return {{ a: b[0] }}; }}"), &[9], r#"{"a":9}"#);
-        rig.check_fails(Slot::Decoder, Kind::Syntax, broken);
+        rig.check_fails(Slot::Decoder, FailureKind::Syntax, broken);
     }
 }
 
@@ -71,7 +71,7 @@ fn the_first_dialect_counts_where_a_text_has_several() {
 #[test]
 fn a_text_without_a_fitting_function_is_told_what_was_expected() {
     let failure = Rig::new().fail(Slot::Decoder, "function decode(bytes) { return {}; }");
-    assert_eq!(failure.kind, Kind::Syntax);
+    assert_eq!(failure.kind, FailureKind::Syntax);
     assert!(failure.message.contains("`decodeUplink`, `Decoder`, `Decode`"), "{failure}");
 }
 
@@ -166,9 +166,9 @@ fn sloppy_mode_code_runs_unchanged() {
 #[test]
 fn a_whole_text_needs_one_function_of_any_kind() {
     let engine = Rig::new().engine;
-    let failure = engine.load(&Sources::whole("var nothing;"), engine.limits()).unwrap_err();
+    let failure = engine.load(&Sources::single_file("var nothing;"), engine.limits()).unwrap_err();
     assert!(failure.message.contains("`decodeUplink`") && failure.message.contains("`Encode`"), "{failure}");
-    assert!(engine.load(&Sources::whole("function normalizeUplink() {}"), engine.limits()).is_ok());
+    assert!(engine.load(&Sources::single_file("function normalizeUplink() {}"), engine.limits()).is_ok());
 }
 
 #[test]
@@ -179,10 +179,10 @@ fn a_text_that_is_decoder_and_encoder_is_evaluated_once() {
     let mut rig = Rig::new();
     let twice = Sources { encoder: text.to_owned(), ..sources(Slot::Decoder, text) };
     let functions = rig.load(&twice);
-    assert_eq!(fields(&rig.sandbox.call(&functions, &call(Entry::Uplink, b"x"))), r#"{"n":1}"#);
-    let encoded = rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, b"{}")).result;
+    assert_eq!(fields(&rig.sandbox.call(&functions, &call(EntryPoint::Uplink, b"x"))), r#"{"n":1}"#);
+    let encoded = rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, b"{}")).result;
     assert!(matches!(encoded, Ok(Value::Bytes { bytes, .. }) if bytes == [1]));
-    let failure = rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, br#"{"bad":1}"#)).result.unwrap_err();
+    let failure = rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, br#"{"bad":1}"#)).result.unwrap_err();
     assert_eq!((failure.slot, failure.line), (Slot::Encoder, Some(3)), "{failure}");
 }
 
@@ -204,7 +204,7 @@ fn time_and_chance_are_the_messages_own() {
     let first = fields(&rig.decode(&functions, b"x")).to_owned();
     assert!(first.starts_with(r#"{"now":1700000000000,"zone":0,"r":[0."#), "{first}");
     assert_eq!(fields(&rig.decode(&functions, b"x")), first);
-    let mut other = call(Entry::Uplink, b"x");
+    let mut other = call(EntryPoint::Uplink, b"x");
     other.seed = 43;
     assert_ne!(fields(&rig.sandbox.call(&functions, &other)), first);
 }

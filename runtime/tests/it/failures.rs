@@ -1,11 +1,11 @@
 //! What is told of a function that failed, and what it had logged.
 
-use airlock_runtime::{Kind, Level, Slot};
+use airlock_runtime::{FailureKind, LogLevel, Slot};
 
 use crate::rig::Rig;
 
 /// The logs of a decoder with this body, as their JSON texts.
-fn logs(body: &str) -> Vec<(Level, Vec<String>)> {
+fn logs(body: &str) -> Vec<(LogLevel, Vec<String>)> {
     let mut rig = Rig::new();
     let functions = rig.load_in(Slot::Decoder, &format!("function Decoder(bytes) {{ {body} }}"));
     rig.decode(&functions, b"x").logs.into_iter().map(|entry| (entry.level, entry.fields)).collect()
@@ -15,14 +15,14 @@ fn logs(body: &str) -> Vec<(Level, Vec<String>)> {
 fn failures_name_the_line_of_the_users_own_text() {
     let mut rig = Rig::new();
     for (text, kind, line) in [
-        ("function Decoder() {\n  return { a: }\n}", Kind::Syntax, 2),
-        ("function Decoder() {\n  throw new Error('boom');\n}", Kind::Thrown, 2),
-        ("function f(x) {\n  return x.y.z;\n}\nfunction Decoder() {\n  return f({});\n}", Kind::Thrown, 2),
-        ("\n\nnull.x;\nfunction Decoder() {}", Kind::Thrown, 3),
-        ("function Decoder(b) {\n  return {\n    a: b[0],\n    c: missing };\n}", Kind::Thrown, 4),
-        ("function Decoder(b) {\n  for (;;)\n    ;\n}", Kind::Fuel, 3),
-        ("function Decoder() {\n  var i = 0;\n  while (true) i++;\n}", Kind::Fuel, 3),
-        ("function Decoder(n) {\n  return Decoder(n);\n}", Kind::Stack, 2),
+        ("function Decoder() {\n  return { a: }\n}", FailureKind::Syntax, 2),
+        ("function Decoder() {\n  throw new Error('boom');\n}", FailureKind::Thrown, 2),
+        ("function f(x) {\n  return x.y.z;\n}\nfunction Decoder() {\n  return f({});\n}", FailureKind::Thrown, 2),
+        ("\n\nnull.x;\nfunction Decoder() {}", FailureKind::Thrown, 3),
+        ("function Decoder(b) {\n  return {\n    a: b[0],\n    c: missing };\n}", FailureKind::Thrown, 4),
+        ("function Decoder(b) {\n  for (;;)\n    ;\n}", FailureKind::Fuel, 3),
+        ("function Decoder() {\n  var i = 0;\n  while (true) i++;\n}", FailureKind::Fuel, 3),
+        ("function Decoder(n) {\n  return Decoder(n);\n}", FailureKind::Stack, 2),
     ] {
         let failure = rig.fail(Slot::Decoder, text);
         assert_eq!((failure.kind, failure.line), (kind, Some(line)), "{failure} in {text}");
@@ -48,7 +48,7 @@ fn fuel_used_up_inside_a_built_in_has_a_line_and_the_logs_until_then() {
         let functions = rig.load_in(Slot::Decoder, &text);
         let report = rig.decode(&functions, b"x");
         let failure = report.result.expect_err(endless);
-        assert_eq!((failure.kind, failure.line), (Kind::Fuel, Some(4)), "{failure} in {endless}");
+        assert_eq!((failure.kind, failure.line), (FailureKind::Fuel, Some(4)), "{failure} in {endless}");
         assert_eq!(report.logs.len(), 1, "{endless}");
     }
 }
@@ -61,10 +61,10 @@ fn whatever_is_thrown_has_the_line_of_its_throw() {
             "function f() {{\n  try {{ throw 1; }} catch (e) {{}}\n  throw {thrown};\n}}\nfunction Decoder() {{ f(); }}"
         );
         let failure = rig.fail(Slot::Decoder, &text);
-        assert_eq!((failure.kind, failure.line), (Kind::Thrown, Some(3)), "{failure} for {thrown}");
+        assert_eq!((failure.kind, failure.line), (FailureKind::Thrown, Some(3)), "{failure} for {thrown}");
     }
     let none = rig.fail(Slot::Decoder, "function Decoder() { try { throw 1; } catch (e) {} return 5; }");
-    assert_eq!((none.kind, none.line), (Kind::Output, None));
+    assert_eq!((none.kind, none.line), (FailureKind::Output, None));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn whatever_is_thrown_is_told_in_bounded_words() {
         ("Object.assign(new Error('x'), { message: 'own' })", "Error: own"),
     ] {
         let failure = rig.fail(Slot::Decoder, &format!("function Decoder() {{ throw {thrown}; }}"));
-        assert_eq!((failure.kind, failure.message.as_str()), (Kind::Thrown, message), "{thrown}");
+        assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Thrown, message), "{thrown}");
     }
     let long = rig.fail(Slot::Decoder, "function Decoder() { throw new Error('é'.repeat(5000)); }");
     assert!(long.message.len() <= 1024 && long.message.ends_with('…'), "{}", long.message.len());
@@ -93,11 +93,11 @@ fn logs_keep_level_order_and_json() {
     let logged = logs(
         "console.log('hi', 11, [1, 'é'], { b: 1, a: NaN }); console.warn(); console.error(new Error('e')); console.debug(undefined, null, function () {}); return {};",
     );
-    let expected: [(Level, &[&str]); 4] = [
-        (Level::Info, &[r#""hi""#, "11", r#"[1,"é"]"#, r#"{"b":1,"a":null}"#]),
-        (Level::Warn, &[]),
-        (Level::Error, &[r#"{"message":"e","name":"Error"}"#]),
-        (Level::Debug, &["undefined", "null", "undefined"]),
+    let expected: [(LogLevel, &[&str]); 4] = [
+        (LogLevel::Info, &[r#""hi""#, "11", r#"[1,"é"]"#, r#"{"b":1,"a":null}"#]),
+        (LogLevel::Warn, &[]),
+        (LogLevel::Error, &[r#"{"message":"e","name":"Error"}"#]),
+        (LogLevel::Debug, &["undefined", "null", "undefined"]),
     ];
     let expected: Vec<_> = expected
         .iter()
@@ -126,7 +126,7 @@ fn values_that_cannot_be_logged_leave_a_placeholder() {
 fn logs_are_bounded_and_say_so() {
     let many = logs("for (var i = 0; i < 100; i++) console.log(i); return {};");
     assert_eq!(many.len(), 65);
-    assert_eq!(many[64], (Level::Warn, vec![r#""further log entries were dropped""#.to_owned()]));
+    assert_eq!(many[64], (LogLevel::Warn, vec![r#""further log entries were dropped""#.to_owned()]));
     let long = logs("console.log('x'.repeat(5000)); return {};");
     assert_eq!((long[0].1[0].len(), long[0].1[0].ends_with('…')), (1024, true));
     let bytes: usize = logs("for (var i = 0; i < 60; i++) console.log('x'.repeat(900)); return {};")

@@ -1,6 +1,6 @@
 //! Results become what `JSON.stringify` would make of them, also when writing them runs script.
 
-use airlock_runtime::{Kind, Slot, Sources};
+use airlock_runtime::{FailureKind, Slot, Sources};
 use serde_json::Value;
 
 use crate::rig::{Rig, fields};
@@ -43,7 +43,7 @@ fn a_big_integer_is_refused_in_its_box_too() {
     for value in ["5n", "Object(5n)"] {
         let functions = rig.load_in(Slot::Decoder, &format!("function Decoder() {{ return {{ a: {value} }}; }}"));
         let failure = rig.decode(&functions, &[1]).result.unwrap_err();
-        assert!(failure.kind == Kind::Output && failure.message.contains("BigInt"), "{value}: {failure}");
+        assert!(failure.kind == FailureKind::Output && failure.message.contains("BigInt"), "{value}: {failure}");
     }
 }
 
@@ -54,7 +54,7 @@ fn what_json_leaves_out_counts_towards_the_length() {
         let functions = rig.load_in(Slot::Decoder, &format!("function Decoder() {{ return {{ a: {list} }}; }}"));
         let report = rig.decode(&functions, &[1]);
         let failure = report.result.unwrap_err();
-        assert!(failure.kind == Kind::Output && failure.message.contains("16"), "{list}: {failure}");
+        assert!(failure.kind == FailureKind::Output && failure.message.contains("16"), "{list}: {failure}");
         assert!(report.fuel < 20_000_000, "{list} took {} units", report.fuel);
     }
 }

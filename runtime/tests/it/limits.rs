@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use airlock_runtime::{Kind, Slot};
+use airlock_runtime::{FailureKind, Slot};
 
 use crate::rig::{Rig, fields, sources};
 
@@ -20,7 +20,7 @@ const COUNT: &str =
 fn fuel_ends_an_endless_loop_while_loading() {
     let mut rig = Rig::with_limits(|limits| limits.load_fuel = 20_000_000);
     for slot in Slot::ALL {
-        rig.check_fails(slot, Kind::Fuel, &format!("while (true) {{}}\n{}", function(slot, "")));
+        rig.check_fails(slot, FailureKind::Fuel, &format!("while (true) {{}}\n{}", function(slot, "")));
     }
 }
 
@@ -48,7 +48,7 @@ fn a_function_just_below_its_fuel_always_passes() {
     let (passing, failing) = (just_enough.load_in(Slot::Decoder, COUNT), too_little.load_in(Slot::Decoder, COUNT));
     for _ in 0..1000 {
         assert_eq!(fields(&just_enough.decode(&passing, &[50])), r#"{"n":1249975000}"#);
-        assert_eq!(too_little.decode(&failing, &[50]).result.unwrap_err().kind, Kind::Fuel);
+        assert_eq!(too_little.decode(&failing, &[50]).result.unwrap_err().kind, FailureKind::Fuel);
     }
 }
 
@@ -60,7 +60,7 @@ fn memory_ends_a_heap_that_the_sandbox_has_no_room_for() {
         limits.heap_bytes_max = 64 << 20;
     });
     let text = function(Slot::Decoder, "var a = []; while (true) a.push([a.length]);");
-    rig.check_fails(Slot::Decoder, Kind::Memory, &text);
+    rig.check_fails(Slot::Decoder, FailureKind::Memory, &text);
     rig.check_decodes("function Decoder() { return { a: 1 }; }", b"", r#"{"a":1}"#);
 }
 
@@ -69,7 +69,7 @@ fn what_loading_leaves_behind_has_a_bound() {
     let mut rig = Rig::with_limits(|limits| limits.kept_bytes_max = 1 << 20);
     let text = |bytes: usize| format!("var table = 'x'.repeat({bytes});\nfunction Decoder() {{ return {{}}; }}");
     rig.load_in(Slot::Decoder, &text(200_000));
-    rig.check_fails(Slot::Decoder, Kind::Memory, &text(3_000_000));
+    rig.check_fails(Slot::Decoder, FailureKind::Memory, &text(3_000_000));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn memory_that_was_refused_to_one_message_is_no_excuse_for_the_next() {
     let functions = rig.load_in(Slot::Decoder, text);
     assert_eq!(fields(&rig.decode(&functions, &[1])), r#"{"n":-1}"#);
     let failure = rig.decode(&functions, &[0]).result.unwrap_err();
-    assert!(failure.kind == Kind::Thrown && failure.message.contains("mine"), "{failure}");
+    assert!(failure.kind == FailureKind::Thrown && failure.message.contains("mine"), "{failure}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn memory_bombs_in_a_process_of_their_own() {
     let bomb = rig.load_in(Slot::Decoder, text);
     let mut explode = |times: usize| {
         for _ in 0..times {
-            assert_eq!(rig.decode(&bomb, b"").result.unwrap_err().kind, Kind::Memory);
+            assert_eq!(rig.decode(&bomb, b"").result.unwrap_err().kind, FailureKind::Memory);
         }
         resident_bytes()
     };
@@ -123,7 +123,7 @@ fn resident_bytes() -> usize {
 fn the_stack_ends_endless_recursion_while_loading() {
     let mut rig = Rig::new();
     for slot in Slot::ALL {
-        rig.check_fails(slot, Kind::Stack, &format!("(function f() {{ f(); }})();\n{}", function(slot, "")));
+        rig.check_fails(slot, FailureKind::Stack, &format!("(function f() {{ f(); }})();\n{}", function(slot, "")));
     }
     let sum = "return { n: (function f(n) { return n ? n + f(n - 1) : 0; })(200) };";
     rig.check_decodes(&function(Slot::Decoder, sum), b"", r#"{"n":20100}"#);
@@ -136,7 +136,7 @@ fn the_clock_ends_what_fuel_does_not() {
         limits.time_ms_max = 30;
     });
     for slot in Slot::ALL {
-        rig.check_fails(slot, Kind::Time, &function(slot, "while (true) {}"));
+        rig.check_fails(slot, FailureKind::Time, &function(slot, "while (true) {}"));
     }
 }
 
@@ -146,7 +146,7 @@ fn the_clock_ends_what_fuel_does_not_while_loading() {
         limits.load_fuel = u64::MAX;
         limits.load_time_ms_max = 30;
     });
-    rig.check_fails(Slot::Converter, Kind::Time, "while (true) {}");
+    rig.check_fails(Slot::Converter, FailureKind::Time, "while (true) {}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_text_may_be_as_long_as_its_limit_in_bytes() {
     rig.load_in(Slot::Decoder, &longest);
     for slot in Slot::ALL {
         let failure = rig.fail(slot, &format!("{longest}x"));
-        assert_eq!((failure.slot, failure.kind), (slot, Kind::Syntax));
+        assert_eq!((failure.slot, failure.kind), (slot, FailureKind::Syntax));
         assert!(failure.message.contains("1001") && failure.message.contains("1000"), "{failure}");
     }
 }
@@ -198,7 +198,7 @@ fn a_message_never_writes_over_what_loading_left() {
                 outcomes[0] += 1;
             }
             Err(failure) => {
-                assert_eq!(failure.kind, Kind::Memory, "{blocks}: {failure}");
+                assert_eq!(failure.kind, FailureKind::Memory, "{blocks}: {failure}");
                 outcomes[1] += 1;
             }
         }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use airlock_runtime::{Engine, Entry, Failure, Kind, Limits, Report, Settings, Slot, Value};
+use airlock_runtime::{CallOutcome, Engine, EntryPoint, Failure, FailureKind, Limits, Settings, Slot, Value};
 
 use crate::rig::{Rig, call, fields, settings, sources};
 
 /// What the function in `slot` makes of a message within limits that `change` sets.
-fn run(change: fn(&mut Limits), slot: Slot, text: &str, payload: &[u8]) -> Report {
+fn run(change: fn(&mut Limits), slot: Slot, text: &str, payload: &[u8]) -> CallOutcome {
     let mut rig = Rig::with_limits(change);
     let functions = rig.load_in(slot, text);
-    let entry = if slot == Slot::Encoder { Entry::EncodeDownlink } else { Entry::Uplink };
+    let entry = if slot == Slot::Encoder { EntryPoint::EncodeDownlink } else { EntryPoint::Uplink };
     rig.sandbox.call(&functions, &call(entry, payload))
 }
 
-fn decode(change: fn(&mut Limits), expression: &str) -> Report {
+fn decode(change: fn(&mut Limits), expression: &str) -> CallOutcome {
     run(change, Slot::Decoder, &format!("function Decoder(bytes) {{ return {expression}; }}"), b"x")
 }
 
@@ -25,9 +25,9 @@ fn check_pair(change: fn(&mut Limits), obeyed: &str, violated: &str, words: &str
     check_refused(&decode(change, violated), words);
 }
 
-fn check_refused(report: &Report, words: &str) {
+fn check_refused(report: &CallOutcome, words: &str) {
     match &report.result {
-        Err(Failure { kind: Kind::Output, message, .. }) => assert!(message.contains(words), "{message}"),
+        Err(Failure { kind: FailureKind::Output, message, .. }) => assert!(message.contains(words), "{message}"),
         other => panic!("expected a refusal with {words:?}, got {other:?}"),
     }
 }
@@ -70,7 +70,7 @@ fn a_payload_comes_in_as_long_as_it_may_be() {
     let decode = |bytes_max, payload: &[u8]| {
         let mut rig = Rig::with_limits(|limits| limits.input_bytes_max = bytes_max);
         let functions = rig.load_in(Slot::Decoder, text);
-        rig.sandbox.call(&functions, &call(Entry::Uplink, payload))
+        rig.sandbox.call(&functions, &call(EntryPoint::Uplink, payload))
     };
     assert_eq!(fields(&decode(255, &[9; 255])), r#"{"n":255,"last":9}"#);
     check_refused(&decode(255, &[9; 256]), "at most 255");
@@ -148,7 +148,7 @@ fn equal_texts_keep_the_limits_that_they_were_loaded_with() {
     });
     for round in 0..6 {
         for (functions, is_enough) in &sets {
-            let report = rig.sandbox.call(functions, &call(Entry::Uplink, b"x"));
+            let report = rig.sandbox.call(functions, &call(EntryPoint::Uplink, b"x"));
             assert_eq!(report.result.is_ok(), *is_enough, "round {round}: {:?}", report.result);
         }
     }

@@ -11,7 +11,7 @@ use crate::rig::{Rig, fields, settings};
 const TEXT: &str = "var table = [1, 2, 3].map(String); function Decoder(bytes) { return { t: table[bytes[0]] }; }";
 
 fn module() -> Vec<u8> {
-    Rig::new().load_in(Slot::Decoder, TEXT).as_module().to_vec()
+    Rig::new().load_in(Slot::Decoder, TEXT).module_bytes().to_vec()
 }
 
 /// An engine whose modules others can read: the key lies in a folder that they share.
@@ -46,8 +46,8 @@ fn a_module_read_back_answers_as_the_one_that_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let (mut one, mut other) = (sharing(&dir), sharing(&dir));
     let written = one.load_in(Slot::Decoder, TEXT);
-    let read = other.engine.read(written.as_module(), other.engine.limits()).unwrap();
-    assert!(read.as_module() == written.as_module());
+    let read = other.engine.read(written.module_bytes(), other.engine.limits()).unwrap();
+    assert!(read.module_bytes() == written.module_bytes());
     assert_eq!((read.hash(), read.load_fuel()), (written.hash(), written.load_fuel()));
     assert!(Slot::ALL.iter().all(|slot| read.dialect(*slot) == written.dialect(*slot)));
     let (one, other) = (one.decode(&written, &[2]), other.decode(&read, &[2]));
@@ -65,7 +65,7 @@ fn the_same_texts_and_limits_make_the_same_module() {
     };
     let limits = Arc::new(settings().limits);
     let first = load(&limits);
-    assert!(first.as_module() == load(&limits).as_module());
+    assert!(first.module_bytes() == load(&limits).module_bytes());
     let others = Arc::new(Limits { heap_bytes_max: 5 << 20, ..settings().limits });
     assert_ne!(first.hash(), load(&others).hash());
 }
@@ -79,7 +79,7 @@ fn a_module_of_another_key_is_refused() {
 #[test]
 fn a_module_beyond_the_limits_is_refused() {
     let rig = Rig::new();
-    let module = rig.load_in(Slot::Decoder, TEXT).as_module().to_vec();
+    let module = rig.load_in(Slot::Decoder, TEXT).module_bytes().to_vec();
     let refused = |change: fn(&mut Limits)| {
         let mut limits = settings().limits;
         change(&mut limits);
@@ -138,7 +138,7 @@ fn replace(module: &mut [u8], old: &[u8], new: &[u8]) {
 #[test]
 fn every_flipped_bit_breaks_the_seal() {
     let rig = Rig::new();
-    let module = rig.load_in(Slot::Decoder, TEXT).as_module().to_vec();
+    let module = rig.load_in(Slot::Decoder, TEXT).module_bytes().to_vec();
     for place in (0..module.len()).step_by(module.len() / 97).chain([module.len() - 1]) {
         let mut flipped = module.clone();
         flipped[place] ^= 1;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use airlock_runtime::{
-    Asker, Busy, Engine, Entry, Failure, Functions, Kind, Load, Pool, Settings, Slot, Sources, Urgency,
+    Busy, Engine, EntryPoint, Failure, FailureKind, Functions, LoadRequest, Pool, Priority, Settings, Slot, Sources,
+    Tenant,
 };
 
 use crate::rig::{call, fields, settings, sources};
@@ -22,13 +23,13 @@ async fn load(pool: &Pool, tenant: &str, sources: Sources) -> Functions {
 }
 
 async fn try_load(pool: &Pool, tenant: &str, sources: Sources) -> Result<Functions, Failure> {
-    let load = Load { sources, limits: pool.engine().limits().clone(), is_kept: true };
+    let load = LoadRequest { sources, limits: pool.engine().limits().clone(), is_cached: true };
     pool.load(&live(tenant), load).await.unwrap()
 }
 
 /// A message of this tenant.
-fn live(tenant: &str) -> Asker {
-    Asker { tenant: tenant.into(), urgency: Urgency::Live }
+fn live(id: &str) -> Tenant {
+    Tenant { id: id.into(), priority: Priority::Live }
 }
 
 #[tokio::test]
@@ -42,8 +43,10 @@ async fn every_message_gets_its_own_answer() {
     let tasks: Vec<_> = (0..200_u8)
         .map(|n| {
             let (pool, functions) = (Arc::clone(&pool), loaded[usize::from(n) % 5].clone());
-            let asker = live(&format!("tenant {}", n % 5));
-            tokio::spawn(async move { (n, pool.call(&asker, functions, call(Entry::Uplink, &[n, n])).await.unwrap()) })
+            let tenant = live(&format!("tenant {}", n % 5));
+            tokio::spawn(
+                async move { (n, pool.call(&tenant, functions, call(EntryPoint::Uplink, &[n, n])).await.unwrap()) },
+            )
         })
         .collect();
     for task in tasks {
@@ -61,14 +64,14 @@ async fn a_full_queue_refuses_and_recovers() {
     });
     let endless = load(&pool, "a", sources(Slot::Decoder, ENDLESS)).await;
     let a = live("a");
-    let ask = || pool.call(&a, endless.clone(), call(Entry::Uplink, b""));
+    let ask = || pool.call(&a, endless.clone(), call(EntryPoint::Uplink, b""));
     // One runs and one waits, so at least two of four find no room.
     let (a, b, c, d) = tokio::join!(ask(), ask(), ask(), ask());
     let answers = [a, b, c, d].map(|answer| answer.map(|report| report.result.unwrap_err().kind));
-    assert!(answers.iter().all(|answer| matches!(answer, Ok(Kind::Fuel) | Err(Busy))));
+    assert!(answers.iter().all(|answer| matches!(answer, Ok(FailureKind::Fuel) | Err(Busy))));
     assert!(answers.iter().filter(|answer| **answer == Err(Busy)).count() >= 2);
-    assert_eq!(answers[0], Ok(Kind::Fuel));
-    assert_eq!(ask().await.unwrap().result.unwrap_err().kind, Kind::Fuel);
+    assert_eq!(answers[0], Ok(FailureKind::Fuel));
+    assert_eq!(ask().await.unwrap().result.unwrap_err().kind, FailureKind::Fuel);
 }
 
 #[tokio::test]
@@ -81,7 +84,7 @@ async fn endless_loops_of_one_tenant_let_another_pass() {
     let good = load(&pool, "good", sources(Slot::Decoder, ECHO)).await;
     let send = |tenant, functions: &Functions, payload: u8| {
         let (pool, functions) = (Arc::clone(&pool), functions.clone());
-        tokio::spawn(async move { pool.call(&live(tenant), functions, call(Entry::Uplink, &[payload])).await })
+        tokio::spawn(async move { pool.call(&live(tenant), functions, call(EntryPoint::Uplink, &[payload])).await })
     };
     let bad: Vec<_> = (0..40).map(|n| send("bad", &bad, n)).collect();
     // All of them are in the queue once this task has its turn again.
@@ -108,8 +111,8 @@ async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
     let functions = load(&pool, "a", sources(Slot::Decoder, text)).await;
     // Both messages have the same home; the first holds it until the clock ends it.
     let a = live("a");
-    let endless = pool.call(&a, functions.clone(), call(Entry::Uplink, &[1]));
-    let quick = pool.call(&a, functions, call(Entry::Uplink, &[0]));
+    let endless = pool.call(&a, functions.clone(), call(EntryPoint::Uplink, &[1]));
+    let quick = pool.call(&a, functions, call(EntryPoint::Uplink, &[0]));
     tokio::select! {
         biased;
         _ = endless => panic!("an endless function has ended"),
@@ -121,6 +124,6 @@ async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
 async fn a_load_that_fails_says_why() {
     let pool = pool(|_| {});
     let failure = try_load(&pool, "a", sources(Slot::Encoder, "function Encoder( {")).await.unwrap_err();
-    assert_eq!((failure.slot, failure.kind, failure.line), (Slot::Encoder, Kind::Syntax, Some(1)));
+    assert_eq!((failure.slot, failure.kind, failure.line), (Slot::Encoder, FailureKind::Syntax, Some(1)));
     assert!(failure.to_string().starts_with("the encoder cannot be loaded (line 1, column"), "{failure}");
 }

@@ -1,6 +1,6 @@
 //! What functions may return, and what becomes of it.
 
-use airlock_runtime::{Entry, Kind, Slot, Sources};
+use airlock_runtime::{EntryPoint, FailureKind, Slot, Sources};
 
 use crate::rig::{Rig, call, check_encodes, encode, fields, sources, uplink};
 
@@ -50,20 +50,20 @@ fn results_of_the_wrong_type_are_refused() {
     let mut rig = Rig::new();
     for value in ["[]", "'x'", "1", "null", "undefined", "true", "function () {}", "Promise.resolve({})", "new Date(0)"]
     {
-        rig.check_fails(Slot::Decoder, Kind::Output, &format!("function Decoder() {{ return {value}; }}"));
-        rig.check_fails(Slot::Converter, Kind::Output, &format!("function Converter() {{ return {value}; }}"));
+        rig.check_fails(Slot::Decoder, FailureKind::Output, &format!("function Decoder() {{ return {value}; }}"));
+        rig.check_fails(Slot::Converter, FailureKind::Output, &format!("function Converter() {{ return {value}; }}"));
         let data = format!("function decodeUplink() {{ return {{ data: {value} }}; }}");
         // That there is nothing to say is no mistake.
         if matches!(value, "null" | "undefined") {
             rig.check_decodes(&data, b"x", "null");
         } else {
-            rig.check_fails(Slot::Decoder, Kind::Output, &data);
+            rig.check_fails(Slot::Decoder, FailureKind::Output, &data);
         }
     }
     for value in ["1", "undefined", "new Boolean(true)", "[]", "'true'", "Promise.resolve(true)"] {
-        rig.check_fails(Slot::Validator, Kind::Output, &format!("function Validator() {{ return {value}; }}"));
+        rig.check_fails(Slot::Validator, FailureKind::Output, &format!("function Validator() {{ return {value}; }}"));
     }
-    rig.check_fails(Slot::Decoder, Kind::Output, "async function Decoder() { return {}; }");
+    rig.check_fails(Slot::Decoder, FailureKind::Output, "async function Decoder() { return {}; }");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn values_without_json_are_refused() {
         "return { a: 'x'.repeat(16384) };",
         "return { a: new Array(5000).fill(1000) };",
     ] {
-        rig.check_fails(Slot::Decoder, Kind::Output, &format!("function Decoder() {{ {body} }}"));
+        rig.check_fails(Slot::Decoder, FailureKind::Output, &format!("function Decoder() {{ {body} }}"));
     }
     rig.check_decodes(
         "function Decoder() { var a = 1; for (var i = 0; i < 31; i++) a = [a]; return { a: a }; }",
@@ -95,7 +95,7 @@ fn remarks_of_ts013_become_warnings_and_failures() {
     assert_eq!((fields(&report), &report.warnings[..]), (r#"{"a":1}"#, &["low battery".to_owned()][..]));
     let report = rig.decode(&functions, &[1]);
     let failure = report.result.expect_err("errors are a failure");
-    assert_eq!((failure.kind, failure.message.as_str()), (Kind::Thrown, "bad; worse"));
+    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Thrown, "bad; worse"));
     assert_eq!(report.warnings, ["low battery"]);
 }
 
@@ -139,12 +139,12 @@ fn encoders_make_bytes() {
 fn bytes_that_cannot_be_sent_are_refused() {
     for value in ["256", "-1", "1.5", "NaN", "'1'", "true", "null", "undefined", "[1]", "1n"] {
         let failure = encode(&format!("function Encoder() {{ return [0, {value}]; }}"), "{}").result.expect_err(value);
-        assert_eq!((failure.slot, failure.kind), (Slot::Encoder, Kind::Output), "{value}");
+        assert_eq!((failure.slot, failure.kind), (Slot::Encoder, FailureKind::Output), "{value}");
         assert!(failure.message.contains("index 1"), "{failure}");
     }
     for value in ["{ length: 1, 0: 1 }", "'x'", "null", "undefined", "new Array(243).fill(0)", "7"] {
         let failure = encode(&format!("function Encoder() {{ return {value}; }}"), "{}").result.expect_err(value);
-        assert_eq!(failure.kind, Kind::Output, "{value}");
+        assert_eq!(failure.kind, FailureKind::Output, "{value}");
     }
     check_encodes("function Encoder() { return new Array(242).fill(1); }", "{}", &[1; 242], None);
 }
@@ -155,7 +155,7 @@ fn fields_for_the_encoder_must_be_a_json_object() {
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(32), "]".repeat(32));
     for fields in ["", "[]", "1", "null", "{", "{\"a\":\u{0}1}", deep.as_str()] {
         let failure = encode(text, fields).result.expect_err(fields);
-        assert_eq!((failure.slot, failure.kind), (Slot::Encoder, Kind::Output), "{fields:?}");
+        assert_eq!((failure.slot, failure.kind), (Slot::Encoder, FailureKind::Output), "{fields:?}");
     }
 }
 
@@ -167,7 +167,7 @@ fn downlinks_are_decoded_by_either_text() {
     {
         let mut rig = Rig::new();
         let functions = rig.load_in(slot, &format!("{decode}\n{entry}"));
-        let report = rig.sandbox.call(&functions, &call(Entry::DecodeDownlink, &[1, 2]));
+        let report = rig.sandbox.call(&functions, &call(EntryPoint::DecodeDownlink, &[1, 2]));
         assert_eq!(fields(&report), r#"{"b":[1,2],"p":7}"#);
     }
 }

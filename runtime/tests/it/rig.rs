@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use airlock_runtime::{
-    Call, Engine, Entry, Failure, Functions, Kind, Limits, Report, Reset, Sandbox, Settings, Slot, Sources, Value,
+    Call, CallOutcome, Engine, EntryPoint, Failure, FailureKind, Functions, Limits, Reset, Sandbox, Settings, Slot,
+    Sources, Value,
 };
 
 /// Every way of putting memory back that this system has. Linux has them all, except in some containers.
@@ -54,14 +55,17 @@ impl Rig {
     }
 
     /// Runs the function in `slot` of functions loaded with [`Rig::load_in`].
-    pub(crate) fn run(&mut self, slot: Slot, functions: &Functions, payload: &[u8]) -> Report {
-        let call =
-            if slot == Slot::Encoder { call(Entry::EncodeDownlink, b"{}") } else { call(Entry::Uplink, payload) };
+    pub(crate) fn run(&mut self, slot: Slot, functions: &Functions, payload: &[u8]) -> CallOutcome {
+        let call = if slot == Slot::Encoder {
+            call(EntryPoint::EncodeDownlink, b"{}")
+        } else {
+            call(EntryPoint::Uplink, payload)
+        };
         self.sandbox.call(functions, &call)
     }
 
     /// Runs `payload` through a decoder.
-    pub(crate) fn decode(&mut self, functions: &Functions, payload: &[u8]) -> Report {
+    pub(crate) fn decode(&mut self, functions: &Functions, payload: &[u8]) -> CallOutcome {
         self.run(Slot::Decoder, functions, payload)
     }
 
@@ -74,7 +78,7 @@ impl Rig {
     }
 
     /// Fails unless a function in `slot` fails as `kind`.
-    pub(crate) fn check_fails(&mut self, slot: Slot, kind: Kind, text: &str) {
+    pub(crate) fn check_fails(&mut self, slot: Slot, kind: FailureKind, text: &str) {
         let failure = self.fail(slot, text);
         assert_eq!((failure.slot, failure.kind), (slot, kind), "{failure} in {text}");
     }
@@ -112,12 +116,19 @@ pub(crate) fn sources(slot: Slot, text: &str) -> Sources {
 }
 
 /// A message with nothing special about it.
-pub(crate) fn call(entry: Entry, payload: &[u8]) -> Call {
-    Call { entry, port: 7, time_ms: 1_700_000_000_000, seed: 42, payload: payload.to_vec(), trial: None }
+pub(crate) fn call(entry_point: EntryPoint, payload: &[u8]) -> Call {
+    Call {
+        entry_point,
+        port: 7,
+        time_ms: 1_700_000_000_000,
+        seed: 42,
+        payload: payload.to_vec(),
+        single_function: None,
+    }
 }
 
 /// The fields of a message that must have some.
-pub(crate) fn fields(report: &Report) -> &str {
+pub(crate) fn fields(report: &CallOutcome) -> &str {
     match &report.result {
         Ok(Value::Fields { json, .. }) => json.get(),
         other => panic!("expected fields, got {other:?}"),
@@ -128,17 +139,17 @@ pub(crate) fn fields(report: &Report) -> &str {
 pub(crate) fn uplink(sources: &Sources, payload: &[u8]) -> (String, bool) {
     let mut rig = Rig::new();
     let functions = rig.load(sources);
-    match rig.sandbox.call(&functions, &call(Entry::Uplink, payload)).result {
+    match rig.sandbox.call(&functions, &call(EntryPoint::Uplink, payload)).result {
         Ok(Value::Fields { json, valid, .. }) => (json.get().to_owned(), valid),
         other => panic!("expected fields, got {other:?}"),
     }
 }
 
 /// The report of an encoder given `fields`.
-pub(crate) fn encode(text: &str, fields: &str) -> Report {
+pub(crate) fn encode(text: &str, fields: &str) -> CallOutcome {
     let mut rig = Rig::new();
     let functions = rig.load_in(Slot::Encoder, text);
-    rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, fields.as_bytes()))
+    rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()))
 }
 
 /// Fails unless an encoder makes `bytes` of `fields`, for that port.

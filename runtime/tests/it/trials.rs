@@ -1,6 +1,6 @@
 //! What else functions of a text are asked for: normalized fields, and trials that answer with all that they return.
 
-use airlock_runtime::{Call, Entry, Failure, Function, Kind, Slot, Sources, Trial, Value};
+use airlock_runtime::{Call, EntryPoint, Failure, FailureKind, Function, SingleFunction, Slot, Sources, Value};
 
 use crate::rig::{Rig, call, sources, uplink};
 
@@ -8,7 +8,7 @@ use crate::rig::{Rig, call, sources, uplink};
 fn normalized(sources: &Sources) -> (Option<String>, Vec<String>) {
     let mut rig = Rig::new();
     let functions = rig.load(sources);
-    let report = rig.sandbox.call(&functions, &call(Entry::Uplink, &[21]));
+    let report = rig.sandbox.call(&functions, &call(EntryPoint::Uplink, &[21]));
     match report.result {
         Ok(Value::Fields { normalized, .. }) => (normalized.map(|json| json.get().to_owned()), report.warnings),
         other => panic!("expected fields, got {other:?}"),
@@ -61,9 +61,9 @@ fn what_is_normalized_is_what_the_decoder_gave() {
 /// What one function of `text` returns to a trial, or how it fails.
 fn attempt(text: &str, function: Function, payload: &str, extra: &str) -> Result<Option<String>, Failure> {
     let mut rig = Rig::new();
-    let functions = rig.load(&Sources::whole(text));
-    let trial = Some(Trial { function, extra: extra.to_owned() });
-    let call = Call { port: 2, trial, ..call(Entry::Trial, payload.as_bytes()) };
+    let functions = rig.load(&Sources::single_file(text));
+    let single_function = Some(SingleFunction { function, extra: extra.to_owned() });
+    let call = Call { port: 2, single_function, ..call(EntryPoint::SingleFunction, payload.as_bytes()) };
     rig.sandbox.call(&functions, &call).result.map(|value| match value {
         Value::Returned { json } => json.map(|json| json.get().to_owned()),
         other => panic!("expected what was returned, got {other:?}"),
@@ -113,9 +113,9 @@ fn a_trial_of_what_is_not_there_or_of_nonsense_fails() {
     let encoder = "function Encoder() { throw new Error('x'); }";
     let failure = |function, payload, extra| attempt(encoder, function, payload, extra).unwrap_err();
     let missing = failure(Function::Decoder, "", "");
-    assert_eq!((missing.slot, missing.kind), (Slot::Decoder, Kind::Syntax));
+    assert_eq!((missing.slot, missing.kind), (Slot::Decoder, FailureKind::Syntax));
     let thrown = failure(Function::Encoder, "{}", "");
-    assert_eq!((thrown.slot, thrown.kind, thrown.line), (Slot::Encoder, Kind::Thrown, Some(1)));
-    assert_eq!(failure(Function::Encoder, "{", "").kind, Kind::Output);
-    assert_eq!(failure(Function::Encoder, &"[".repeat(40), "").kind, Kind::Output);
+    assert_eq!((thrown.slot, thrown.kind, thrown.line), (Slot::Encoder, FailureKind::Thrown, Some(1)));
+    assert_eq!(failure(Function::Encoder, "{", "").kind, FailureKind::Output);
+    assert_eq!(failure(Function::Encoder, &"[".repeat(40), "").kind, FailureKind::Output);
 }

@@ -1,7 +1,7 @@
-//! Our allocator in the form in which QuickJS takes one, and the limit on what scripts may hold.
+//! The memory functions that QuickJS calls, and the limit on the heap of scripts.
 //!
-//! QuickJS has such a limit of its own, but throws a bare `null` once there is no room left even for an error. Here the
-//! first refusal frees a little more room, in which the error, its backtrace and our reply find place.
+//! QuickJS has its own limit, but throws a bare `null` once it has no memory left for an error object. Here the first
+//! refusal releases a small reserve, which is enough for the error, its backtrace and the reply.
 
 use crate::memory;
 use javy::quickjs::qjs::{self, size_t};
@@ -9,16 +9,16 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// The room that the first refusal frees.
+/// The reserve that the first refusal releases.
 const GRACE_BYTES: usize = 32 * 1024;
 
-/// Read by QuickJS too, which collects garbage when this has grown enough.
+/// Also read by QuickJS, to decide when to collect garbage.
 #[unsafe(export_name = "airlock_held_bytes")]
 static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
 static LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX / 2);
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// What `JS_NewRuntime2` asks for; beyond the runtime itself, QuickJS calls the functions below by their names.
+/// For `JS_NewRuntime2`. Except for the runtime itself, QuickJS calls the functions below by name.
 pub(super) static FUNCTIONS: qjs::JSMallocFunctions = qjs::JSMallocFunctions {
     js_calloc: Some(calloc),
     js_malloc: Some(malloc),
@@ -27,22 +27,22 @@ pub(super) static FUNCTIONS: qjs::JSMallocFunctions = qjs::JSMallocFunctions {
     js_malloc_usable_size: Some(usable_size),
 };
 
-/// Sets how much scripts may hold at once.
+/// Sets the limit on the heap of scripts.
 pub(super) fn set_limit(bytes: usize) {
     LIMIT_BYTES.store(bytes, Relaxed);
 }
 
-/// How much scripts hold.
+/// The size of the heap of scripts.
 pub(super) fn held_bytes() -> usize {
     HELD_BYTES.load(Relaxed)
 }
 
-/// Whether scripts wanted more than they may have.
+/// Whether scripts have exceeded the limit.
 pub(super) fn has_refused() -> bool {
     REFUSED.load(Relaxed)
 }
 
-/// Whether `bytes` more may be held.
+/// Whether `bytes` more are allowed.
 fn admits(bytes: usize) -> bool {
     let limit = LIMIT_BYTES.load(Relaxed);
     if HELD_BYTES.load(Relaxed).saturating_add(bytes) <= limit {
@@ -58,7 +58,7 @@ fn refuse() {
     }
 }
 
-/// Counts a block that QuickJS gets; there is none where the host refused more linear memory.
+/// Counts an allocated block; null if the host refused more linear memory.
 fn taken(block: *mut c_void) -> *mut c_void {
     if block.is_null() {
         refuse();
@@ -81,7 +81,7 @@ extern "C" fn airlock_js_malloc(bytes: usize) -> *mut c_void {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn airlock_js_free(block: *mut c_void) {
-    // SAFETY: QuickJS gives back what it got.
+    // SAFETY: QuickJS frees only blocks that it got from here.
     unsafe {
         HELD_BYTES.store(HELD_BYTES.load(Relaxed) - memory::malloc_usable_size(block), Relaxed);
         memory::free(block);
@@ -90,7 +90,7 @@ unsafe extern "C" fn airlock_js_free(block: *mut c_void) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn airlock_js_realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
-    // SAFETY: QuickJS gives what it got; where nothing is moved the old block stays its own.
+    // SAFETY: QuickJS passes a block that it got from here, and keeps it if the call fails.
     unsafe {
         let before = memory::malloc_usable_size(block);
         if !admits(bytes.saturating_sub(before)) {
@@ -113,16 +113,16 @@ unsafe extern "C" fn malloc(_: *mut c_void, bytes: size_t) -> *mut c_void {
 }
 
 unsafe extern "C" fn free(_: *mut c_void, block: *mut c_void) {
-    // SAFETY: QuickJS gives back what it got.
+    // SAFETY: QuickJS frees only blocks that it got from here.
     unsafe { airlock_js_free(block) }
 }
 
 unsafe extern "C" fn realloc(_: *mut c_void, block: *mut c_void, bytes: size_t) -> *mut c_void {
-    // SAFETY: QuickJS gives what it got.
+    // SAFETY: QuickJS passes only blocks that it got from here.
     unsafe { airlock_js_realloc(block, bytes as usize) }
 }
 
 unsafe extern "C" fn usable_size(block: *const c_void) -> size_t {
-    // SAFETY: QuickJS asks about what it got.
+    // SAFETY: QuickJS passes only blocks that it got from here.
     unsafe { memory::malloc_usable_size(block.cast_mut()) as size_t }
 }

@@ -6,31 +6,31 @@ use javy::quickjs::qjs;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;
 
-/// The longest payload of which [`Realm::byte_array`] makes an array without allocating anything else; most have far
-/// fewer bytes, and all of this room is written each time.
+/// The longest payload that [`Realm::byte_array`] converts on the stack. Not larger, because the whole buffer is
+/// initialised each time and most payloads are far shorter.
 const FEW_BYTES: usize = 64;
 
-/// A JavaScript world of its own; functions of one do not see the globals of another.
+/// A global object with its own built-ins; functions of one realm do not see the globals of another.
 #[derive(Clone, Copy)]
 pub(crate) struct Realm(NonNull<qjs::JSContext>);
 
-/// A function of ours that scripts can call; gets the arguments and the number it was made with.
+/// A native function that scripts can call. Its last argument is the number it was created with.
 pub(crate) type Native = fn(Realm, &[Value], i32) -> Result<Value, Thrown>;
 
-/// How far a script text got.
+/// The outcome of evaluating a source.
 pub(crate) enum Evaluation {
     /// It ran to its end.
     Done,
-    /// It is no script.
+    /// It is not a valid script.
     Unreadable(Thrown),
     /// It threw while it ran.
     Threw(Thrown),
 }
 
 impl Realm {
-    /// Makes a realm with all of ECMAScript and nothing else.
+    /// Creates a realm with all of ECMAScript and nothing else.
     pub(crate) fn new(runtime: Runtime) -> Option<Self> {
-        // SAFETY: the runtime lives for ever; a context that lacks intrinsics is never used.
+        // SAFETY: the runtime is never freed; a context that lacks intrinsics is never used.
         unsafe {
             let context = NonNull::new(qjs::JS_NewContextRaw(runtime.0.as_ptr()))?;
             let raw = context.as_ptr();
@@ -55,19 +55,19 @@ impl Realm {
         self.0.as_ptr()
     }
 
-    /// Takes over one reference to `raw`.
+    /// Takes ownership of one reference to `raw`.
     pub(super) fn own(self, raw: qjs::JSValue) -> Value {
         Value::from_raw(self, raw)
     }
 
-    /// Takes over what QuickJS returned: a value, or the mark that something was thrown.
+    /// Takes ownership of a result of QuickJS: a value, or the marker of an exception.
     pub(super) fn result(self, raw: qjs::JSValue) -> Result<Value, Thrown> {
         if raw == qjs::JS_EXCEPTION { Err(self.thrown()) } else { Ok(self.own(raw)) }
     }
 
-    /// Takes what was thrown last.
+    /// Takes the pending exception.
     pub(super) fn thrown(self) -> Thrown {
-        // SAFETY: the context lives for ever.
+        // SAFETY: the context is never freed.
         Thrown(self.own(unsafe { qjs::JS_GetException(self.raw()) }))
     }
 
@@ -84,7 +84,7 @@ impl Realm {
         }
     }
 
-    /// The value of an expression of ours.
+    /// Evaluates a built-in expression.
     pub(crate) fn value_of(self, expression: &CStr) -> Result<Value, Thrown> {
         self.eval(expression, c"airlock", 0)
     }
@@ -98,7 +98,7 @@ impl Realm {
 
     /// The global object.
     pub(crate) fn global(self) -> Value {
-        // SAFETY: the context lives for ever.
+        // SAFETY: the context is never freed.
         self.own(unsafe { qjs::JS_GetGlobalObject(self.raw()) })
     }
 
@@ -130,17 +130,17 @@ impl Realm {
 
     /// An object without properties.
     pub(crate) fn object(self) -> Result<Value, Thrown> {
-        // SAFETY: the context lives for ever.
+        // SAFETY: the context is never freed.
         self.result(unsafe { qjs::JS_NewObject(self.raw()) })
     }
 
     /// A date.
     pub(crate) fn date(self, time_ms: i64) -> Result<Value, Thrown> {
-        // SAFETY: the context lives for ever.
+        // SAFETY: the context is never freed.
         self.result(unsafe { qjs::JS_NewDate(self.raw(), time_ms as f64) })
     }
 
-    /// A true array of the numbers in `bytes`.
+    /// An ordinary array of the numbers in `bytes`.
     pub(crate) fn byte_array(self, bytes: &[u8]) -> Result<Value, Thrown> {
         let number = |byte: &u8| qjs::JS_MKVAL(qjs::JS_TAG_INT, i32::from(*byte));
         if bytes.len() > FEW_BYTES {
@@ -165,7 +165,7 @@ impl Realm {
         self.result(unsafe { qjs::JS_NewArrayFrom(self.raw(), numbers.len() as c_int, numbers.as_ptr()) })
     }
 
-    /// What the JSON `text` stands for.
+    /// Parses JSON.
     pub(crate) fn parse_json(self, text: &CStr) -> Result<Value, Thrown> {
         let length = text.to_bytes().len() as qjs::size_t;
         // SAFETY: the text ends in a zero byte.
@@ -181,7 +181,7 @@ impl Realm {
         })
     }
 
-    /// The name `text`, kept for ever.
+    /// The property name `text`; never freed.
     pub(crate) fn atom(self, text: &str) -> Atom {
         // SAFETY: the pointer and length are those of `text`.
         Atom(unsafe { qjs::JS_NewAtomLen(self.raw(), text.as_ptr().cast::<c_char>(), text.len() as _) })

@@ -1,4 +1,4 @@
-//! Values, their properties, and what was thrown.
+//! Values, their properties, and exceptions.
 
 use super::Realm;
 use javy::quickjs::qjs;
@@ -12,14 +12,14 @@ pub(crate) struct Value {
     raw: qjs::JSValue,
 }
 
-/// A property name made once and kept for ever.
+/// A property name (QuickJS atom) that is never freed.
 #[derive(Clone, Copy)]
 pub(crate) struct Atom(pub(super) qjs::JSAtom);
 
 /// What a script threw.
 pub(crate) struct Thrown(pub(crate) Value);
 
-/// What a value is, with its content where that fits in a register.
+/// The type of a value, with the value itself if it fits in a register.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Primitive {
     Undefined,
@@ -33,7 +33,7 @@ pub(crate) enum Primitive {
     Object,
 }
 
-// `peek.c`.
+// Defined in `fast_json.c`.
 unsafe extern "C" {
     fn airlock_bytes_of(value: qjs::JSValue, length: *mut usize) -> *const u8;
     fn airlock_bytes_of_atom(context: *mut qjs::JSContext, atom: qjs::JSAtom, length: *mut usize) -> *const u8;
@@ -58,23 +58,23 @@ impl Value {
         raw
     }
 
-    /// The realm that the value was made or read in.
+    /// The realm that created or read the value.
     pub(crate) fn realm(&self) -> Realm {
         self.realm
     }
 
-    /// The same value, for use by code of `realm`.
+    /// A second reference to the value, for use in `realm`.
     pub(crate) fn share(&self, realm: Realm) -> Self {
         // SAFETY: adds the reference that the new value owns; all realms share one runtime.
         realm.own(unsafe { qjs::JS_DupValue(realm.raw(), self.raw) })
     }
 
-    /// Keeps the value until the memory is laid anew: freeing all that hangs on it would be work for nothing.
-    pub(crate) fn keep(&self) {
+    /// Leaks the value: the host restores the memory anyway, so freeing everything it refers to would be wasted work.
+    pub(crate) fn leak(&self) {
         std::mem::forget(self.share(self.realm));
     }
 
-    /// What the value is.
+    /// The type of the value.
     pub(crate) fn primitive(&self) -> Primitive {
         // SAFETY: these only look at the bits of the value.
         unsafe {
@@ -92,12 +92,12 @@ impl Value {
         }
     }
 
-    /// Whether QuickJS had nothing to give: it ran out of memory while it made the value.
+    /// Whether QuickJS ran out of memory while it created the value.
     pub(crate) fn is_missing(&self) -> bool {
         self.raw == qjs::JS_UNINITIALIZED
     }
 
-    /// A number that no other living object has.
+    /// A number that identifies a live object.
     pub(crate) fn identity(&self) -> u64 {
         self.raw
     }
@@ -138,7 +138,7 @@ impl Value {
             }
             let start = qjs::JS_GetUint8Array(self.realm.raw(), &raw mut length, self.raw);
             if start.is_null() {
-                // Its memory is gone. What was thrown is nobody's business.
+                // Its buffer is detached; ignore the exception.
                 drop(self.realm.thrown());
                 return None;
             }
@@ -158,13 +158,13 @@ impl Value {
         unsafe { qjs::JS_IsError(self.raw) }
     }
 
-    /// The number of its internal class; 0 for what is no object.
+    /// The number of its internal class; 0 if it is not an object.
     pub(crate) fn class(&self) -> u32 {
         // SAFETY: the value is live.
         unsafe { qjs::JS_GetClassID(self.raw) }
     }
 
-    /// The property `name`, by way of getters, proxies and prototypes.
+    /// The property `name`; may call getters and proxies.
     pub(crate) fn get(&self, name: Atom) -> Result<Value, Thrown> {
         // SAFETY: the value is live.
         self.realm.result(unsafe { qjs::JS_GetProperty(self.realm.raw(), self.raw, name.0) })
@@ -176,7 +176,7 @@ impl Value {
         self.realm.result(unsafe { qjs::JS_GetPropertyUint32(self.realm.raw(), self.raw, index) })
     }
 
-    /// The property `name` if the object itself holds it as plain data; runs no script.
+    /// The property `name` if it is an own data property; runs no script.
     pub(crate) fn own_plain(&self, name: Atom) -> Option<Value> {
         if self.primitive() != Primitive::Object || self.is_proxy() {
             return None;
@@ -194,10 +194,10 @@ impl Value {
 
     /// The same for the element at `index`.
     pub(crate) fn own_plain_at(&self, index: u32) -> Option<Value> {
-        // SAFETY: makes an atom that is given back below.
+        // SAFETY: creates an atom that is freed below.
         let name = Atom(unsafe { qjs::JS_NewAtomUInt32(self.realm.raw(), index) });
         let element = self.own_plain(name);
-        // SAFETY: as said.
+        // SAFETY: created above.
         unsafe { qjs::JS_FreeAtom(self.realm.raw(), name.0) };
         element
     }
@@ -214,35 +214,35 @@ impl Value {
         if status < 0 { Err(self.realm.thrown()) } else { Ok(()) }
     }
 
-    /// Gives an object that has the prototype of its class in one of `realms` that of its class in `realm`; false if it
-    /// was no such object, or is at home there already.
-    pub(crate) fn move_home(&self, realms: &[Realm], realm: Realm) -> bool {
+    /// If the object has the default prototype of its class in one of `realms`, gives it the one of `realm`. False if it
+    /// has another prototype, or already has that one.
+    pub(crate) fn move_to_realm(&self, realms: &[Realm], realm: Realm) -> bool {
         if self.is_proxy() {
             return false;
         }
         // SAFETY: the value is live, and no proxy, so nothing runs.
         let prototype = self.realm.own(unsafe { qjs::JS_GetPrototype(self.realm.raw(), self.raw) });
-        let home = self.class_prototype(realm);
+        let target = self.class_prototype(realm);
         let is_foreign = |other: &Realm| self.class_prototype(*other).raw == prototype.raw;
-        if prototype.raw == home.raw || !realms.iter().any(is_foreign) {
+        if prototype.raw == target.raw || !realms.iter().any(is_foreign) {
             return false;
         }
         // SAFETY: both values are live.
-        let status = unsafe { qjs::JS_SetPrototype(self.realm.raw(), self.raw, home.raw) };
+        let status = unsafe { qjs::JS_SetPrototype(self.realm.raw(), self.raw, target.raw) };
         if status < 0 {
-            // Frozen. What was thrown is nobody's business.
+            // Frozen; ignore the exception.
             drop(self.realm.thrown());
         }
         status > 0
     }
 
-    /// The prototype that objects of the same class have in `realm`.
+    /// The default prototype of its class in `realm`.
     fn class_prototype(&self, realm: Realm) -> Value {
         // SAFETY: the class of a live value is a class of the one runtime.
         realm.own(unsafe { qjs::JS_GetClassProto(realm.raw(), self.class()) })
     }
 
-    /// Adds the property `name`: writable, configurable, not listed.
+    /// Defines the property `name`: writable, configurable, not enumerable.
     pub(crate) fn define(&self, name: Atom, value: Value) -> Result<(), Thrown> {
         let flags = (qjs::JS_PROP_CONFIGURABLE | qjs::JS_PROP_WRITABLE) as c_int;
         // SAFETY: the value is live; the call takes over the reference of the other.
@@ -274,7 +274,7 @@ impl Value {
         self.realm.result(returned)
     }
 
-    /// The names of the properties that JSON shows, in their order.
+    /// The names of the own enumerable properties, in order.
     pub(crate) fn keys(&self) -> Result<Keys, Thrown> {
         let mut keys = Keys { realm: self.realm, table: ptr::null_mut(), length: 0 };
         let flags = (qjs::JS_GPN_STRING_MASK | qjs::JS_GPN_ENUM_ONLY) as c_int;
@@ -285,20 +285,20 @@ impl Value {
         if status < 0 { Err(self.realm.thrown()) } else { Ok(keys) }
     }
 
-    /// The characters of a string of which each is below 256.
+    /// The characters of a string that is stored as Latin-1.
     pub(crate) fn characters(&self) -> Option<&[u8]> {
         let mut length = 0;
         // SAFETY: the value is live; its bytes stay where they are as long as it is, since no script runs meanwhile.
         unsafe { slice(airlock_bytes_of(self.raw, &raw mut length), length) }
     }
 
-    /// Whether [`Value::next_property`] gives the properties of this object in the order in which JSON shows them.
+    /// Whether [`Value::next_property`] returns the properties of this object in the order of `Object.keys`.
     pub(crate) fn is_plain(&self) -> bool {
         // SAFETY: an object, and live.
         self.primitive() == Primitive::Object && unsafe { airlock_is_plain(self.raw) }
     }
 
-    /// The first listed property of a plain object at place `from` or later, and the place to go on with.
+    /// The first enumerable property of a plain object at index `from` or later, and the index to continue with.
     pub(crate) fn next_property(&self, from: u32) -> Option<(u32, Atom, Value)> {
         let (mut atom, mut member) = (0, qjs::JS_UNDEFINED);
         // SAFETY: the value is live, and an object; the member comes with a reference of its own.
@@ -306,7 +306,7 @@ impl Value {
         (next != 0).then(|| (next, Atom(atom), self.realm.own(member)))
     }
 
-    /// The value as a string; objects are asked, which runs script.
+    /// Converts to a string; may run script.
     pub(crate) fn text(&self) -> Result<Text, Thrown> {
         let mut length = 0;
         // SAFETY: the value is live.
@@ -314,13 +314,13 @@ impl Value {
         Text::new(self.realm, start, length as usize)
     }
 
-    /// The value as a number; objects are asked, which runs script.
+    /// Converts to a number; may run script.
     pub(crate) fn to_number(&self) -> Result<Value, Thrown> {
         // SAFETY: the value is live.
         self.realm.result(unsafe { qjs::JS_ToNumber(self.realm.raw(), self.raw) })
     }
 
-    /// The value as a string value; objects are asked, which runs script.
+    /// Converts to a string value; may run script.
     pub(crate) fn to_text(&self) -> Result<Value, Thrown> {
         // SAFETY: the value is live.
         self.realm.result(unsafe { qjs::JS_ToString(self.realm.raw(), self.raw) })
@@ -329,7 +329,7 @@ impl Value {
 
 impl Drop for Value {
     fn drop(&mut self) {
-        // SAFETY: gives up the one reference that the value owns; numbers and their like have none.
+        // SAFETY: releases the one reference that the value owns; primitives without a reference count have none.
         unsafe {
             if qjs::JS_VALUE_HAS_REF_COUNT(self.raw) {
                 qjs::JS_FreeValue(self.realm.raw(), self.raw);
@@ -354,7 +354,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The names, valid as long as the list.
+    /// The names, valid as long as `self`.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Atom> + '_ {
         let length = if self.table.is_null() { 0 } else { self.length as usize };
         // SAFETY: QuickJS filled the table with `length` entries.
@@ -373,26 +373,26 @@ impl Atom {
     /// The name as text.
     pub(crate) fn text(self, realm: Realm) -> Result<Text, Thrown> {
         let mut length = 0;
-        // SAFETY: whoever holds an atom keeps it alive.
+        // SAFETY: atoms are never freed while in use.
         let start = unsafe { qjs::JS_AtomToCStringLen(realm.raw(), &raw mut length, self.0) };
         Text::new(realm, start, length as usize)
     }
 
-    /// The characters of the name if each is below 256.
+    /// The characters of the name if it is stored as Latin-1.
     pub(crate) fn characters<'a>(self, realm: Realm) -> Option<&'a [u8]> {
         let mut length = 0;
-        // SAFETY: whoever holds an atom keeps it alive, and nothing moves it.
+        // SAFETY: atoms are never freed or moved while in use.
         unsafe { slice(airlock_bytes_of_atom(realm.raw(), self.0, &raw mut length), length) }
     }
 
     /// The name as a string value.
     pub(crate) fn value(self, realm: Realm) -> Result<Value, Thrown> {
-        // SAFETY: whoever holds an atom keeps it alive.
+        // SAFETY: atoms are never freed while in use.
         realm.result(unsafe { qjs::JS_AtomToString(realm.raw(), self.0) })
     }
 }
 
-/// The bytes of a string: UTF-8, in which a lone surrogate stands as three bytes of its own.
+/// A string as UTF-8, except that a lone surrogate takes three bytes (WTF-8).
 pub(crate) struct Text {
     realm: Realm,
     start: *const c_char,

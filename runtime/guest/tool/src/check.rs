@@ -1,6 +1,6 @@
 //! Proves of a finished guest what the host relies on.
 
-use crate::graph::{self, Calls};
+use crate::call_graph::{self, Calls};
 use crate::meter::{FUEL, STACK_POINTER, fuel_global};
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub(crate) fn run(wasm: &[u8]) -> Result<String> {
     check_imports(&module)?;
     check_state(&module)?;
     let paying = check_payments(&module)?;
-    let functions = graph::local_functions(&module).count();
+    let functions = call_graph::local_functions(&module).count();
     let (pages, memory) = (image_pages(&module)?, module.memories.iter().map(|memory| memory.initial).sum::<u64>());
     Ok(format!(
         "{} bytes; memory of {} KiB with {pages} pages of 4 KiB that are not zero; {paying} of {functions} functions pay at their entry",
@@ -59,7 +59,7 @@ fn check_state(module: &Module) -> Result<()> {
         module.elements.iter().all(|element| matches!(element.kind, ElementKind::Active { .. })),
         "an element segment is not active"
     );
-    for (_, function) in graph::local_functions(module) {
+    for (_, function) in call_graph::local_functions(module) {
         let mut bulk = Bulk::default();
         dfs_in_order(&mut bulk, function, function.entry_block());
         ensure!(!bulk.found, "a bulk instruction, which the host would serve");
@@ -105,16 +105,16 @@ impl<'a> Visitor<'a> for Bulk {
 /// Every loop pays, and every cycle of calls holds a function that pays at its entry; says how many do.
 fn check_payments(module: &Module) -> Result<usize> {
     let fuel = fuel_global(module)?;
-    for (id, function) in graph::local_functions(module) {
+    for (id, function) in call_graph::local_functions(module) {
         let mut loops = Loops { function, fuel, unpaid: 0 };
         dfs_in_order(&mut loops, function, function.entry_block());
         ensure!(loops.unpaid == 0, "function {} has {} loops that do not pay", id.index(), loops.unpaid);
     }
-    let paying: BTreeSet<FunctionId> = graph::local_functions(module)
+    let paying: BTreeSet<FunctionId> = call_graph::local_functions(module)
         .filter(|(_, function)| pays(function, function.entry_block(), fuel))
         .map(|(id, _)| id)
         .collect();
-    ensure!(graph::in_tables(module).is_subset(&paying), "a function in the table does not pay");
+    ensure!(call_graph::in_tables(module).is_subset(&paying), "a function in the table does not pay");
     if let Err(cycle) = Calls::of(module).order(&paying) {
         bail!("{} functions call each other in cycles that do not pay", cycle.len());
     }

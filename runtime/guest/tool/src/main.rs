@@ -1,11 +1,11 @@
-//! Turns the guest as compiled into the guest as run; `build.sh` calls the steps one after the other.
+//! Turns the compiled guest into `guest.wasm`. `build.sh` runs the steps in order.
 
+mod call_graph;
 mod charge;
 mod check;
-mod close;
-mod graph;
 mod meter;
 mod snapshot;
+mod stub;
 
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -15,7 +15,7 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["close", input, output] => step(input, output, close::run),
+        ["stub", input, output] => step(input, output, stub::run),
         ["snapshot", input, output] => step(input, output, snapshot::run),
         ["meter", input, output] => step(input, output, meter::run),
         ["check", input] => {
@@ -23,7 +23,7 @@ fn main() -> Result<()> {
             println!("{report}");
             Ok(())
         }
-        _ => bail!("expected `close|snapshot|meter INPUT OUTPUT` or `check INPUT`"),
+        _ => bail!("expected `stub|snapshot|meter INPUT OUTPUT` or `check INPUT`"),
     }
 }
 

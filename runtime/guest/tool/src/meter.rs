@@ -3,9 +3,9 @@
 //! Every cycle of control flow passes a loop header, and every cycle of calls an entry that pays: all functions in the
 //! table pay, so that indirect calls do, and of the rest as many as it takes.
 
+use crate::call_graph::{self, Calls};
 use crate::charge::Charges;
-use crate::close;
-use crate::graph::{self, Calls};
+use crate::stub;
 use anyhow::{Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::{
@@ -21,10 +21,10 @@ pub(crate) const STACK_POINTER: &str = "stack_pointer";
 
 /// The module with payments put in.
 pub(crate) fn run(wasm: &[u8]) -> Result<Vec<u8>> {
-    let mut module = close::parse(wasm)?;
+    let mut module = stub::parse(wasm)?;
     let fuel = fuel_global(&module)?;
     let calls = Calls::of(&module);
-    let paying = calls.break_cycles(graph::in_tables(&module));
+    let paying = calls.break_cycles(call_graph::in_tables(&module));
     for (function, charges) in charges(&module, &calls, &paying)? {
         let left = module.locals.add(ValType::I64);
         let pays = paying.contains(&function);

@@ -1,6 +1,6 @@
 //! Runs the guest's initialisation and keeps the heap it leaves.
 
-use crate::close;
+use crate::stub;
 use anyhow::{Result, anyhow, bail};
 use std::future::Future;
 use std::pin::pin;
@@ -30,7 +30,7 @@ pub(crate) fn run(wasm: &[u8]) -> Result<Vec<u8>> {
 
 /// The module without the empty passive segments that stand for data already in place: they are not of WebAssembly 1.0.
 fn without_passive_data(wasm: &[u8]) -> Result<Vec<u8>> {
-    let mut module = close::parse(wasm)?;
+    let mut module = stub::parse(wasm)?;
     let passive: Vec<_> = module.data.iter().filter(|data| data.is_passive()).map(walrus::Data::id).collect();
     passive.into_iter().for_each(|data| module.data.delete(data));
     Ok(module.emit_wasm())

@@ -82,9 +82,9 @@ fn pages(
         }
         let (start, end) = (segment.offset as usize, segment.offset as usize + segment.bytes.len());
         let is_active = matches!(data.kind, DataKind::Active { memory_index: 0, .. });
-        let is_whole = segment.rest.is_empty() && segment.bytes == data.data;
+        let is_single_file = segment.rest.is_empty() && segment.bytes == data.data;
         let is_placed = start >= free_from && end <= memory_bytes && start / PAGE_BYTES == (end - 1) / PAGE_BYTES;
-        if !(is_active && is_whole && is_placed) {
+        if !(is_active && is_single_file && is_placed) {
             return Err(DAMAGED);
         }
         (free_from, data_end) = (end, data.range.end);

@@ -1,81 +1,101 @@
 //! Functions that never end, or take long.
 
-use airlock_runtime::{Kind, Slot, Sources};
+use airlock_runtime::{FailureKind, Slot, Sources};
 
 use super::{ALL, Act, Court, DECODER, Fails, FailsAs, FailsOrGives, Gives, MAKERS, VALIDATOR};
 
 const ENDLESS: &[Act] = &[
-    ("SBX-001", DECODER, "while (true) {}", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "for (;;) bytes.length;", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "do { port += 1; } while (port);", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "a: while (true) { continue a; }", Fails(Kind::Fuel)),
-    ("SBX-002", ALL, "while (true) {}", Fails(Kind::Fuel)),
-    ("SBX-002", ALL, "try { while (true) {} } catch (e) {} return { n: 0 };", Fails(Kind::Fuel)),
-    ("SBX-002", ALL, "try { while (true) {} } finally { return { n: 0 }; }", Fails(Kind::Fuel)),
-    ("SBX-002", ALL, "while (true) { try { while (true) {} } catch (e) { continue; } }", Fails(Kind::Fuel)),
-    ("SBX-006", ALL, "/^(a+)+$/.test('a'.repeat(40) + '!'); return { n: 0 };", Fails(Kind::Fuel)),
-    ("SBX-006", ALL, "'a'.repeat(40).replace(/(a*)*b/g, ''); return { n: 0 };", Fails(Kind::Fuel)),
-    ("SBX-006", ALL, "new RegExp('(a|a)*b').exec('a'.repeat(40)); return { n: 0 };", Fails(Kind::Fuel)),
+    ("SBX-001", DECODER, "while (true) {}", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "for (;;) bytes.length;", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "do { port += 1; } while (port);", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "a: while (true) { continue a; }", Fails(FailureKind::Fuel)),
+    ("SBX-002", ALL, "while (true) {}", Fails(FailureKind::Fuel)),
+    ("SBX-002", ALL, "try { while (true) {} } catch (e) {} return { n: 0 };", Fails(FailureKind::Fuel)),
+    ("SBX-002", ALL, "try { while (true) {} } finally { return { n: 0 }; }", Fails(FailureKind::Fuel)),
+    ("SBX-002", ALL, "while (true) { try { while (true) {} } catch (e) { continue; } }", Fails(FailureKind::Fuel)),
+    ("SBX-006", ALL, "/^(a+)+$/.test('a'.repeat(40) + '!'); return { n: 0 };", Fails(FailureKind::Fuel)),
+    ("SBX-006", ALL, "'a'.repeat(40).replace(/(a*)*b/g, ''); return { n: 0 };", Fails(FailureKind::Fuel)),
+    ("SBX-006", ALL, "new RegExp('(a|a)*b').exec('a'.repeat(40)); return { n: 0 };", Fails(FailureKind::Fuel)),
 ];
 
 /// Where a loop may hide: in what the glue calls, and in what built-in functions call.
 const HIDDEN: &[Act] = &[
-    ("SBX-001", MAKERS, "return { get a() { while (true) {} } };", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "return { toJSON: function () { while (true) {} } };", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "return new Proxy({}, { ownKeys: function () { while (true) {} } });", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "return new Proxy({}, { get: function () { while (true) {} } });", Fails(Kind::Fuel)),
+    ("SBX-001", MAKERS, "return { get a() { while (true) {} } };", Fails(FailureKind::Fuel)),
+    ("SBX-001", MAKERS, "return { toJSON: function () { while (true) {} } };", Fails(FailureKind::Fuel)),
+    (
+        "SBX-001",
+        MAKERS,
+        "return new Proxy({}, { ownKeys: function () { while (true) {} } });",
+        Fails(FailureKind::Fuel),
+    ),
+    ("SBX-001", MAKERS, "return new Proxy({}, { get: function () { while (true) {} } });", Fails(FailureKind::Fuel)),
     (
         "SBX-001",
         MAKERS,
         "throw Object.assign(function () {}, { toString: function () { while (true) {} } });",
-        Fails(Kind::Fuel),
+        Fails(FailureKind::Fuel),
     ),
-    ("SBX-001", MAKERS, "throw { get a() { while (true) {} } };", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "console.log({ toJSON: function () { while (true) {} } }); return {};", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "return [3, 2, 1].sort(function () { while (true) {} });", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "'a'.replace(/a/, function () { while (true) {} });", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "JSON.parse('[1]', function () { while (true) {} });", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "Number({ valueOf: function () { while (true) {} } });", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "var [a] = { [Symbol.iterator]: () => ({ next: () => ({}) }) }; for (;;);", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "Array.from({ [Symbol.iterator]: () => ({ next: () => ({}) }) });", Fails(Kind::Fuel)),
+    ("SBX-001", MAKERS, "throw { get a() { while (true) {} } };", Fails(FailureKind::Fuel)),
+    (
+        "SBX-001",
+        MAKERS,
+        "console.log({ toJSON: function () { while (true) {} } }); return {};",
+        Fails(FailureKind::Fuel),
+    ),
+    ("SBX-001", MAKERS, "return [3, 2, 1].sort(function () { while (true) {} });", Fails(FailureKind::Fuel)),
+    ("SBX-001", MAKERS, "'a'.replace(/a/, function () { while (true) {} });", Fails(FailureKind::Fuel)),
+    ("SBX-001", MAKERS, "JSON.parse('[1]', function () { while (true) {} });", Fails(FailureKind::Fuel)),
+    ("SBX-001", MAKERS, "Number({ valueOf: function () { while (true) {} } });", Fails(FailureKind::Fuel)),
+    (
+        "SBX-001",
+        MAKERS,
+        "var [a] = { [Symbol.iterator]: () => ({ next: () => ({}) }) }; for (;;);",
+        Fails(FailureKind::Fuel),
+    ),
+    ("SBX-001", MAKERS, "Array.from({ [Symbol.iterator]: () => ({ next: () => ({}) }) });", Fails(FailureKind::Fuel)),
     (
         "SBX-001",
         MAKERS,
         "(function* () { while (true) yield; })().next().x; for (var x of (function* () { while (true) yield; })());",
-        Fails(Kind::Fuel),
+        Fails(FailureKind::Fuel),
     ),
-    ("SBX-001", MAKERS, "class A { static { while (true); } }", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "new Function('while (true) {}')();", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "eval('while (true) {}');", Fails(Kind::Fuel)),
-    ("SBX-001", MAKERS, "`${{ toString() { while (true); } }}`;", Fails(Kind::Fuel)),
+    ("SBX-001", MAKERS, "class A { static { while (true); } }", Fails(FailureKind::Fuel)),
+    ("SBX-001", MAKERS, "new Function('while (true) {}')();", Fails(FailureKind::Fuel)),
+    ("SBX-001", MAKERS, "eval('while (true) {}');", Fails(FailureKind::Fuel)),
+    ("SBX-001", MAKERS, "`${{ toString() { while (true); } }}`;", Fails(FailureKind::Fuel)),
 ];
 
 /// Much work in one call of a built-in function: it must pay for what it does, not for being called.
 const BULKY: &[Act] = &[
-    ("SBX-001", DECODER, "var s = 'x'.repeat(1e6); while (true) s.indexOf('y');", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "var a = new Array(1e5).fill(0); while (true) a.indexOf(1);", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "var a = new Uint8Array(1e6); while (true) a.fill(7);", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "var a = new Uint8Array(2e6); while (true) a.copyWithin(0, 1e6);", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "var a = new Uint8Array(2e6), b = a.subarray(1e6); while (true) a.set(b);", Fails(Kind::Fuel)),
+    ("SBX-001", DECODER, "var s = 'x'.repeat(1e6); while (true) s.indexOf('y');", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "var a = new Array(1e5).fill(0); while (true) a.indexOf(1);", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "var a = new Uint8Array(1e6); while (true) a.fill(7);", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "var a = new Uint8Array(2e6); while (true) a.copyWithin(0, 1e6);", Fails(FailureKind::Fuel)),
+    (
+        "SBX-001",
+        DECODER,
+        "var a = new Uint8Array(2e6), b = a.subarray(1e6); while (true) a.set(b);",
+        Fails(FailureKind::Fuel),
+    ),
     (
         "SBX-001",
         DECODER,
         "var s = 'x'.repeat(1e6); while (true) s.split('').length;",
-        FailsAs(&[Kind::Fuel, Kind::Memory]),
+        FailsAs(&[FailureKind::Fuel, FailureKind::Memory]),
     ),
-    ("SBX-001", DECODER, "new Array(4294967295).includes(1); while (true);", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "new Array(4294967295).join('');", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "Array.prototype.reverse.call({ length: 2 ** 53 - 1 });", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "var n = 3n; while (true) n *= n;", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "while (true) JSON.parse('[' + '1,'.repeat(1e4) + '1]');", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "while (true) parseInt('1'.repeat(1e5));", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "while (true) (1e300).toFixed(100);", Fails(Kind::Fuel)),
-    ("SBX-001", DECODER, "while (true) 'İ'.repeat(1e5).normalize('NFKD').toLowerCase();", Fails(Kind::Fuel)),
+    ("SBX-001", DECODER, "new Array(4294967295).includes(1); while (true);", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "new Array(4294967295).join('');", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "Array.prototype.reverse.call({ length: 2 ** 53 - 1 });", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "var n = 3n; while (true) n *= n;", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "while (true) JSON.parse('[' + '1,'.repeat(1e4) + '1]');", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "while (true) parseInt('1'.repeat(1e5));", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "while (true) (1e300).toFixed(100);", Fails(FailureKind::Fuel)),
+    ("SBX-001", DECODER, "while (true) 'İ'.repeat(1e5).normalize('NFKD').toLowerCase();", Fails(FailureKind::Fuel)),
     (
         "SBX-015",
         DECODER,
         "var a = []; for (var i = 0; i < 1e5; i++) a.push(i * 7919 % 1e5); a.sort(() => Math.random() - 0.5); return { n: a.length };",
-        FailsOrGives(Kind::Fuel, r#"{"n":100000}"#),
+        FailsOrGives(FailureKind::Fuel, r#"{"n":100000}"#),
     ),
     (
         "SBX-015",
@@ -93,10 +113,10 @@ const BULKY: &[Act] = &[
 
 /// What would run after the call never runs.
 const LATER: &[Act] = &[
-    ("SBX-016", MAKERS, "return Promise.resolve({ n: 1 });", Fails(Kind::Output)),
-    ("SBX-016", MAKERS, "return (async function () { return { n: 1 }; })();", Fails(Kind::Output)),
-    ("SBX-016", VALIDATOR, "return Promise.resolve(true);", Fails(Kind::Output)),
-    ("SBX-016", MAKERS, "return new Promise(function () {});", Fails(Kind::Output)),
+    ("SBX-016", MAKERS, "return Promise.resolve({ n: 1 });", Fails(FailureKind::Output)),
+    ("SBX-016", MAKERS, "return (async function () { return { n: 1 }; })();", Fails(FailureKind::Output)),
+    ("SBX-016", VALIDATOR, "return Promise.resolve(true);", Fails(FailureKind::Output)),
+    ("SBX-016", MAKERS, "return new Promise(function () {});", Fails(FailureKind::Output)),
     (
         "SBX-017",
         DECODER,
@@ -122,7 +142,12 @@ const LATER: &[Act] = &[
         "(async function () { await new Promise(function () {}); })(); return { n: 1 };",
         Gives(r#"{"n":1}"#),
     ),
-    ("SBX-017", DECODER, "while (true) Promise.resolve().then(function () {});", FailsAs(&[Kind::Fuel, Kind::Memory])),
+    (
+        "SBX-017",
+        DECODER,
+        "while (true) Promise.resolve().then(function () {});",
+        FailsAs(&[FailureKind::Fuel, FailureKind::Memory]),
+    ),
     (
         "SBX-017",
         DECODER,
@@ -164,7 +189,7 @@ fn endless_texts_are_refused_when_they_are_loaded() {
         let text = format!("{head}\n{tail}");
         let sources = Sources { decoder: text, ..Sources::default() };
         let failure = court.rig.engine.load(&sources, court.rig.engine.limits()).expect_err(head);
-        assert!(super::is(&failure, Slot::Decoder, Kind::Fuel), "{case}: {failure} in {head}");
+        assert!(super::is(&failure, Slot::Decoder, FailureKind::Fuel), "{case}: {failure} in {head}");
         court.check_innocent(head);
     }
 }

@@ -25,7 +25,7 @@ fn the_guest_imports_nothing_and_exports_what_is_listed() {
         _ => {}
     });
     exported.sort();
-    assert_eq!(exported, ["alloc", "call", "fuel", "last_words", "load", "memory", "stack_pointer", "stage"]);
+    assert_eq!(exported, ["alloc", "call", "fuel", "load", "memory", "running_slot", "stack_pointer", "trap_report"]);
 }
 
 /// SBX-061: a table of any size that cannot grow, and one memory.

@@ -1,6 +1,6 @@
 //! What functions are given.
 
-use airlock_runtime::{Call, Entry, Kind, Slot};
+use airlock_runtime::{Call, EntryPoint, FailureKind, Slot};
 
 use super::Court;
 use crate::rig::{call, fields};
@@ -29,13 +29,13 @@ fn payloads_of_every_length_and_every_port_arrive() {
     let functions =
         court.rig.load_in(Slot::Decoder, "function Decoder(bytes, port) { return { l: bytes.length, p: port }; }");
     for (length, port) in [(0, 0), (1, 1), (51, 85), (242, 223), (255, 255)] {
-        let message = Call { port, ..call(Entry::Uplink, &vec![9; length]) };
+        let message = Call { port, ..call(EntryPoint::Uplink, &vec![9; length]) };
         let report = court.rig.sandbox.call(&functions, &message);
         assert_eq!(fields(&report), format!(r#"{{"l":{length},"p":{port}}}"#));
     }
     let report = court.rig.decode(&functions, &[9; 256]);
     let failure = report.result.unwrap_err();
-    assert!(super::is(&failure, Slot::Decoder, Kind::Output) && failure.message.contains("256"), "{failure}");
+    assert!(super::is(&failure, Slot::Decoder, FailureKind::Output) && failure.message.contains("256"), "{failure}");
     assert_eq!(report.fuel, 0, "the sandbox was not asked");
 }
 
@@ -66,13 +66,13 @@ fn fields_that_are_none_never_reach_the_encoder() {
         "{\"n\":1}//",
         "{\"n\":\"\n\"}",
     ] {
-        let report = court.rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, text.as_bytes()));
+        let report = court.rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, text.as_bytes()));
         let failure = report.result.expect_err(text);
-        assert!(super::is(&failure, Slot::Encoder, Kind::Output), "{failure} for {text:?}");
+        assert!(super::is(&failure, Slot::Encoder, FailureKind::Output), "{failure} for {text:?}");
         court.check_next(text, Slot::Encoder, &functions);
     }
-    let report = court.rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, b"{\"n\":\"\xff\"}"));
-    assert_eq!(report.result.unwrap_err().kind, Kind::Output);
+    let report = court.rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, b"{\"n\":\"\xff\"}"));
+    assert_eq!(report.result.unwrap_err().kind, FailureKind::Output);
 }
 
 /// SBX-053: fields that are named like what objects inherit.
@@ -84,7 +84,7 @@ fn fields_cannot_change_what_objects_inherit() {
     }";
     let functions = court.rig.load_in(Slot::Encoder, text);
     for fields in [r#"{"__proto__":{"spoilt":1}}"#, r#"{"constructor":{"prototype":{"spoilt":1}}}"#] {
-        let report = court.rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, fields.as_bytes()));
+        let report = court.rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()));
         match report.result {
             Ok(airlock_runtime::Value::Bytes { bytes, .. }) => assert_eq!(bytes, [1, 1], "{fields}"),
             other => panic!("{fields}: {other:?}"),

@@ -1,6 +1,6 @@
 //! Functions that change their world, or look for another one.
 
-use airlock_runtime::{Call, Entry, Kind, Slot, Sources};
+use airlock_runtime::{Call, EntryPoint, FailureKind, Slot, Sources};
 
 use super::{Act, Court, DECODER, Fails, Gives, MAKERS};
 use crate::rig::{call, fields};
@@ -47,9 +47,9 @@ const CLIMBING: &[Act] = &[
     ),
     ("SBX-060", DECODER, "return { n: new Function('return 1')() };", Gives(r#"{"n":1}"#)),
     ("SBX-060", DECODER, "return { n: (0, eval)('1') };", Gives(r#"{"n":1}"#)),
-    ("SBX-060", DECODER, "(0, eval)('for (;;);');", Fails(Kind::Fuel)),
-    ("SBX-060", DECODER, "[].constructor.constructor('while (true);')();", Fails(Kind::Fuel)),
-    ("SBX-060", DECODER, "eval('import.meta');", Fails(Kind::Thrown)),
+    ("SBX-060", DECODER, "(0, eval)('for (;;);');", Fails(FailureKind::Fuel)),
+    ("SBX-060", DECODER, "[].constructor.constructor('while (true);')();", Fails(FailureKind::Fuel)),
+    ("SBX-060", DECODER, "eval('import.meta');", Fails(FailureKind::Thrown)),
     (
         "SBX-060",
         DECODER,
@@ -76,7 +76,7 @@ const SPOILING: &[Act] = &[
         "SBX-053",
         MAKERS,
         "Object.prototype.n = 9; Object.prototype.toJSON = function () { return 9; }; return { a: 1 };",
-        Fails(Kind::Output),
+        Fails(FailureKind::Output),
     ),
     (
         "SBX-053",
@@ -155,7 +155,10 @@ fn modules_cannot_be_imported_or_written() {
     ] {
         let sources = Sources { decoder: text.to_owned(), ..Sources::default() };
         let failure = court.rig.engine.load(&sources, court.rig.engine.limits()).expect_err(text);
-        assert!(super::is(&failure, Slot::Decoder, Kind::Syntax) && failure.line == Some(1), "{failure} in {text}");
+        assert!(
+            super::is(&failure, Slot::Decoder, FailureKind::Syntax) && failure.line == Some(1),
+            "{failure} in {text}"
+        );
     }
 }
 
@@ -209,7 +212,7 @@ fn time_and_chance_are_those_of_the_message() {
     let mut court = Court::new();
     let body = "return { a: Date.now(), b: +new Date(), c: new Date().toString(), d: Date(), r: [Math.random(), Math.random()] };";
     let functions = court.rig.load(&super::sources(Slot::Decoder, body));
-    let message = |time_ms, seed| Call { time_ms, seed, ..call(Entry::Uplink, &[1]) };
+    let message = |time_ms, seed| Call { time_ms, seed, ..call(EntryPoint::Uplink, &[1]) };
     let mut run = |message: &Call| fields(&court.rig.sandbox.call(&functions, message)).to_owned();
     let first = run(&message(1_700_000_000_123, 42));
     assert!(
@@ -232,7 +235,7 @@ fn a_thousand_failures_do_not_disable_a_function() {
     let text = "if (port === 1) throw 1; if (port === 2) for (;;); if (port === 3) (function f() { f(); })();";
     let functions = court.rig.load(&super::sources(Slot::Decoder, text));
     for round in 0..1000_u32 {
-        let failing = Call { port: (round % 3 + 1) as u8, ..call(Entry::Uplink, &[1]) };
+        let failing = Call { port: (round % 3 + 1) as u8, ..call(EntryPoint::Uplink, &[1]) };
         assert!(court.rig.sandbox.call(&functions, &failing).result.is_err());
         if round % 100 == 0 {
             court.check_next("many failures", Slot::Decoder, &functions);

@@ -1,6 +1,6 @@
 //! What functions write to the console.
 
-use airlock_runtime::{Entry, Slot, Sources};
+use airlock_runtime::{EntryPoint, Slot, Sources};
 
 use super::Court;
 use crate::rig::{call, fields};
@@ -45,8 +45,8 @@ fn entries_are_json_and_name_the_function_that_wrote_them() {
         ..Sources::default()
     };
     let functions = court.rig.load(&sources);
-    let up = court.rig.sandbox.call(&functions, &call(Entry::Uplink, b"")).logs;
-    let down = court.rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, b"{}")).logs;
+    let up = court.rig.sandbox.call(&functions, &call(EntryPoint::Uplink, b"")).logs;
+    let down = court.rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, b"{}")).logs;
     assert_eq!(up.iter().chain(&down).map(|entry| entry.slot).collect::<Vec<_>>(), Slot::ALL);
     for entry in up.iter().chain(&down) {
         assert_eq!(entry.fields, [r#""é\"""#, "1", r#"{"a":[true]}"#]);

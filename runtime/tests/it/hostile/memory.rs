@@ -1,23 +1,23 @@
 //! Functions that want more memory or stack than there is.
 
-use airlock_runtime::{Entry, Kind, Slot};
+use airlock_runtime::{EntryPoint, FailureKind, Slot};
 
 use super::{ALL, Act, Court, DECODER, ENCODER, Fails, FailsAs, FailsOrGives, Gives, MAKERS};
 use crate::rig::call;
 
 /// The engine has limits of its own on strings and buffers, and throws there.
-const REFUSED: &[Kind] = &[Kind::Memory, Kind::Thrown];
+const REFUSED: &[FailureKind] = &[FailureKind::Memory, FailureKind::Thrown];
 
 const BOMBS: &[Act] = &[
-    ("SBX-022", ALL, "var a = []; while (true) a.push([a.length]);", Fails(Kind::Memory)),
-    ("SBX-022", ALL, "var a = {}; for (var i = 0; true; i++) a['k' + i] = { i: i };", Fails(Kind::Memory)),
-    ("SBX-022", ALL, "var m = new Map(); while (true) m.set({}, [m.size]);", Fails(Kind::Memory)),
-    ("SBX-022", ALL, "var f = []; while (true) f.push(function () { return f; });", Fails(Kind::Memory)),
+    ("SBX-022", ALL, "var a = []; while (true) a.push([a.length]);", Fails(FailureKind::Memory)),
+    ("SBX-022", ALL, "var a = {}; for (var i = 0; true; i++) a['k' + i] = { i: i };", Fails(FailureKind::Memory)),
+    ("SBX-022", ALL, "var m = new Map(); while (true) m.set({}, [m.size]);", Fails(FailureKind::Memory)),
+    ("SBX-022", ALL, "var f = []; while (true) f.push(function () { return f; });", Fails(FailureKind::Memory)),
     (
         "SBX-022",
         DECODER,
         "while (true) Symbol.for('s' + (port++).toString().repeat(99));",
-        FailsAs(&[Kind::Memory, Kind::Fuel]),
+        FailsAs(&[FailureKind::Memory, FailureKind::Fuel]),
     ),
     ("SBX-023", ALL, "var s = 'x'; while (true) s += s;", FailsAs(REFUSED)),
     ("SBX-023", ALL, "var a = [], s = 'x'; while (true) { s += s; a.push(s.split('')); }", FailsAs(REFUSED)),
@@ -32,42 +32,52 @@ const BOMBS: &[Act] = &[
 ];
 
 const DEEP: &[Act] = &[
-    ("SBX-029", ALL, "function f() { f(); } f();", Fails(Kind::Stack)),
-    ("SBX-029", ALL, "return (function f() { return f() + 1; })();", Fails(Kind::Stack)),
-    ("SBX-029", MAKERS, "var o = { get a() { return this.a; } }; return { n: o.a };", Fails(Kind::Stack)),
+    ("SBX-029", ALL, "function f() { f(); } f();", Fails(FailureKind::Stack)),
+    ("SBX-029", ALL, "return (function f() { return f() + 1; })();", Fails(FailureKind::Stack)),
+    ("SBX-029", MAKERS, "var o = { get a() { return this.a; } }; return { n: o.a };", Fails(FailureKind::Stack)),
     (
         "SBX-029",
         MAKERS,
         "var o = { toString: function () { return '' + o; } }; return { n: '' + o };",
-        Fails(Kind::Stack),
+        Fails(FailureKind::Stack),
     ),
     (
         "SBX-029",
         MAKERS,
         "var p = new Proxy({}, { get: function (t, k, r) { return r[k]; } }); return { n: p.x };",
-        Fails(Kind::Stack),
+        Fails(FailureKind::Stack),
     ),
     (
         "SBX-029",
         MAKERS,
         "return { toJSON: function f() { return { toJSON: f }; } };",
-        FailsOrGives(Kind::Output, r#"{}"#),
+        FailsOrGives(FailureKind::Output, r#"{}"#),
     ),
-    ("SBX-029", DECODER, "[1].map(function f() { return [1].map(f); });", Fails(Kind::Stack)),
-    ("SBX-029", DECODER, "JSON.parse('['.repeat(200000));", Fails(Kind::Stack)),
-    ("SBX-029", DECODER, "new RegExp('('.repeat(200000) + ')'.repeat(200000));", Fails(Kind::Thrown)),
-    ("SBX-029", DECODER, "eval('('.repeat(100000) + '1' + ')'.repeat(100000));", Fails(Kind::Stack)),
+    ("SBX-029", DECODER, "[1].map(function f() { return [1].map(f); });", Fails(FailureKind::Stack)),
+    ("SBX-029", DECODER, "JSON.parse('['.repeat(200000));", Fails(FailureKind::Stack)),
+    ("SBX-029", DECODER, "new RegExp('('.repeat(200000) + ')'.repeat(200000));", Fails(FailureKind::Thrown)),
+    ("SBX-029", DECODER, "eval('('.repeat(100000) + '1' + ')'.repeat(100000));", Fails(FailureKind::Stack)),
     (
         "SBX-029",
         DECODER,
         "var f = function () {}; for (var i = 0; i < 1e5; i++) f = f.bind(); f();",
-        FailsAs(&[Kind::Memory, Kind::Stack]),
+        FailsAs(&[FailureKind::Memory, FailureKind::Stack]),
     ),
-    ("SBX-033", MAKERS, "var a = {}; a.a = a; return a;", Fails(Kind::Output)),
-    ("SBX-033", MAKERS, "var a = { b: [] }; a.b.push({ c: a }); return a;", Fails(Kind::Output)),
-    ("SBX-035", MAKERS, "var a = {}; for (var i = 0; i < 1e4; i++) a = { a: a }; return a;", Fails(Kind::Output)),
-    ("SBX-035", MAKERS, "var a = []; for (var i = 0; i < 1e5; i++) a = [a]; return { a: a };", Fails(Kind::Output)),
-    ("SBX-035", ENCODER, "var a = [1]; for (var i = 0; i < 1e5; i++) a = [a]; return a;", Fails(Kind::Output)),
+    ("SBX-033", MAKERS, "var a = {}; a.a = a; return a;", Fails(FailureKind::Output)),
+    ("SBX-033", MAKERS, "var a = { b: [] }; a.b.push({ c: a }); return a;", Fails(FailureKind::Output)),
+    (
+        "SBX-035",
+        MAKERS,
+        "var a = {}; for (var i = 0; i < 1e4; i++) a = { a: a }; return a;",
+        Fails(FailureKind::Output),
+    ),
+    (
+        "SBX-035",
+        MAKERS,
+        "var a = []; for (var i = 0; i < 1e5; i++) a = [a]; return { a: a };",
+        Fails(FailureKind::Output),
+    ),
+    ("SBX-035", ENCODER, "var a = [1]; for (var i = 0; i < 1e5; i++) a = [a]; return a;", Fails(FailureKind::Output)),
 ];
 
 #[test]
@@ -98,7 +108,7 @@ fn each_limit_has_a_reason_of_its_own() {
         timed.failure("while (true) {}"),
     ];
     let kinds = failures.each_ref().map(|failure| failure.kind);
-    assert_eq!(kinds, [Kind::Fuel, Kind::Memory, Kind::Stack, Kind::Time]);
+    assert_eq!(kinds, [FailureKind::Fuel, FailureKind::Memory, FailureKind::Stack, FailureKind::Time]);
     for (failure, word) in failures.iter().zip(["fuel", "memory", "deeply", "clock"]) {
         assert!(failure.to_string().starts_with("the decoder ") && failure.to_string().contains(word), "{failure}");
     }
@@ -113,9 +123,9 @@ fn deep_fields_never_reach_the_encoder() {
     let deeper = format!(r#"{{"n":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     let long = format!(r#"{{"n":"{}"}}"#, "x".repeat(20_000));
     for fields in [deep, deeper, long] {
-        let report = court.rig.sandbox.call(&functions, &call(Entry::EncodeDownlink, fields.as_bytes()));
+        let report = court.rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()));
         let failure = report.result.unwrap_err();
-        assert!(super::is(&failure, Slot::Encoder, Kind::Output), "{failure}");
+        assert!(super::is(&failure, Slot::Encoder, FailureKind::Output), "{failure}");
         assert_eq!(report.fuel, 0, "the sandbox was not asked");
         court.check_next("deep fields", Slot::Encoder, &functions);
     }

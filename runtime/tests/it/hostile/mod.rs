@@ -12,7 +12,7 @@ mod logs;
 mod memory;
 mod outputs;
 
-use airlock_runtime::{Call, Entry, Failure, Functions, Kind, Limits, Report, Slot, Sources, Value};
+use airlock_runtime::{Call, CallOutcome, EntryPoint, Failure, FailureKind, Functions, Limits, Slot, Sources, Value};
 
 use crate::rig::{Rig, call, fields};
 
@@ -31,13 +31,13 @@ type Act = (&'static str, &'static [Slot], &'static str, Verdict);
 #[derive(Clone, Copy, Debug)]
 enum Verdict {
     /// The function fails in this way.
-    Fails(Kind),
+    Fails(FailureKind),
     /// It fails in one of these ways: which limit it meets first is not the point.
-    FailsAs(&'static [Kind]),
+    FailsAs(&'static [FailureKind]),
     /// The message gets these fields.
     Gives(&'static str),
     /// Either is right: what counts is that nobody else is harmed.
-    FailsOrGives(Kind, &'static str),
+    FailsOrGives(FailureKind, &'static str),
 }
 use Verdict::{Fails, FailsAs, FailsOrGives, Gives};
 
@@ -104,12 +104,12 @@ impl Court {
     }
 
     /// Sends the number `n` through the functions.
-    fn run(&mut self, slot: Slot, functions: &Functions, n: u8) -> Report {
+    fn run(&mut self, slot: Slot, functions: &Functions, n: u8) -> CallOutcome {
         self.rig.sandbox.call(functions, &message(slot, n))
     }
 
     /// The report of a decoder that does `body`.
-    fn decode(&mut self, body: &str) -> Report {
+    fn decode(&mut self, body: &str) -> CallOutcome {
         let functions = self.rig.load(&sources(Slot::Decoder, body));
         self.run(Slot::Decoder, &functions, 1)
     }
@@ -151,12 +151,12 @@ fn sources(slot: Slot, body: &str) -> Sources {
 /// The number `n` on its way to the function in `slot`.
 fn message(slot: Slot, n: u8) -> Call {
     if slot == Slot::Encoder {
-        call(Entry::EncodeDownlink, format!(r#"{{"n":{n}}}"#).as_bytes())
+        call(EntryPoint::EncodeDownlink, format!(r#"{{"n":{n}}}"#).as_bytes())
     } else {
-        call(Entry::Uplink, &[n])
+        call(EntryPoint::Uplink, &[n])
     }
 }
 
-fn is(failure: &Failure, slot: Slot, kind: Kind) -> bool {
+fn is(failure: &Failure, slot: Slot, kind: FailureKind) -> bool {
     (failure.slot, failure.kind) == (slot, kind)
 }

@@ -1,41 +1,41 @@
 //! What functions return and throw that is no result.
 
-use airlock_runtime::{Entry, Kind, Slot, Value};
+use airlock_runtime::{EntryPoint, FailureKind, Slot, Value};
 
 use super::{Act, Court, DECODER, ENCODER, Fails, FailsAs, Gives, MAKERS, VALIDATOR};
 use crate::rig::{call, fields};
 
 const RETURNS: &[Act] = &[
-    ("SBX-041", MAKERS, "return 'text';", Fails(Kind::Output)),
-    ("SBX-041", MAKERS, "return 1;", Fails(Kind::Output)),
-    ("SBX-041", MAKERS, "return null;", Fails(Kind::Output)),
-    ("SBX-041", MAKERS, "return undefined;", Fails(Kind::Output)),
-    ("SBX-041", MAKERS, "return [1];", Fails(Kind::Output)),
-    ("SBX-041", MAKERS, "return function () {};", Fails(Kind::Output)),
-    ("SBX-041", MAKERS, "return Symbol('s');", Fails(Kind::Output)),
-    ("SBX-041", MAKERS, "return 1n;", Fails(Kind::Output)),
-    ("SBX-041", MAKERS, "return new Date(0);", Fails(Kind::Output)),
-    ("SBX-042", VALIDATOR, "return 1;", Fails(Kind::Output)),
-    ("SBX-042", VALIDATOR, "return 'true';", Fails(Kind::Output)),
-    ("SBX-042", VALIDATOR, "return {};", Fails(Kind::Output)),
-    ("SBX-042", VALIDATOR, "return undefined;", Fails(Kind::Output)),
-    ("SBX-042", VALIDATOR, "return new Boolean(true);", Fails(Kind::Output)),
-    ("SBX-043", ENCODER, "return [256];", Fails(Kind::Output)),
-    ("SBX-043", ENCODER, "return [-1];", Fails(Kind::Output)),
-    ("SBX-043", ENCODER, "return [1.5];", Fails(Kind::Output)),
-    ("SBX-043", ENCODER, "return ['a'];", Fails(Kind::Output)),
-    ("SBX-043", ENCODER, "return [NaN];", Fails(Kind::Output)),
-    ("SBX-043", ENCODER, "return [1, , 3];", Fails(Kind::Output)),
-    ("SBX-043", ENCODER, "return new Array(243).fill(0);", Fails(Kind::Output)),
-    ("SBX-043", ENCODER, "return new Array(4294967295);", Fails(Kind::Output)),
-    ("SBX-043", ENCODER, "return 'Hi';", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return 'text';", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return 1;", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return null;", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return undefined;", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return [1];", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return function () {};", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return Symbol('s');", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return 1n;", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return new Date(0);", Fails(FailureKind::Output)),
+    ("SBX-042", VALIDATOR, "return 1;", Fails(FailureKind::Output)),
+    ("SBX-042", VALIDATOR, "return 'true';", Fails(FailureKind::Output)),
+    ("SBX-042", VALIDATOR, "return {};", Fails(FailureKind::Output)),
+    ("SBX-042", VALIDATOR, "return undefined;", Fails(FailureKind::Output)),
+    ("SBX-042", VALIDATOR, "return new Boolean(true);", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return [256];", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return [-1];", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return [1.5];", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return ['a'];", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return [NaN];", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return [1, , 3];", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return new Array(243).fill(0);", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return new Array(4294967295);", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return 'Hi';", Fails(FailureKind::Output)),
     (
         "SBX-043",
         ENCODER,
         "return new Proxy([], { get: function (t, k) { return k === 'length' ? 1e9 : 1; } });",
-        Fails(Kind::Output),
+        Fails(FailureKind::Output),
     ),
-    ("SBX-043", ENCODER, "return [{ valueOf: function () { return 1; } }];", Fails(Kind::Output)),
+    ("SBX-043", ENCODER, "return [{ valueOf: function () { return 1; } }];", Fails(FailureKind::Output)),
     ("SBX-045", MAKERS, "return { a: NaN, b: -Infinity, c: [Infinity] };", Gives(r#"{"a":null,"b":null,"c":[null]}"#)),
     (
         "SBX-047",
@@ -43,33 +43,43 @@ const RETURNS: &[Act] = &[
         "return { a: 2 ** 53 + 1, b: -0, c: 1e308, d: 5e-324 };",
         Gives(r#"{"a":9007199254740992,"b":0,"c":1e+308,"d":5e-324}"#),
     ),
-    ("SBX-047", MAKERS, "return { a: 9007199254740993n };", Fails(Kind::Output)),
-    ("SBX-048", MAKERS, "return { a: 'x'.repeat(16384) };", Fails(Kind::Output)),
-    ("SBX-048", MAKERS, "return { a: new Array(5000).fill(1000) };", Fails(Kind::Output)),
-    ("SBX-048", MAKERS, "var a = {}; for (var i = 0; i < 1025; i++) a['k' + i] = 0; return a;", Fails(Kind::Output)),
-    ("SBX-048", MAKERS, "var a = []; a.length = 4294967295; return { a: a };", FailsAs(&[Kind::Output, Kind::Fuel])),
+    ("SBX-047", MAKERS, "return { a: 9007199254740993n };", Fails(FailureKind::Output)),
+    ("SBX-048", MAKERS, "return { a: 'x'.repeat(16384) };", Fails(FailureKind::Output)),
+    ("SBX-048", MAKERS, "return { a: new Array(5000).fill(1000) };", Fails(FailureKind::Output)),
+    (
+        "SBX-048",
+        MAKERS,
+        "var a = {}; for (var i = 0; i < 1025; i++) a['k' + i] = 0; return a;",
+        Fails(FailureKind::Output),
+    ),
+    (
+        "SBX-048",
+        MAKERS,
+        "var a = []; a.length = 4294967295; return { a: a };",
+        FailsAs(&[FailureKind::Output, FailureKind::Fuel]),
+    ),
     (
         "SBX-048",
         MAKERS,
         "return { a: new Proxy([], { get: (t, k) => k === 'length' ? 2 ** 53 - 1 : 0 }) };",
-        Fails(Kind::Output),
+        Fails(FailureKind::Output),
     ),
     (
         "SBX-048",
         MAKERS,
         "return new Proxy({}, { ownKeys: () => Array.from({ length: 1e5 }, (v, i) => 'k' + i), getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true, value: 1 }) });",
-        FailsAs(&[Kind::Output, Kind::Fuel]),
+        FailsAs(&[FailureKind::Output, FailureKind::Fuel]),
     ),
-    ("SBX-048", MAKERS, "var s = 'x'.repeat(5000); return { a: s, b: s, c: s, d: s };", Fails(Kind::Output)),
+    ("SBX-048", MAKERS, "var s = 'x'.repeat(5000); return { a: s, b: s, c: s, d: s };", Fails(FailureKind::Output)),
 ];
 
 /// Values that fight back while they are looked at.
 const STUBBORN: &[Act] = &[
-    ("SBX-041", MAKERS, "return { get a() { throw new Error('no'); } };", Fails(Kind::Thrown)),
-    ("SBX-041", MAKERS, "return { toJSON: function () { throw 1; } };", Fails(Kind::Thrown)),
-    ("SBX-041", MAKERS, "return new Proxy({}, { ownKeys: function () { throw null; } });", Fails(Kind::Thrown)),
-    ("SBX-041", MAKERS, "var p = Proxy.revocable({}, {}); p.revoke(); return p.proxy;", Fails(Kind::Thrown)),
-    ("SBX-041", MAKERS, "return { toJSON: function () { return 'text'; } };", Fails(Kind::Output)),
+    ("SBX-041", MAKERS, "return { get a() { throw new Error('no'); } };", Fails(FailureKind::Thrown)),
+    ("SBX-041", MAKERS, "return { toJSON: function () { throw 1; } };", Fails(FailureKind::Thrown)),
+    ("SBX-041", MAKERS, "return new Proxy({}, { ownKeys: function () { throw null; } });", Fails(FailureKind::Thrown)),
+    ("SBX-041", MAKERS, "var p = Proxy.revocable({}, {}); p.revoke(); return p.proxy;", Fails(FailureKind::Thrown)),
+    ("SBX-041", MAKERS, "return { toJSON: function () { return 'text'; } };", Fails(FailureKind::Output)),
     (
         "SBX-041",
         MAKERS,
@@ -119,7 +129,7 @@ fn whatever_is_thrown_is_told_in_words() {
         ("new (class extends Error { get message() { throw 1; } })()", "value"),
     ] {
         let failure = court.failure(&format!("throw {thrown};"));
-        assert!(super::is(&failure, Slot::Decoder, Kind::Thrown), "{failure} for {thrown}");
+        assert!(super::is(&failure, Slot::Decoder, FailureKind::Thrown), "{failure} for {thrown}");
         assert!(failure.message.contains(told), "{failure} for {thrown}");
         court.check_innocent(thrown);
     }
@@ -204,7 +214,7 @@ fn remarks_of_ts013_are_bounded() {
     ] {
         let text = format!("function decodeUplink() {{ return {{ data: {{}}, {remarks} }}; }}");
         let functions = court.rig.load_in(Slot::Decoder, &text);
-        let report = court.rig.sandbox.call(&functions, &call(Entry::Uplink, b""));
+        let report = court.rig.sandbox.call(&functions, &call(EntryPoint::Uplink, b""));
         assert_eq!(fields(&report), "{}", "{remarks}");
         assert_eq!(report.warnings.len(), count, "{remarks}");
         assert!(report.warnings.iter().all(|warning| warning.len() <= 1024));

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use airlock_runtime::{Kind, Limits, Slot};
+use airlock_runtime::{FailureKind, Limits, Slot};
 
 use super::places_of;
 use super::tenant::{ENDINGS, SECRET, Tenant};
 use crate::rig::{Rig, settings, sources, ways};
 
 /// What a text does when it is evaluated, and how that ends.
-const ENDS: [(&str, Kind); 6] = [
-    ("throw new Error(text);", Kind::Thrown),
-    ("while (true) text = (text + 'x').slice(1, 50);", Kind::Fuel),
-    ("while (true) all.push(text.repeat(5000));", Kind::Memory),
-    ("(function f(a) { return f(a + 1) + text; })(0);", Kind::Stack),
-    ("kept = text.repeat(200000);", Kind::Memory),
-    ("+ + ;", Kind::Syntax),
+const ENDS: [(&str, FailureKind); 6] = [
+    ("throw new Error(text);", FailureKind::Thrown),
+    ("while (true) text = (text + 'x').slice(1, 50);", FailureKind::Fuel),
+    ("while (true) all.push(text.repeat(5000));", FailureKind::Memory),
+    ("(function f(a) { return f(a + 1) + text; })(0);", FailureKind::Stack),
+    ("kept = text.repeat(200000);", FailureKind::Memory),
+    ("+ + ;", FailureKind::Syntax),
 ];
 
 #[test]
@@ -28,7 +28,7 @@ fn nothing_survives_functions_that_cannot_be_loaded() {
             for slot in Slot::ALL {
                 check_refused(&rig, slot, end, kind);
                 let again = Tenant::load(&rig, "before", Slot::Decoder, &ENDINGS[0]);
-                assert!(again.functions.as_module() == before.functions.as_module(), "after {end}");
+                assert!(again.functions.module_bytes() == before.functions.module_bytes(), "after {end}");
                 before.look(&mut rig.sandbox, SECRET, end);
                 again.look(&mut rig.sandbox, SECRET, end);
             }
@@ -38,7 +38,7 @@ fn nothing_survives_functions_that_cannot_be_loaded() {
 }
 
 /// Loads a text that hides the secret and ends like that.
-fn check_refused(rig: &Rig, slot: Slot, end: &str, kind: Kind) {
+fn check_refused(rig: &Rig, slot: Slot, end: &str, kind: FailureKind) {
     let text = format!(
         "function Converter() {{}} function Validator() {{}} function Encoder() {{}} function Decoder() {{}}
         var text = '{}', all = []; Object.prototype.leaked = text; Symbol.for(text);

@@ -4,7 +4,7 @@ mod crowd;
 mod loading;
 mod tenant;
 
-use airlock_runtime::{Entry, Reset, Sandbox, Settings, Slot};
+use airlock_runtime::{EntryPoint, Reset, Sandbox, Settings, Slot};
 
 use self::tenant::{ENDINGS, Ending, SECRET, Tenant};
 use crate::rig::{RESETS, Rig, call, settings, ways};
@@ -123,7 +123,7 @@ impl Walk {
         // Busy enough to be given the one memory of its own.
         let busy = self.rig.load_in(Slot::Decoder, "function Decoder() { return {}; }");
         for _ in 0..20 {
-            sandbox.call(&busy, &call(Entry::Uplink, b"")).result.unwrap();
+            sandbox.call(&busy, &call(EntryPoint::Uplink, b"")).result.unwrap();
         }
         let again = Tenant::load(&self.rig, "one", looker.slot, looker.ending);
         assert_eq!(again.functions.fuel_spent(), 0, "they were not read back");

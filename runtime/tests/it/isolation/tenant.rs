@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_runtime::{Call, Entry, Functions, Kind, Limits, Sandbox, Slot, Sources};
+use airlock_runtime::{Call, EntryPoint, FailureKind, Functions, Limits, Sandbox, Slot, Sources};
 
 use crate::rig::{Rig, call, settings};
 
@@ -18,11 +18,11 @@ const TEXT: &str = include_str!("tenant.js");
 pub(super) struct Ending {
     pub(super) name: &'static str,
     act: u8,
-    kind: Option<Kind>,
+    kind: Option<FailureKind>,
     change: fn(&mut Limits),
 }
 
-const fn ending(name: &'static str, act: u8, kind: Option<Kind>, change: fn(&mut Limits)) -> Ending {
+const fn ending(name: &'static str, act: u8, kind: Option<FailureKind>, change: fn(&mut Limits)) -> Ending {
     Ending { name, act, kind, change }
 }
 
@@ -30,16 +30,16 @@ const fn ending(name: &'static str, act: u8, kind: Option<Kind>, change: fn(&mut
 pub(super) const ENDINGS: [Ending; 9] = [
     ending("success", 1, None, |_| {}),
     ending("success in a memory that grew", 7, None, |_| {}),
-    ending("a throw", 2, Some(Kind::Thrown), |_| {}),
-    ending("its fuel", 3, Some(Kind::Fuel), |_| {}),
-    ending("its heap", 4, Some(Kind::Memory), |_| {}),
-    ending("its memory", 4, Some(Kind::Memory), |limits| {
+    ending("a throw", 2, Some(FailureKind::Thrown), |_| {}),
+    ending("its fuel", 3, Some(FailureKind::Fuel), |_| {}),
+    ending("its heap", 4, Some(FailureKind::Memory), |_| {}),
+    ending("its memory", 4, Some(FailureKind::Memory), |limits| {
         limits.memory_bytes_max = 4 << 20;
         limits.heap_bytes_max = 64 << 20;
     }),
-    ending("its stack", 5, Some(Kind::Stack), |_| {}),
-    ending("its output", 6, Some(Kind::Output), |_| {}),
-    ending("the clock", 3, Some(Kind::Time), |limits| {
+    ending("its stack", 5, Some(FailureKind::Stack), |_| {}),
+    ending("its output", 6, Some(FailureKind::Output), |_| {}),
+    ending("the clock", 3, Some(FailureKind::Time), |limits| {
         limits.fuel = u64::MAX;
         limits.time_ms_max = 20;
     }),
@@ -48,7 +48,7 @@ pub(super) const ENDINGS: [Ending; 9] = [
 impl Ending {
     /// Whether functions with these limits have the time to look for anything.
     pub(super) fn leaves_time(&self) -> bool {
-        self.kind != Some(Kind::Time)
+        self.kind != Some(FailureKind::Time)
     }
 
     fn limits(&self) -> Arc<Limits> {
@@ -110,9 +110,9 @@ impl Tenant {
     fn message(&self, how: u8, text: &[u8]) -> Call {
         let bytes = [&[how], text].concat();
         if self.slot == Slot::Encoder {
-            return call(Entry::EncodeDownlink, format!(r#"{{"bytes":{bytes:?}}}"#).as_bytes());
+            return call(EntryPoint::EncodeDownlink, format!(r#"{{"bytes":{bytes:?}}}"#).as_bytes());
         }
-        call(Entry::Uplink, &bytes)
+        call(EntryPoint::Uplink, &bytes)
     }
 }
 

@@ -1,6 +1,6 @@
 
-/* What our JSON writer reads of objects and strings without a detour over lists and copies. `quickjs-cc.sh` puts this
-   behind the last line of quickjs.c, because it needs its structures. */
+/* Lets the JSON writer read objects and strings without copying them. `quickjs-cc.sh` appends this file to quickjs.c,
+   because it needs QuickJS's private structures. */
 
 /* The bytes of a string with one byte per character; NULL for any other value. */
 const uint8_t *airlock_bytes_of(JSValueConst value, size_t *length)
@@ -15,7 +15,7 @@ const uint8_t *airlock_bytes_of(JSValueConst value, size_t *length)
     return str8(string);
 }
 
-/* The same of a property name. */
+/* The same for a property name. */
 const uint8_t *airlock_bytes_of_atom(JSContext *ctx, JSAtom atom, size_t *length)
 {
     if (__JS_AtomIsTaggedInt(atom))
@@ -23,9 +23,9 @@ const uint8_t *airlock_bytes_of_atom(JSContext *ctx, JSAtom atom, size_t *length
     return airlock_bytes_of(JS_MKPTR(JS_TAG_STRING, ctx->rt->atom_array[atom]), length);
 }
 
-/* Whether `airlock_next_property` gives the properties of an object as `Object.keys` does: it has no hidden ones of its
-   own kind, no name is a number, which would come first, and no script can run and change it while it is written:
-   neither a getter nor the `toJSON` of what it holds. */
+/* Whether `airlock_next_property` returns the properties of an object in the order of `Object.keys`: the object is not
+   exotic, no name is a number (those come first), and no script can run and change the object while it is written,
+   neither a getter nor the `toJSON` of a member. */
 bool airlock_is_plain(JSValueConst value)
 {
     JSObject *p = JS_VALUE_GET_OBJ(value);
@@ -46,8 +46,8 @@ bool airlock_is_plain(JSValueConst value)
     return true;
 }
 
-/* Finds the first listed property with a text as its name at `from` or later, of a plain object. Gives what to go on
-   with, 0 if there is none. */
+/* Finds the first enumerable property of a plain object with a string name at index `from` or later. Returns the index
+   to continue with, 0 if there is none. */
 uint32_t airlock_next_property(JSContext *ctx, JSValueConst value, uint32_t from, JSAtom *atom, JSValue *member)
 {
     JSObject *p = JS_VALUE_GET_OBJ(value);

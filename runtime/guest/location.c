@@ -1,8 +1,8 @@
-/* Where scripts are. Ours, appended to QuickJS by `quickjs-cc.sh`, because only QuickJS knows its frames. It only reads,
-   so that it may be asked after a trap, when nothing can be trusted to be whole. */
+/* Finds the position of a running script. `quickjs-cc.sh` appends this file to quickjs.c, because it needs QuickJS's
+   private structures. It only reads, because it also runs after a trap, when any structure may be inconsistent. */
 
-/* Line and column, from 1, of the innermost call of a function whose text is called `file`; false if there is none. */
-bool guest_place(JSContext *ctx, JSAtom file, int *line, int *column)
+/* Line and column, from 1, of the innermost call of a function from the source `file`; false if there is none. */
+bool guest_location(JSContext *ctx, JSAtom file, int *line, int *column)
 {
     for (JSStackFrame *frame = ctx->rt->current_stack_frame; frame; frame = frame->prev_frame) {
         JSObject *function = JS_VALUE_GET_OBJ(frame->cur_func);

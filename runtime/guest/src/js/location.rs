@@ -1,0 +1,30 @@
+//! Finds the current line of a running script.
+
+use super::{Atom, Realm};
+use crate::guest;
+use javy::quickjs::qjs;
+use std::ffi::c_int;
+
+unsafe extern "C" {
+    /// In `location.c`.
+    fn guest_location(context: *mut qjs::JSContext, file: qjs::JSAtom, line: *mut c_int, column: *mut c_int) -> bool;
+}
+
+/// Line and column in a source, from 1.
+pub(crate) type Location = (u32, u32);
+
+impl Realm {
+    /// The position of the innermost running function of the source `file`. Only reads, so it works after a trap.
+    pub(crate) fn location(self, file: Atom) -> Option<Location> {
+        let (mut line, mut column) = (0, 0);
+        // SAFETY: the context is never freed, and the frames that QuickJS knows are still on the stack.
+        let found = unsafe { guest_location(self.raw(), file.0, &raw mut line, &raw mut column) };
+        found.then_some((line.unsigned_abs(), column.unsigned_abs()))
+    }
+}
+
+/// Called by QuickJS when a script throws a value that is not an `Error`.
+#[unsafe(no_mangle)]
+extern "C" fn guest_note_throw(_: *mut qjs::JSContext) {
+    guest::note_throw();
+}
