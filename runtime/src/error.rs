@@ -1,59 +1,59 @@
-//! Why an engine or its workers cannot start.
+//! Errors of starting an engine or its workers, and of reading modules.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why functions cannot be run at all. A function that fails is a [`crate::Failure`], not one of these.
+/// Why functions cannot run at all. A failing function is a [`crate::Failure`] instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The built-in guest is not what this host was made for.
+    /// The built-in guest does not fit this host.
     #[error("the built-in guest cannot be used: {0}; rebuild it with runtime/guest/build.sh")]
     Guest(String),
-    /// A setting asks for what cannot be done.
-    #[error("the sandbox cannot be set up like this: {0}")]
+    /// A setting cannot work.
+    #[error("the sandbox settings are invalid: {0}")]
     Settings(&'static str),
-    /// Wasmtime refused its configuration or the guest.
+    /// Wasmtime rejected its configuration or the guest.
     #[error("failed to compile the built-in guest for this processor")]
     Compile(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The system gave no room for sandboxes.
+    /// The system refused memory for sandboxes.
     #[error("failed to map memory for a sandbox; check the limits on virtual memory (`ulimit -v`) and open files")]
     Memory(#[source] io::Error),
-    /// The system gave no threads.
+    /// The system refused a thread.
     #[error("failed to start a thread for sandboxes; check the limit on processes (`ulimit -u`)")]
     Thread(#[source] io::Error),
-    /// The folder for the compiled guest cannot be written.
-    #[error("failed to keep the compiled guest in {}; check the folder's owner and free space", path.display())]
+    /// The cache directory cannot be written.
+    #[error("failed to write {}; check the owner and free space of the cache directory", path.display())]
     Cache {
         /// The file that could not be written.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// Why a kept function set was refused. It is loaded anew from its texts then.
+/// Why a module was rejected. A cached function set is then loaded from its sources again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleError {
-    /// Its seal is not one of this key: it was changed, or written by somebody else.
+    /// Its seal was not made with this key.
     #[error("its authentication failed: it was changed, or was not written with this key")]
     Unauthentic,
-    /// It goes over the memory of another guest.
+    /// It was made for another guest.
     #[error("it does not fit this guest: another version wrote it")]
     OtherGuest,
-    /// It is of other texts or limits than it was asked for.
+    /// It was made from other sources or limits than expected.
     #[error("it holds other functions than its name says")]
     OtherFunctions,
-    /// It is longer, or needs more memory, than its limits allow.
+    /// It is longer, or needs more memory, than the limits allow.
     #[error("it takes {bytes} bytes, {bytes_max} are allowed")]
     TooLarge {
-        /// What it takes.
+        /// The actual size.
         bytes: usize,
-        /// What it may take.
+        /// The limit.
         bytes_max: usize,
     },
-    /// It is not a module as they are written here.
+    /// It is not a valid module of this format.
     #[error("it is damaged: {0}")]
     Damaged(&'static str),
 }

@@ -1,4 +1,4 @@
-//! A loaded function set, ready to be run anywhere.
+//! A loaded function set.
 
 use std::fmt;
 use std::io;
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::contract::sources::SourcesHash;
 use crate::contract::wire::{Dialect, Slot};
+use crate::limits::Limits;
 use crate::load::module::Module;
 use crate::memory::image::Image;
-use crate::settings::Limits;
 
-/// The functions of one application after evaluation, and what they may use. Clones share everything.
+/// The loaded functions of one application and their limits. Cheap to clone.
 #[derive(Clone)]
 pub struct Functions {
     loaded: Arc<Loaded>,
@@ -20,16 +20,16 @@ struct Loaded {
     module: Module,
     limits: Arc<Limits>,
     origin: Origin,
-    /// The image, for as long as some sandbox has it mapped.
+    /// The image, as long as a sandbox has it mapped.
     image: Mutex<Weak<Image>>,
 }
 
-/// Where a function set came from.
+/// How a function set was loaded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Its texts were evaluated just now.
+    /// Its sources were evaluated.
     Evaluated,
-    /// It was read, from disk or wherever it was kept.
+    /// It was read from the cache, or from bytes.
     Read,
 }
 
@@ -38,57 +38,56 @@ impl Functions {
         Self { loaded: Arc::new(Loaded { module, limits, origin, image: Mutex::default() }) }
     }
 
-    /// The hash of the texts and limits that these functions were loaded from.
+    /// The hash of the sources and limits that these functions were loaded from.
     pub fn hash(&self) -> SourcesHash {
-        self.loaded.module.about().hash
+        self.loaded.module.metadata().hash
     }
 
-    /// The calling convention of the function in `slot`; `None` where there is no function.
+    /// The calling convention of the function in `slot`; `None` if there is no function.
     pub fn dialect(&self, slot: Slot) -> Option<Dialect> {
-        self.loaded.module.about().dialects[slot as usize]
+        self.loaded.module.metadata().dialects[slot as usize]
     }
 
-    /// The fuel that parsing and evaluating the texts took, whenever that was.
+    /// The fuel that evaluating the sources took, now or earlier.
     pub fn load_fuel(&self) -> u64 {
-        self.loaded.module.about().fuel
+        self.loaded.module.metadata().fuel
     }
 
-    /// The part of it that was spent to make this value: nothing where the set was read and not evaluated.
+    /// The fuel spent on creating this value: zero if the set was read and not evaluated.
     pub fn fuel_spent(&self) -> u64 {
         if self.is_new() { self.load_fuel() } else { 0 }
     }
 
-    /// Whether it was evaluated just now, and not read from where it was kept.
+    /// Whether its sources were evaluated, rather than read.
     pub(crate) fn is_new(&self) -> bool {
         self.loaded.origin == Origin::Evaluated
     }
 
-    /// What they may use, at load and in every message.
+    /// The limits for loading and for every message.
     pub fn limits(&self) -> &Limits {
         &self.loaded.limits
     }
 
-    /// The bytes of memory that are kept for these functions while no message meets them.
+    /// The memory that these functions take while no message runs, in bytes.
     pub fn idle_bytes(&self) -> usize {
         size_of::<Loaded>() + self.loaded.module.resident_bytes()
     }
 
-    /// What evaluation left, as a Wasm module with nothing but data: see [`Engine::read`](crate::Engine::read).
+    /// The loaded functions as a data-only Wasm module; see [`Engine::read`](crate::Engine::read).
     pub fn module_bytes(&self) -> &[u8] {
         self.module().as_bytes()
     }
 
-    /// The function that an uplink meets first.
-    pub(crate) fn first(&self) -> Slot {
+    /// The first function that an uplink passes.
+    pub(crate) fn first_slot(&self) -> Slot {
         Slot::ALL.into_iter().find(|slot| self.dialect(*slot).is_some()).unwrap_or(Slot::Decoder)
     }
 
-    /// What evaluation left.
     pub(crate) fn module(&self) -> &Module {
         &self.loaded.module
     }
 
-    /// The memory that each message starts from: the one that others map just now, or a new one by `make`.
+    /// The image that every message starts from: the shared one if a sandbox has it mapped, else a new one from `make`.
     pub(crate) fn image(&self, make: impl FnOnce() -> io::Result<Image>) -> io::Result<Arc<Image>> {
         let mut shared = self.loaded.image.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(image) = shared.upgrade() {
@@ -104,7 +103,7 @@ impl fmt::Debug for Functions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Functions")
             .field("hash", &self.hash())
-            .field("dialects", &self.module().about().dialects)
+            .field("dialects", &self.module().metadata().dialects)
             .finish()
     }
 }

@@ -6,7 +6,8 @@ mod error;
 mod functions;
 #[cfg(test)]
 mod hostile_guest;
-mod limits_change;
+mod limit_overrides;
+mod limits;
 mod load;
 mod memory;
 mod sandbox;
@@ -23,11 +24,12 @@ pub use contract::wire::{Dialect, EntryPoint, FailureKind, Function, LogLevel, S
 pub use engine::Engine;
 pub use error::{Error, ModuleError};
 pub use functions::Functions;
-pub use limits_change::LimitOverrides;
+pub use limit_overrides::LimitOverrides;
+pub use limits::Limits;
 #[doc(hidden)]
 pub use load::module::is_module;
 pub use memory::reset::Reset;
 pub use sandbox::Sandbox;
 pub use schedule::pool::{LoadRequest, Pool};
 pub use schedule::queue::{Busy, Priority, Tenant};
-pub use settings::{Limits, Settings};
+pub use settings::Settings;

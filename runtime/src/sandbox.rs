@@ -1,5 +1,6 @@
-//! One thread's sandboxes: a fresh one for every message, at the price of putting back what the last one changed.
+//! The sandboxes of one thread: every message starts from exactly the memory that loading its functions left.
 
+pub(crate) mod host;
 mod hot;
 pub(crate) mod instance;
 mod memory_slot;
@@ -13,145 +14,149 @@ use crate::contract::failure::Failure;
 use crate::contract::input;
 use crate::contract::reply;
 use crate::contract::wire::{EntryPoint, FailureKind, Slot, Writer};
-use crate::engine::{Engine, deadline, no_room, nonsense};
 use crate::error::Error;
 use crate::functions::Functions;
-use crate::sandbox::hot::{Hot, Own};
-use crate::sandbox::instance::{Errand, OUT_OF_MEMORY, Run, Task};
-use crate::sandbox::memory_slot::{Bed, Faults};
-use crate::settings::Limits;
+use crate::limits::Limits;
+use crate::settings::Settings;
+use host::Host;
+use hot::{HotSet, HotSets};
+use instance::{OUT_OF_MEMORY, Operation, Run, Task, deadline};
+use memory_slot::{FaultCounter, MemorySlot};
 
-/// Shared memories of a thread: of nearly all function sets the memory has one of two lengths, and how much of it they
-/// change lies between 64 KiB and 1 MiB.
+/// Shared memory slots of a thread. Nearly all function sets need a memory of one of two lengths and change between
+/// 64 KiB and 1 MiB of it.
 const SHARED_MAX: usize = 8;
 /// Function sets that change less than this count as equally small.
 const SMALL_BYTES: usize = 64 * 1024;
 
-/// The instances of one thread. Every call meets exactly the memory that loading its functions left.
+/// The instances of one thread. Every call starts from exactly the memory that loading its functions left.
 pub struct Sandbox {
-    engine: Arc<Engine>,
-    /// The memories of those function sets that are busy.
-    hot: Hot,
-    /// The memories of all others, each for sets of about one size; the one that was used last comes last.
-    shared: Vec<Shared>,
-    faults: Faults,
+    host: Arc<Host>,
+    /// Busy function sets, each with its own memory slot.
+    hot: HotSets,
+    /// Memory slots for all other function sets, least recently used first.
+    shared: Vec<SharedSlot>,
+    faults: FaultCounter,
     request: Writer,
-    /// How long the guest ran for the last message, if that is asked for.
+    /// How long the guest ran for the last message, if that is measured.
     timed: Option<Duration>,
 }
 
-/// A memory for function sets that need memories of one length and change about as many pages of it: those that one set
-/// changed are looked at for the next, so small sets do well to stay among themselves.
-struct Shared {
-    size: (usize, u32),
-    bed: Bed,
+/// A memory slot for function sets of similar size. Restoring looks at the pages that the previous set changed, so small
+/// sets are faster among themselves.
+struct SharedSlot {
+    size: SizeClass,
+    slot: MemorySlot,
 }
 
+/// The length of the memory, and the binary logarithm of the bytes that loading changed.
+type SizeClass = (usize, u32);
+
 impl Sandbox {
-    pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        let settings = engine.settings();
-        let hot = Hot::new(settings.hot_max, settings.hot_after);
-        Self { engine, hot, shared: Vec::new(), faults: Faults::default(), request: Writer::default(), timed: None }
+    pub(crate) fn new(host: Arc<Host>, settings: &Settings) -> Self {
+        let hot = HotSets::new(settings.hot_max, settings.hot_after);
+        let faults = FaultCounter::default();
+        Self { host, hot, shared: Vec::new(), faults, request: Writer::default(), timed: None }
     }
 
     /// Runs one message through `functions`, within their limits.
     ///
-    /// The thread needs 2 MiB of stack and is busy for up to `Limits::time_ms_max`.
+    /// Blocks for up to `Limits::time_ms_max`; the thread needs 2 MiB of stack.
     pub fn call(&mut self, functions: &Functions, call: &Call) -> CallOutcome {
         let start = Instant::now();
         let first = match (call.entry_point, &call.single_function) {
             (EntryPoint::SingleFunction, Some(single)) => single.function.slot(),
-            (EntryPoint::Uplink | EntryPoint::SingleFunction, _) => functions.first(),
+            (EntryPoint::Uplink | EntryPoint::SingleFunction, _) => functions.first_slot(),
             (EntryPoint::EncodeDownlink | EntryPoint::DecodeDownlink, _) => Slot::Encoder,
         };
         if let Err(failure) = input::check(call, first, functions.limits()) {
-            return CallOutcome::of(Err(failure));
+            return CallOutcome::new(Err(failure));
         }
         write_request(&mut self.request, call);
-        let mut report = match self.run(functions, first, start) {
+        let mut outcome = match self.run(functions, first, start) {
             Ok(run) => {
                 self.timed = self.timed.map(|_| run.in_guest);
-                report(run, first, functions.limits())
+                outcome(run, first, functions.limits())
             }
-            Err(error) => CallOutcome::of(Err(no_room(first, &error))),
+            Err(error) => CallOutcome::new(Err(Failure::no_sandbox(first, &error))),
         };
-        report.elapsed = start.elapsed();
-        report
+        outcome.elapsed = start.elapsed();
+        outcome
     }
 
-    /// The same, and how long the guest ran.
+    /// Like [`call`](Self::call), and measures how long the guest ran. For benchmarks.
     #[doc(hidden)]
     pub fn call_timed(&mut self, functions: &Functions, call: &Call) -> (CallOutcome, Duration) {
         self.timed = Some(Duration::ZERO);
-        let report = self.call(functions, call);
-        (report, self.timed.take().unwrap_or_default())
+        let outcome = self.call(functions, call);
+        (outcome, self.timed.take().unwrap_or_default())
     }
 
-    /// What the next message of `functions` would find in its memory.
+    /// The memory that the next message of `functions` would start from. For tests.
     #[doc(hidden)]
     pub fn next_memory(&mut self, functions: &Functions) -> Option<Vec<u8>> {
-        if let Some(bed) = self.hot.get(functions.hash()) {
-            return Some(bed.snapshot());
+        if let Some(slot) = self.hot.get(functions.hash()) {
+            return Some(slot.snapshot());
         }
         let mut shared = self.take_shared(functions).ok()?;
-        shared.bed.make(&self.engine, Some(functions.module())).ok()?;
-        let memory = shared.bed.snapshot();
+        shared.slot.restore(&self.host, Some(functions.module())).ok()?;
+        let memory = shared.slot.snapshot();
         self.shared.push(shared);
         Some(memory)
     }
 
-    /// Messages so far that met no page fault, so that the host need not ask what they changed.
+    /// Messages so far that met no page fault and so needed no page scan. For tests.
     #[doc(hidden)]
     pub fn messages_without_faults(&self) -> u64 {
-        self.faults.without
+        self.faults.messages_without
     }
 
     fn run(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
-        match self.hot.take(&self.engine, functions) {
-            Some(own) => self.run_hot(own, functions, first, start),
+        match self.hot.take(&self.host, functions) {
+            Some(set) => self.run_hot(set, functions, first, start),
             None => self.run_cold(functions, first, start),
         }
     }
 
-    /// In a memory of its own, which is put back at once: a message must not hold memory until the next one comes.
-    fn run_hot(&mut self, mut own: Own, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
+    /// Runs in the set's own memory slot and restores it at once, so that it holds no memory between messages.
+    fn run_hot(&mut self, mut set: HotSet, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
         let task = task(&self.request, functions, first, start, self.timed.is_some());
-        let run = own.bed.run(&self.engine, &mut self.faults, None, &task)?;
-        match own.bed.make(&self.engine, None) {
-            Ok(()) => self.hot.put(own),
-            Err(error) => tracing::error!(%error, "failed to put back the memory of a sandbox, will make a new one"),
+        let run = set.slot.run(&self.host, &mut self.faults, None, &task)?;
+        match set.slot.restore(&self.host, None) {
+            Ok(()) => self.hot.put_back(set),
+            Err(error) => tracing::error!(%error, "failed to restore the memory of a sandbox, will make a new one"),
         }
         Ok(run)
     }
 
-    /// In a memory that others use too, which is put back when it is known what shall lie there next.
+    /// Runs in a shared memory slot, which is restored once it is known which function set comes next.
     fn run_cold(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
-        // Out of the list until it has run: what a panic leaves behind must not meet another message.
+        // Out of the list while it runs: after a panic it must not be used for another message.
         let mut shared = self.take_shared(functions).map_err(Error::Memory)?;
         let task = task(&self.request, functions, first, start, self.timed.is_some());
-        let run = shared.bed.run(&self.engine, &mut self.faults, Some(functions.module()), &task)?;
+        let run = shared.slot.run(&self.host, &mut self.faults, Some(functions.module()), &task)?;
         self.shared.push(shared);
         Ok(run)
     }
 
-    /// Takes out the shared memory for sets of this size, or makes one.
-    fn take_shared(&mut self, functions: &Functions) -> io::Result<Shared> {
+    /// Takes the shared slot for sets of this size out of the list, or creates one.
+    fn take_shared(&mut self, functions: &Functions) -> io::Result<SharedSlot> {
         let (len, changed) = (functions.module().memory_bytes(), functions.module().changed_bytes());
         let size = (len, changed.max(SMALL_BYTES).next_power_of_two().ilog2());
-        if let Some(place) = self.shared.iter().position(|shared| shared.size == size) {
-            return Ok(self.shared.remove(place));
+        if let Some(index) = self.shared.iter().position(|shared| shared.size == size) {
+            return Ok(self.shared.remove(index));
         }
         if self.shared.len() >= SHARED_MAX {
             self.shared.remove(0);
         }
-        Ok(Shared { size, bed: Bed::new(&self.engine, self.engine.first_image(), len)? })
+        Ok(SharedSlot { size, slot: MemorySlot::new(&self.host, Arc::clone(self.host.initial_image()), len)? })
     }
 }
 
 fn task<'a>(request: &'a Writer, functions: &'a Functions, first: Slot, start: Instant, timed: bool) -> Task<'a> {
     let limits = functions.limits();
     Task {
-        errand: Errand::Call(first),
+        operation: Operation::Call(first),
         request: request.as_bytes(),
         limits,
         fuel: limits.fuel,
@@ -169,20 +174,19 @@ fn write_request(request: &mut Writer, call: &Call) {
     }
 }
 
-fn report(run: Run, first: Slot, limits: &Limits) -> CallOutcome {
-    match run.reply.and_then(|bytes| reply::call(&bytes, limits).ok_or_else(|| nonsense(first))) {
-        Ok(report) => CallOutcome {
-            fuel: run.fuel,
-            result: report.result.map_err(|failure| blame(failure, run.hungry)),
-            ..report
-        },
-        Err(failure) => CallOutcome { fuel: run.fuel, logs: run.logs, ..CallOutcome::of(Err(failure)) },
+fn outcome(run: Run, first: Slot, limits: &Limits) -> CallOutcome {
+    match run.reply.and_then(|bytes| reply::call(&bytes, limits).ok_or_else(|| Failure::malformed_reply(first))) {
+        Ok(outcome) => {
+            let result = outcome.result.map_err(|failure| as_out_of_memory(failure, run.memory_refused));
+            CallOutcome { fuel: run.fuel, result, ..outcome }
+        }
+        Err(failure) => CallOutcome { fuel: run.fuel, logs: run.logs, ..CallOutcome::new(Err(failure)) },
     }
 }
 
-/// What is thrown for want of memory may be anything, because there was none to make an error of.
-fn blame(failure: Failure, hungry: bool) -> Failure {
-    if hungry && failure.kind == FailureKind::Thrown {
+/// Without memory for an error object, QuickJS may throw anything; reports that as out of memory.
+fn as_out_of_memory(failure: Failure, memory_refused: bool) -> Failure {
+    if memory_refused && failure.kind == FailureKind::Thrown {
         return Failure { kind: FailureKind::Memory, message: OUT_OF_MEMORY.into(), ..failure };
     }
     failure

@@ -1,6 +1,6 @@
 //! Which message runs when, on which thread: a worker pool with bounded, fair queues.
 
-mod answers;
+mod answer_batch;
 mod dispatcher;
 mod fair;
 pub(crate) mod pool;

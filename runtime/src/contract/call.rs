@@ -1,4 +1,4 @@
-//! One message: what goes into a sandbox and what comes out.
+//! The input and outcome of one call.
 
 use std::time::Duration;
 
@@ -7,91 +7,91 @@ use serde_json::value::RawValue;
 use crate::contract::failure::Failure;
 use crate::contract::wire::{EntryPoint, Function, LogLevel, Slot};
 
-/// One message on its way through the functions.
+/// One message to run through the functions.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Which way it goes.
+    /// Which functions run.
     pub entry_point: EntryPoint,
     /// The port that the functions see.
     pub port: u8,
-    /// What the functions see as the current time, in milliseconds since 1970.
+    /// The current time that the functions see, in milliseconds since 1970.
     pub time_ms: i64,
-    /// What `Math.random` starts from.
+    /// The seed of `Math.random`.
     pub seed: u64,
-    /// Payload bytes; the text of a JSON object for [`EntryPoint::EncodeDownlink`].
+    /// Payload bytes; a JSON object for [`EntryPoint::EncodeDownlink`].
     pub payload: Vec<u8>,
-    /// What [`EntryPoint::SingleFunction`] runs; nothing for all others.
+    /// For [`EntryPoint::SingleFunction`] only: what to run.
     pub single_function: Option<SingleFunction>,
 }
 
-/// One function to run by itself, with the arguments that it would get from a message.
+/// One function to run alone, with the arguments that it would get from a message.
 ///
-/// The payload is then bytes for [`Function::Decoder`] and [`Function::DecodeDownlink`], and the text of any JSON value
-/// for the others: what `data` is for TS013, and the first argument or object for the other dialects.
+/// The payload is bytes for [`Function::Decoder`] and [`Function::DecodeDownlink`], and any JSON value for the others:
+/// `data` for TS013, and the first argument or object for the other dialects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SingleFunction {
-    /// Which one.
+    /// The function to run.
     pub function: Function,
-    /// The text of a JSON object whose members join the input of TS013 functions, or are the `variables` of ChirpStack 3;
-    /// empty for none.
+    /// A JSON object whose members are added to the input of TS013 functions, or that becomes the `variables` of
+    /// ChirpStack 3; empty for none.
     pub extra: String,
 }
 
-/// What became of one message.
+/// The outcome of one call.
 #[derive(Debug)]
 pub struct CallOutcome {
-    /// What the functions returned, or which one failed and why.
+    /// The result of the functions, or which one failed and why.
     pub result: Result<Value, Failure>,
-    /// What the author should know although there is a result.
+    /// Warnings for the author of the functions.
     pub warnings: Vec<String>,
-    /// What the functions logged, up to a failure.
+    /// Console output, up to a failure.
     pub logs: Vec<LogEntry>,
-    /// Fuel used: the same for the same functions and message, on every machine.
+    /// Fuel used; deterministic for the same functions and message.
     pub fuel: u64,
-    /// Time spent in the sandbox, its preparation and reset included.
+    /// Time spent in the sandbox, including its preparation and reset.
     pub elapsed: Duration,
 }
 
 impl CallOutcome {
-    pub(crate) fn of(result: Result<Value, Failure>) -> Self {
+    pub(crate) fn new(result: Result<Value, Failure>) -> Self {
         Self { result, warnings: Vec::new(), logs: Vec::new(), fuel: 0, elapsed: Duration::ZERO }
     }
 }
 
-/// What the functions made of a message.
+/// The result of a call.
 #[derive(Debug)]
 pub enum Value {
-    /// Of payload bytes.
+    /// Result for payload bytes.
     Fields {
-        /// A well-formed JSON object within the limits; null when there is no function to make one, or a TS013
-        /// decoder had nothing to say.
+        /// A well-formed JSON object within the limits; null if there is no decoder or converter, or a TS013 decoder
+        /// returned no data.
         json: Box<RawValue>,
-        /// What `normalizeUplink` made of the decoder's object: an object, or an array of them. None without such a
-        /// function, or when it failed, which is a warning.
+        /// The result of `normalizeUplink`: an object or an array of objects. None without such a function, or if it
+        /// failed, which is a warning.
         normalized: Option<Box<RawValue>>,
-        /// Whether the validator found it worth publishing; true without a validator.
+        /// The result of the validator; true without a validator.
         valid: bool,
     },
-    /// Of a JSON object.
+    /// Result of an encoder.
     Bytes {
         /// The payload, within the limits.
         bytes: Vec<u8>,
-        /// The port that the encoder asks for, if it does.
+        /// The port that the encoder chose, if any.
         port: Option<u8>,
     },
-    /// Of a single function.
+    /// Result of a single function.
     Returned {
-        /// Any well-formed JSON within the limits; `None` for `undefined` and what else JSON leaves out.
+        /// Any well-formed JSON within the limits; `None` for values that JSON omits, such as `undefined`.
         json: Option<Box<RawValue>>,
     },
 }
 
-/// One call of `console.log` or its siblings.
+/// One call of a `console` method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
     /// The function that called it.
     pub slot: Slot,
-    /// Which sibling it called.
+    /// The severity of the method.
     pub level: LogLevel,
     /// The arguments, each as JSON text.
     pub fields: Vec<String>,

@@ -1,4 +1,4 @@
-//! The line of a function's text where it failed, with a caret under the column.
+//! The source line where a function failed, with a caret under the column.
 
 use std::fmt::Write as _;
 
@@ -8,16 +8,15 @@ use crate::contract::failure::Failure;
 use crate::contract::sanitize::sanitize_char;
 use crate::contract::sources::Sources;
 
-/// How much of a line is shown, in characters; minified texts have lines of many thousands.
+/// Characters of a line that are shown; minified sources have lines of many thousands.
 const WIDTH_CHARS: usize = 100;
-/// How much of that lies before the column, where a line has to be cut.
+/// Characters shown before the column, if the line is truncated.
 const BEFORE_CHARS: usize = 60;
 
 impl Failure {
-    /// The line where it failed and a caret under the column, on two lines; none when the place is unknown.
+    /// The line where the function failed and, on a second line, a caret under the column. None if the line is unknown.
     ///
-    /// `sources` are the texts that failed. Control characters of theirs are replaced, so the result can be shown on a
-    /// terminal.
+    /// `sources` are those that failed. Control characters are replaced, so the result is safe to print on a terminal.
     pub fn excerpt(&self, sources: &Sources) -> Option<String> {
         let line = self.line?;
         let text = lines(sources.text(self.slot)).nth(line.checked_sub(1)? as usize)?;
@@ -32,7 +31,7 @@ impl Failure {
     }
 }
 
-/// The lines of a text as QuickJS counts them: old texts have nothing but a carriage return between them.
+/// The lines as QuickJS counts them; a carriage return alone also ends a line.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
 }
@@ -40,24 +39,24 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 /// The part of a line that is shown.
 struct Window {
     text: String,
-    /// How many places of a terminal lie before the caret; a character may take two, or none.
+    /// Terminal columns before the caret; a character may take two, or none.
     caret: Option<usize>,
 }
 
 impl Window {
-    /// The part of `line` around `column`, which counts from 1.
+    /// The part of `line` around `column`, from 1.
     fn around(line: &str, column: Option<u32>) -> Self {
         let line = line.trim_end();
         let length = line.chars().count();
-        let place = column.and_then(|column| column.checked_sub(1)).map(|place| (place as usize).min(length));
+        let caret = column.and_then(|column| column.checked_sub(1)).map(|index| (index as usize).min(length));
         let last_start = length.saturating_sub(WIDTH_CHARS);
-        let start = place.unwrap_or(0).saturating_sub(BEFORE_CHARS).min(last_start);
+        let start = caret.unwrap_or(0).saturating_sub(BEFORE_CHARS).min(last_start);
         let start = if length > WIDTH_CHARS { start } else { 0 };
         let shown =
             |from: usize, count: usize| -> String { line.chars().skip(from).take(count).map(sanitize_char).collect() };
         let (left, right) = (if start > 0 { "…" } else { "" }, if start + WIDTH_CHARS < length { "…" } else { "" });
         let text = format!("{left}{}{right}", shown(start, WIDTH_CHARS));
-        let caret = place.map(|place| left.width() + shown(start, place - start).width());
+        let caret = caret.map(|index| left.width() + shown(start, index - start).width());
         Self { text, caret }
     }
 }
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caret_stands_under_the_column() {
+    fn the_caret_is_under_the_column() {
         let text = "function Converter() {\n\treturn nothing;\r\n}";
         assert_eq!(excerpt(text, Some(2), Some(9)).unwrap(), "2 |  return nothing;\n  |         ^");
         assert_eq!(excerpt(text, Some(3), Some(1)).unwrap(), "3 | }\n  | ^");
@@ -86,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn the_caret_counts_places_and_not_characters() {
-        for (text, column, places) in [
+    fn the_caret_accounts_for_character_widths() {
+        for (text, column, width) in [
             ("温度!", 3, 4),
             ("温度!", 2, 2),
             ("👍!", 2, 2),
@@ -96,19 +95,19 @@ mod tests {
             ("\u{3164}!", 2, 1),
         ] {
             let caret = excerpt(text, Some(1), Some(column)).unwrap().split_once('\n').unwrap().1.to_owned();
-            assert_eq!(caret, format!("  | {}^", " ".repeat(places)), "{text} {column}");
+            assert_eq!(caret, format!("  | {}^", " ".repeat(width)), "{text} {column}");
         }
         let far = excerpt(&"温".repeat(1000), Some(1), Some(501)).unwrap();
         assert!(far.ends_with(&format!("  | {}^", " ".repeat(1 + 2 * BEFORE_CHARS))), "{far}");
     }
 
     #[test]
-    fn a_column_beyond_the_line_is_its_end() {
+    fn a_column_beyond_the_line_points_at_its_end() {
         assert_eq!(excerpt("abc", Some(1), Some(99)).unwrap(), "1 | abc\n  |    ^");
     }
 
     #[test]
-    fn without_a_column_there_is_no_caret_and_without_a_line_nothing() {
+    fn without_a_column_there_is_no_caret_and_without_a_line_no_excerpt() {
         assert_eq!(excerpt("abc", Some(1), None).unwrap(), "1 | abc");
         for line in [None, Some(0), Some(2), Some(u32::MAX)] {
             assert_eq!(excerpt("abc", line, Some(1)), None);
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_around_the_column() {
+    fn a_long_line_is_truncated_around_the_column() {
         let text: String = (0..1000).map(|index| if index == 500 { '!' } else { '.' }).collect();
         for (column, cut) in [(1, (false, true)), (501, (true, true)), (1000, (true, false))] {
             let excerpt = excerpt(&text, Some(1), Some(column)).unwrap();
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_steer_a_terminal_is_replaced() {
+    fn terminal_control_characters_are_replaced() {
         let excerpt = excerpt("a\u{1b}[2Jb\u{202e}c\u{7}", Some(1), Some(8)).unwrap();
         assert_eq!(excerpt, "1 | a\u{fffd}[2Jb\u{fffd}c\u{fffd}\n  |        ^");
     }

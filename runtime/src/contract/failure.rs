@@ -1,21 +1,21 @@
-//! How a function fails: a value that names the function, the kind and the place.
+//! The failure of a payload function: which one, the kind, and the position.
 
 use std::fmt;
 
 use crate::contract::wire::{Dialect, FailureKind, Function, Slot};
 
-/// Why a function gave no result. Its text is one sentence for the function's author.
+/// Why a function has no result. Its display is one sentence for the author of the function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The function that failed.
     pub slot: Slot,
-    /// What went wrong with it.
+    /// What went wrong.
     pub kind: FailureKind,
-    /// The line of the function's own text, from 1, when known.
+    /// The line in the function's source, from 1, if known.
     pub line: Option<u32>,
-    /// The column in that line, from 1, when known.
+    /// The column in that line, from 1, if known.
     pub column: Option<u32>,
-    /// What it threw or why it cannot be loaded; for all other kinds what it did, as in "used up its fuel".
+    /// What it threw or why it cannot be loaded; for all other kinds a predicate such as "used up its fuel".
     pub message: String,
 }
 
@@ -28,8 +28,18 @@ impl Failure {
         Self::new(slot, FailureKind::Broken, format!("broke its sandbox: {reason}"))
     }
 
-    /// Where it failed, in parentheses and after a space; nothing if that is unknown.
-    fn place(&self) -> String {
+    /// The failure of a call for which no sandbox could be created; logs the cause.
+    pub(crate) fn no_sandbox(slot: Slot, error: &(dyn std::error::Error + 'static)) -> Self {
+        tracing::error!(error, "failed to create a sandbox");
+        Self::broken(slot, "there was no room for a sandbox; try again later")
+    }
+
+    pub(crate) fn malformed_reply(slot: Slot) -> Self {
+        Self::broken(slot, "its reply was malformed")
+    }
+
+    /// The position in parentheses, with a leading space; empty if unknown.
+    fn position(&self) -> String {
         match (self.line, self.column) {
             (Some(line), Some(column)) => format!(" (line {line}, column {column})"),
             (Some(line), None) => format!(" (line {line})"),
@@ -42,10 +52,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the {} ", self.slot.name())?;
         match self.kind {
-            FailureKind::Syntax => write!(f, "cannot be loaded{}: {}", self.place(), self.message),
-            FailureKind::Thrown => write!(f, "failed{}: {}", self.place(), self.message),
-            // The message of the others says what the function did.
-            _ => write!(f, "{}{}", self.message, self.place()),
+            FailureKind::Syntax => write!(f, "cannot be loaded{}: {}", self.position(), self.message),
+            FailureKind::Thrown => write!(f, "failed{}: {}", self.position(), self.message),
+            // For the others the message is a predicate.
+            _ => write!(f, "{}{}", self.message, self.position()),
         }
     }
 }
@@ -53,10 +63,10 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Slot {
-    /// All four, in the order in which a message meets them.
+    /// All four, in the order in which a message passes them.
     pub const ALL: [Self; 4] = [Self::Decoder, Self::Converter, Self::Validator, Self::Encoder];
 
-    /// The word for it in settings, logs and messages.
+    /// Its name in settings, logs and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Decoder => "decoder",
@@ -68,7 +78,7 @@ impl Slot {
 }
 
 impl Function {
-    /// The slot whose text has to define it, or which is blamed when none does.
+    /// The slot whose source should define it, and which its failures are reported for.
     pub const fn slot(self) -> Slot {
         match self {
             Self::Decoder | Self::NormalizeUplink => Slot::Decoder,
@@ -80,7 +90,7 @@ impl Function {
 }
 
 impl Dialect {
-    /// All of them, in the order in which they count where a text follows several.
+    /// All dialects, in order of precedence where a source follows several.
     pub const ALL: [Self; 3] = [Self::Ts013, Self::V2, Self::ChirpStack3];
 
     /// The dialect of this [`name`](Self::name).
@@ -88,7 +98,7 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// The word for it in settings, logs and messages.
+    /// Its name in settings, logs and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V2 => "v2",
@@ -97,7 +107,7 @@ impl Dialect {
         }
     }
 
-    /// The JavaScript function that it looks for in `slot`; none where it has no such step.
+    /// The name of the JavaScript function for `slot`; none if the dialect has no such function.
     pub const fn function_name(self, slot: Slot) -> Option<&'static str> {
         match (self, slot) {
             (Self::V2, Slot::Decoder) => Some("Decoder"),
@@ -114,7 +124,7 @@ impl Dialect {
 }
 
 impl FailureKind {
-    /// The word for it in events, metrics and logs.
+    /// Its name in events, metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Syntax => "syntax",

@@ -1,20 +1,20 @@
-//! What a message must be before any sandbox sees it.
+//! Checks a call against the limits before it reaches a sandbox.
 
 use crate::contract::call::Call;
 use crate::contract::failure::Failure;
 use crate::contract::wire::{EntryPoint, FailureKind, Function, Slot};
-use crate::settings::Limits;
+use crate::limits::Limits;
 
-/// How large well-formed JSON is in ways that its length does not tell.
+/// The depth and number of keys of a JSON text.
 pub(crate) struct Shape {
-    /// How deep objects and arrays lie in each other.
+    /// How deeply objects and arrays are nested.
     pub(crate) depth: usize,
-    /// The keys of all objects together.
+    /// The number of keys of all objects together.
     pub(crate) keys: usize,
 }
 
 impl Shape {
-    /// Measures `json` without recursion; of what is no JSON it says something, and does not fail.
+    /// Measures `json` without recursion. The result for malformed JSON is arbitrary.
     pub(crate) fn of(json: &str) -> Self {
         let (mut depth, mut deepest, mut keys) = (0_usize, 0, 0);
         let (mut in_string, mut escaped) = (false, false);
@@ -34,7 +34,7 @@ impl Shape {
     }
 }
 
-/// Refuses a message that is larger than `limits` allow; `slot` is the function that it is for.
+/// Rejects a call that exceeds `limits`; the failure names `slot`.
 pub(crate) fn check(call: &Call, slot: Slot, limits: &Limits) -> Result<(), Failure> {
     let extra = call.single_function.as_ref().map_or("", |single| &single.extra);
     let checked = check_json(extra.as_bytes(), limits).and_then(|()| {

@@ -1,4 +1,4 @@
-//! Reads what a guest replied, which may be anything: tenant code has run on its side of the wall.
+//! Parses replies of the guest. Tenant code has run there, so they may be anything.
 
 use serde_json::value::RawValue;
 
@@ -6,12 +6,12 @@ use crate::contract::call::{CallOutcome, LogEntry, Value};
 use crate::contract::failure::Failure;
 use crate::contract::input::Shape;
 use crate::contract::wire::{Dialect, FailureKind, LogLevel, Reader, Slot};
-use crate::settings::Limits;
+use crate::limits::Limits;
 
-/// How much longer than their limit a cut field, the marker of dropped entries and the logs with it may be.
+/// How much a truncated field, and the logs with the marker for dropped entries, may exceed their limits.
 const LOG_SLACK_BYTES: usize = 64;
 
-/// Reads the reply to a call; `None` for one that makes no sense.
+/// Parses the reply to a call; `None` if it is malformed.
 pub(crate) fn call(bytes: &[u8], limits: &Limits) -> Option<CallOutcome> {
     let mut reader = Reader::new(bytes);
     let result = match reader.byte()? {
@@ -23,16 +23,34 @@ pub(crate) fn call(bytes: &[u8], limits: &Limits) -> Option<CallOutcome> {
     };
     let warnings = texts(&mut reader, limits.warnings_max as usize, limits.message_bytes_max as usize)?;
     let logs = logs(&mut reader, limits)?;
-    reader.is_empty().then_some(CallOutcome { warnings, logs, ..CallOutcome::of(result) })
+    reader.is_empty().then_some(CallOutcome { warnings, logs, ..CallOutcome::new(result) })
 }
 
-/// Says whether bytes are a reply to a call and to a load, with the default limits: for tests and fuzzing.
+/// The longest reply within `limits`.
+pub(crate) fn bytes_max(limits: &Limits) -> usize {
+    /// Overhead of a text, log entry or failure.
+    const OVERHEAD: usize = 16;
+    let size = |number: u32| number as usize;
+    let texts = |count: u32, bytes: u32| size(count).saturating_mul(size(bytes).saturating_add(OVERHEAD));
+    [
+        texts(2, limits.fields_bytes_max),
+        texts(1, limits.payload_bytes_max),
+        texts(limits.warnings_max.saturating_add(1), limits.message_bytes_max),
+        texts(limits.log_entries_max, 0),
+        texts(2, limits.log_bytes_max),
+        1024,
+    ]
+    .into_iter()
+    .fold(0, usize::saturating_add)
+}
+
+/// Whether bytes are a reply to a call and to a load, with the default limits. For tests and fuzzing.
 pub fn is_reply(bytes: &[u8]) -> [bool; 2] {
     let limits = Limits::default();
     [call(bytes, &limits).is_some(), load(bytes, &limits).is_some()]
 }
 
-/// Reads the reply to a load: the dialect in each slot, or why there is none.
+/// Parses the reply to a load: the dialect of the function in each slot, or a failure. `None` if it is malformed.
 pub(crate) fn load(bytes: &[u8], limits: &Limits) -> Option<Result<[Option<Dialect>; 4], Failure>> {
     let mut reader = Reader::new(bytes);
     let reply = match reader.byte()? {
@@ -52,21 +70,21 @@ pub(crate) fn load(bytes: &[u8], limits: &Limits) -> Option<Result<[Option<Diale
     reader.is_empty().then_some(reply)
 }
 
-/// What a guest could still say after a trap.
+/// What the guest reports after a trap.
 pub(crate) struct TrapReport {
-    /// Where the script was.
+    /// The position of the script.
     pub(crate) line: Option<u32>,
     pub(crate) column: Option<u32>,
-    /// What it had logged.
+    /// Its console output.
     pub(crate) logs: Vec<LogEntry>,
 }
 
-/// Reads last words; `None` if they make no sense.
+/// Parses a trap report; `None` if it is malformed.
 pub(crate) fn trap_report(bytes: &[u8], limits: &Limits) -> Option<TrapReport> {
     let mut reader = Reader::new(bytes);
     let (line, column) = (known(reader.number()?), known(reader.number()?));
-    let words = TrapReport { line, column, logs: logs(&mut reader, limits)? };
-    reader.is_empty().then_some(words)
+    let report = TrapReport { line, column, logs: logs(&mut reader, limits)? };
+    reader.is_empty().then_some(report)
 }
 
 fn fields(reader: &mut Reader<'_>, limits: &Limits) -> Option<Value> {
@@ -127,13 +145,13 @@ fn known(number: u32) -> Option<u32> {
     (number != 0).then_some(number)
 }
 
-/// JSON within the limits, or `Some(None)` for none at all.
+/// Reads JSON within the limits; `Some(None)` for empty text.
 fn optional(reader: &mut Reader<'_>, limits: &Limits) -> Option<Option<Box<RawValue>>> {
     let text = text(reader, limits.fields_bytes_max as usize)?;
     if text.is_empty() {
         return Some(None);
     }
-    // The parser for raw values checks the whole grammar and does not recurse.
+    // Parsing a raw value checks the whole grammar without recursion.
     let json: Box<RawValue> = serde_json::from_str(text).ok()?;
     let shape = Shape::of(json.get());
     let fits = shape.depth <= limits.fields_depth_max as usize && shape.keys <= limits.fields_keys_max as usize;
@@ -189,13 +207,13 @@ mod tests {
     #[test]
     fn texts_must_be_utf_8() {
         let mut bytes = reply("{}");
-        let place = bytes.windows(5).position(|window| window == b"hello").unwrap();
-        bytes[place] = 0xff;
+        let start = bytes.windows(5).position(|window| window == b"hello").unwrap();
+        bytes[start] = 0xff;
         assert!(call(&bytes, &Limits::default()).is_none());
     }
 
     #[test]
-    fn a_count_does_not_reserve_memory() {
+    fn a_huge_count_does_not_reserve_memory() {
         let mut writer = Writer::default();
         writer.byte(0).byte(1).text(b"{}").text(b"").number(u32::MAX);
         assert!(call(writer.as_bytes(), &Limits::default()).is_none());
@@ -203,15 +221,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_a_reply_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = (call(&bytes, &Limits::default()), load(&bytes, &Limits::default()));
         }
 
         #[test]
-        fn no_change_of_a_good_reply_makes_it_panic(place in 0_usize..80, byte: u8, cut in 0_usize..80) {
+        fn a_corrupted_reply_never_panics(index in 0_usize..80, byte: u8, cut in 0_usize..80) {
             let mut bytes = reply(r#"{"temperature":21.5,"alarms":["low","high"]}"#);
             let last = bytes.len() - 1;
-            bytes[place.min(last)] = byte;
+            bytes[index.min(last)] = byte;
             let limits = Limits::default();
             let _ = call(&bytes, &limits);
             prop_assert!(call(&bytes[..cut.min(last)], &limits).is_none());

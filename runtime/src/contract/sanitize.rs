@@ -1,25 +1,25 @@
-//! Text from others as it can be shown: nothing in it steers a terminal, turns the direction of writing or hides.
+//! Strips terminal escapes, bidirectional controls and invisible characters from untrusted text.
 
-/// The same text with U+FFFD for every character that does something else than to be seen in its place.
+/// Replaces every control or invisible character by U+FFFD.
 ///
-/// Accents and other marks stay, which stand on the character before them, and so do characters that take two places.
+/// Combining marks and double-width characters stay.
 pub fn sanitize(text: &str) -> String {
     text.chars().map(sanitize_char).collect()
 }
 
-/// The character itself if all that it does on a terminal is to be seen; a blank for a tab.
+/// Replaces a control or invisible character by U+FFFD, and a tab by a space.
 pub fn sanitize_char(character: char) -> char {
     match character {
         '\t' => ' ',
-        // Others than these may end a line.
+        // Line and paragraph separators.
         '\u{2028}' | '\u{2029}' => '\u{fffd}',
         _ if character.is_control() || is_hidden(character) => '\u{fffd}',
         _ => character,
     }
 }
 
-/// Whether nothing is seen of a character: those that Unicode says to ignore where they are not known, among them all
-/// that turn the direction of writing, and the anchors of annotations.
+/// Whether a character is invisible: Unicode's default ignorable code points, which include bidirectional controls, and
+/// the interlinear annotation characters.
 const fn is_hidden(character: char) -> bool {
     matches!(
         character,
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_steer_a_terminal_or_a_reader_is_replaced() {
+    fn replaces_control_and_invisible_characters() {
         for (text, shown) in [
             ("21.5 °C, größer ∑ 温度 👍", "21.5 °C, größer ∑ 温度 👍"),
             ("gro\u{308}ßer, ไม่, हिन्दी", "gro\u{308}ßer, ไม่, हिन्दी"),
@@ -64,9 +64,9 @@ mod tests {
     }
 
     #[test]
-    fn whatever_takes_no_place_is_replaced_or_is_a_mark_on_another() {
+    fn every_character_without_width_is_replaced_or_a_combining_mark() {
         use unicode_width::UnicodeWidthChar as _;
-        // Without the marks, which are in blocks of their own or among the letters that they belong to.
+        // All blocks without combining marks.
         let blocks = ['\0'..='\u{2ff}', '\u{2000}'..='\u{20cf}', '\u{2100}'..='\u{2ce0}', '\u{fe00}'..='\u{fe0f}']
             .into_iter()
             .chain(['\u{fe30}'..='\u{ffff}', '\u{1d173}'..='\u{1d17a}', '\u{e0000}'..='\u{effff}']);

@@ -1,4 +1,4 @@
-//! The texts of one application's functions, as they are saved.
+//! The function sources of one application.
 
 use std::fmt;
 
@@ -7,33 +7,32 @@ use sha2::{Digest, Sha256};
 
 use crate::contract::guest_limits::GuestLimits;
 use crate::contract::wire::{ANY_SLOT, Dialect, Slot, Writer};
-use crate::settings::Limits;
+use crate::limits::Limits;
 
-/// The function texts of one application; an empty text is a step left out.
+/// The function sources of one application; empty for a function that is not defined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     /// Turns payload bytes into fields.
     pub decoder: String,
     /// Turns the decoder's fields into other fields.
     pub converter: String,
-    /// Says whether fields are worth publishing.
+    /// Decides whether fields are published.
     pub validator: String,
     /// Turns fields into payload bytes.
     pub encoder: String,
-    /// Whose calling convention to follow; found from the texts when absent.
+    /// The calling convention; detected if absent.
     pub dialect: Option<Dialect>,
-    /// Whether `decoder` is one text for everything, which may define any of the functions; the other texts are then
-    /// not looked at.
+    /// Whether `decoder` is a single file that may define any of the functions. The other sources are then ignored.
     pub is_single_file: bool,
 }
 
 impl Sources {
-    /// One text that may define any of the functions, as vendors publish them.
+    /// A single file that may define any of the functions, as vendors publish them.
     pub fn single_file(text: impl Into<String>) -> Self {
         Self { decoder: text.into(), is_single_file: true, ..Self::default() }
     }
 
-    /// The text in `slot`.
+    /// The source for `slot`.
     pub fn text(&self, slot: Slot) -> &str {
         match slot {
             _ if self.is_single_file => &self.decoder,
@@ -44,14 +43,14 @@ impl Sources {
         }
     }
 
-    /// Names these texts under these limits: what is loaded from them is the same for the same hash.
+    /// Hashes the sources and the limits, which together determine the loaded functions.
     pub fn hash_with(&self, limits: &Limits) -> SourcesHash {
         let mut hasher = Sha256::new_with_prefix(self.hash().as_bytes());
         hasher.update(LimitsHash::of(limits).0);
         SourcesHash(hasher.finalize().into())
     }
 
-    /// Names these texts: equal texts have equal hashes, others have not.
+    /// Hashes the sources.
     pub fn hash(&self) -> SourcesHash {
         let mut hasher = Sha256::new();
         hasher.update([self.dialect.map_or(0, |dialect| dialect as u8), u8::from(self.is_single_file)]);
@@ -63,42 +62,42 @@ impl Sources {
         SourcesHash(hasher.finalize().into())
     }
 
-    /// The request to load them within `limits`.
-    pub(crate) fn load_request(&self, limits: &GuestLimits) -> Writer {
+    /// The load request.
+    pub(crate) fn load_request(&self, limits: &Limits) -> Writer {
         let mut request = Writer::default();
-        limits.write(&mut request);
-        for (slots, text) in self.parcels() {
+        GuestLimits::from(limits).write(&mut request);
+        for (slots, text) in self.with_slots() {
             if !text.trim_ascii().is_empty() {
-                let dialect = self.dialect.filter(|dialect| has_step(*dialect, slots));
+                let dialect = self.dialect.filter(|dialect| has_function(*dialect, slots));
                 request.byte(slots).byte(dialect.map_or(0, |dialect| dialect as u8)).text(text.as_bytes());
             }
         }
         request
     }
 
-    /// Each text with the slots that it fills. People paste the same text as decoder and as encoder, which never meet in
-    /// one message: that one is evaluated once.
-    fn parcels(&self) -> Vec<(u8, &str)> {
+    /// Each source with the slots that it fills. People paste the same source as decoder and as encoder; it is evaluated
+    /// only once, because no message runs both.
+    fn with_slots(&self) -> Vec<(u8, &str)> {
         if self.is_single_file {
             return vec![(ANY_SLOT, &self.decoder)];
         }
-        let parcel = |slot: Slot| (1 << slot as u8, self.text(slot));
-        let mut parcels: Vec<_> = Slot::ALL.map(parcel).into();
+        let with_slot = |slot: Slot| (1 << slot as u8, self.text(slot));
+        let mut sources: Vec<_> = Slot::ALL.map(with_slot).into();
         if self.decoder == self.encoder {
-            parcels.truncate(Slot::Encoder as usize);
-            parcels[Slot::Decoder as usize].0 |= 1 << Slot::Encoder as u8;
+            sources.truncate(Slot::Encoder as usize);
+            sources[Slot::Decoder as usize].0 |= 1 << Slot::Encoder as u8;
         }
-        parcels
+        sources
     }
 }
 
-/// Whether a dialect knows any of `slots`: converters and validators of v2 go with the decoders of all.
-fn has_step(dialect: Dialect, slots: u8) -> bool {
+/// Whether a dialect has functions for any of `slots`; v2 converters and validators combine with every decoder.
+fn has_function(dialect: Dialect, slots: u8) -> bool {
     slots == ANY_SLOT
         || Slot::ALL.into_iter().any(|slot| slots & (1 << slot as u8) != 0 && dialect.function_name(slot).is_some())
 }
 
-/// A SHA-256 that names [`Sources`], or what was loaded from them.
+/// A SHA-256 of [`Sources`], with or without limits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SourcesHash([u8; 32]);
 
@@ -112,8 +111,8 @@ impl SourcesHash {
         &self.0
     }
 
-    /// A number that spreads hashes evenly, to choose a worker by.
-    pub(crate) const fn spread(&self) -> usize {
+    /// An evenly distributed number, to choose a worker by.
+    pub(crate) const fn as_index(&self) -> usize {
         let [a, b, c, d, ..] = self.0;
         u32::from_le_bytes([a, b, c, d]) as usize
     }
@@ -125,15 +124,30 @@ impl fmt::Debug for SourcesHash {
     }
 }
 
-/// A SHA-256 that names [`Limits`].
+/// A SHA-256 of [`Limits`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LimitsHash([u8; 32]);
 
 impl LimitsHash {
-    /// Names these limits: equal limits have equal hashes, others have not.
-    ///
-    /// All of them are part of it, also those that only a message meets: one that is added later cannot be forgotten.
+    /// Hashes all limits. Includes those that do not affect loading, so that nobody forgets to add a new one here.
     pub fn of(limits: &Limits) -> Self {
         Self(Sha256::digest(format!("{limits:?}")).into())
+    }
+}
+
+impl From<&Limits> for GuestLimits {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            heap_bytes_max: limits.heap_bytes_max,
+            fields_bytes_max: limits.fields_bytes_max,
+            fields_depth_max: limits.fields_depth_max,
+            fields_keys_max: limits.fields_keys_max,
+            payload_bytes_max: limits.payload_bytes_max,
+            log_entries_max: limits.log_entries_max,
+            log_field_bytes_max: limits.log_field_bytes_max,
+            log_bytes_max: limits.log_bytes_max,
+            message_bytes_max: limits.message_bytes_max,
+            warnings_max: limits.warnings_max,
+        }
     }
 }

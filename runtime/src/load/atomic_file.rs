@@ -1,95 +1,46 @@
-//! Files that are written beside their place and moved there whole, and what is left of them when a process ends in between.
+//! Atomic file writes, and the removal of temporary files that a killed process left behind.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirEntry, File, OpenOptions};
+use std::fs::{self, DirEntry, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The suffix of a file that is being written.
+use tempfile::{Builder, NamedTempFile};
+
+/// Prefix and suffix of a temporary file.
+const PREFIX: &str = ".airlock-";
 pub(crate) const SUFFIX: &str = "new";
-/// The most names that are tried for one file.
-const NAMES_MAX: u32 = 1000;
 
-/// A file that has all its bytes and is not in its place yet. It goes where it is dropped before that.
-#[derive(Debug)]
-pub(crate) struct Beside {
-    path: PathBuf,
-    /// Held open, because its lock tells others that it is not abandoned.
-    file: File,
-    is_moved: bool,
+/// Writes a temporary file next to `path` that only the user may read. Persisting it replaces `path` atomically.
+pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<NamedTempFile> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = Builder::new().prefix(PREFIX).suffix(&format!(".{SUFFIX}")).tempfile_in(dir)?;
+    // The lock tells other processes that the file is in use. A file system without locks finds no file abandoned either.
+    let _ = file.as_file().try_lock();
+    parts.iter().try_for_each(|part| file.write_all(part))?;
+    Ok(file)
 }
 
-impl Beside {
-    /// Writes a file that only the user may read, under a name of its own next to `place`.
-    pub(crate) fn write(place: &Path, parts: &[&[u8]]) -> io::Result<Self> {
-        let (path, file) = create(place)?;
-        // Where files cannot be locked, nobody finds one abandoned either.
-        let _ = file.try_lock();
-        let mut beside = Self { path, file, is_moved: false };
-        parts.iter().try_for_each(|part| beside.file.write_all(part))?;
-        Ok(beside)
-    }
-
-    /// Moves it to its place, whatever is there.
-    pub(crate) fn replace(mut self, place: &Path) -> io::Result<()> {
-        fs::rename(&self.path, place)?;
-        self.is_moved = true;
-        Ok(())
-    }
-
-    /// Puts it in its place unless something is there.
-    pub(crate) fn link(self, place: &Path) -> io::Result<()> {
-        match fs::hard_link(&self.path, place) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        if !self.is_moved {
-            // It is in nobody's way; what failed before it is what matters.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// Removes from `dir` what processes were writing when they ended: whoever still writes holds a lock on the file.
+/// Removes the temporary files in `dir` that no process holds a lock on.
 pub(crate) fn remove_abandoned(dir: &Path) {
-    // A folder that cannot be read says so when it is used.
+    // A directory that cannot be read is reported when it is used.
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    // Only files, and only such names as are made here: the folder may be somebody's own.
-    let ours = |entry: &DirEntry| entry.file_type().is_ok_and(|sort| sort.is_file()) && is_ours(&entry.file_name());
+    let ours =
+        |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file()) && is_temporary(&entry.file_name());
     for path in entries.filter(ours).map(|entry| entry.path()) {
         let Ok(file) = File::open(&path) else { continue };
         if file.try_lock().is_ok()
             && let Err(error) = fs::remove_file(&path)
         {
-            tracing::warn!(path = %path.display(), %error, "failed to remove what an earlier process had left");
+            tracing::warn!(path = %path.display(), %error, "failed to remove an abandoned temporary file");
         }
     }
 }
 
-/// Whether a name is one of those that [`create`] makes.
-fn is_ours(name: &OsStr) -> bool {
-    let mut parts = name.to_str().unwrap_or_default().rsplitn(4, '.');
-    let suffix = parts.next() == Some(SUFFIX);
-    let numbers = parts.by_ref().take(2).filter(|part| part.parse::<u32>().is_ok()).count();
-    suffix && numbers == 2 && parts.next().is_some()
-}
-
-/// Creates a file that nobody else has: processes may have the same number where each counts its own.
-fn create(place: &Path) -> io::Result<(PathBuf, File)> {
-    for number in 0..NAMES_MAX {
-        let path = place.with_extension(format!("{}.{number}.{SUFFIX}", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            opened => return opened.map(|file| (path, file)),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
+/// Whether [`write`] made this name; the directory may hold files of the user too.
+fn is_temporary(name: &OsStr) -> bool {
+    let middle = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.strip_suffix('.'));
+    middle.is_some_and(|middle| middle.len() == 6 && middle.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 #[cfg(test)]
@@ -104,40 +55,32 @@ mod tests {
     }
 
     #[test]
-    fn two_writers_of_one_file_do_not_meet() {
+    fn two_writers_of_one_file_use_different_temporary_files() {
         let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("a.wasm");
-        let (one, two) = (Beside::write(&place, &[b"on", b"e"]).unwrap(), Beside::write(&place, &[b"two"]).unwrap());
-        one.replace(&place).unwrap();
-        assert_eq!(fs::read(&place).unwrap(), b"one");
-        two.replace(&place).unwrap();
-        assert_eq!(fs::read(&place).unwrap(), b"two");
+        let path = dir.path().join("a.wasm");
+        let (one, two) = (write(&path, &[b"on", b"e"]).unwrap(), write(&path, &[b"two"]).unwrap());
+        one.persist(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        two.persist(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(names(dir.path()), ["a.wasm"]);
     }
 
     #[test]
-    fn the_first_of_two_that_link_stays() {
+    fn only_abandoned_files_are_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("key");
-        Beside::write(&place, &[b"one"]).unwrap().link(&place).unwrap();
-        Beside::write(&place, &[b"two"]).unwrap().link(&place).unwrap();
-        assert_eq!(fs::read(&place).unwrap(), b"one");
-        assert_eq!(names(dir.path()), ["key"]);
-    }
-
-    #[test]
-    fn only_what_is_abandoned_is_removed() {
-        let dir = tempfile::tempdir().unwrap();
-        let writing = Beside::write(&dir.path().join("a"), &[b"half"]).unwrap();
-        let others = ["1.0.new", "b.new", "c.wasm", "d.1.x.new"];
-        for name in [&others[..], &["b.1.0.new", "guest-0a.b.7.12.new"]].concat() {
+        let writing = write(&dir.path().join("a"), &[b"half"]).unwrap();
+        let others = [".airlock-.new", ".airlock-a-b.12.new", "b.new", "c.wasm"];
+        for name in [&others[..], &[".airlock-aB3dE6.new", ".airlock-000000.new"]].concat() {
             fs::write(dir.path().join(name), b"half").unwrap();
         }
-        fs::create_dir(dir.path().join("e.1.0.new")).unwrap();
+        fs::create_dir(dir.path().join(".airlock-folder.new")).unwrap();
         remove_abandoned(dir.path());
-        let left: Vec<_> =
-            names(dir.path()).into_iter().filter(|name| Path::new(name) != writing.path.file_name().unwrap()).collect();
-        assert!(writing.path.exists());
-        assert_eq!(left, [&others[..], &["e.1.0.new"]].concat());
+        let left: Vec<_> = names(dir.path())
+            .into_iter()
+            .filter(|name| Path::new(name) != writing.path().file_name().unwrap())
+            .collect();
+        assert!(writing.path().exists());
+        assert_eq!(left, [others[0], others[1], ".airlock-folder.new", others[2], others[3]]);
     }
 }

@@ -1,4 +1,4 @@
-//! Keeps the compiled guest on disk, so that only the first start compiles it.
+//! Caches the compiled guest on disk, so that only the first start compiles it.
 #![allow(unsafe_code, reason = "loads machine code that this program wrote itself")]
 
 use std::fs::{self, File};
@@ -11,17 +11,17 @@ use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Module};
 
 use crate::error::Error;
-use crate::load::atomic_file::{Beside, remove_abandoned};
+use crate::load::atomic_file::{self, remove_abandoned};
 
 const PREFIX: &str = "guest-";
 const SUFFIX: &str = ".compiled";
-/// A compiled guest takes some MB; a longer file is not one.
+/// A compiled guest takes a few MB; a larger file is not one.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// The compiled guest: from `dir` if it is there unharmed, else compiled now and kept there for the next time.
+/// Loads the compiled guest from `dir`, or compiles it and saves it there.
 ///
-/// A folder that cannot be written costs the next start some time, so it is logged and is no error.
-pub(crate) fn compiled(engine: &Engine, code: &[u8], dir: Option<&Path>) -> Result<Module, Error> {
+/// Failing to save it only slows down the next start, so it is logged and not an error.
+pub(crate) fn load_or_compile(engine: &Engine, code: &[u8], dir: Option<&Path>) -> Result<Module, Error> {
     let Some(dir) = dir else { return compile(engine, code) };
     let path = dir.join(format!("{PREFIX}{}{SUFFIX}", key(engine, code)));
     if let Some(module) = load(engine, &path) {
@@ -29,7 +29,7 @@ pub(crate) fn compiled(engine: &Engine, code: &[u8], dir: Option<&Path>) -> Resu
         return Ok(module);
     }
     let module = compile(engine, code)?;
-    if let Err(source) = keep(&module, dir, &path) {
+    if let Err(source) = save(&module, dir, &path) {
         let error = Error::Cache { path, source };
         tracing::warn!(error = &error as &dyn std::error::Error, "the next start will compile the guest again");
     }
@@ -40,20 +40,20 @@ fn compile(engine: &Engine, code: &[u8]) -> Result<Module, Error> {
     Module::new(engine, code).map_err(|error| Error::Compile(error.into()))
 }
 
-/// Names the outcome of compiling `code`: another guest, wasmtime, configuration or processor gives another name.
+/// The cache key: differs for another guest, Wasmtime version, configuration or processor.
 fn key(engine: &Engine, code: &[u8]) -> String {
     let mut sha = Sha(Sha256::new_with_prefix(code));
     engine.precompile_compatibility_hash().hash(&mut sha);
     sha.0.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Loads a kept module; `None` when it is missing, damaged, or could have been written by somebody else.
+/// Loads a saved module; `None` if it is missing, damaged, or another user could have written it.
 fn load(engine: &Engine, path: &Path) -> Option<Module> {
     let mut file = File::open(path).ok()?;
-    let about = file.metadata().ok()?;
-    let ours = about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o077 == 0;
-    if !ours || about.len() > FILE_BYTES_MAX {
-        tracing::warn!(path = %path.display(), "ignored a compiled guest that others may have written");
+    let metadata = file.metadata().ok()?;
+    let ours = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o077 == 0;
+    if !ours || metadata.len() > FILE_BYTES_MAX {
+        tracing::warn!(path = %path.display(), "ignored a compiled guest that another user may have written");
         return None;
     }
     let mut bytes = Vec::new();
@@ -63,21 +63,21 @@ fn load(engine: &Engine, path: &Path) -> Option<Module> {
         tracing::warn!(path = %path.display(), "ignored a damaged compiled guest");
         return None;
     }
-    // SAFETY: machine code is as trusted as this program. The file lies in a folder of the user's own, belongs to the
-    // user, nobody else may read or write it, and it is whole: its content matches the digest that was written with it.
+    // SAFETY: the machine code is as trusted as this program. The file belongs to the user, nobody else may read or
+    // write it, and it is intact: its content matches the digest that was written with it.
     unsafe { Module::deserialize(engine, machine_code) }.ok()
 }
 
-/// Writes the module beside its place and moves it there, so that a start next to us never sees half of it.
-fn keep(module: &Module, dir: &Path, path: &Path) -> io::Result<()> {
+/// Saves the module atomically, so that a process that starts meanwhile never sees half of it.
+fn save(module: &Module, dir: &Path, path: &Path) -> io::Result<()> {
     let machine_code = module.serialize().map_err(io::Error::other)?;
     fs::create_dir_all(dir)?;
     remove_abandoned(dir);
-    Beside::write(path, &[&Sha256::digest(&machine_code), &machine_code])?.replace(path)?;
+    atomic_file::write(path, &[&Sha256::digest(&machine_code), &machine_code])?.persist(path)?;
     remove_others(dir, path)
 }
 
-/// Removes what earlier versions kept: the folder holds one guest.
+/// Removes the guests of earlier versions.
 fn remove_others(dir: &Path, path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -90,7 +90,7 @@ fn remove_others(dir: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// SHA-256 as the standard library wants its hashers.
+/// SHA-256 as a `Hasher`.
 struct Sha(Sha256);
 
 impl Hasher for Sha {
@@ -99,7 +99,7 @@ impl Hasher for Sha {
     }
 
     fn finish(&self) -> u64 {
-        // Asked for by the trait only; the whole digest is what `key` takes.
+        // Required by the trait; `key` uses the whole digest.
         0
     }
 }

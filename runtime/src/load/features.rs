@@ -1,13 +1,13 @@
-//! What of WebAssembly the engine runs: as much as the guest needs.
+//! The WebAssembly features that the engine accepts: only those that the guest needs.
 //!
-//! That an instance is put back by its memory and two globals rests on this: nothing here can write a table, move memory
-//! in bulk behind the meter's back, share memory with a thread, or have a second one. So it is tried out at each start.
+//! Restoring an instance by its memory and two globals relies on this: no accepted instruction can write a table, move
+//! memory in bulk without paying fuel, share memory with a thread, or use a second memory. So every start checks it.
 
 use wasmtime::{Engine, Module, WasmFeatures};
 
 use crate::error::Error;
 
-/// All of Wasm that the guest may use, on top of the first version.
+/// The features that the guest may use, on top of WebAssembly 1.0.
 pub(crate) const FEATURES: WasmFeatures = WasmFeatures::FLOATS
     .union(WasmFeatures::MUTABLE_GLOBAL)
     .union(WasmFeatures::SATURATING_FLOAT_TO_INT)
@@ -15,8 +15,8 @@ pub(crate) const FEATURES: WasmFeatures = WasmFeatures::FLOATS
     .union(WasmFeatures::MULTI_VALUE)
     .union(WasmFeatures::SIMD);
 
-/// The sections of modules that must not be taken, by what they need.
-const BEYOND: [(&str, &[u8]); 7] = [
+/// Sections of modules that must be rejected, with the feature that each needs.
+const REJECTED: [(&str, &[u8]); 7] = [
     ("threads", &[5, 4, 1, 3, 1, 1]),
     ("64-bit memory", &[5, 3, 1, 4, 1]),
     ("a second memory", &[5, 5, 2, 0, 1, 0, 1]),
@@ -30,10 +30,10 @@ const BEYOND: [(&str, &[u8]); 7] = [
 const FILL: &[u8] =
     &[1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 5, 3, 1, 0, 1, 10, 13, 1, 11, 0, 65, 0, 65, 0, 65, 0, 0xfc, 11, 0, 11];
 
-/// Refuses an engine that would run more than the guest needs.
+/// Fails if the engine accepts more than the guest needs.
 pub(crate) fn check(engine: &Engine) -> Result<(), Error> {
-    let taken = BEYOND.into_iter().find(|(_, sections)| Module::validate(engine, &module(sections)).is_ok());
-    taken.map_or(Ok(()), |(what, _)| Err(Error::Guest(format!("the engine would run it with {what}"))))
+    let accepted = REJECTED.into_iter().find(|(_, sections)| Module::validate(engine, &module(sections)).is_ok());
+    accepted.map_or(Ok(()), |(what, _)| Err(Error::Guest(format!("the engine accepts {what}"))))
 }
 
 /// A module of these sections.
@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    /// Versions below have holes that are known; see the advisories of the last of them.
+    /// Earlier versions have known vulnerabilities; see their security advisories.
     const WASMTIME_MIN: [u32; 3] = [48, 0, 8];
 
     fn engine(features: WasmFeatures) -> Engine {
@@ -55,9 +55,9 @@ mod tests {
     }
 
     #[test]
-    fn wasm_beyond_what_the_guest_needs_is_refused() {
+    fn rejects_features_that_the_guest_does_not_need() {
         check(&engine(FEATURES)).unwrap();
-        Module::validate(&engine(FEATURES), &module(&[5, 3, 1, 0, 1])).expect("one memory is what it needs");
+        Module::validate(&engine(FEATURES), &module(&[5, 3, 1, 0, 1])).expect("one memory is needed");
         for (feature, what) in [
             (WasmFeatures::THREADS, "threads"),
             (WasmFeatures::MEMORY64, "64-bit"),
@@ -71,12 +71,12 @@ mod tests {
     }
 
     #[test]
-    fn the_locked_wasmtime_is_one_that_is_safe() {
+    fn the_locked_wasmtime_has_no_known_vulnerabilities() {
         let locked = include_str!("../../../Cargo.lock");
         let (_, rest) = locked.split_once("name = \"wasmtime\"\nversion = \"").unwrap();
         let version: Vec<u32> = rest.split('"').next().unwrap().split('.').map(|part| part.parse().unwrap()).collect();
         assert!(version[..] >= WASMTIME_MIN[..], "{version:?}");
-        assert!(!locked.contains("name = \"wasmtime-internal-winch\""), "the baseline compiler is not to be built");
+        assert!(!locked.contains("name = \"wasmtime-internal-winch\""), "the baseline compiler must not be built");
         assert_eq!(locked.matches("name = \"wasmtime\"\n").count(), 1);
     }
 }

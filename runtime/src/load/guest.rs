@@ -1,9 +1,9 @@
-//! The built-in guest module, taken apart: its code, its first memory, and proof that it hides no other state.
+//! Parses the built-in guest module into code and initial memory, and proves that it has no other state.
 //!
-//! The data goes into an image that is mapped rather than copied, so what is compiled is the module without it. Resetting
-//! an instance by its memory and two globals is sound only because [`Guest::parse`] refuses a module with anything else
-//! that could change: further mutable globals, tables written at run time, passive segments, imports, a start function.
-//! (The engine's configuration refuses bulk memory and reference types, the instructions that could write a table.)
+//! The data becomes an image that is mapped rather than copied, so the module is compiled without it. Resetting an
+//! instance by its memory and two globals is sound only because [`Guest::parse`] rejects a module with any other state
+//! that could change: further mutable globals, passive segments, imports, a start function. (The engine's configuration
+//! rejects bulk memory and reference types, the only instructions that could write a table.)
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use wasmparser::{
 
 use crate::error::Error;
 
-/// The bytes of one Wasm page, the step in which linear memory grows.
+/// The size of a Wasm page, the unit in which linear memory grows.
 pub(crate) const WASM_PAGE_BYTES: usize = 65_536;
 
 /// The guest as the engine needs it.
@@ -23,16 +23,16 @@ pub(crate) struct Guest {
     pub(crate) digest: [u8; 32],
     /// The module without its data.
     pub(crate) code: Vec<u8>,
-    /// The linear memory that the module starts with; whole Wasm pages.
+    /// The initial linear memory; whole Wasm pages.
     pub(crate) memory: Box<[u8]>,
-    /// Where in that memory the slot now running is noted.
+    /// The address of the byte that holds the running slot.
     pub(crate) running_slot: usize,
     /// Where the shadow stack starts; it grows downwards, to address 0.
     pub(crate) stack_pointer: i32,
 }
 
 impl Guest {
-    /// Takes `wasm` apart; an error says what about it cannot be used.
+    /// Parses a guest; the error says why it is unsuitable.
     pub(crate) fn parse(wasm: &[u8]) -> Result<Self, Error> {
         let sections = Sections::read(wasm).map_err(|error| Error::Guest(error.to_string()))?.map_err(refuse)?;
         let running_slot = sections.exported("running_slot", false)?;
@@ -58,25 +58,25 @@ fn refuse(reason: impl Into<String>) -> Error {
     Error::Guest(reason.into())
 }
 
-/// A global with its starting value, if that is a plain number.
-struct Cell {
+/// A global with its initial value, if that is a constant.
+struct GuestGlobal {
     mutable: bool,
     start: Option<i64>,
 }
 
-/// What matters of each section.
+/// The relevant parts of each section.
 #[derive(Default)]
 struct Sections<'a> {
-    globals: Vec<Cell>,
+    globals: Vec<GuestGlobal>,
     exported_globals: Vec<(&'a str, u32)>,
     memories: Vec<MemoryType>,
     data: Vec<(i64, &'a [u8])>,
-    /// Where in the file the data and its count are, section headers included.
+    /// The file ranges of the data section and its count, including section headers.
     data_ranges: Vec<Range<usize>>,
 }
 
 impl<'a> Sections<'a> {
-    /// The outer error is a module that is none, the inner one a module that cannot be used.
+    /// The outer error is for an invalid module, the inner one for an unsuitable one.
     fn read(wasm: &'a [u8]) -> Result<Result<Self, &'static str>, BinaryReaderError> {
         let mut sections = Self::default();
         let mut end = 0;
@@ -95,7 +95,8 @@ impl<'a> Sections<'a> {
                 }
 
                 Payload::GlobalSection(globals) => {
-                    sections.globals = globals.into_iter().map(|global| cell(&global?)).collect::<Result<_, _>>()?;
+                    sections.globals =
+                        globals.into_iter().map(|global| parse_global(&global?)).collect::<Result<_, _>>()?;
                 }
                 Payload::ExportSection(exports) => {
                     let exports = exports.into_iter().collect::<Result<Vec<Export<'_>>, _>>()?;
@@ -106,8 +107,10 @@ impl<'a> Sections<'a> {
                 Payload::DataSection(data) => {
                     sections.data_ranges.push(start..end);
                     for data in data {
-                        let Some(placed) = placed(&data?)? else { return Ok(Err("it has a passive data segment")) };
-                        sections.data.push(placed);
+                        let Some(segment) = active_segment(&data?)? else {
+                            return Ok(Err("it has a passive data segment"));
+                        };
+                        sections.data.push(segment);
                     }
                 }
                 _ => {}
@@ -116,38 +119,39 @@ impl<'a> Sections<'a> {
         Ok(Ok(sections))
     }
 
-    /// The starting value of an exported global.
+    /// The initial value of an exported global.
     fn exported(&self, name: &str, mutable: bool) -> Result<i64, Error> {
         let index = self.exported_globals.iter().find(|(exported, _)| *exported == name).map(|(_, index)| *index);
-        let cell = index.and_then(|index| self.globals.get(index as usize)).filter(|cell| cell.mutable == mutable);
-        cell.and_then(|cell| cell.start).ok_or_else(|| refuse(format!("it does not export the global `{name}`")))
+        let global =
+            index.and_then(|index| self.globals.get(index as usize)).filter(|global| global.mutable == mutable);
+        global.and_then(|global| global.start).ok_or_else(|| refuse(format!("it does not export the global `{name}`")))
     }
 
-    /// The memory that the data makes, before anything has run.
+    /// The initial memory.
     fn memory(&self) -> Result<Box<[u8]>, Error> {
         let [memory] = self.memories.as_slice() else { return Err(refuse("it has not exactly one memory")) };
         let pages = usize::try_from(memory.initial).ok().filter(|pages| *pages <= 1024);
         let pages = pages.ok_or_else(|| refuse("its memory starts larger than 64 MiB"))?;
         let mut bytes = vec![0; pages * WASM_PAGE_BYTES].into_boxed_slice();
         for (offset, data) in &self.data {
-            let place = usize::try_from(*offset).ok().and_then(|start| bytes.get_mut(start..start + data.len()));
-            place.ok_or_else(|| refuse("it has data outside of its memory"))?.copy_from_slice(data);
+            let range = usize::try_from(*offset).ok().and_then(|start| bytes.get_mut(start..start + data.len()));
+            range.ok_or_else(|| refuse("it has data outside of its memory"))?.copy_from_slice(data);
         }
         Ok(bytes)
     }
 }
 
-fn cell(global: &Global<'_>) -> Result<Cell, BinaryReaderError> {
-    Ok(Cell { mutable: global.ty.mutable, start: number(&global.init_expr)? })
+fn parse_global(global: &Global<'_>) -> Result<GuestGlobal, BinaryReaderError> {
+    Ok(GuestGlobal { mutable: global.ty.mutable, start: number(&global.init_expr)? })
 }
 
-/// Where an active segment goes and what it holds; `None` for a passive one.
-fn placed<'a>(data: &Data<'a>) -> Result<Option<(i64, &'a [u8])>, BinaryReaderError> {
+/// The offset and bytes of an active segment; `None` for a passive one.
+fn active_segment<'a>(data: &Data<'a>) -> Result<Option<(i64, &'a [u8])>, BinaryReaderError> {
     let DataKind::Active { memory_index: 0, offset_expr } = &data.kind else { return Ok(None) };
     Ok(number(offset_expr)?.map(|offset| (offset, data.data)))
 }
 
-/// The value of an expression that is nothing but a number.
+/// The value of a constant expression.
 fn number(expression: &ConstExpr<'_>) -> Result<Option<i64>, BinaryReaderError> {
     Ok(match expression.get_operators_reader().read()? {
         Operator::I32Const { value } => Some(i64::from(value)),
@@ -156,16 +160,16 @@ fn number(expression: &ConstExpr<'_>) -> Result<Option<i64>, BinaryReaderError> 
     })
 }
 
-/// `bytes` without `ranges`, which come in rising order.
+/// `bytes` without `ranges`, which must be in ascending order.
 fn without(bytes: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
-    let mut kept = Vec::with_capacity(bytes.len());
+    let mut rest = Vec::with_capacity(bytes.len());
     let mut next = 0;
     for range in ranges {
-        kept.extend_from_slice(&bytes[next..range.start]);
+        rest.extend_from_slice(&bytes[next..range.start]);
         next = range.end;
     }
-    kept.extend_from_slice(&bytes[next..]);
-    kept
+    rest.extend_from_slice(&bytes[next..]);
+    rest
 }
 
 #[cfg(test)]
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_taken_apart_into_code_and_memory() {
+    fn a_guest_is_split_into_code_and_memory() {
         let guest = Guest::parse(&module(&[MEMORY, GLOBALS, EXPORTS, (12, &[1]), DATA])).unwrap();
         assert_eq!(guest.code, module(&[MEMORY, GLOBALS, EXPORTS]));
         assert_eq!(guest.memory.len(), WASM_PAGE_BYTES);
@@ -204,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_with_other_state_is_refused() {
+    fn rejects_a_guest_with_other_state() {
         let hidden = [&[4], &GLOBALS.1[1..], &[0x7f, 1, 0x41, 0, 0x0b]].concat();
         check_refused(&[MEMORY, (6, &hidden), EXPORTS, DATA], "mutable globals besides");
         check_refused(&[MEMORY, GLOBALS, EXPORTS, (11, b"\x01\x01\x05hello")], "passive");
@@ -214,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_cannot_be_placed_is_refused() {
+    fn rejects_a_guest_that_does_not_fit_its_memory() {
         check_refused(&[MEMORY, GLOBALS, (7, b"\x01\x0crunning_slot\x03\x00"), DATA], "stack_pointer");
         check_refused(
             &[MEMORY, GLOBALS, EXPORTS, (11, b"\x01\x00\x41\xfd\xff\x03\x0b\x05hello")],

@@ -1,7 +1,7 @@
-//! Loaded function sets on disk, so that a restart, or a set that was put out of memory, need not be evaluated again.
+//! Caches loaded function sets on disk, so that they need not be evaluated again.
 //!
-//! One file for each, named by its hash and sealed with the folder's own key. Nothing here is worth an error to anybody:
-//! what cannot be read or written costs time, and is logged.
+//! Each set is a file, named by its hash and sealed with the key of the directory. Failures are logged but never
+//! returned, because they only cost time.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
@@ -13,16 +13,15 @@ use std::time::SystemTime;
 
 use crate::contract::sources::SourcesHash;
 use crate::error::{Error, ModuleError};
-use crate::functions::Functions;
-use crate::load::atomic_file::{self, Beside, remove_abandoned};
+use crate::load::atomic_file::{self, remove_abandoned};
 use crate::load::seal::{KEY_BYTES, SealKey};
 
 const FOLDER: &str = "functions";
 const KEY: &str = "key";
 const SUFFIX: &str = "wasm";
 
-/// The folder of loaded function sets, and the key that they are sealed with wherever they are kept.
-pub(crate) struct Kept {
+/// The directory of cached modules, if there is one, and the key that all modules are sealed with.
+pub(crate) struct ModuleCache {
     key: SealKey,
     folder: Option<Folder>,
 }
@@ -30,20 +29,20 @@ pub(crate) struct Kept {
 struct Folder {
     path: PathBuf,
     bytes_max: u64,
-    /// What its files take; found out when the first one is written, and again when it seems to be too much. What
-    /// other processes write meanwhile is not in it.
+    /// The total size of its files: counted before the first write, and again when it seems too large. Does not include
+    /// what other processes write meanwhile.
     bytes: Mutex<Option<u64>>,
 }
 
-impl Kept {
-    /// Opens the folder below `dir`, or none, and its key. A folder that cannot be used, or has no room, is left out.
+impl ModuleCache {
+    /// Opens the cache below `dir`. Without a usable directory, or with `bytes_max` 0, nothing is cached.
     pub(crate) fn open(dir: Option<&Path>, bytes_max: u64) -> Result<Self, Error> {
         let fresh =
             SealKey::random().map_err(|_| Error::Memory(io::Error::other("the system gave no random bytes")))?;
         let Some(path) = dir.filter(|_| bytes_max > 0).map(|dir| dir.join(FOLDER)) else {
             return Ok(Self { key: SealKey::new(&fresh), folder: None });
         };
-        match key(&path, &fresh) {
+        match load_key(&path, &fresh) {
             Ok(key) => {
                 remove_abandoned(&path);
                 let folder = Folder { path, bytes_max, bytes: Mutex::default() };
@@ -51,76 +50,71 @@ impl Kept {
             }
             Err(source) => {
                 let error = Error::Cache { path, source };
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "loaded functions will not outlive this process"
-                );
+                tracing::warn!(error = &error as &dyn std::error::Error, "loaded functions are not cached on disk");
                 Ok(Self { key: SealKey::new(&fresh), folder: None })
             }
         }
     }
 
-    /// The key for modules.
+    /// The key that modules are sealed with.
     pub(crate) fn key(&self) -> &SealKey {
         &self.key
     }
 
-    /// The function set of this hash, if it is there and `accept` takes it; what is refused, or longer than `bytes_max`,
-    /// is removed.
-    pub(crate) fn find(
+    /// Reads the module of this hash and verifies it. Removes a file that fails or is longer than `bytes_max`.
+    pub(crate) fn get<T>(
         &self,
         hash: SourcesHash,
         bytes_max: usize,
-        accept: impl FnOnce(Box<[u8]>) -> Result<Functions, ModuleError>,
-    ) -> Option<Functions> {
-        let path = self.folder.as_ref()?.place(hash);
-        let accepted = match read(&path, bytes_max) {
-            Ok(bytes) => bytes.and_then(accept),
+        verify: impl FnOnce(Box<[u8]>) -> Result<T, ModuleError>,
+    ) -> Option<T> {
+        let path = self.folder.as_ref()?.path_of(hash);
+        let verified = match read(&path, bytes_max) {
+            Ok(bytes) => bytes.and_then(verify),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "failed to read loaded functions, will load them again");
+                tracing::warn!(path = %path.display(), %error, "failed to read cached functions, will load them again");
                 return None;
             }
         };
-        accepted
+        verified
             .inspect_err(|error| {
-                tracing::warn!(path = %path.display(), %error, "refused loaded functions, will load them again");
-                // It is written anew in a moment; where it is still there, that replaces it.
+                tracing::warn!(path = %path.display(), %error, "rejected cached functions, will load them again");
+                // If this fails, writing the file again replaces it.
                 let _ = fs::remove_file(&path);
             })
             .ok()
     }
 
-    /// Writes a function set to the folder.
-    pub(crate) fn keep(&self, functions: &Functions) {
+    /// Adds a module.
+    pub(crate) fn insert(&self, hash: SourcesHash, module: &[u8]) {
         let Some(folder) = &self.folder else { return };
-        if let Err(source) = folder.keep(functions) {
-            let error = Error::Cache { path: folder.place(functions.hash()), source };
+        if let Err(source) = folder.insert(hash, module) {
+            let error = Error::Cache { path: folder.path_of(hash), source };
             tracing::warn!(error = &error as &dyn std::error::Error, "the next start will load these functions again");
         }
     }
 }
 
 impl Folder {
-    fn place(&self, hash: SourcesHash) -> PathBuf {
+    fn path_of(&self, hash: SourcesHash) -> PathBuf {
         let name: String = hash.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         self.path.join(name).with_extension(SUFFIX)
     }
 
-    fn keep(&self, functions: &Functions) -> io::Result<()> {
-        let bytes = functions.module_bytes();
+    fn insert(&self, hash: SourcesHash, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() as u64 > self.bytes_max {
             return Ok(());
         }
-        let place = self.place(functions.hash());
-        Beside::write(&place, &[bytes])?.replace(&place)?;
+        let path = self.path_of(hash);
+        atomic_file::write(&path, &[bytes])?.persist(&path)?;
         self.make_room(bytes.len() as u64)
     }
 
-    /// Counts `bytes` more, and removes the oldest files beyond the bound.
+    /// Adds `bytes` to the total, and removes the oldest files if it is too large.
     fn make_room(&self, bytes: u64) -> io::Result<()> {
-        let mut known = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut total = match *known {
+        let mut counted = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut total = match *counted {
             Some(before) => before + bytes,
             None => files(&self.path)?.iter().map(|file| file.bytes).sum(),
         };
@@ -128,39 +122,39 @@ impl Folder {
             let mut files = files(&self.path)?;
             files.sort_unstable_by_key(|file| file.written);
             total = files.iter().map(|file| file.bytes).sum();
-            // A little more than it takes, so that the next ones find room without looking through the folder again.
+            // Frees some extra space, so that the next writes need not list the directory again.
             let goal = self.bytes_max - self.bytes_max / 10;
             for file in &files {
                 if total <= goal.max(bytes) {
                     break;
                 }
                 match fs::remove_file(&file.path) {
-                    // A process next to us may have been first.
+                    // Another process may have removed it already.
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     _ => total -= file.bytes,
                 }
             }
         }
-        *known = Some(total);
+        *counted = Some(total);
         Ok(())
     }
 }
 
-/// A kept function set, or one that is being written.
-struct KeptFile {
+/// A cached module, or one that is being written.
+struct CachedFile {
     path: PathBuf,
     bytes: u64,
     written: SystemTime,
 }
 
-fn files(dir: &Path) -> io::Result<Vec<KeptFile>> {
+fn files(dir: &Path) -> io::Result<Vec<CachedFile>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
-        // One that is gone by now was removed by a process next to us.
-        let Ok(about) = fs::metadata(&path) else { continue };
+        // Another process may have removed it meanwhile.
+        let Ok(metadata) = fs::metadata(&path) else { continue };
         if has_suffix(&path, SUFFIX) || has_suffix(&path, atomic_file::SUFFIX) {
-            files.push(KeptFile { path, bytes: about.len(), written: about.modified()? });
+            files.push(CachedFile { path, bytes: metadata.len(), written: metadata.modified()? });
         }
     }
     Ok(files)
@@ -178,36 +172,39 @@ fn read(path: &Path, bytes_max: usize) -> io::Result<Result<Box<[u8]>, ModuleErr
         return Ok(Err(ModuleError::TooLarge { bytes, bytes_max }));
     }
     let mut read = Vec::with_capacity(bytes);
-    // Of a file that grows meanwhile, what it was: that is found to be damaged.
+    // If the file grows meanwhile, this reads a part of it, which fails verification.
     file.take(bytes as u64).read_to_end(&mut read)?;
     Ok(Ok(read.into()))
 }
 
-/// The key of the folder; `fresh` becomes it where there is none that only we can know.
-fn key(dir: &Path, fresh: &[u8; KEY_BYTES]) -> io::Result<[u8; KEY_BYTES]> {
+/// The key of the directory. Without a key that only this user can read, `fresh` becomes the key.
+fn load_key(dir: &Path, fresh: &[u8; KEY_BYTES]) -> io::Result<[u8; KEY_BYTES]> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let path = dir.join(KEY);
     if let Some(key) = read_key(&path)? {
         return Ok(key);
     }
-    // Of two processes that start together, both take the first one's key. One may take the other's file for abandoned
-    // before it is locked; then the other comes once more.
-    let write = || Beside::write(&path, &[fresh])?.link(&path);
+    // If two processes start together, both use the key of the first. One may remove the other's temporary file before
+    // it is locked; then the other tries once more.
+    let write = || match atomic_file::write(&path, &[fresh])?.persist_noclobber(&path) {
+        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
+        _ => Ok(()),
+    };
     write().or_else(|error| if error.kind() == io::ErrorKind::NotFound { write() } else { Err(error) })?;
     read_key(&path)?.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// The key in the file; none, and no file any more, where others could have read or written it.
+/// The key in the file. Removes the file and returns none if another user could have read or written it.
 fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let about = file.metadata()?;
-    let ours = about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o077 == 0;
-    if !ours || about.len() != KEY_BYTES as u64 {
-        tracing::warn!(path = %path.display(), "made a new key for loaded functions: others may have known the old one");
+    let metadata = file.metadata()?;
+    let ours = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o077 == 0;
+    if !ours || metadata.len() != KEY_BYTES as u64 {
+        tracing::warn!(path = %path.display(), "made a new key for cached functions: another user may have known the old one");
         fs::remove_file(path)?;
         return Ok(None);
     }

@@ -1,5 +1,5 @@
-//! Hands the engine the memory for an instance: a mapping of ours instead of one of its own.
-#![allow(unsafe_code, reason = "promises the engine what a `Mapping` keeps")]
+//! Gives Wasmtime a `Mapping` as the linear memory of an instance.
+#![allow(unsafe_code, reason = "implements Wasmtime's memory traits with a `Mapping`")]
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 use crate::memory::mapping::{GUARD_BYTES, Mapping, RESERVED_BYTES};
 
-/// Gives an instance under construction the mapping that its thread has put here.
+/// Passes a mapping to the instance that the same thread is creating.
 #[derive(Default)]
-pub(crate) struct Creator {
+pub(crate) struct HostMemory {
     waiting: Mutex<HashMap<ThreadId, Arc<Mapping>>>,
 }
 
-impl Creator {
-    /// Runs `instantiate`, whose memory will be `mapping`.
+impl HostMemory {
+    /// Runs `instantiate`, which gets `mapping` as its memory.
     pub(crate) fn with<T>(&self, mapping: &Arc<Mapping>, instantiate: impl FnOnce() -> T) -> T {
         self.lock().insert(thread::current().id(), Arc::clone(mapping));
         let _offer = Offer(self);
@@ -28,8 +28,8 @@ impl Creator {
     }
 }
 
-/// The mapping that waits for the thread's instance; gone when that is made, was refused, or panicked.
-struct Offer<'a>(&'a Creator);
+/// Withdraws the mapping when instantiation ends, fails or panics.
+struct Offer<'a>(&'a HostMemory);
 
 impl Drop for Offer<'_> {
     fn drop(&mut self) {
@@ -37,9 +37,9 @@ impl Drop for Offer<'_> {
     }
 }
 
-// SAFETY: a `Mapping` reserves and guards what is asked for here, which is checked, and is laid before it is used. It is
-// not zero filled but filled with the guest's own data, because the module is compiled without it (see `Guest`).
-unsafe impl MemoryCreator for Creator {
+// SAFETY: a `Mapping` reserves and guards what is requested here, which is checked, and is mapped before it is used. It
+// contains the guest's data instead of zeros, because the module is compiled without its data (see `Guest`).
+unsafe impl MemoryCreator for HostMemory {
     fn new_memory(
         &self,
         _: MemoryType,
@@ -49,20 +49,20 @@ unsafe impl MemoryCreator for Creator {
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         if reserved != Some(RESERVED_BYTES) || guard > GUARD_BYTES {
-            return Err("the engine wants other guards than a sandbox has".into());
+            return Err("the engine requested other guards than a sandbox has".into());
         }
-        let mapping = self.lock().remove(&thread::current().id()).ok_or("no sandbox asked for a memory")?;
+        let mapping = self.lock().remove(&thread::current().id()).ok_or("no sandbox provided a memory")?;
         Ok(Box::new(SandboxMemory { mapping, bytes: minimum }))
     }
 }
 
-/// A mapping as the engine sees it.
+/// A mapping as a Wasmtime memory.
 struct SandboxMemory {
     mapping: Arc<Mapping>,
     bytes: usize,
 }
 
-// SAFETY: the base never moves, and every byte up to `byte_size` was laid or opened.
+// SAFETY: the base never moves, and every byte up to `byte_size` is mapped and accessible.
 unsafe impl LinearMemory for SandboxMemory {
     fn byte_size(&self) -> usize {
         self.bytes
@@ -73,7 +73,7 @@ unsafe impl LinearMemory for SandboxMemory {
     }
 
     fn grow_to(&mut self, bytes: usize) -> wasmtime::Result<()> {
-        self.mapping.open_to(bytes)?;
+        self.mapping.grow_to(bytes)?;
         self.bytes = bytes;
         Ok(())
     }
@@ -91,11 +91,11 @@ mod tests {
 
     #[test]
     fn a_panic_leaves_no_mapping_behind() {
-        let (creator, mapping) = (Creator::default(), Arc::new(Mapping::reserve().unwrap()));
-        let outcome = catch_unwind(AssertUnwindSafe(|| creator.with(&mapping, || panic!("on purpose"))));
+        let (memory, mapping) = (HostMemory::default(), Arc::new(Mapping::reserve().unwrap()));
+        let outcome = catch_unwind(AssertUnwindSafe(|| memory.with(&mapping, || panic!("on purpose"))));
         assert!(outcome.is_err());
-        assert!(creator.lock().is_empty());
+        assert!(memory.lock().is_empty());
         assert_eq!(Arc::strong_count(&mapping), 1);
-        assert_eq!(creator.with(&mapping, || creator.lock().len()), 1, "it goes on to work");
+        assert_eq!(memory.with(&mapping, || memory.lock().len()), 1, "it still works");
     }
 }

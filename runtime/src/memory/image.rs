@@ -1,4 +1,4 @@
-//! The memory that messages start from, in a form that can be mapped.
+//! Memory images: the memory that messages start from, ready to be mapped.
 #![allow(unsafe_code, reason = "maps a sealed file to read it")]
 
 use std::fs::File;
@@ -13,30 +13,31 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::load::module::{Module, PAGE_BYTES};
 
-/// Zeros that an image's file has behind it, so that longer memories can be mapped from it. They take no room.
+/// The length of an image's file. It is padded with zeros, so that longer memories can be mapped from it; a sparse file
+/// takes no space for them.
 pub(crate) const FILE_BYTES: usize = 64 << 20;
-/// What lies behind the end of an image.
+/// A page after the end of an image.
 const ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
-/// Bytes that never change, whole Wasm pages of them, and zeros behind them.
+/// An immutable memory of whole Wasm pages, followed by zeros.
 pub(crate) enum Image {
-    /// In a file without a name that processes can map privately.
+    /// In a sealed `memfd`, to be mapped privately.
     File(ImageFile),
-    /// On the heap, for systems without such files.
+    /// On the heap, for systems without `memfd`.
     Heap(Box<[u8]>),
 }
 
 impl Image {
-    /// Puts `first`, and `module` over it, into a sealed file; what is zero takes no room until it is read.
-    pub(crate) fn in_file(first: &[u8], module: Option<&Module>) -> io::Result<Self> {
-        let len = module.map_or(first.len(), Module::memory_bytes);
+    /// Writes `initial`, with `module` applied, into a sealed file.
+    pub(crate) fn in_file(initial: &[u8], module: Option<&Module>) -> io::Result<Self> {
+        let len = module.map_or(initial.len(), Module::memory_bytes);
         let file = rustix::fs::memfd_create("airlock-image", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         let file = File::from(file);
         file.set_len(len.max(FILE_BYTES) as u64)?;
-        for run in not_zero(first) {
-            file.write_all_at(&first[run.clone()], run.start as u64)?;
+        for run in nonzero_runs(initial) {
+            file.write_all_at(&initial[run.clone()], run.start as u64)?;
         }
-        for (start, page) in changed(first, module) {
+        for (start, page) in changed_pages(initial, module) {
             file.write_all_at(&page, start as u64)?;
         }
         rustix::fs::fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
@@ -46,11 +47,11 @@ impl Image {
         Ok(Self::File(ImageFile { file, base, len }))
     }
 
-    /// Puts `first`, and `module` over it, on the heap.
-    pub(crate) fn on_heap(first: &[u8], module: Option<&Module>) -> Self {
-        let mut memory = vec![0; module.map_or(first.len(), Module::memory_bytes)];
-        memory[..first.len()].copy_from_slice(first);
-        for (start, page) in changed(first, module) {
+    /// Copies `initial`, with `module` applied, to the heap.
+    pub(crate) fn on_heap(initial: &[u8], module: Option<&Module>) -> Self {
+        let mut memory = vec![0; module.map_or(initial.len(), Module::memory_bytes)];
+        memory[..initial.len()].copy_from_slice(initial);
+        for (start, page) in changed_pages(initial, module) {
             memory[start..start + PAGE_BYTES].copy_from_slice(&page);
         }
         Self::Heap(memory.into())
@@ -64,14 +65,14 @@ impl Image {
         }
     }
 
-    /// The page that begins at `start`, also behind the end.
+    /// The page at `start`, which may be after the end.
     pub(crate) fn page(&self, start: usize) -> &[u8; PAGE_BYTES] {
         self.get(start..).and_then(<[u8]>::first_chunk).unwrap_or(&ZEROS)
     }
 }
 
-/// The runs of pages of `memory` that hold anything but zeros.
-fn not_zero(memory: &[u8]) -> Vec<Range<usize>> {
+/// The runs of pages that are not all zeros.
+fn nonzero_runs(memory: &[u8]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (number, _) in memory.chunks(PAGE_BYTES).enumerate().filter(|(_, page)| **page != ZEROS[..page.len()]) {
         let start = number * PAGE_BYTES;
@@ -83,11 +84,11 @@ fn not_zero(memory: &[u8]) -> Vec<Range<usize>> {
     runs
 }
 
-/// The pages that `module` changes, as they are then, and where they go.
-fn changed(first: &[u8], module: Option<&Module>) -> impl Iterator<Item = (usize, [u8; PAGE_BYTES])> {
+/// The pages that `module` changes, with their addresses.
+fn changed_pages(initial: &[u8], module: Option<&Module>) -> impl Iterator<Item = (usize, [u8; PAGE_BYTES])> {
     module.into_iter().flat_map(Module::pages).map(|changed| {
-        let mut page = *first.get(changed.start..).and_then(<[u8]>::first_chunk).unwrap_or(&ZEROS);
-        changed.lay_over(&mut page);
+        let mut page = *initial.get(changed.start..).and_then(<[u8]>::first_chunk).unwrap_or(&ZEROS);
+        changed.apply_to(&mut page);
         (changed.start, page)
     })
 }
@@ -111,7 +112,7 @@ pub(crate) struct ImageFile {
     len: usize,
 }
 
-// SAFETY: the mapping is read only and belongs to nobody's thread.
+// SAFETY: the mapping is read-only and not tied to a thread.
 unsafe impl Send for ImageFile {}
 // SAFETY: as above.
 unsafe impl Sync for ImageFile {}

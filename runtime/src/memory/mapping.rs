@@ -1,4 +1,4 @@
-//! Linear memory: address space that an image is laid over, put back after each message, and closed by the watchdog.
+//! The address space of one linear memory: mapped from an image, restored after each message, revoked by the watchdog.
 #![allow(unsafe_code, reason = "maps, protects and copies back the memory of instances")]
 
 mod restore;
@@ -12,44 +12,44 @@ use std::time::Instant;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 
 use crate::memory::image::{FILE_BYTES, Image};
-pub(crate) use restore::Pristine;
+pub(crate) use restore::Baseline;
 
-/// What compiled code may address without a check: 32 bits of index and as many of offset fault in here.
+/// Compiled code accesses memory without bounds checks; everything that a 32-bit index can reach faults in here.
 pub(crate) const RESERVED_BYTES: usize = 4 << 30;
-/// What lies before and after that, never accessible.
+/// Inaccessible memory before and after that.
 pub(crate) const GUARD_BYTES: usize = 32 << 20;
 const MAPPED_BYTES: usize = GUARD_BYTES + RESERVED_BYTES + GUARD_BYTES;
 
 /// The address space of one linear memory.
 ///
-/// Only the thread that runs the instance touches its bytes; the watchdog may close it, and only while a call is armed.
+/// Only the thread that runs the instance touches its bytes. The watchdog may revoke access, but only while a call is armed.
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     access: Mutex<Access>,
 }
 
-/// Who may touch a mapping just now.
+/// The state of a mapping.
 #[derive(Default)]
 struct Access {
-    /// Bytes from the base that can be read and written.
+    /// Accessible bytes from the base.
     open_bytes: usize,
-    /// When the running call has had its time; `None` between calls.
+    /// The deadline of the running call; `None` between calls.
     deadline: Option<Instant>,
-    /// Whether a call was armed since the watchdog last looked.
+    /// Whether a call was armed since the last check of the watchdog.
     used: bool,
-    /// Whether the watchdog closed it.
-    closed: bool,
-    /// Offsets of the pages that are not those of the image's file, as of the last scan.
+    /// Whether the watchdog has revoked access.
+    is_revoked: bool,
+    /// Offsets of the pages that differ from the image's file, as of the last scan.
     changed: Vec<Range<usize>>,
-    /// Whether that scan no longer holds, because pages were given back since.
-    unsure: bool,
-    /// For each page how often in a row nobody had written to it.
+    /// Whether that scan is out of date, because pages were dropped since.
+    is_scan_stale: bool,
+    /// For each page, how many times in a row it was unchanged.
     idle: Vec<u8>,
-    /// How often it was put back.
-    restored: u32,
+    /// How often it was restored.
+    restore_count: u32,
 }
 
-// SAFETY: the address space belongs to the value; who may touch its bytes is said above and kept by `Instance`.
+// SAFETY: the value owns the address space, and `Instance` upholds who may touch its bytes (see above).
 unsafe impl Send for Mapping {}
 // SAFETY: as above; everything else is behind the lock.
 unsafe impl Sync for Mapping {}
@@ -65,19 +65,19 @@ impl Mapping {
         Ok(Self { base, access: Mutex::default() })
     }
 
-    /// Makes the first `len` bytes `image` and zeros behind it, and everything behind that inaccessible.
-    pub(crate) fn lay(&self, image: &Image, len: usize) -> io::Result<()> {
+    /// Maps `image`, followed by zeros, into the first `len` bytes and makes the rest inaccessible.
+    pub(crate) fn map_image(&self, image: &Image, len: usize) -> io::Result<()> {
         let mut access = self.lock();
-        self.hide(len..access.open_bytes.max(len))?;
-        // In this order, so that a failure leaves nothing open that is not the image.
+        self.make_inaccessible(len..access.open_bytes.max(len))?;
+        // Before mapping, so that a failure leaves nothing accessible.
         access.open_bytes = 0;
         access.changed.clear();
         access.idle.clear();
-        access.unsure = true;
+        access.is_scan_stale = true;
         let (flags, open) = (MapFlags::PRIVATE | MapFlags::FIXED, ProtFlags::READ | ProtFlags::WRITE);
         let base = self.base.as_ptr().cast();
         match image.file() {
-            // Behind the end of its file a mapping cannot be touched.
+            // A mapping is not accessible beyond the end of its file.
             Some(_) if len > image.len().max(FILE_BYTES) => return Err(io::ErrorKind::InvalidInput.into()),
             // SAFETY: replaces pages of our own address space, which no one else touches (see `Mapping`).
             Some(file) => unsafe { rustix::mm::mmap(base, len, open, flags, file, 0) }?,
@@ -91,50 +91,50 @@ impl Mapping {
             }
         };
         access.open_bytes = len;
-        access.closed = false;
+        access.is_revoked = false;
         Ok(())
     }
 
-    /// Lets a call run until `deadline`; from here on the watchdog may close the memory.
+    /// Lets a call run until `deadline`; from here on the watchdog may revoke access.
     pub(crate) fn arm(&self, deadline: Instant) {
         let mut access = self.lock();
         access.deadline = Some(deadline);
         access.used = true;
     }
 
-    /// Ends a call; true when the watchdog had closed the memory, which is open again now.
+    /// Ends a call and restores access; true if the watchdog had revoked it.
     pub(crate) fn disarm(&self) -> io::Result<bool> {
         let mut access = self.lock();
         access.deadline = None;
-        if access.closed {
+        if access.is_revoked {
             self.protect(0..access.open_bytes, MprotectFlags::READ | MprotectFlags::WRITE)?;
-            access.closed = false;
+            access.is_revoked = false;
             return Ok(true);
         }
         Ok(false)
     }
 
-    /// Whether the memory is closed, so that nobody may read it.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
+    /// Whether access is revoked, so that the memory must not be read.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.lock().is_revoked
     }
 
-    /// Closes the memory if its call is overdue; says whether it was used since the last look.
-    pub(crate) fn close_if_overdue(&self, now: Instant) -> io::Result<bool> {
+    /// Revokes access if the call is overdue; returns whether a call was armed since the last check.
+    pub(crate) fn revoke_if_overdue(&self, now: Instant) -> io::Result<bool> {
         let mut access = self.lock();
-        if access.deadline.is_some_and(|deadline| deadline <= now) && !access.closed {
+        if access.deadline.is_some_and(|deadline| deadline <= now) && !access.is_revoked {
             self.protect(0..access.open_bytes, MprotectFlags::empty())?;
-            access.closed = true;
+            access.is_revoked = true;
         }
         Ok(std::mem::take(&mut access.used) || access.deadline.is_some())
     }
 
-    /// The bytes in pages that were not those of the image when it was last put back.
+    /// The total size of the pages that differed from the image at the last scan.
     pub(crate) fn changed_bytes(&self) -> usize {
         self.lock().changed.iter().map(Range::len).sum()
     }
 
-    /// Writes one byte as a guest would. Not for use while a guest runs on it.
+    /// Writes one byte, as a guest would. Must not be called while a guest runs.
     pub(crate) fn write(&self, offset: usize, value: u8) -> io::Result<()> {
         let access = self.lock();
         if offset >= access.open_bytes {
@@ -145,27 +145,27 @@ impl Mapping {
         Ok(())
     }
 
-    /// A copy of what is accessible. Not for use while a guest runs on it.
+    /// A copy of the accessible bytes. Must not be called while a guest runs.
     pub(crate) fn snapshot(&self) -> Vec<u8> {
         let access = self.lock();
         // SAFETY: accessible up to `open_bytes`, and no guest runs.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), access.open_bytes) }.to_vec()
     }
 
-    /// Where the memory begins.
+    /// The start of the memory.
     pub(crate) const fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
 
     fn lock(&self) -> MutexGuard<'_, Access> {
-        // Every change of `Access` is complete in itself, so a panic elsewhere leaves nothing half done.
+        // No code that holds this lock leaves `Access` inconsistent, so a poisoned lock is safe to use.
         self.access.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the first `bytes` accessible, unless the watchdog has closed the memory.
-    pub(crate) fn open_to(&self, bytes: usize) -> io::Result<()> {
+    /// Makes the first `bytes` accessible, unless the watchdog has revoked access.
+    pub(crate) fn grow_to(&self, bytes: usize) -> io::Result<()> {
         let mut access = self.lock();
-        if access.closed {
+        if access.is_revoked {
             return Err(io::ErrorKind::TimedOut.into());
         }
         if bytes > access.open_bytes {
@@ -178,35 +178,35 @@ impl Mapping {
     fn shrink(&self, bytes: usize) -> io::Result<()> {
         let mut access = self.lock();
         if access.open_bytes > bytes {
-            self.hide(bytes..access.open_bytes)?;
+            self.make_inaccessible(bytes..access.open_bytes)?;
             access.open_bytes = bytes;
         }
         Ok(())
     }
 
-    /// Drops the pages of `range` and makes it inaccessible.
-    fn hide(&self, range: Range<usize>) -> io::Result<()> {
+    /// Drops the pages in `range` and makes them inaccessible.
+    fn make_inaccessible(&self, range: Range<usize>) -> io::Result<()> {
         if range.is_empty() {
             return Ok(());
         }
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-        let start = self.at(range.start)?;
+        let start = self.address(range.start)?;
         // SAFETY: replaces pages of our own address space, which no one else touches (see `Mapping`).
         unsafe { rustix::mm::mmap_anonymous(start.cast(), range.len(), ProtFlags::empty(), flags) }?;
         Ok(())
     }
 
     fn protect(&self, range: Range<usize>, flags: MprotectFlags) -> io::Result<()> {
-        let start = self.at(range.start)?;
+        let start = self.address(range.start)?;
         if range.end > RESERVED_BYTES {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // SAFETY: our own address space. Whoever faults on it is compiled code, and that fault is a trap.
+        // SAFETY: our own address space. Only compiled code can fault on it, and that is a trap.
         unsafe { rustix::mm::mprotect(start.cast(), range.len(), flags) }?;
         Ok(())
     }
 
-    fn at(&self, offset: usize) -> io::Result<*mut u8> {
+    fn address(&self, offset: usize) -> io::Result<*mut u8> {
         if offset > RESERVED_BYTES {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -217,7 +217,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what `reserve` made; whoever holds an instance over it holds the mapping too.
+        // SAFETY: exactly what `reserve` mapped; an instance that uses it holds an `Arc` to this value.
         let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().sub(GUARD_BYTES).cast(), MAPPED_BYTES) };
         debug_assert!(unmapped.is_ok());
     }

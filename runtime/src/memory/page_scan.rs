@@ -1,4 +1,4 @@
-//! Asks the kernel which pages of a mapping are no longer those of the file behind it.
+//! Asks the kernel which pages of a mapping differ from the mapped file (PAGEMAP_SCAN, Linux 6.7 and later).
 #![allow(unsafe_code, reason = "two system calls that no library wraps")]
 
 use std::ffi::c_void;
@@ -11,38 +11,38 @@ use std::ptr;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// Answers for the memory of this process (Linux 6.7 and later).
+/// Scans the memory of this process.
 pub(crate) struct Scanner {
     pagemap: File,
     counts_faults: bool,
 }
 
 impl Scanner {
-    /// Opens the kernel's view of this process.
+    /// Opens `/proc/self/pagemap`.
     pub(crate) fn open() -> io::Result<Self> {
-        Ok(Self { pagemap: File::open("/proc/self/pagemap")?, counts_faults: is_fault_counted()? })
+        Ok(Self { pagemap: File::open("/proc/self/pagemap")?, counts_faults: counts_faults()? })
     }
 
-    /// The page faults that the calling thread has met; `None` where the system does not count them.
+    /// The page faults of the calling thread; `None` if the system does not count them.
     ///
-    /// Asking takes a fraction of a scan, and without a fault in between a scan has nothing new to say.
+    /// Much cheaper than a scan, and without a new fault a scan would find nothing new.
     pub(crate) fn faults(&self) -> Option<u64> {
         self.counts_faults.then(faults).flatten()
     }
 
-    /// Calls `found` with each run of changed pages in the addresses of `range`, which begins and ends on a page.
+    /// Calls `found` with each run of changed pages in `range`, which must be page-aligned.
     ///
-    /// Changed means: in memory or swapped out, but neither a page of the file nor the page of zeros. Whether it was
-    /// *written* is not asked: that category needs write protection through userfaultfd, and without it Linux 6.18
-    /// reports pages as written that were never touched.
+    /// Changed means present or swapped out, but neither a page of the file nor the zero page. This does not use the
+    /// category "written", which needs write protection through userfaultfd; without it, Linux 6.18 also reports pages
+    /// that were never touched.
     pub(crate) fn changed(&self, range: Range<usize>, mut found: impl FnMut(Range<usize>)) -> io::Result<()> {
         let mut regions = [Region::default(); REGIONS];
         let mut start = range.start;
         while start < range.end {
-            let mut question = Question::new(start..range.end, &mut regions);
-            // SAFETY: `Question` describes PAGEMAP_SCAN and its buffer lives until the call is over.
-            let count = unsafe { ioctl(&self.pagemap, &mut question) }?;
-            start = question.walk_end as usize;
+            let mut argument = ScanArgument::new(start..range.end, &mut regions);
+            // SAFETY: `ScanArgument` describes PAGEMAP_SCAN and its buffer lives until the call is over.
+            let count = unsafe { ioctl(&self.pagemap, &mut argument) }?;
+            start = argument.walk_end as usize;
             for region in regions.iter().take(count) {
                 found(region.start as usize..region.end as usize);
             }
@@ -51,8 +51,8 @@ impl Scanner {
     }
 }
 
-/// Touches pages that nobody has touched, which must count.
-fn is_fault_counted() -> io::Result<bool> {
+/// Checks that touching a fresh page counts as a fault.
+fn counts_faults() -> io::Result<bool> {
     const BYTES: usize = 4 * 65_536;
     let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
     // SAFETY: a new mapping at an address of the kernel's choice.
@@ -78,7 +78,7 @@ fn faults() -> Option<u64> {
     u64::try_from(usage.ru_minflt.checked_add(usage.ru_majflt)?).ok()
 }
 
-/// Runs of pages asked for at once: more than a message of an ordinary function leaves.
+/// Runs of pages per system call: more than an ordinary message changes.
 const REGIONS: usize = 96;
 
 const PAGE_IS_FILE: u64 = 1 << 2;
@@ -86,7 +86,7 @@ const PAGE_IS_PRESENT: u64 = 1 << 3;
 const PAGE_IS_SWAPPED: u64 = 1 << 4;
 const PAGE_IS_PFNZERO: u64 = 1 << 5;
 
-/// `struct page_region` of the kernel.
+/// The kernel's `struct page_region`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Region {
@@ -95,9 +95,9 @@ struct Region {
     categories: u64,
 }
 
-/// `struct pm_scan_arg` of the kernel.
+/// The kernel's `struct pm_scan_arg`.
 #[repr(C)]
-struct Question {
+struct ScanArgument {
     size: u64,
     flags: u64,
     start: u64,
@@ -112,7 +112,7 @@ struct Question {
     return_mask: u64,
 }
 
-impl Question {
+impl ScanArgument {
     fn new(range: Range<usize>, regions: &mut [Region]) -> Self {
         Self {
             size: size_of::<Self>() as u64,
@@ -133,13 +133,13 @@ impl Question {
 
 // SAFETY: opcode, structure and meaning are those of PAGEMAP_SCAN in the kernel's uapi/linux/fs.h; the kernel writes to
 // `walk_end` and to the buffer, hence mutating.
-unsafe impl Ioctl for &mut Question {
+unsafe impl Ioctl for &mut ScanArgument {
     type Output = usize;
 
     const IS_MUTATING: bool = true;
 
     fn opcode(&self) -> Opcode {
-        opcode::read_write::<Question>(b'f', 16)
+        opcode::read_write::<ScanArgument>(b'f', 16)
     }
 
     fn as_ptr(&mut self) -> *mut c_void {

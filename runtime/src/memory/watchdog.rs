@@ -1,8 +1,8 @@
-//! The wall-clock backstop: takes the memory away from a call that overstays.
+//! Enforces the wall-clock limit: revokes access to the memory of an overdue call.
 //!
-//! Fuel ends a call long before; this is for what fuel does not see, such as a machine that stands still. A call pays
-//! for it with two uncontended locks. The guest has no bulk memory instructions, so it always is guest code that then
-//! touches closed memory, and that is a trap like any other.
+//! This is a backstop: fuel normally ends a call long before, but does not notice, for example, a stalled machine. It
+//! costs each call two uncontended locks. The guest has no bulk memory instructions, so only guest code can touch the
+//! revoked memory, which is an ordinary trap.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::memory::mapping::Mapping;
 
-/// Watches over the calls of one engine; its thread ends with it.
+/// Watches the calls of one engine; its thread ends when it is dropped.
 pub(crate) struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -33,7 +33,7 @@ struct Watched {
 }
 
 impl Watchdog {
-    /// Starts the thread, which looks every `tick`.
+    /// Starts the thread, which checks every `tick`.
     pub(crate) fn start(tick: Duration) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let watching = Arc::clone(&shared);
@@ -41,7 +41,7 @@ impl Watchdog {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Watches over the calls in `mapping` from now on.
+    /// Watches the calls in `mapping` from now on.
     pub(crate) fn watch(&self, mapping: &Arc<Mapping>) {
         let mut watched = self.shared.lock();
         watched.mappings.retain(|mapping| mapping.strong_count() > 0);
@@ -51,7 +51,7 @@ impl Watchdog {
     /// Lets a call in `mapping` run until `deadline`.
     pub(crate) fn arm(&self, mapping: &Mapping, deadline: Instant) {
         mapping.arm(deadline);
-        // Either the thread sees the armed call before it sleeps, or we see that it sleeps.
+        // Either the thread sees the armed call before it sleeps, or this sees that it sleeps.
         fence(Ordering::SeqCst);
         if self.shared.asleep.load(Ordering::Relaxed) {
             let _watched = self.shared.lock();
@@ -66,7 +66,7 @@ impl Drop for Watchdog {
         self.shared.lock().ending = true;
         self.shared.wake.notify_one();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the watchdog of the sandboxes had panicked");
+            tracing::error!("the sandbox watchdog panicked");
         }
     }
 }
@@ -75,7 +75,7 @@ impl Shared {
     fn run(&self, tick: Duration) {
         let mut watched = self.lock();
         while !watched.ending {
-            if self.look(&watched) || !self.may_sleep(&watched) {
+            if self.check(&watched) || !self.may_sleep(&watched) {
                 watched =
                     self.wake.wait_timeout(watched, tick).map_or_else(|e| e.into_inner().0, |(watched, _)| watched);
             } else {
@@ -85,32 +85,32 @@ impl Shared {
         }
     }
 
-    /// Says that the thread is about to sleep, unless a call was armed in between.
+    /// Announces that the thread is about to sleep; false if a call was armed meanwhile.
     fn may_sleep(&self, watched: &Watched) -> bool {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        let used = self.look(watched);
+        let used = self.check(watched);
         if used {
             self.asleep.store(false, Ordering::Relaxed);
         }
         !used
     }
 
-    /// Closes what is overdue; true when any call was armed since the last look.
-    fn look(&self, watched: &Watched) -> bool {
+    /// Revokes access for overdue calls; true if any call was armed since the last check.
+    fn check(&self, watched: &Watched) -> bool {
         let now = Instant::now();
         let mut used = false;
         for mapping in watched.mappings.iter().filter_map(Weak::upgrade) {
-            match mapping.close_if_overdue(now) {
+            match mapping.revoke_if_overdue(now) {
                 Ok(armed) => used |= armed,
-                Err(error) => tracing::error!(%error, "failed to stop a function that overstays"),
+                Err(error) => tracing::error!(%error, "failed to stop an overdue function"),
             }
         }
         used
     }
 
     fn lock(&self) -> MutexGuard<'_, Watched> {
-        // Nothing that runs under this lock leaves it half changed.
+        // No code that holds this lock leaves it inconsistent, so a poisoned lock is safe to use.
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,115 +1,117 @@
-//! Which function sets have a memory of their own.
+//! Chooses which function sets get their own memory slot.
 //!
-//! A memory of one's own saves copying in what loading changed, but making it takes as long as some tens of messages. So
-//! it goes to those who have met a worker often lately, and only from those who have met it far less often: neither
-//! thousands of sets that take turns nor a stream of strangers push out those that are busy.
+//! A set with its own slot does not need its module copied in for every message, but creating the slot takes as long as
+//! some tens of messages. So a set gets one once it is busy, and takes over another set's slot only if it is far busier:
+//! neither thousands of sets that take turns nor a stream of new ones evict the busy ones.
 
 use std::num::NonZeroUsize;
 
 use lru::LruCache;
 
+use super::host::Host;
+use super::memory_slot::MemorySlot;
 use crate::contract::sources::SourcesHash;
-use crate::engine::Engine;
 use crate::functions::Functions;
-use crate::sandbox::memory_slot::Bed;
 
-/// A message counts half as much after this many others.
+/// After this many messages an earlier one counts half as much.
 const HALF_LIFE_CALLS: u64 = 4096;
-/// Sets without a memory of their own whose messages are counted.
+/// Sets without their own slot whose messages are counted.
 const CANDIDATES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
-/// How much busier than another a set must be to take its memory.
+/// How many times busier than another a set must be to take over its slot.
 const BUSIER: u32 = 2;
 
-/// A function set with a memory of its own.
-pub(crate) struct Own {
+/// A function set with its own memory slot.
+pub(crate) struct HotSet {
     hash: SourcesHash,
     score: Score,
-    pub(crate) bed: Bed,
+    pub(crate) slot: MemorySlot,
 }
 
-/// The function sets of one worker that have a memory of their own, and those that may get one.
-pub(crate) struct Hot {
-    own: Vec<Own>,
+/// The hot function sets of one worker, and the candidates.
+pub(crate) struct HotSets {
+    sets: Vec<HotSet>,
     candidates: LruCache<SourcesHash, Score>,
     calls: u64,
-    own_max: usize,
-    after: u32,
+    sets_max: usize,
+    messages_min: u32,
 }
 
-impl Hot {
-    /// Lets at most `own_max` sets have a memory of their own, each after so many messages.
-    pub(crate) fn new(own_max: usize, after: u32) -> Self {
-        Self { own: Vec::new(), candidates: LruCache::new(CANDIDATES), calls: 0, own_max, after }
+impl HotSets {
+    /// At most `sets_max` sets get their own slot, each after `messages_min` recent messages.
+    pub(crate) fn new(sets_max: usize, messages_min: u32) -> Self {
+        Self { sets: Vec::new(), candidates: LruCache::new(CANDIDATES), calls: 0, sets_max, messages_min }
     }
 
-    /// Counts a message of `functions`, and takes out their memory if they have one or shall have one from now on.
+    /// Counts a message of `functions`, and takes out their slot if they have one or become hot now.
     ///
-    /// Out, until it is put back: what a panic leaves behind must not meet another message.
-    pub(crate) fn take(&mut self, engine: &Engine, functions: &Functions) -> Option<Own> {
+    /// It stays out until [`put_back`](Self::put_back): after a panic it must not be used for another message.
+    pub(crate) fn take(&mut self, host: &Host, functions: &Functions) -> Option<HotSet> {
         self.calls += 1;
         let hash = functions.hash();
-        if let Some(place) = self.place(hash) {
-            let mut own = self.own.swap_remove(place);
-            own.score.count(self.calls);
-            return Some(own);
+        if let Some(index) = self.index(hash) {
+            let mut set = self.sets.swap_remove(index);
+            set.score.count(self.calls);
+            return Some(set);
         }
-        if self.own_max == 0 {
+        if self.sets_max == 0 {
             return None;
         }
         let score = self.candidates.get_or_insert_mut(hash, Score::default);
         score.count(self.calls);
         let score = *score;
-        if score.messages < self.after || !self.make_room(score) {
+        if score.messages < self.messages_min || !self.make_room(score) {
             return None;
         }
-        let made = engine.image(functions).and_then(|image| Bed::new(engine, image, functions.module().memory_bytes()));
-        // Counted anew either way: where there is no room, the shared memory does, and it is tried again later.
+        let module = functions.module();
+        let image = functions.image(|| host.image_of(module));
+        let slot = image.and_then(|image| MemorySlot::new(host, image, module.memory_bytes()));
+        // Counting starts again either way: on failure the shared slot serves, and this is tried again later.
         self.candidates.pop(&hash);
-        made.inspect_err(
-            |error| tracing::warn!(%error, "no room for a memory of its own, functions go on in a shared one"),
+        slot.inspect_err(
+            |error| tracing::warn!(%error, "failed to create a memory slot, functions stay in a shared one"),
         )
         .ok()
-        .map(|bed| Own { hash, score, bed })
+        .map(|slot| HotSet { hash, score, slot })
     }
 
-    /// Puts back what was taken out.
-    pub(crate) fn put(&mut self, own: Own) {
-        self.own.push(own);
+    /// Returns a set that was taken out.
+    pub(crate) fn put_back(&mut self, set: HotSet) {
+        self.sets.push(set);
     }
 
-    /// The memory of its own that the set of this hash has.
-    pub(crate) fn get(&mut self, hash: SourcesHash) -> Option<&mut Bed> {
-        self.place(hash).map(|place| &mut self.own[place].bed)
+    /// The slot of a hot set.
+    pub(crate) fn get(&mut self, hash: SourcesHash) -> Option<&mut MemorySlot> {
+        self.index(hash).map(|index| &mut self.sets[index].slot)
     }
 
-    fn place(&self, hash: SourcesHash) -> Option<usize> {
-        self.own.iter().position(|own| own.hash == hash)
+    fn index(&self, hash: SourcesHash) -> Option<usize> {
+        self.sets.iter().position(|set| set.hash == hash)
     }
 
-    /// Whether there is room for one more; makes it where somebody is far less busy than `score`.
+    /// Whether one more set fits; evicts the least busy one if it is far less busy than `score`.
     fn make_room(&mut self, score: Score) -> bool {
-        if self.own.len() < self.own_max {
+        if self.sets.len() < self.sets_max {
             return true;
         }
-        let least = (0..self.own.len()).map(|place| (self.own[place].score.at(self.calls), place)).min();
+        let least = (0..self.sets.len()).map(|index| (self.sets[index].score.at(self.calls), index)).min();
         let least = least.filter(|(messages, _)| messages.saturating_mul(BUSIER) < score.messages);
-        if let Some((_, place)) = least {
-            self.own.swap_remove(place);
+        if let Some((_, index)) = least {
+            self.sets.swap_remove(index);
         }
         least.is_some()
     }
 }
 
-/// How many messages there were lately.
+/// A count of recent messages.
 #[derive(Clone, Copy, Default)]
 struct Score {
     messages: u32,
-    /// The number of the last one.
+    /// The number of the call that was counted last.
     call: u64,
 }
 
 impl Score {
-    /// What it is worth at call number `call`.
+    /// The count as of call number `call`.
     fn at(self, call: u64) -> u32 {
         let halvings = (call / HALF_LIFE_CALLS).saturating_sub(self.call / HALF_LIFE_CALLS);
         u32::try_from(halvings).ok().and_then(|halvings| self.messages.checked_shr(halvings)).unwrap_or(0)

@@ -1,66 +1,67 @@
-//! One running guest over one mapping: puts a request in, lets it run within its limits, takes the reply out.
+//! One guest instance: writes a request into its memory, runs it within its limits, and copies the reply out.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wasmtime::{Global, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val};
+use wasmtime::{Global, Memory, Store, Trap, TypedFunc, Val};
+
+use super::host::{Host, MemoryLimiter};
 
 use crate::contract::call::LogEntry;
 use crate::contract::failure::Failure;
 use crate::contract::reply;
 use crate::contract::wire::{FailureKind, Slot};
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::limits::Limits;
 use crate::load::guest::WASM_PAGE_BYTES;
 use crate::memory::mapping::Mapping;
-use crate::settings::Limits;
 
-/// Fuel for making room for a request, which runs no tenant code.
+/// Fuel for allocating the request buffer, which runs no tenant code.
 const ALLOC_FUEL: i64 = 1_000_000;
-/// Fuel for telling, after a trap, where that was: as much as the guest keeps back when it sees the end coming.
-const LAST_WORDS_FUEL: i64 = 500_000;
-/// Elements of the guest's one table: its functions that are called by pointer.
-const TABLE_ELEMENTS_MAX: usize = 10_000;
+/// Fuel for the trap report: as much as the guest reserves for the reply when it interrupts a script.
+const TRAP_REPORT_FUEL: i64 = 500_000;
+/// Longest time limit that is honoured; keeps deadlines representable.
+const TIME_MS_MAX: u64 = 3_600_000;
 
-/// What a function did that the host had to refuse memory.
+/// The failure message of a function that exceeded its memory limit.
 pub(crate) const OUT_OF_MEMORY: &str = "needs more memory than it may have";
 
-/// What a guest is asked for, and what it may use.
+/// A request to the guest and its limits.
 pub(crate) struct Task<'a> {
-    pub(crate) errand: Errand,
+    pub(crate) operation: Operation,
     pub(crate) request: &'a [u8],
     pub(crate) limits: &'a Limits,
     pub(crate) fuel: u64,
     pub(crate) deadline: Instant,
-    /// Whether to say how long the guest ran.
+    /// Whether to measure how long the guest runs.
     pub(crate) timed: bool,
 }
 
-/// Which of its functions the guest runs.
+/// Which exported function runs.
 #[derive(Clone, Copy)]
-pub(crate) enum Errand {
-    /// Evaluate function texts.
+pub(crate) enum Operation {
+    /// Evaluate function sources.
     Load,
-    /// Run a message; a trap before any function is blamed on the slot.
+    /// Run a message. A trap before any function starts is reported for this slot.
     Call(Slot),
 }
 
-/// What became of it.
+/// The result of a task.
 pub(crate) struct Run {
     pub(crate) reply: Result<Vec<u8>, Failure>,
     pub(crate) fuel: u64,
-    /// Whether the guest asked for more memory than it may have.
-    pub(crate) hungry: bool,
-    /// Time between entering and leaving the guest; zero unless it was asked for.
+    /// Whether the guest asked for more memory than allowed.
+    pub(crate) memory_refused: bool,
+    /// Time between entering and leaving the guest; zero unless measured.
     pub(crate) in_guest: Duration,
-    /// What a call had logged that ended in a trap; the reply has it otherwise.
+    /// The log of a call that trapped; otherwise the log is part of the reply.
     pub(crate) logs: Vec<LogEntry>,
 }
 
-/// An instance. Its whole state is the mapping, two globals, and the size of its memory.
+/// An instance. Its whole state is the mapping, two globals and the size of its memory.
 pub(crate) struct Instance {
-    store: Store<Growth>,
+    store: Store<MemoryLimiter>,
     memory: Memory,
     alloc: TypedFunc<i32, i32>,
     load: TypedFunc<(i32, i32), i64>,
@@ -73,16 +74,16 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// An instance whose memory is what lies in the first `bytes` of `mapping`.
-    pub(crate) fn start(engine: &Engine, mapping: &Arc<Mapping>, bytes: usize) -> Result<Self, Error> {
-        Self::try_start(engine, mapping, bytes).map_err(|error| Error::Guest(format!("{error:#}")))
+    /// Starts an instance whose memory is the first `bytes` of `mapping`.
+    pub(crate) fn start(host: &Host, mapping: &Arc<Mapping>, bytes: usize) -> Result<Self, Error> {
+        Self::try_start(host, mapping, bytes).map_err(|error| Error::Guest(format!("{error:#}")))
     }
 
-    fn try_start(engine: &Engine, mapping: &Arc<Mapping>, bytes: usize) -> wasmtime::Result<Self> {
-        let growth = Growth { bytes_max: bytes, refused: false };
-        let mut store = Store::new(engine.pre.module().engine(), growth);
-        store.limiter(|growth| growth);
-        let instance = engine.creator.with(mapping, || engine.pre.instantiate(&mut store))?;
+    fn try_start(host: &Host, mapping: &Arc<Mapping>, bytes: usize) -> wasmtime::Result<Self> {
+        let limiter = MemoryLimiter { bytes_max: bytes, has_refused: false };
+        let mut store = Store::new(host.pre.module().engine(), limiter);
+        store.limiter(|limiter| limiter);
+        let instance = host.memory.with(mapping, || host.pre.instantiate(&mut store))?;
         let missing = || wasmtime::format_err!("an export is missing");
         let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;
         let grown = bytes.saturating_sub(memory.data_size(&store)) / WASM_PAGE_BYTES;
@@ -101,39 +102,39 @@ impl Instance {
         })
     }
 
-    /// Runs one task. The mapping has to be put back afterwards.
-    pub(crate) fn run(&mut self, engine: &Engine, task: &Task<'_>) -> Run {
+    /// Runs one task. The mapping must be restored afterwards.
+    pub(crate) fn run(&mut self, host: &Host, task: &Task<'_>) -> Run {
         let fuel = i64::try_from(task.fuel).unwrap_or(i64::MAX);
-        // Of this task alone: what the one before was refused must not colour what is thrown in this one.
-        *self.store.data_mut() = Growth { bytes_max: task.limits.memory_bytes_max, refused: false };
+        // Set for each task: a refusal during the previous one must not affect this one.
+        *self.store.data_mut() = MemoryLimiter { bytes_max: task.limits.memory_bytes_max, has_refused: false };
         let mut in_guest = Duration::ZERO;
-        let reply = self.hand_in(engine, task.request).and_then(|place| {
+        let reply = self.write_request(host, task.request).and_then(|buffer| {
             self.set(self.fuel, Val::I64(fuel))?;
-            engine.watchdog.arm(&self.mapping, task.deadline);
+            host.watchdog.arm(&self.mapping, task.deadline);
             let entered = task.timed.then(Instant::now);
-            let reply = match task.errand {
-                Errand::Load => self.load.call(&mut self.store, place),
-                Errand::Call(_) => self.call.call(&mut self.store, place),
+            let reply = match task.operation {
+                Operation::Load => self.load.call(&mut self.store, buffer),
+                Operation::Call(_) => self.call.call(&mut self.store, buffer),
             };
             in_guest = entered.map_or(Duration::ZERO, |entered| entered.elapsed());
-            // Before anything else: until here the watchdog may close the memory under whoever reads it.
+            // First of all: until here the watchdog may revoke access to the memory.
             if self.mapping.disarm()? {
-                Err(Overdue.into())
+                Err(TimedOut.into())
             } else {
-                self.hand_out(reply?, task.limits.reply_bytes_max())
+                self.read_reply(reply?, reply::bytes_max(task.limits))
             }
         });
         let left = self.fuel_left().clamp(0, fuel);
         let mut run = Run {
-            reply: reply.map_err(|error| self.failure(engine, task.errand, &error)),
+            reply: reply.map_err(|error| self.failure(host, task.operation, &error)),
             fuel: (fuel - left).unsigned_abs(),
-            hungry: self.store.data().refused,
+            memory_refused: self.store.data().has_refused,
             in_guest,
             logs: Vec::new(),
         };
         if let Err(failure) = &mut run.reply {
             self.trapped = true;
-            run.logs = self.ask_trap_report(task.limits, failure).unwrap_or_default();
+            run.logs = self.read_trap_report(task.limits, failure).unwrap_or_default();
         }
         run
     }
@@ -143,78 +144,77 @@ impl Instance {
         self.memory.data(&self.store)
     }
 
-    /// Whether it has not grown beyond `bytes`, so that putting back the mapping makes it as new.
+    /// Whether its memory still has `bytes`, so that restoring the mapping resets it.
     pub(crate) fn is_reusable(&self, bytes: usize) -> bool {
         self.memory.data_size(&self.store) == bytes
     }
 
-    /// Whether its last call ended in a trap, or with a reply that cannot be read.
+    /// Whether its last call trapped or returned a reply outside of its memory.
     pub(crate) fn has_trapped(&self) -> bool {
         self.trapped
     }
 
-    /// Lets the guest make room for `request` and puts it there.
-    fn hand_in(&mut self, engine: &Engine, request: &[u8]) -> wasmtime::Result<(i32, i32)> {
-        self.set(self.stack_pointer, Val::I32(engine.guest.stack_pointer))?;
+    /// Lets the guest allocate a buffer and copies `request` into it.
+    fn write_request(&mut self, host: &Host, request: &[u8]) -> wasmtime::Result<(i32, i32)> {
+        self.set(self.stack_pointer, Val::I32(host.guest.stack_pointer))?;
         self.set(self.fuel, Val::I64(ALLOC_FUEL))?;
         let len = i32::try_from(request.len())?;
         let start = self.alloc.call(&mut self.store, len)?;
-        let room = place(start.cast_unsigned(), request.len());
-        let room = room.and_then(|range| self.memory.data_mut(&mut self.store).get_mut(range));
-        room.ok_or(OutsideOfMemory)?.copy_from_slice(request);
+        let range = byte_range(start.cast_unsigned(), request.len());
+        let buffer = range.and_then(|range| self.memory.data_mut(&mut self.store).get_mut(range));
+        buffer.ok_or(OutsideOfMemory)?.copy_from_slice(request);
         Ok((start, len))
     }
 
-    /// After a trap: adds to `failure` where it happened, and gives what was logged until then, as far as the guest can
-    /// still say so.
-    fn ask_trap_report(&mut self, limits: &Limits, failure: &mut Failure) -> Option<Vec<LogEntry>> {
-        if self.mapping.is_closed() {
+    /// After a trap: adds the position to `failure` and returns the log, as far as the guest can still report them.
+    fn read_trap_report(&mut self, limits: &Limits, failure: &mut Failure) -> Option<Vec<LogEntry>> {
+        if self.mapping.is_revoked() {
             return None;
         }
-        self.set(self.fuel, Val::I64(LAST_WORDS_FUEL)).ok()?;
-        let words = self.trap_report.call(&mut self.store, ()).ok()?;
-        let words = reply::trap_report(&self.hand_out(words, limits.reply_bytes_max()).ok()?, limits)?;
-        (failure.line, failure.column) = (words.line, words.column);
-        Some(words.logs)
+        self.set(self.fuel, Val::I64(TRAP_REPORT_FUEL)).ok()?;
+        let report = self.trap_report.call(&mut self.store, ()).ok()?;
+        let report = reply::trap_report(&self.read_reply(report, reply::bytes_max(limits)).ok()?, limits)?;
+        (failure.line, failure.column) = (report.line, report.column);
+        Some(report.logs)
     }
 
-    /// Copies out the reply that the guest points at, in its upper half, with the length in the lower.
-    fn hand_out(&self, reply: i64, bytes_max: usize) -> wasmtime::Result<Vec<u8>> {
+    /// Copies a reply out of the guest; its address is in the upper half of `reply`, its length in the lower.
+    fn read_reply(&self, reply: i64, bytes_max: usize) -> wasmtime::Result<Vec<u8>> {
         let (start, len) = ((reply.cast_unsigned() >> 32) as u32, reply.cast_unsigned() as u32 as usize);
-        let reply = place(start, len).filter(|_| len <= bytes_max);
+        let reply = byte_range(start, len).filter(|_| len <= bytes_max);
         Ok(reply.and_then(|range| self.memory().get(range)).ok_or(OutsideOfMemory)?.to_vec())
     }
 
-    /// What a trap means to the author of the function that was running.
-    fn failure(&mut self, engine: &Engine, errand: Errand, error: &wasmtime::Error) -> Failure {
-        // Memory that could not be opened again must not be read: that would end the process.
-        let open = !self.mapping.is_closed();
+    /// Explains a trap to the author of the function that was running.
+    fn failure(&mut self, host: &Host, operation: Operation, error: &wasmtime::Error) -> Failure {
+        // If access could not be restored, reading the memory would end the process.
+        let is_open = !self.mapping.is_revoked();
         let running_slot =
-            open.then(|| self.memory().get(engine.guest.running_slot).copied()).flatten().and_then(Slot::from_byte);
-        let slot = running_slot.unwrap_or(match errand {
-            Errand::Load => Slot::Decoder,
-            Errand::Call(slot) => slot,
+            is_open.then(|| self.memory().get(host.guest.running_slot).copied()).flatten().and_then(Slot::from_byte);
+        let slot = running_slot.unwrap_or(match operation {
+            Operation::Load => Slot::Decoder,
+            Operation::Call(slot) => slot,
         });
         let trap = error.downcast_ref::<Trap>();
-        if error.is::<Overdue>() {
+        if error.is::<TimedOut>() {
             Failure::new(slot, FailureKind::Time, "was stopped by the clock before its fuel had run out")
-        } else if trap == Some(&Trap::StackOverflow) || (trap.is_some() && self.is_stack_used_up(engine)) {
+        } else if trap == Some(&Trap::StackOverflow) || (trap.is_some() && self.is_stack_used_up(host)) {
             Failure::new(slot, FailureKind::Stack, "called itself too deeply")
         } else if trap.is_some() && self.fuel_left() < 0 {
             Failure::new(slot, FailureKind::Fuel, "used up its fuel")
-        } else if trap.is_some() && self.store.data().refused {
+        } else if trap.is_some() && self.store.data().has_refused {
             Failure::new(slot, FailureKind::Memory, OUT_OF_MEMORY)
         } else {
             Failure::broken(slot, error.root_cause())
         }
     }
 
-    /// Whether the shadow stack has reached its end, which is the start of the memory.
-    fn is_stack_used_up(&mut self, engine: &Engine) -> bool {
-        // A function that calls no other does not write its frame back, so "nearly" counts.
+    /// Whether the shadow stack has reached its end, the start of the memory.
+    fn is_stack_used_up(&mut self, host: &Host) -> bool {
+        // A leaf function does not write back its stack pointer, so almost full counts as full.
         const NEARLY: u32 = 4096;
         let Val::I32(pointer) = self.stack_pointer.get(&mut self.store) else { return false };
-        !(NEARLY..=engine.guest.stack_pointer.cast_unsigned()).contains(&pointer.cast_unsigned())
+        !(NEARLY..=host.guest.stack_pointer.cast_unsigned()).contains(&pointer.cast_unsigned())
     }
 
     fn fuel_left(&mut self) -> i64 {
@@ -226,36 +226,23 @@ impl Instance {
     }
 }
 
-/// The bytes from `start`, as far as that can be said without a memory.
-fn place(start: u32, len: usize) -> Option<Range<usize>> {
+/// `len` bytes from `start`; none if that overflows.
+fn byte_range(start: u32, len: usize) -> Option<Range<usize>> {
     let start = start as usize;
     Some(start..start.checked_add(len)?)
 }
 
-/// The watchdog closed the memory.
+/// The watchdog revoked access to the memory.
 #[derive(Debug, thiserror::Error)]
 #[error("the call took too long")]
-struct Overdue;
+struct TimedOut;
 
-/// The guest named a place that it does not have, or more than a reply may be.
+/// The guest returned an address outside of its memory, or too long a reply.
 #[derive(Debug, thiserror::Error)]
 #[error("it points outside of its own memory")]
 struct OutsideOfMemory;
 
-/// Bounds the memory of one instance and remembers whether the guest met the bound.
-pub(crate) struct Growth {
-    bytes_max: usize,
-    refused: bool,
-}
-
-impl ResourceLimiter for Growth {
-    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let allowed = desired <= self.bytes_max;
-        self.refused |= !allowed;
-        Ok(allowed)
-    }
-
-    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= TABLE_ELEMENTS_MAX)
-    }
+/// The deadline of a call that starts at `start`.
+pub(crate) fn deadline(start: Instant, time_ms_max: u64) -> Instant {
+    start + Duration::from_millis(time_ms_max.min(TIME_MS_MAX))
 }

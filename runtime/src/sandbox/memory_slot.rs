@@ -1,66 +1,66 @@
-//! A memory to run in, and the instance over it: what a message meets is what was laid out for it.
+//! A memory slot: a linear memory and the instance that runs in it.
 
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
-use crate::engine::Engine;
+use super::host::Host;
+use super::instance::{Instance, Run, Task};
 use crate::error::Error;
 use crate::load::module::Module;
 use crate::memory::image::Image;
-use crate::memory::mapping::{Mapping, Pristine};
-use crate::sandbox::instance::{Instance, Run, Task};
+use crate::memory::mapping::{Baseline, Mapping};
 
-/// One linear memory over one image. Whoever runs in it says each time what is to lie over the image.
-pub(crate) struct Bed {
+/// One linear memory, mapped from one image. Each run names the module to apply to it, if any.
+pub(crate) struct MemorySlot {
     image: Arc<Image>,
     len: usize,
     mapping: Arc<Mapping>,
-    /// Absent when the last message grew its memory or trapped: neither can be undone inside an instance.
+    /// None after a message that grew its memory or trapped: neither can be undone within an instance.
     instance: Option<Instance>,
-    /// Whether the memory is the image and nothing else, so that a message may begin.
-    clean: bool,
-    /// Whether the thread met no page fault from before the last message, and what was laid out for it, until its end.
-    still: bool,
+    /// Whether the memory equals the image, so that a message can start.
+    is_clean: bool,
+    /// Whether the thread met no page fault from before the last message was prepared until its end.
+    no_faults: bool,
 }
 
-impl Bed {
-    /// A memory of `len` bytes that begins with `image`.
-    pub(crate) fn new(engine: &Engine, image: Arc<Image>, len: usize) -> io::Result<Self> {
-        let mapping = engine.mapping(&image, len)?;
-        Ok(Self { image, len, mapping, instance: None, clean: true, still: false })
+impl MemorySlot {
+    /// A memory of `len` bytes that starts with `image`.
+    pub(crate) fn new(host: &Host, image: Arc<Image>, len: usize) -> io::Result<Self> {
+        let mapping = host.map(&image, len)?;
+        Ok(Self { image, len, mapping, instance: None, is_clean: true, no_faults: false })
     }
 
-    /// Makes the memory the image, and `over` on top of it, whatever the last message left there.
-    pub(crate) fn make(&mut self, engine: &Engine, over: Option<&Module>) -> io::Result<()> {
-        engine.restore(&self.mapping, &Pristine { image: &self.image, len: self.len, over }, self.still)?;
-        self.clean = over.is_none();
-        // Only a message can find out that this met no page fault either.
-        self.still = false;
+    /// Restores the memory to the image with `module` applied.
+    pub(crate) fn restore(&mut self, host: &Host, module: Option<&Module>) -> io::Result<()> {
+        host.restore(&self.mapping, &Baseline { image: &self.image, len: self.len, module }, self.no_faults)?;
+        self.is_clean = module.is_none();
+        // Whether restoring met page faults shows only after the next message.
+        self.no_faults = false;
         Ok(())
     }
 
-    /// Runs one message where `over` lies on the image. After an error the bed must not be used again.
+    /// Runs one message with `module` applied to the image. After an error the slot must not be used again.
     pub(crate) fn run(
         &mut self,
-        engine: &Engine,
-        faults: &mut Faults,
-        over: Option<&Module>,
+        host: &Host,
+        faults: &mut FaultCounter,
+        module: Option<&Module>,
         task: &Task<'_>,
     ) -> Result<Run, Error> {
-        if !self.clean || over.is_some() {
-            self.make(engine, over).map_err(Error::Memory)?;
+        if !self.is_clean || module.is_some() {
+            self.restore(host, module).map_err(Error::Memory)?;
         }
-        self.clean = false;
+        self.is_clean = false;
         let mut instance = match self.instance.take() {
             Some(instance) => instance,
-            None => Instance::start(engine, &self.mapping, self.len)?,
+            None => Instance::start(host, &self.mapping, self.len)?,
         };
-        let run = instance.run(engine, task);
-        self.still = faults.were_none(engine);
+        let run = instance.run(host, task);
+        self.no_faults = faults.none_since_last_check(host);
         if instance.has_trapped() {
             drop(instance);
-            self.mapping.lay(&self.image, self.len).map_err(Error::Memory)?;
+            self.mapping.map_image(&self.image, self.len).map_err(Error::Memory)?;
         } else {
             self.instance = instance.is_reusable(self.len).then_some(instance);
         }
@@ -73,24 +73,23 @@ impl Bed {
     }
 }
 
-/// What a thread knew of its page faults at the end of its last message.
+/// Counts the page faults of a thread between two messages.
 ///
-/// Asking then, and not before each message too, costs half as much. What the thread met between two messages counts for
-/// the second, which is on the safe side: the kernel is asked once too often.
+/// Checking once after each message costs half as much as checking before it too. Faults between two messages count for
+/// the second one, which is safe: at worst the kernel is asked for changed pages once too often.
 #[derive(Default)]
-pub(crate) struct Faults {
-    known: Option<(ThreadId, u64)>,
-    /// Messages without any, for those who test that.
-    pub(crate) without: u64,
+pub(crate) struct FaultCounter {
+    last: Option<(ThreadId, u64)>,
+    pub(crate) messages_without: u64,
 }
 
-impl Faults {
-    /// Whether the thread met none since this was last asked on it.
-    fn were_none(&mut self, engine: &Engine) -> bool {
-        let now = engine.faults().map(|faults| (thread::current().id(), faults));
-        let before = std::mem::replace(&mut self.known, now);
+impl FaultCounter {
+    /// Whether this thread met no page fault since the last call on it.
+    fn none_since_last_check(&mut self, host: &Host) -> bool {
+        let now = host.faults().map(|faults| (thread::current().id(), faults));
+        let before = std::mem::replace(&mut self.last, now);
         let none = now.is_some() && now == before;
-        self.without += u64::from(none);
+        self.messages_without += u64::from(none);
         none
     }
 }

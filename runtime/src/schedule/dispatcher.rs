@@ -1,127 +1,127 @@
-//! Where jobs are handed to threads: one queue, and a bell for every worker.
+//! Hands jobs from one queue to a fixed set of worker threads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::schedule::queue::{Bounds, Busy, Queue, Tenant, Ticket};
+use crate::schedule::queue::{Busy, Queue, QueueLimits, Tenant, Ticket};
 
-/// Where jobs wait, and workers for them.
-pub(crate) struct Desk<T> {
+/// A job queue with workers.
+pub(crate) struct Dispatcher<T> {
     state: Mutex<State<T>>,
-    /// Wakes the worker of the same number.
-    bells: Vec<Condvar>,
+    /// One per worker, to wake it.
+    wakers: Vec<Condvar>,
 }
 
 struct State<T> {
     queue: Queue<T>,
-    /// The workers that sleep.
+    /// Which workers sleep.
     asleep: Vec<bool>,
-    ended: bool,
+    is_shut_down: bool,
 }
 
-/// What a worker does with its jobs.
+/// How a worker runs its jobs.
 pub(crate) trait Work<T> {
-    /// Does a job that may use the fuel `expected`; says the fuel that it used, or none when nobody wants it any more.
-    fn run(&mut self, job: T, expected: u64) -> Option<u64>;
+    /// Runs a job that is expected to use `expected_fuel`. Returns the fuel used; none if its caller has given up.
+    fn run(&mut self, job: T, expected_fuel: u64) -> Option<u64>;
 
-    /// Comes before every rest: nothing is to be left undone.
-    fn rest(&mut self) {}
+    /// Called before the worker sleeps or ends: finishes everything it has delayed.
+    fn before_sleep(&mut self) {}
 }
 
 enum Next<T> {
     Job(Ticket, T),
-    /// Nothing to do for this worker just now.
+    /// No job for this worker now.
     Nothing,
-    Ended,
+    ShutDown,
 }
 
-impl<T> Desk<T> {
-    pub(crate) fn new(bounds: Bounds) -> Self {
-        let bells = (0..bounds.workers).map(|_| Condvar::new()).collect();
-        let state = State { queue: Queue::new(bounds), asleep: vec![false; bounds.workers], ended: false };
-        Self { state: Mutex::new(state), bells }
+impl<T> Dispatcher<T> {
+    pub(crate) fn new(limits: QueueLimits) -> Self {
+        let wakers = (0..limits.workers).map(|_| Condvar::new()).collect();
+        let state = State { queue: Queue::new(limits), asleep: vec![false; limits.workers], is_shut_down: false };
+        Self { state: Mutex::new(state), wakers }
     }
 
-    /// Puts a job into the queue and wakes a worker for it, the one that `home` stands for if that one sleeps.
+    /// Queues a job and wakes a worker, preferably the one for `home`.
     pub(crate) fn put(&self, tenant: &Tenant, home: usize, job: T) -> Result<(), Busy> {
         let mut state = self.lock();
-        if state.ended {
+        if state.is_shut_down {
             return Err(Busy);
         }
         state.queue.put(tenant, home, job)?;
-        self.wake_one(&mut state, home % self.bells.len());
+        self.wake_one(&mut state, home % self.wakers.len());
         Ok(())
     }
 
-    /// Runs jobs, one after the other, until the desk closes.
-    pub(crate) fn serve(&self, worker: usize, mut work: impl Work<T>) {
+    /// Runs jobs until shutdown; the body of a worker thread.
+    pub(crate) fn run_worker(&self, worker: usize, mut work: impl Work<T>) {
         let mut done = None;
         loop {
             match self.next(worker, done.take()) {
                 Next::Job(ticket, job) => {
-                    let fuel = work.run(job, ticket.expected());
+                    let fuel = work.run(job, ticket.expected_fuel());
                     done = Some((ticket, fuel));
                 }
                 Next::Nothing => {
-                    work.rest();
+                    work.before_sleep();
                     self.sleep(worker);
                 }
-                Next::Ended => return work.rest(),
+                Next::ShutDown => return work.before_sleep(),
             }
         }
     }
 
-    /// Gives back what was done and takes what is next.
+    /// Reports the finished job and takes the next one.
     fn next(&self, worker: usize, done: Option<(Ticket, Option<u64>)>) -> Next<T> {
         let mut state = self.lock();
         if let Some((ticket, fuel)) = done {
             state.queue.done(ticket, fuel);
         }
-        if state.ended {
-            return Next::Ended;
+        if state.is_shut_down {
+            return Next::ShutDown;
         }
         let next = state.queue.take(worker);
-        // What was done may have been what kept another worker from its job.
+        // The finished job may have blocked the job of another worker.
         if state.queue.len() > 0 {
             self.wake_one(&mut state, worker);
         }
         next.map_or(Next::Nothing, |(ticket, job)| Next::Job(ticket, job))
     }
 
-    /// Sleeps until there is something to do, or the desk closes.
+    /// Sleeps until there is a job or shutdown.
     fn sleep(&self, worker: usize) {
         let mut state = self.lock();
-        while !state.ended && !state.queue.has_turn() {
+        while !state.is_shut_down && !state.queue.has_turn() {
             state.asleep[worker] = true;
-            state = self.bells[worker].wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wakers[worker].wait(state).unwrap_or_else(PoisonError::into_inner);
             state.asleep[worker] = false;
         }
     }
 
-    /// Wakes a worker that sleeps, `preferred` if that is one, when there is something to do for it.
+    /// Wakes a sleeping worker, preferably `preferred`, if there is a job for it.
     fn wake_one(&self, state: &mut State<T>, preferred: usize) {
         let asleep =
             if state.asleep[preferred] { Some(preferred) } else { state.asleep.iter().position(|asleep| *asleep) };
         if let Some(worker) = asleep.filter(|_| state.queue.has_turn()) {
             state.asleep[worker] = false;
-            self.bells[worker].notify_one();
+            self.wakers[worker].notify_one();
         }
     }
 
-    /// Jobs that wait.
+    /// The number of waiting jobs.
     pub(crate) fn len(&self) -> usize {
         self.lock().queue.len()
     }
 
-    /// Refuses what waits and lets the workers go.
-    pub(crate) fn end(&self) {
+    /// Drops waiting jobs and ends the workers after their current one.
+    pub(crate) fn shut_down(&self) {
         let mut state = self.lock();
-        state.ended = true;
+        state.is_shut_down = true;
         state.queue.clear();
-        self.bells.iter().for_each(Condvar::notify_one);
+        self.wakers.iter().for_each(Condvar::notify_one);
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Nothing that runs under this lock leaves it half changed.
+        // No code that holds this lock leaves it inconsistent, so a poisoned lock is safe to use.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -140,22 +140,22 @@ mod tests {
     use super::*;
     use crate::schedule::queue::Priority;
 
-    /// Keeps what it did until it rests, as messages keep their answers.
-    struct Keeper {
-        kept: Vec<u32>,
+    /// Delays its results until it sleeps, like `AnswerBatch`.
+    struct DelayingWorker {
+        delayed: Vec<u32>,
         done: Sender<Vec<u32>>,
         begun: Sender<u32>,
     }
 
-    impl Work<u32> for Keeper {
+    impl Work<u32> for DelayingWorker {
         fn run(&mut self, job: u32, _: u64) -> Option<u64> {
             self.begun.send(job).unwrap();
-            self.kept.push(job);
+            self.delayed.push(job);
             (job != 13).then_some(1)
         }
 
-        fn rest(&mut self) {
-            self.done.send(std::mem::take(&mut self.kept)).unwrap();
+        fn before_sleep(&mut self) {
+            self.done.send(std::mem::take(&mut self.delayed)).unwrap();
         }
     }
 
@@ -163,51 +163,51 @@ mod tests {
         Tenant { id: "a".into(), priority: Priority::Live }
     }
 
-    fn desk(workers: usize) -> Desk<u32> {
-        Desk::new(Bounds { workers, waiting_max: 9, tenant_waiting_max: 9, short_fuel_max: 1 })
+    fn dispatcher(workers: usize) -> Dispatcher<u32> {
+        Dispatcher::new(QueueLimits { workers, waiting_max: 9, tenant_waiting_max: 9, short_fuel_max: 1 })
     }
 
     #[test]
-    fn nothing_is_kept_back_over_a_rest_or_the_end() {
-        let desk = desk(1);
-        let ((done, kept), (begun, begins)) = (channel(), channel());
+    fn nothing_is_delayed_beyond_sleep_or_shutdown() {
+        let dispatcher = dispatcher(1);
+        let ((done, results), (begun, begins)) = (channel(), channel());
         thread::scope(|scope| {
-            let worker = Keeper { kept: Vec::new(), done, begun };
-            scope.spawn(|| desk.serve(0, worker));
+            let worker = DelayingWorker { delayed: Vec::new(), done, begun };
+            scope.spawn(|| dispatcher.run_worker(0, worker));
             let mut seen = Vec::new();
             for job in [1, 13, 2] {
-                desk.put(&tenant(), 0, job).unwrap();
+                dispatcher.put(&tenant(), 0, job).unwrap();
                 assert_eq!(begins.recv().unwrap(), job);
                 while !seen.contains(&job) {
-                    seen.extend(kept.recv().unwrap());
+                    seen.extend(results.recv().unwrap());
                 }
             }
-            desk.end();
+            dispatcher.shut_down();
         });
-        assert_eq!(desk.put(&tenant(), 0, 4), Err(Busy));
-        assert!(kept.iter().all(|rest| rest.is_empty()), "the end came after a rest");
+        assert_eq!(dispatcher.put(&tenant(), 0, 4), Err(Busy));
+        assert!(results.iter().all(|rest| rest.is_empty()), "shutdown came after the worker slept");
     }
 
     #[test]
-    fn a_sleeping_worker_wakes_for_each_job_and_for_the_end() {
-        let desk = desk(3);
+    fn a_sleeping_worker_wakes_for_each_job_and_for_shutdown() {
+        let dispatcher = dispatcher(3);
         let (send, receive) = channel();
         thread::scope(|scope| {
             for worker in 0..3 {
-                let (desk, send) = (&desk, send.clone());
+                let (dispatcher, send) = (&dispatcher, send.clone());
                 scope.spawn(move || {
-                    desk.serve(worker, |job: u32| {
+                    dispatcher.run_worker(worker, |job: u32| {
                         send.send(job).unwrap();
                         Some(1)
                     });
                 });
             }
             for job in 0..500 {
-                desk.put(&tenant(), job as usize, job).unwrap();
+                dispatcher.put(&tenant(), job as usize, job).unwrap();
                 assert_eq!(receive.recv().unwrap(), job);
             }
-            desk.end();
+            dispatcher.shut_down();
         });
-        assert_eq!(desk.len(), 0);
+        assert_eq!(dispatcher.len(), 0);
     }
 }

@@ -1,44 +1,44 @@
-//! Whose turn it is among tenants: whoever has used least fuel goes first. Pure; no threads, no clock.
+//! A fair queue: the tenant that has used the least fuel goes first. Pure data structure without threads or clock.
 //!
-//! Start-time fair queueing. A tenant's account rises by the fuel that its jobs use. One that comes back after a pause
-//! starts where the others are: it neither saves up what it left unused nor pays for what nobody else wanted.
+//! This is start-time fair queueing. A tenant's balance rises by the fuel that its jobs use. A tenant that returns after a
+//! pause starts at the level of the others: it neither saves up unused fuel nor pays for fuel that nobody else wanted.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// What a job costs beside its fuel: putting back memory and handing over, so that no job is free.
+/// Overhead charged for each job, for restoring memory and dispatching.
 const JOB_FUEL: u64 = 10_000;
-/// How far a tenant may go before another for the sake of a worker that has its functions at hand.
+/// How far ahead of another a tenant may be served because the worker has its functions loaded.
 const SLACK_FUEL: u64 = 1_000_000;
-/// Tenants that are looked at for such a worker.
+/// Tenants considered for that.
 const CANDIDATES: usize = 4;
-/// Tenants that are remembered while they want nothing.
+/// Idle tenants whose balance is remembered.
 const IDLE_MAX: usize = 16_384;
 
-/// Jobs of many tenants in a fair order.
-pub(crate) struct Fair<T> {
+/// Jobs of many tenants in fair order.
+pub(crate) struct FairQueue<T> {
     tenants: HashMap<Arc<str>, Account<T>>,
-    /// Those with a job waiting: who used least first, then who came first.
-    ready: BTreeMap<Place, Arc<str>>,
-    /// Those with no job at all, by when that began.
+    /// Tenants with waiting jobs, by balance, then by arrival.
+    ready: BTreeMap<Rank, Arc<str>>,
+    /// Tenants without jobs, the longest idle first.
     idle: BTreeMap<u64, Arc<str>>,
     running: usize,
-    /// The account of the tenant whose turn was last; nobody starts below it.
+    /// The balance of the tenant that was served last; nobody starts below it.
     now: u64,
-    /// The highest account that any tenant has reached.
+    /// The highest balance of any tenant.
     highest: u64,
-    stamps: u64,
+    sequence: u64,
 }
 
-/// The account of a tenant and a number that tells equal ones apart.
-type Place = (u64, u64);
+/// The balance of a tenant, and a sequence number that makes it unique.
+type Rank = (u64, u64);
 
 struct Account<T> {
     jobs: VecDeque<Job<T>>,
     running: usize,
-    place: Place,
-    /// What its next job may use: what one of the last did, forgotten slowly.
-    expected: u64,
+    rank: Rank,
+    /// The fuel that its next job is expected to use: a slowly decaying maximum of its last jobs.
+    expected_fuel: u64,
 }
 
 struct Job<T> {
@@ -46,31 +46,31 @@ struct Job<T> {
     job: T,
 }
 
-/// A job that has its turn, to be given back when it is done.
-#[must_use = "a tenant's turn has to be given back"]
+/// Permission to run a job; must be returned when it is done.
+#[must_use = "a turn must be returned with `done`"]
 pub(crate) struct Turn {
     tenant: Arc<str>,
-    /// The fuel that the tenant has been charged in advance.
-    expected: u64,
+    /// The fuel that the tenant was charged in advance.
+    expected_fuel: u64,
 }
 
-/// What is known of a job before it runs.
+/// What is known about the next job of a tenant.
 #[derive(Clone, Copy)]
-pub(crate) struct Prospect {
-    /// Jobs of the same tenant that run now.
+pub(crate) struct NextJob {
+    /// Running jobs of the same tenant.
     pub(crate) running: usize,
-    /// The fuel that it may use.
-    pub(crate) expected: u64,
+    /// The fuel that it is expected to use.
+    pub(crate) expected_fuel: u64,
 }
 
 impl Turn {
-    /// The fuel that the job may use, as far as that is known.
-    pub(crate) fn expected(&self) -> u64 {
-        self.expected
+    /// The fuel that the job is expected to use; zero if unknown.
+    pub(crate) fn expected_fuel(&self) -> u64 {
+        self.expected_fuel
     }
 }
 
-impl<T> Default for Fair<T> {
+impl<T> Default for FairQueue<T> {
     fn default() -> Self {
         Self {
             tenants: HashMap::new(),
@@ -79,131 +79,131 @@ impl<T> Default for Fair<T> {
             running: 0,
             now: 0,
             highest: 0,
-            stamps: 0,
+            sequence: 0,
         }
     }
 }
 
-impl<T> Fair<T> {
-    /// Jobs of `tenant` that wait.
+impl<T> FairQueue<T> {
+    /// The number of waiting jobs of `tenant`.
     pub(crate) fn waiting(&self, tenant: &str) -> usize {
         self.tenants.get(tenant).map_or(0, |tenant| tenant.jobs.len())
     }
 
-    /// Whether no job waits and none runs.
+    /// Whether no job waits or runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.ready.is_empty() && self.running == 0
     }
 
-    /// Lets `job` wait; it would rather run on the worker `home`.
+    /// Queues `job`, which prefers the worker `home`.
     pub(crate) fn push(&mut self, name: &Arc<str>, home: usize, job: T) {
-        let stamp = self.stamp();
-        let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Account::new(stamp));
+        let number = self.next_number();
+        let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Account::new(number));
         if tenant.jobs.is_empty() {
             if tenant.running == 0 {
-                self.idle.remove(&tenant.place.1);
-                tenant.place.0 = tenant.place.0.max(self.now);
+                self.idle.remove(&tenant.rank.1);
+                tenant.rank.0 = tenant.rank.0.max(self.now);
             }
-            tenant.place.1 = stamp;
-            self.ready.insert(tenant.place, Arc::clone(name));
+            tenant.rank.1 = number;
+            self.ready.insert(tenant.rank, Arc::clone(name));
         }
         tenant.jobs.push_back(Job { home, job });
     }
 
-    /// The job whose turn it is on `worker`, among the tenants that `allow` lets through.
-    pub(crate) fn pop(&mut self, worker: usize, allow: impl Fn(Prospect) -> bool) -> Option<(Turn, T)> {
-        let place = self.choose(worker, allow)?;
-        let name = self.ready.remove(&place)?;
-        self.now = self.now.max(place.0);
+    /// Takes the next job for `worker` among the tenants that `allow` admits.
+    pub(crate) fn pop(&mut self, worker: usize, allow: impl Fn(NextJob) -> bool) -> Option<(Turn, T)> {
+        let rank = self.choose(worker, allow)?;
+        let name = self.ready.remove(&rank)?;
+        self.now = self.now.max(rank.0);
         let tenant = self.tenants.get_mut(&name)?;
         let job = tenant.jobs.pop_front()?.job;
-        let expected = tenant.expected;
+        let expected_fuel = tenant.expected_fuel;
         tenant.running += 1;
-        tenant.place.0 = tenant.place.0.saturating_add(expected).saturating_add(JOB_FUEL);
+        tenant.rank.0 = tenant.rank.0.saturating_add(expected_fuel).saturating_add(JOB_FUEL);
         if !tenant.jobs.is_empty() {
-            self.ready.insert(tenant.place, Arc::clone(&name));
+            self.ready.insert(tenant.rank, Arc::clone(&name));
         }
         self.running += 1;
-        Some((Turn { tenant: name, expected }, job))
+        Some((Turn { tenant: name, expected_fuel }, job))
     }
 
-    /// Takes back a turn whose job used so much fuel, or was not run.
+    /// Ends a turn. `fuel` is what the job used; none if it was not run.
     pub(crate) fn done(&mut self, turn: Turn, fuel: Option<u64>) {
-        let stamp = self.stamp();
+        let number = self.next_number();
         let Some(tenant) = self.tenants.get_mut(&turn.tenant) else { return };
-        let is_ready = self.ready.remove(&tenant.place).is_some();
-        tenant.settle(turn.expected, fuel);
-        self.highest = self.highest.max(tenant.place.0);
+        let is_ready = self.ready.remove(&tenant.rank).is_some();
+        tenant.settle(turn.expected_fuel, fuel);
+        self.highest = self.highest.max(tenant.rank.0);
         self.running -= 1;
         if is_ready {
-            self.ready.insert(tenant.place, turn.tenant);
+            self.ready.insert(tenant.rank, turn.tenant);
         } else if tenant.running == 0 {
-            tenant.place.1 = stamp;
-            self.idle.insert(stamp, turn.tenant);
-            self.forget();
+            tenant.rank.1 = number;
+            self.idle.insert(number, turn.tenant);
+            self.forget_idle();
         }
         if self.is_idle() {
-            // Nobody waited for what was used until now, so nobody owes anything.
+            // Nobody had to wait for the fuel used so far, so all balances become equal.
             self.now = self.highest;
         }
     }
 
-    /// Whether a worker would find a job that `allow` lets through.
-    pub(crate) fn has_turn(&self, allow: impl Fn(Prospect) -> bool) -> bool {
-        self.places(allow).next().is_some()
+    /// Whether there is a job that `allow` admits.
+    pub(crate) fn has_turn(&self, allow: impl Fn(NextJob) -> bool) -> bool {
+        self.admitted(allow).next().is_some()
     }
 
-    /// Tenants that it knows something of.
+    /// The number of remembered tenants.
     #[cfg(test)]
     pub(crate) fn remembered(&self) -> usize {
         self.tenants.len()
     }
 
-    /// The first tenant that may run, or one close behind whose functions `worker` has at hand.
-    fn choose(&self, worker: usize, allow: impl Fn(Prospect) -> bool) -> Option<Place> {
-        let mut candidates = self.places(allow).take(CANDIDATES);
+    /// The first admitted tenant, or one close behind whose functions `worker` has loaded.
+    fn choose(&self, worker: usize, allow: impl Fn(NextJob) -> bool) -> Option<Rank> {
+        let mut candidates = self.admitted(allow).take(CANDIDATES);
         let (first, home) = candidates.next()?;
         if home == worker {
             return Some(first);
         }
-        let near = |(place, home): &(Place, usize)| *home == worker && place.0 <= first.0 + SLACK_FUEL;
-        Some(candidates.find(near).map_or(first, |(place, _)| place))
+        let near = |(rank, home): &(Rank, usize)| *home == worker && rank.0 <= first.0 + SLACK_FUEL;
+        Some(candidates.find(near).map_or(first, |(rank, _)| rank))
     }
 
-    /// The tenants that may run, in order, with the home of their next job.
-    fn places(&self, allow: impl Fn(Prospect) -> bool) -> impl Iterator<Item = (Place, usize)> {
-        self.ready.iter().filter_map(move |(place, name)| {
+    /// The admitted tenants in order, with the preferred worker of their next job.
+    fn admitted(&self, allow: impl Fn(NextJob) -> bool) -> impl Iterator<Item = (Rank, usize)> {
+        self.ready.iter().filter_map(move |(rank, name)| {
             let tenant = self.tenants.get(name)?;
-            let prospect = Prospect { running: tenant.running, expected: tenant.expected };
-            allow(prospect).then_some((*place, tenant.jobs.front()?.home))
+            let next = NextJob { running: tenant.running, expected_fuel: tenant.expected_fuel };
+            allow(next).then_some((*rank, tenant.jobs.front()?.home))
         })
     }
 
-    /// Forgets who has wanted nothing for longest, so that those who come and go take no room.
-    fn forget(&mut self) {
+    /// Forgets the longest idle tenants, so that memory is bounded.
+    fn forget_idle(&mut self) {
         while self.idle.len() > IDLE_MAX {
             let Some((_, name)) = self.idle.pop_first() else { break };
             self.tenants.remove(&name);
         }
     }
 
-    fn stamp(&mut self) -> u64 {
-        self.stamps += 1;
-        self.stamps
+    fn next_number(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
     }
 }
 
 impl<T> Account<T> {
-    fn new(stamp: u64) -> Self {
-        Self { jobs: VecDeque::new(), running: 0, place: (0, stamp), expected: 0 }
+    fn new(number: u64) -> Self {
+        Self { jobs: VecDeque::new(), running: 0, rank: (0, number), expected_fuel: 0 }
     }
 
-    /// Charges what was used in place of what was expected. A job that was not run tells nothing of the next one.
-    fn settle(&mut self, expected: u64, fuel: Option<u64>) {
+    /// Replaces the expected fuel by what was used. A job that was not run does not change the expectation.
+    fn settle(&mut self, expected_fuel: u64, fuel: Option<u64>) {
         self.running -= 1;
-        self.place.0 = self.place.0.saturating_add(fuel.unwrap_or(0)).saturating_sub(expected);
+        self.rank.0 = self.rank.0.saturating_add(fuel.unwrap_or(0)).saturating_sub(expected_fuel);
         if let Some(fuel) = fuel {
-            self.expected = fuel.max(self.expected - self.expected / 8);
+            self.expected_fuel = fuel.max(self.expected_fuel - self.expected_fuel / 8);
         }
     }
 }

@@ -1,68 +1,68 @@
-//! What waits for a worker: bounded, fair between tenants, live traffic before dry runs. Pure; no threads, no clock.
+//! The job queue: bounded, fair between tenants, live traffic before dry runs. Pure data structure without threads or clock.
 //!
-//! Three rules keep one tenant's bad functions from holding up another's good ones. Turns go by fuel used (`fair`).
-//! One worker is always kept for jobs that promise to be short, because one that has begun cannot be put off. And what
-//! may wait is bounded by the room that is left, so that whoever comes new always finds some.
+//! Three rules keep slow functions of one tenant from delaying other tenants. The tenant that has used the least fuel goes
+//! first (`fair`). One worker is reserved for jobs that are expected to be short, because running jobs are not
+//! preempted. And each tenant may queue only as many jobs as there is space left, so that there is always space for others.
 
 use std::sync::Arc;
 
-use crate::schedule::fair::{Fair, Prospect, Turn};
+use crate::schedule::fair::{FairQueue, NextJob, Turn};
 
-/// Live traffic gets this many times the fuel of dry runs when both wait.
+/// When both wait, live traffic gets this many times the fuel of dry runs.
 const DRY_WEIGHT: u64 = 8;
 
-/// Who wants something run, and how urgently.
+/// The tenant that a job belongs to, and the priority of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
-    /// Whose fuel it is: turns are shared fairly between tenants.
+    /// Fuel is shared fairly between tenants.
     pub id: Arc<str>,
-    /// Whether a message waits for it.
+    /// The priority of the job.
     pub priority: Priority,
 }
 
-/// What goes first.
+/// The priority of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// A message on its way.
+    /// A live message.
     Live,
-    /// Somebody tries or saves functions: after live traffic, with a small share of its own.
+    /// A dry run, or loading functions that somebody saves: runs after live traffic, with a small guaranteed share.
     DryRun,
 }
 
-/// The queue is full, or ending: try again later.
+/// The queue is full or shutting down; try again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("all workers are busy and their queues are full; try again later")]
 pub struct Busy;
 
-/// How many may wait, and who runs.
+/// The limits of a queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct QueueLimits {
     pub(crate) workers: usize,
-    /// Jobs of all tenants that may wait.
+    /// Waiting jobs of all tenants.
     pub(crate) waiting_max: usize,
-    /// Jobs of one tenant that may wait.
+    /// Waiting jobs of one tenant.
     pub(crate) tenant_waiting_max: usize,
-    /// A job that uses more fuel than this is long.
+    /// A job that uses more fuel than this counts as long.
     pub(crate) short_fuel_max: u64,
 }
 
-/// Jobs that wait for workers.
+/// Waiting jobs, and counters of running ones.
 pub(crate) struct Queue<T> {
     lanes: [Lane<T>; 2],
-    bounds: Bounds,
+    limits: QueueLimits,
     waiting: usize,
     long_running: usize,
 }
 
-/// Live traffic, or dry runs.
+/// The jobs of one priority.
 struct Lane<T> {
-    fair: Fair<T>,
-    /// Fuel that the lane used, times its weight.
+    fair: FairQueue<T>,
+    /// The fuel that the lane has used, times its weight.
     used: u64,
 }
 
-/// A job that runs now.
-#[must_use = "a ticket has to be given back"]
+/// Identifies a running job; must be returned when it is done.
+#[must_use = "a ticket must be returned with `done`"]
 pub(crate) struct Ticket {
     turn: Turn,
     priority: Priority,
@@ -70,48 +70,48 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// The fuel that the job may use, as far as that is known.
-    pub(crate) fn expected(&self) -> u64 {
-        self.turn.expected()
+    /// The fuel that the job is expected to use; zero if unknown.
+    pub(crate) fn expected_fuel(&self) -> u64 {
+        self.turn.expected_fuel()
     }
 }
 
 impl<T> Queue<T> {
-    pub(crate) fn new(bounds: Bounds) -> Self {
-        let lane = || Lane { fair: Fair::default(), used: 0 };
-        Self { lanes: [lane(), lane()], bounds, waiting: 0, long_running: 0 }
+    pub(crate) fn new(limits: QueueLimits) -> Self {
+        let lane = || Lane { fair: FairQueue::default(), used: 0 };
+        Self { lanes: [lane(), lane()], limits, waiting: 0, long_running: 0 }
     }
 
-    /// Jobs that wait.
+    /// The number of waiting jobs.
     pub(crate) fn len(&self) -> usize {
         self.waiting
     }
 
-    /// Lets `job` wait, preferably for the worker that `home` stands for.
+    /// Queues `job`, which prefers the worker for `home`.
     pub(crate) fn put(&mut self, tenant: &Tenant, home: usize, job: T) -> Result<(), Busy> {
         let other_used = self.lanes[1 - tenant.priority.lane()].used;
-        let room = self.bounds.waiting_max.saturating_sub(self.waiting);
+        let space = self.limits.waiting_max.saturating_sub(self.waiting);
         let lane = &mut self.lanes[tenant.priority.lane()];
         let waiting = lane.fair.waiting(&tenant.id);
-        // As many as there is room left for others: whoever fills the queue leaves room for who comes next.
-        if room == 0 || waiting >= self.bounds.tenant_waiting_max.min(room) {
+        // No more than the remaining space, so that a tenant that fills the queue leaves space for others.
+        if space == 0 || waiting >= self.limits.tenant_waiting_max.min(space) {
             return Err(Busy);
         }
         if lane.fair.is_idle() {
             lane.used = lane.used.max(other_used);
         }
-        lane.fair.push(&tenant.id, home % self.bounds.workers, job);
+        lane.fair.push(&tenant.id, home % self.limits.workers, job);
         self.waiting += 1;
         Ok(())
     }
 
-    /// The job whose turn it is on `worker`; none when none waits, or those that wait are to wait for another worker.
+    /// Takes the next job for `worker`; none if no job waits, or all waiting jobs must wait for another worker.
     pub(crate) fn take(&mut self, worker: usize) -> Option<(Ticket, T)> {
         let first = self.first_lane();
         self.take_from(first, worker).or_else(|| self.take_from(first.other(), worker))
     }
 
-    /// Takes back the ticket of a job that used so much fuel, or of one that nobody wanted any more.
+    /// Ends a job. `fuel` is what it used; none if it was not run because its caller had given up.
     pub(crate) fn done(&mut self, ticket: Ticket, fuel: Option<u64>) {
         let lane = &mut self.lanes[ticket.priority.lane()];
         lane.used = lane.used.saturating_add(fuel.unwrap_or(0).saturating_mul(ticket.priority.weight()));
@@ -119,17 +119,17 @@ impl<T> Queue<T> {
         self.long_running -= usize::from(ticket.is_long);
     }
 
-    /// Whether a worker that is free would find a job.
+    /// Whether there is a job for a free worker.
     pub(crate) fn has_turn(&self) -> bool {
         [Priority::Live, Priority::DryRun].into_iter().any(|priority| {
-            let gate = self.gate(priority);
-            self.lanes[priority.lane()].fair.has_turn(|prospect| gate.opens_for(prospect))
+            let admission = self.admission(priority);
+            self.lanes[priority.lane()].fair.has_turn(|next| admission.admits(next))
         })
     }
 
-    /// Forgets all that waits.
+    /// Drops all waiting jobs.
     pub(crate) fn clear(&mut self) {
-        self.lanes.iter_mut().for_each(|lane| lane.fair = Fair::default());
+        self.lanes.iter_mut().for_each(|lane| lane.fair = FairQueue::default());
         self.waiting = 0;
     }
 
@@ -140,47 +140,47 @@ impl<T> Queue<T> {
     }
 
     fn take_from(&mut self, priority: Priority, worker: usize) -> Option<(Ticket, T)> {
-        let (gate, most) = (self.gate(priority), self.workers_but_one());
+        let (admission, running_max) = (self.admission(priority), self.workers_but_one());
         let lane = &mut self.lanes[priority.lane()];
-        // Nobody takes the last worker while another tenant waits for it.
-        let shared = lane.fair.pop(worker, |prospect| prospect.running < most && gate.opens_for(prospect));
-        let (turn, job) = shared.or_else(|| lane.fair.pop(worker, |prospect| gate.opens_for(prospect)))?;
-        let is_long = gate.is_long(turn.expected());
+        // A tenant does not get the last worker while another one waits.
+        let shared = lane.fair.pop(worker, |next| next.running < running_max && admission.admits(next));
+        let (turn, job) = shared.or_else(|| lane.fair.pop(worker, |next| admission.admits(next)))?;
+        let is_long = admission.is_long(turn.expected_fuel());
         self.waiting -= 1;
         self.long_running += usize::from(is_long);
         Some((Ticket { turn, priority, is_long }, job))
     }
 
-    /// Keeps one worker free of long jobs.
-    fn gate(&self, priority: Priority) -> Gate {
+    /// Reserves one worker for short jobs.
+    fn admission(&self, priority: Priority) -> Admission {
         let short_fuel_max = match priority {
-            Priority::Live => Some(self.bounds.short_fuel_max),
-            // What is tried for the first time may be anything.
+            Priority::Live => Some(self.limits.short_fuel_max),
+            // A dry run may be the first run of its functions.
             Priority::DryRun => None,
         };
-        Gate { long_may_run: self.long_running < self.workers_but_one(), short_fuel_max }
+        Admission { long_may_run: self.long_running < self.workers_but_one(), short_fuel_max }
     }
 
     fn workers_but_one(&self) -> usize {
-        self.bounds.workers.saturating_sub(1).max(1)
+        self.limits.workers.saturating_sub(1).max(1)
     }
 }
 
-/// Who may run just now.
+/// Which jobs may run now.
 #[derive(Clone, Copy)]
-struct Gate {
+struct Admission {
     long_may_run: bool,
-    /// None when no job promises to be short.
+    /// None if no job is expected to be short.
     short_fuel_max: Option<u64>,
 }
 
-impl Gate {
-    fn opens_for(self, prospect: Prospect) -> bool {
-        self.long_may_run || !self.is_long(prospect.expected)
+impl Admission {
+    fn admits(self, next: NextJob) -> bool {
+        self.long_may_run || !self.is_long(next.expected_fuel)
     }
 
-    fn is_long(self, expected: u64) -> bool {
-        self.short_fuel_max.is_none_or(|short| expected > short)
+    fn is_long(self, expected_fuel: u64) -> bool {
+        self.short_fuel_max.is_none_or(|short| expected_fuel > short)
     }
 }
 
@@ -196,7 +196,7 @@ impl Priority {
         }
     }
 
-    /// What a unit of fuel counts in its lane.
+    /// The weight of a unit of fuel in its lane.
     const fn weight(self) -> u64 {
         match self {
             Self::Live => 1,
@@ -213,7 +213,7 @@ mod tests {
     const SHORT: u64 = 20_000;
 
     fn queue(workers: usize, waiting_max: usize, tenant_waiting_max: usize) -> Queue<u32> {
-        Queue::new(Bounds { workers, waiting_max, tenant_waiting_max, short_fuel_max: 1_000_000 })
+        Queue::new(QueueLimits { workers, waiting_max, tenant_waiting_max, short_fuel_max: 1_000_000 })
     }
 
     fn live(id: &str) -> Tenant {
@@ -228,7 +228,7 @@ mod tests {
         jobs.into_iter().for_each(|job| queue.put(tenant, 0, job).unwrap());
     }
 
-    /// Runs jobs one after the other on the one worker; each uses the fuel that `fuel` says.
+    /// Runs jobs on the only worker; `fuel` says how much each job uses.
     fn run(queue: &mut Queue<u32>, times: usize, fuel: impl Fn(u32) -> u64) -> Vec<u32> {
         let mut ran = Vec::new();
         for _ in 0..times {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn one_tenants_jobs_run_in_their_order() {
+    fn jobs_of_one_tenant_run_in_order() {
         let mut queue = queue(1, 100, 100);
         put(&mut queue, &live("a"), 0..10);
         assert_eq!(run(&mut queue, 100, |_| SHORT), Vec::from_iter(0..10));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_endless_loops_of_one_tenant_hold_up_another_for_one_of_them() {
+    fn endless_loops_of_one_tenant_delay_another_by_one_job() {
         let mut queue = queue(1, 1000, 500);
         put(&mut queue, &live("bad"), 0..100);
         assert_eq!(run(&mut queue, 1, |_| LONG), [0]);
@@ -258,18 +258,18 @@ mod tests {
     }
 
     #[test]
-    fn fuel_not_jobs_is_shared_equally() {
+    fn tenants_share_fuel_rather_than_jobs() {
         let mut queue = queue(1, 10_000, 5_000);
         put(&mut queue, &live("cheap"), 0..4000);
-        put(&mut queue, &live("dear"), 10_000..10_400);
+        put(&mut queue, &live("expensive"), 10_000..10_400);
         let ran = run(&mut queue, 1000, |job| if job < 10_000 { 40_000 } else { 490_000 });
         let dear = ran.iter().filter(|job| **job >= 10_000).count();
-        // One costs 50 000 with its share of the rest, the other 500 000.
+        // With overhead a cheap job costs 50 000 and an expensive one 500 000.
         assert!((90..=92).contains(&dear), "{dear} of 1000");
     }
 
     #[test]
-    fn a_tenant_that_comes_back_brings_no_credit_and_no_debt() {
+    fn a_returning_tenant_has_no_credit_and_no_debt() {
         let mut queue = queue(1, 10_000, 5_000);
         put(&mut queue, &live("early"), 0..500);
         run(&mut queue, 400, |_| SHORT);
@@ -283,11 +283,11 @@ mod tests {
         put(&mut queue, &live("late"), 3000..3100);
         put(&mut queue, &live("early"), 4000..4100);
         let late = run(&mut queue, 100, |_| SHORT).into_iter().filter(|job| *job < 4000).count();
-        assert!((45..=55).contains(&late), "what it used while it was alone is held against it: {late} of 100");
+        assert!((45..=55).contains(&late), "fuel used while it was alone counts against it: {late} of 100");
     }
 
     #[test]
-    fn one_worker_is_kept_for_short_jobs() {
+    fn one_worker_is_reserved_for_short_jobs() {
         let mut queue = queue(3, 1000, 500);
         for tenant in ["bad", "worse", "worst"] {
             put(&mut queue, &live(tenant), 0..1);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_that_mends_its_functions_is_trusted_again() {
+    fn a_tenant_with_fixed_functions_counts_as_fast_again() {
         let mut queue = queue(2, 1000, 500);
         put(&mut queue, &live("a"), 0..200);
         run(&mut queue, 1, |_| LONG);
@@ -321,12 +321,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_may_take_every_worker_only_while_no_other_waits() {
+    fn a_tenant_gets_every_worker_only_while_no_other_waits() {
         let mut queue = queue(3, 1000, 300);
         put(&mut queue, &live("a"), 0..10);
         let alone: Vec<_> = (0..3).map(|worker| queue.take(worker).unwrap()).collect();
         alone.into_iter().for_each(|(ticket, _)| queue.done(ticket, Some(SHORT)));
-        // The other is behind by its account, and still gets the third worker.
+        // The other has the higher balance and still gets the third worker.
         put(&mut queue, &live("b"), 100..101);
         run(&mut queue, 1, |_| 900_000);
         put(&mut queue, &live("b"), 101..102);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn live_traffic_goes_before_dry_runs_and_these_go_on() {
+    fn live_traffic_goes_first_but_does_not_starve_dry_runs() {
         let mut queue = queue(1, 10_000, 5_000);
         put(&mut queue, &dry("a"), 0..100);
         put(&mut queue, &live("b"), 1000..2000);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_and_whoever_is_new_finds_room() {
+    fn the_queue_is_bounded_and_has_space_for_new_tenants() {
         let mut queue = queue(1, 64, 40);
         let mut accepted = Vec::new();
         for tenant in ["a", "b", "c", "d", "e", "f", "g"] {
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_prefers_the_functions_that_it_has_at_hand() {
+    fn a_worker_prefers_functions_that_it_has_loaded() {
         let mut queue = queue(2, 100, 100);
         for (tenant, home) in [("a", 4), ("b", 5), ("c", 6), ("d", 7)] {
             queue.put(&live(tenant), home, home as u32).unwrap();
@@ -385,7 +385,7 @@ mod tests {
         let order: Vec<_> = [1, 0, 1, 0].map(|worker| queue.take(worker).unwrap()).into();
         assert_eq!(order.iter().map(|(_, job)| *job).collect::<Vec<_>>(), [5, 4, 7, 6]);
         order.into_iter().for_each(|(ticket, _)| queue.done(ticket, Some(SHORT)));
-        // Fairness goes before: who has used more than a little waits, wherever its functions are.
+        // Fairness comes first: a tenant that has used much more fuel waits, wherever its functions are loaded.
         put(&mut queue, &live("busy"), 9..10);
         let busy = queue.take(0).unwrap();
         put(&mut queue, &live("b"), 0..1);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn tenants_that_come_and_go_are_forgotten() {
+    fn idle_tenants_are_forgotten() {
         let mut queue = queue(1, 10, 10);
         for number in 0..50_000_u32 {
             queue.put(&live(&number.to_string()), 0, number).unwrap();

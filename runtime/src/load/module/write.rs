@@ -2,48 +2,46 @@
 
 use std::ops::Range;
 
-use super::{ABOUT, About, FORMAT, PAGE_BYTES};
+use wasm_encoder::{ConstExpr, CustomSection, DataSection, MemorySection, MemoryType};
+
+use super::{FORMAT, METADATA, Metadata, PAGE_BYTES};
 use crate::contract::wire::Writer;
 use crate::load::guest::{Guest, WASM_PAGE_BYTES};
 
-/// A segment costs about as many bytes as this, so runs that are nearer to each other become one.
+/// A segment has about this much overhead, so runs that are closer together are joined.
 const GAP_BYTES: usize = 8;
-/// Runs of one page beyond which the whole page becomes one: readers of Wasm take 100 000 segments at most.
+/// With more runs than this a page becomes one segment: Wasm parsers accept at most 100 000 segments.
 const RUNS_MAX: usize = 64;
 
-/// All of a module but its seal.
-pub(super) fn body(guest: &Guest, memory: &[u8], about: &About) -> Vec<u8> {
-    let mut module = b"\0asm\x01\0\0\0".to_vec();
-    let mut size = vec![1, 0];
-    unsigned(&mut size, memory.len() / WASM_PAGE_BYTES);
-    section(&mut module, 5, &size);
-    section(&mut module, 11, &data(guest, memory));
-    let mut name_and_content = Vec::new();
-    unsigned(&mut name_and_content, ABOUT.len());
-    name_and_content.extend_from_slice(ABOUT.as_bytes());
-    name_and_content.extend_from_slice(describe(about).as_bytes());
-    section(&mut module, 0, &name_and_content);
-    module
+/// The whole module except its seal.
+pub(super) fn body(guest: &Guest, memory: &[u8], metadata: &Metadata) -> Vec<u8> {
+    let mut memories = MemorySection::new();
+    let pages = (memory.len() / WASM_PAGE_BYTES) as u64;
+    memories.memory(MemoryType { minimum: pages, maximum: None, memory64: false, shared: false, page_size_log2: None });
+    let metadata = encode(metadata);
+    let metadata = CustomSection { name: METADATA.into(), data: metadata.as_bytes().into() };
+    let mut module = wasm_encoder::Module::new();
+    module.section(&memories).section(&data(guest, memory)).section(&metadata);
+    module.finish()
 }
 
-fn describe(about: &About) -> Writer {
+fn encode(metadata: &Metadata) -> Writer {
     let mut writer = Writer::default();
     writer.byte(FORMAT);
-    for byte in about.guest.iter().chain(about.hash.as_bytes()) {
+    for byte in metadata.guest.iter().chain(metadata.hash.as_bytes()) {
         writer.byte(*byte);
     }
-    for dialect in about.dialects {
+    for dialect in metadata.dialects {
         writer.byte(dialect.map_or(0, |dialect| dialect as u8));
     }
-    writer.long(about.fuel);
+    writer.long(metadata.fuel);
     writer
 }
 
-/// The content of the data section.
-fn data(guest: &Guest, memory: &[u8]) -> Vec<u8> {
+fn data(guest: &Guest, memory: &[u8]) -> DataSection {
     const ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
-    let (mut count, mut segments) = (0, Vec::new());
-    // Below lies the stack: what calls left there, none of the next will read.
+    let mut segments = DataSection::new();
+    // The pages below are the stack; nothing reads what earlier calls left there.
     let stack_pages = usize::try_from(guest.stack_pointer).unwrap_or(0) / PAGE_BYTES;
     for (number, page) in memory.chunks_exact(PAGE_BYTES).enumerate().skip(stack_pages) {
         let start = number * PAGE_BYTES;
@@ -52,23 +50,20 @@ fn data(guest: &Guest, memory: &[u8]) -> Vec<u8> {
             continue;
         }
         for run in runs(before, page) {
-            segment(&mut segments, start + run.start, &page[run]);
-            count += 1;
+            let offset = ConstExpr::i32_const((start + run.start) as i32);
+            segments.active(0, &offset, page[run].iter().copied());
         }
     }
-    let mut data = Vec::with_capacity(segments.len() + 5);
-    unsigned(&mut data, count);
-    data.append(&mut segments);
-    data
+    segments
 }
 
-/// Where two pages differ.
+/// The runs of bytes that differ between two pages.
 fn runs(before: &[u8], page: &[u8]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
-    for (place, _) in before.iter().zip(page).enumerate().filter(|(_, (before, now))| before != now) {
+    for (index, _) in before.iter().zip(page).enumerate().filter(|(_, (before, now))| before != now) {
         match runs.last_mut() {
-            Some(run) if place - run.end <= GAP_BYTES => run.end = place + 1,
-            _ => runs.push(place..place + 1),
+            Some(run) if index - run.end <= GAP_BYTES => run.end = index + 1,
+            _ => runs.push(index..index + 1),
         }
     }
     if let (Some(first), Some(last)) = (runs.first(), runs.last())
@@ -79,33 +74,4 @@ fn runs(before: &[u8], page: &[u8]) -> Vec<Range<usize>> {
         runs.push(whole);
     }
     runs
-}
-
-/// An active segment of memory 0, at an address below 2 GiB.
-fn segment(segments: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
-    segments.extend([0, 0x41]);
-    // A signed number: one more bit, so that it is not taken for a negative one.
-    let mut rest = offset;
-    while rest >= 0x40 {
-        segments.push((rest & 0x7f) as u8 | 0x80);
-        rest >>= 7;
-    }
-    segments.extend([rest as u8, 0x0b]);
-    unsigned(segments, bytes.len());
-    segments.extend_from_slice(bytes);
-}
-
-fn section(module: &mut Vec<u8>, id: u8, content: &[u8]) {
-    module.push(id);
-    unsigned(module, content.len());
-    module.extend_from_slice(content);
-}
-
-/// A number in LEB128.
-fn unsigned(bytes: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        bytes.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
 }

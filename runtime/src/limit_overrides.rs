@@ -1,4 +1,4 @@
-//! Limits of one application where they differ from those of all.
+//! Limits of one application that override the general ones.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,34 +7,34 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::settings::Limits;
+use crate::limits::Limits;
 
-/// Any of the members of [`Limits`], with the values that they are to have instead.
+/// Overrides for any of the members of [`Limits`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LimitOverrides(BTreeMap<String, u64>);
 
 impl LimitOverrides {
-    /// Changes the limits of all into those of one. An error is a limit that there is not, or that cannot be so large.
-    pub fn apply(&self, all: &Limits) -> Result<Limits, serde_json::Error> {
-        let mut members = serde_json::to_value(all)?;
+    /// Applies the overrides. Fails for an unknown limit or a value out of range.
+    pub fn apply(&self, general: &Limits) -> Result<Limits, serde_json::Error> {
+        let mut members = serde_json::to_value(general)?;
         for (name, value) in &self.0 {
             match members.get_mut(name) {
                 Some(member) => *member = (*value).into(),
                 None => return Err(serde_json::Error::custom(format_args!("there is no limit `{name}`"))),
             }
         }
-        let changed: Limits = serde_json::from_value(members)?;
-        changed.check().map_err(serde_json::Error::custom)?;
-        Ok(changed)
+        let limits: Limits = serde_json::from_value(members)?;
+        limits.check().map_err(serde_json::Error::custom)?;
+        Ok(limits)
     }
 }
 
 impl<'de> Deserialize<'de> for LimitOverrides {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let change = Self(BTreeMap::deserialize(deserializer)?);
-        // Names and sizes are the same for whichever limits it is applied to.
-        change.apply(&Limits::default()).map_err(D::Error::custom)?;
-        Ok(change)
+        let overrides = Self(BTreeMap::deserialize(deserializer)?);
+        // Whether names and values are valid does not depend on the general limits.
+        overrides.apply(&Limits::default()).map_err(D::Error::custom)?;
+        Ok(overrides)
     }
 }
 
@@ -44,7 +44,7 @@ impl JsonSchema for LimitOverrides {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        // Every member of `Limits` may be left out already.
+        // Every member of `Limits` is optional already.
         Limits::json_schema(generator)
     }
 }
@@ -58,14 +58,14 @@ mod tests {
     }
 
     #[test]
-    fn a_change_leaves_the_other_limits_as_they_are() {
-        let all = Limits { fuel: 7, load_fuel: 8, ..Limits::default() };
-        let one = read(r#"{"fuel": 1000, "heap_bytes_max": 2000000}"#).unwrap().apply(&all).unwrap();
+    fn overrides_leave_other_limits_unchanged() {
+        let general = Limits { fuel: 7, load_fuel: 8, ..Limits::default() };
+        let one = read(r#"{"fuel": 1000, "heap_bytes_max": 2000000}"#).unwrap().apply(&general).unwrap();
         assert_eq!((one.fuel, one.heap_bytes_max, one.load_fuel), (1000, 2_000_000, 8));
     }
 
     #[test]
-    fn what_no_limit_can_be_is_refused() {
+    fn rejects_unknown_limits_and_values_out_of_range() {
         for (json, reason) in [
             (r#"{"fule": 1}"#, "no limit `fule`"),
             (r#"{"heap_bytes_max": 4294967296}"#, "u32"),
