@@ -6,8 +6,9 @@ use crate::contract::call::Call;
 use crate::contract::sources::Sources;
 use crate::contract::wire::{EntryPoint, FailureKind};
 use crate::engine::Engine;
+use crate::limits::Limits;
 use crate::memory::reset::Reset;
-use crate::settings::{Limits, Settings};
+use crate::settings::Settings;
 
 /// The port whose messages a wicked guest does its worst to.
 const WICKED_PORT: u8 = 1;

@@ -162,7 +162,8 @@ fn kept_functions_have_a_bound_and_the_oldest_go_first() {
 fn what_a_process_was_writing_when_it_ended_is_removed_at_the_next_start() {
     let dir = tempfile::tempdir().unwrap();
     load(dir.path(), 1 << 20);
-    let [abandoned, held] = ["a.7.1.new", "b.8.1.new"].map(|name| dir.path().join("functions").join(name));
+    let [abandoned, held] =
+        [".airlock-aaaaaa.new", ".airlock-bbbbbb.new"].map(|name| dir.path().join("functions").join(name));
     fs::write(&abandoned, b"half").unwrap();
     let writer = File::create(&held).unwrap();
     writer.lock().unwrap();
@@ -178,7 +179,7 @@ fn what_a_process_was_writing_when_it_ended_is_removed_at_the_next_start() {
 fn what_is_being_written_counts_towards_the_bound() {
     let dir = tempfile::tempdir().unwrap();
     load(dir.path(), 1 << 20);
-    let held = dir.path().join("functions/a.7.1.new");
+    let held = dir.path().join("functions/.airlock-aaaaaa.new");
     let writer = File::create(&held).unwrap();
     writer.lock().unwrap();
     writer.set_len(1 << 20).unwrap();
