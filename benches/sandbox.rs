@@ -12,7 +12,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Function, Runtime, Value};
-use runtime::{Call, Engine, Entry, Functions, Report, Reset, Sandbox, Settings, Sources};
+use runtime::{Call, CallOutcome, Engine, EntryPoint, Functions, Reset, Sandbox, Settings, Sources};
 
 /// A codec and a typical message for it.
 struct Case {
@@ -50,12 +50,12 @@ impl Case {
 
     fn call(&self) -> Call {
         Call {
-            entry: Entry::Uplink,
+            entry_point: EntryPoint::Uplink,
             port: self.port,
             time_ms: 1_763_700_000_000,
             seed: 1,
             payload: self.payload.to_vec(),
-            trial: None,
+            single_function: None,
         }
     }
 }
@@ -73,7 +73,7 @@ fn fresh(reset: Option<Reset>, sources: &Sources) -> (Arc<Engine>, Functions, Sa
     (engine, functions, sandbox)
 }
 
-fn check(report: &Report) {
+fn check(report: &CallOutcome) {
     assert!(report.result.is_ok(), "{report:?}");
 }
 

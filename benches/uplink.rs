@@ -23,7 +23,7 @@ use handler::{
     sealer::Sealer,
     uplink::{Frame, Uplinks},
 };
-use runtime::{Asker, Call, Engine, Entry, Load, Pool, Settings, Sources, Urgency};
+use runtime::{Call, Engine, EntryPoint, LoadRequest, Pool, Priority, Settings, Sources, Tenant};
 use server::{
     seal::{Owner, SealingKeys},
     system::OsRandom,
@@ -108,7 +108,14 @@ impl Case {
     }
 
     fn call(&self) -> Call {
-        Call { entry: Entry::Uplink, port: PORT, time_ms: 1, seed: 0, payload: self.payload.to_vec(), trial: None }
+        Call {
+            entry_point: EntryPoint::Uplink,
+            port: PORT,
+            time_ms: 1,
+            seed: 0,
+            payload: self.payload.to_vec(),
+            single_function: None,
+        }
     }
 }
 
@@ -125,8 +132,8 @@ fn device(app_id: AppId) -> Device {
     }
 }
 
-fn asker() -> Asker {
-    Asker { tenant: "bench-app".into(), urgency: Urgency::Live }
+fn tenant() -> Tenant {
+    Tenant { id: "bench-app".into(), priority: Priority::Live }
 }
 
 fn bench(criterion: &mut Criterion) {
@@ -146,13 +153,13 @@ fn bench(criterion: &mut Criterion) {
             let pool = Arc::new(pool(workers));
             let limits = pool.engine().limits().clone();
             let functions = tokio
-                .block_on(pool.load(&asker(), Load { sources: case.sources(), limits, is_kept: true }))
+                .block_on(pool.load(&tenant(), LoadRequest { sources: case.sources(), limits, is_cached: true }))
                 .unwrap()
                 .unwrap();
             group.bench_function(BenchmarkId::new("sandbox", workers), |bencher| {
                 let one = || {
                     let (pool, functions) = (pool.clone(), functions.clone());
-                    async move { pool.call(&asker(), functions, case.call()).await.unwrap() }
+                    async move { pool.call(&tenant(), functions, case.call()).await.unwrap() }
                 };
                 bencher.iter(|| tokio.block_on(round(one)));
             });

@@ -4,8 +4,8 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use anyhow::{Context, bail};
 use comfy_table::{ContentArrangement, Table, presets};
-pub(crate) use runtime::inert;
-use runtime::inert_character;
+pub(crate) use runtime::sanitize;
+use runtime::sanitize_char;
 use serde::Serialize;
 use types::Secret;
 
@@ -27,7 +27,7 @@ pub(crate) fn table<const N: usize>(
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
     for row in rows {
-        table.add_row(row.map(|cell| inert(&cell)));
+        table.add_row(row.map(|cell| sanitize(&cell)));
     }
     say(table.trim_fmt())
 }
@@ -35,20 +35,20 @@ pub(crate) fn table<const N: usize>(
 /// Prints a name and a value per line, without the empty values.
 pub(crate) fn fields<const N: usize>(fields: [(&str, String); N]) -> anyhow::Result<()> {
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
-    fields.into_iter().try_for_each(|(name, value)| say(format_args!("{name:>20}: {}", inert(&value))))
+    fields.into_iter().try_for_each(|(name, value)| say(format_args!("{name:>20}: {}", sanitize(&value))))
 }
 
-/// [`inert`] for text of several lines.
+/// [`sanitize`] for text of several lines.
 pub(crate) fn lines(text: &str) -> String {
-    text.lines().map(inert).collect::<Vec<_>>().join("\n")
+    text.lines().map(sanitize).collect::<Vec<_>>().join("\n")
 }
 
-/// `value` as JSON in one line, with the characters that [`inert`] would replace escaped instead.
+/// `value` as JSON in one line, with the characters that [`sanitize`] would replace escaped instead.
 pub(crate) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     let mut escaped = String::new();
     // Only string contents can have such characters.
     for character in serde_json::to_string(value)?.chars() {
-        match inert_character(character) == character {
+        match sanitize_char(character) == character {
             true => escaped.push(character),
             false => character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped += &format!("\\u{unit:04x}")),
         }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use handler::application::Application;
 use handler::payload::{Payload, Payloads, Validity};
 use handler::{Loading, Settings as HandlerSettings};
-use runtime::{Engine, Functions, Pool, Sandbox, Settings, Sources, Urgency};
+use runtime::{Engine, Functions, Pool, Priority, Sandbox, Settings, Sources};
 use types::Timestamp;
 
 use crate::codecs::Codec;
@@ -149,7 +149,7 @@ async fn serve(
         let (payloads, applications) = (payloads.clone(), applications.clone());
         round.spawn(async move {
             let (application, payload) = &applications[number];
-            let decoded = payloads.decode(application, payload, Urgency::Live).await.unwrap();
+            let decoded = payloads.decode(application, payload, Priority::Live).await.unwrap();
             assert!(decoded.validity != Validity::NotConverted, "{decoded:?}");
         });
     }

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use runtime::{Engine, Report, Settings};
+use runtime::{CallOutcome, Engine, Settings};
 
 use crate::codecs::Codec;
 use crate::engine;
 use crate::shared::figures::{Figures, mean, median, microseconds, quantile};
 
-pub(crate) fn check(report: &Report) {
+pub(crate) fn check(report: &CallOutcome) {
     assert!(report.result.is_ok(), "{report:?}");
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn usable(codecs: Vec<Codec>) -> Vec<Codec> {
 /// Memory of an application that waits for its next message.
 pub(crate) fn idle(figures: &mut Figures, codecs: &[Codec]) {
     let engine = engine(1);
-    let kept = |codec: &Codec| engine.load(&codec.sources(0), engine.limits()).unwrap().kept_bytes() as f64 / 1000.0;
+    let kept = |codec: &Codec| engine.load(&codec.sources(0), engine.limits()).unwrap().idle_bytes() as f64 / 1000.0;
     let mut kept: Vec<f64> = codecs.iter().map(kept).collect();
     let measured = format!(
         "{:.0}, {:.0}, {:.0}, {:.0} kB",

@@ -10,7 +10,7 @@ use std::{
 
 use runtime::{Engine, Functions};
 
-use crate::message::{asker, call, check};
+use crate::message::{call, check, tenant};
 use crate::shared::figures::quantile;
 use crate::traffic::Traffic;
 
@@ -40,7 +40,7 @@ pub(crate) fn through_the_pool(traffic: &Traffic, time: Duration) -> Latency {
         let (mut times, end) = (Vec::new(), Instant::now() + time);
         while Instant::now() < end {
             let start = Instant::now();
-            check(&traffic.pool.call(&asker("honest"), traffic.honest.clone(), call()).await.unwrap());
+            check(&traffic.pool.call(&tenant("honest"), traffic.honest.clone(), call()).await.unwrap());
             times.push(start.elapsed().as_secs_f64());
         }
         times
@@ -66,7 +66,7 @@ pub(crate) fn beside_endless(traffic: &Traffic, time: Duration) -> Latency {
             let (pool, endless, stop) = (traffic.pool.clone(), traffic.endless.clone(), stop.clone());
             traffic.tokio.spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
-                    pool.call(&asker("hostile"), endless.clone(), call()).await.unwrap();
+                    pool.call(&tenant("hostile"), endless.clone(), call()).await.unwrap();
                 }
             })
         })

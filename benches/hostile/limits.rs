@@ -7,7 +7,7 @@ use std::{
 };
 
 use rquickjs::{Context, Function, Runtime as Peer};
-use runtime::{Engine, Kind, Limits, Settings};
+use runtime::{Engine, FailureKind, Limits, Settings};
 
 use crate::message::{call, check, load};
 use crate::seconds;
@@ -61,7 +61,7 @@ pub(crate) fn bombs() -> f64 {
     let (functions, mut sandbox) = (load(&engine, BOMB), engine.sandbox());
     let mut explode = |times| {
         for _ in 0..times {
-            assert_eq!(sandbox.call(&functions, &call()).result.unwrap_err().kind, Kind::Memory);
+            assert_eq!(sandbox.call(&functions, &call()).result.unwrap_err().kind, FailureKind::Memory);
         }
         resident_mib()
     };

@@ -1,6 +1,6 @@
 //! Messages of an honest application and of a hostile one.
 
-use runtime::{Asker, Call, Engine, Entry, Functions, Report, Sources, Urgency};
+use runtime::{Call, CallOutcome, Engine, EntryPoint, Functions, Priority, Sources, Tenant};
 
 pub(crate) const HONEST: &str = include_str!("../codecs/meter.js");
 pub(crate) const ENDLESS: &str = "function Decoder() { while (true) {} }";
@@ -11,14 +11,21 @@ pub(crate) fn load(engine: &Engine, text: &str) -> Functions {
     engine.load(&sources, engine.limits()).unwrap()
 }
 
-pub(crate) fn asker(tenant: &str) -> Asker {
-    Asker { tenant: tenant.into(), urgency: Urgency::Live }
+pub(crate) fn tenant(id: &str) -> Tenant {
+    Tenant { id: id.into(), priority: Priority::Live }
 }
 
 pub(crate) fn call() -> Call {
-    Call { entry: Entry::Uplink, port: 1, time_ms: 1, seed: 0, payload: PAYLOAD.to_vec(), trial: None }
+    Call {
+        entry_point: EntryPoint::Uplink,
+        port: 1,
+        time_ms: 1,
+        seed: 0,
+        payload: PAYLOAD.to_vec(),
+        single_function: None,
+    }
 }
 
-pub(crate) fn check(report: &Report) {
+pub(crate) fn check(report: &CallOutcome) {
     assert!(report.result.is_ok(), "{report:?}");
 }

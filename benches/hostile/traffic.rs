@@ -13,7 +13,7 @@ use rquickjs::{Context, Function, Runtime as Peer};
 use runtime::{Engine, Functions, Pool, Settings};
 use tokio::{runtime::Runtime, task::JoinSet};
 
-use crate::message::{ENDLESS, HONEST, asker, call, check, load};
+use crate::message::{ENDLESS, HONEST, call, check, load, tenant};
 
 /// Honest messages in flight, and those of endless loops: one in ten.
 const HONEST_TASKS: usize = 36;
@@ -88,17 +88,17 @@ impl Traffic {
 }
 
 async fn honest(pool: Arc<Pool>, functions: Functions, end: Instant, done: Arc<Done>) {
-    let asker = asker("honest");
+    let tenant = tenant("honest");
     while Instant::now() < end {
-        check(&pool.call(&asker, functions.clone(), call()).await.unwrap());
+        check(&pool.call(&tenant, functions.clone(), call()).await.unwrap());
         done.honest.fetch_add(u64::from(Instant::now() < end), Ordering::Relaxed);
     }
 }
 
 async fn hostile(pool: Arc<Pool>, functions: Functions, end: Instant, done: Arc<Done>) {
-    let asker = asker("hostile");
+    let tenant = tenant("hostile");
     while Instant::now() < end {
-        let report = pool.call(&asker, functions.clone(), call()).await.unwrap();
+        let report = pool.call(&tenant, functions.clone(), call()).await.unwrap();
         assert!(report.result.is_err());
         let within = report.elapsed.saturating_sub(Instant::now().saturating_duration_since(end));
         done.endless.fetch_add((1000.0 * within.div_duration_f64(report.elapsed)) as u64, Ordering::Relaxed);

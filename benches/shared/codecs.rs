@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use airlock::codec_check::{self, Codec, Example, Expected, Input};
-use runtime::{Call, Entry, Function};
+use runtime::{Call, EntryPoint, Function};
 
 /// The folder of records, where it is not our own.
 const FOLDER: &str = "AIRLOCK_CORPUS";
@@ -34,11 +34,11 @@ pub(crate) fn uplinks(codec: &Codec) -> impl Iterator<Item = Call> {
 fn uplink(example: &Example) -> Option<Call> {
     let Input::Bytes(payload) = &example.input else { return None };
     Some(Call {
-        entry: Entry::Uplink,
+        entry_point: EntryPoint::Uplink,
         port: example.port,
         time_ms: example.time_ms,
         seed: 1,
         payload: payload.clone(),
-        trial: None,
+        single_function: None,
     })
 }

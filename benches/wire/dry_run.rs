@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use api::handler::{Application, DryUplinkMessage};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use runtime::{Call, Engine, Entry, Sources};
+use runtime::{Call, Engine, EntryPoint, Sources};
 use serde_json::json;
 use server::telemetry::Metrics;
 
@@ -69,7 +69,14 @@ fn sandbox_us() -> f64 {
     let [decoder, converter, validator] = [DECODER, CONVERTER, VALIDATOR].map(str::to_owned);
     let sources = Sources { decoder, converter, validator, ..Sources::default() };
     let functions = engine.load(&sources, engine.limits()).unwrap();
-    let call = Call { entry: Entry::Uplink, port: 1, time_ms: 1, seed: 0, payload: PAYLOAD.to_vec(), trial: None };
+    let call = Call {
+        entry_point: EntryPoint::Uplink,
+        port: 1,
+        time_ms: 1,
+        seed: 0,
+        payload: PAYLOAD.to_vec(),
+        single_function: None,
+    };
     let mut sandbox = engine.sandbox();
     let mut taken = Vec::new();
     let end = Instant::now() + seconds();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{codec::Codec, jsonl::CodecLine, memory_size::memory_bytes, surrogates::replace_lone_surrogates};
-use crate::{script, terminal::inert};
+use crate::{script, terminal::sanitize};
 
 /// Longest line, in bytes without the line break: enough for the largest script with a thousand examples.
 const LINE_BYTES_MAX: u64 = 2 << 20;
@@ -99,7 +99,8 @@ impl FileReader<'_> {
         for line in 1.. {
             text.clear();
             // The reason may quote the file.
-            let invalid = |reason: String| BadInput::Line { file: self.file.to_owned(), line, reason: inert(&reason) };
+            let invalid =
+                |reason: String| BadInput::Line { file: self.file.to_owned(), line, reason: sanitize(&reason) };
             let read = reader.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut text);
             if read.map_err(|source| BadInput::File { file: self.file.to_owned(), source })? == 0 {
                 break;

@@ -6,7 +6,8 @@ use std::{
 };
 
 use runtime::{
-    Call, Dialect, Engine, Entry, Failure, Function, Functions, Kind, Report, Sandbox, Slot, Sources, Trial,
+    Call, CallOutcome, Dialect, Engine, EntryPoint, Failure, FailureKind, Function, Functions, Sandbox, SingleFunction,
+    Slot, Sources,
 };
 use serde_json::{Map, Value};
 
@@ -17,14 +18,14 @@ use super::{
     surrogates::replace_lone_surrogates,
     text::log_line,
 };
-use crate::terminal::inert;
+use crate::terminal::sanitize;
 
 /// The seed of `Math.random` in every example.
 const SEED: u64 = 1;
 
 /// Loads a codec and runs its examples.
 pub(super) fn check(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec) -> CodecReport {
-    let sources = Sources { dialect: codec.dialect, ..Sources::whole(&codec.script) };
+    let sources = Sources { dialect: codec.dialect, ..Sources::single_file(&codec.script) };
     let start = Instant::now();
     let functions = match engine.load(&sources, engine.limits()) {
         Ok(functions) => functions,
@@ -33,7 +34,7 @@ pub(super) fn check(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec) 
     let loaded = Loaded {
         microseconds: microseconds(start.elapsed()),
         fuel: functions.load_fuel(),
-        idle_bytes: functions.kept_bytes(),
+        idle_bytes: functions.idle_bytes(),
     };
     let mut runner = Runner { sandbox, functions: &functions, sources: &sources };
     runner.warm_up(codec);
@@ -73,11 +74,18 @@ impl Runner<'_> {
         report
     }
 
-    fn run(&mut self, example: &Example) -> Report {
+    fn run(&mut self, example: &Example) -> CallOutcome {
         let (payload, extra) = self.arguments(example);
-        let trial = Trial { function: example.function, extra: Value::Object(extra).to_string() };
+        let single_function = SingleFunction { function: example.function, extra: Value::Object(extra).to_string() };
         let (port, time_ms) = (example.port, example.time_ms);
-        let call = Call { entry: Entry::Trial, port, time_ms, seed: SEED, payload, trial: Some(trial) };
+        let call = Call {
+            entry_point: EntryPoint::SingleFunction,
+            port,
+            time_ms,
+            seed: SEED,
+            payload,
+            single_function: Some(single_function),
+        };
         self.sandbox.call(self.functions, &call)
     }
 
@@ -114,7 +122,7 @@ impl Runner<'_> {
     }
 }
 
-fn outcome(example: &Example, run: Report, sources: &Sources) -> Outcome {
+fn outcome(example: &Example, run: CallOutcome, sources: &Sources) -> Outcome {
     let got = match run.result {
         Ok(runtime::Value::Returned { json }) => json.map(|json| json.get().to_owned()),
         Ok(_) => return Outcome::Failed(Mismatch::got(example.expected.describe(), "no value".to_owned())),
@@ -131,8 +139,8 @@ fn outcome(example: &Example, run: Report, sources: &Sources) -> Outcome {
 
 fn failed(example: &Example, failure: &Failure, sources: &Sources) -> Outcome {
     let is_expected = match example.expected {
-        Expected::Throws => matches!(failure.kind, Kind::Thrown | Kind::Stack),
-        Expected::Timeout => matches!(failure.kind, Kind::Fuel | Kind::Time),
+        Expected::Throws => matches!(failure.kind, FailureKind::Thrown | FailureKind::Stack),
+        Expected::Timeout => matches!(failure.kind, FailureKind::Fuel | FailureKind::Time),
         _ => false,
     };
     match is_expected {
@@ -173,7 +181,7 @@ impl Expected {
 /// A failure for people: a sentence, then the source line if it is known.
 pub(crate) fn describe(failure: &Failure, sources: &Sources) -> String {
     // A thrown text may have several lines, which could be mistaken for ours.
-    let sentence = inert(&failure.to_string());
+    let sentence = sanitize(&failure.to_string());
     match failure.excerpt(sources) {
         Some(excerpt) => format!("{sentence}\n{excerpt}"),
         None => sentence,

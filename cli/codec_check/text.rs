@@ -8,7 +8,7 @@ use super::{
     compare::Difference,
     report::{CodecReport, ExampleReport, Mismatch, Outcome},
 };
-use crate::terminal::inert;
+use crate::terminal::sanitize;
 
 /// How much of a report to render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ impl CodecReport {
     }
 
     fn heading(&self) -> String {
-        let mut line = format!("{}  {}", if self.has_failed() { "FAIL" } else { "ok  " }, inert(&self.id));
+        let mut line = format!("{}  {}", if self.has_failed() { "FAIL" } else { "ok  " }, sanitize(&self.id));
         for name in ["passed", "failed", "shown", "excluded"] {
             let count = self.examples.iter().filter(|example| example.outcome.name() == name).count();
             if count > 0 {
@@ -68,15 +68,15 @@ impl ExampleReport {
     fn push_to(&self, text: &mut String) {
         let Self { number, description, call, .. } = self;
         let dash = if description.is_empty() { "" } else { " — " };
-        push_lines(text, 6, &format!("example {number}: {}{dash}{}", inert(call), inert(description)));
+        push_lines(text, 6, &format!("example {number}: {}{dash}{}", sanitize(call), sanitize(description)));
         match &self.outcome {
             Outcome::Passed => push_lines(text, 8, &format!("passed, {:.0} µs, fuel {}", self.microseconds, self.fuel)),
-            Outcome::Shown { result } => push_lines(text, 8, &format!("returned {}", inert(result))),
+            Outcome::Shown { result } => push_lines(text, 8, &format!("returned {}", sanitize(result))),
             Outcome::Excluded { reason } => push_lines(text, 8, &format!("excluded: {reason}")),
             Outcome::Failed(mismatch) => mismatch.push_to(text),
         }
-        self.warnings.iter().for_each(|warning| push_lines(text, 8, &format!("warning: {}", inert(warning))));
-        self.logs.iter().for_each(|log| push_lines(text, 8, &inert(log)));
+        self.warnings.iter().for_each(|warning| push_lines(text, 8, &format!("warning: {}", sanitize(warning))));
+        self.logs.iter().for_each(|log| push_lines(text, 8, &sanitize(log)));
     }
 }
 
@@ -94,23 +94,27 @@ impl Outcome {
 impl Mismatch {
     fn push_to(&self, text: &mut String) {
         if self.differences.is_empty() {
-            push_lines(text, 8, &format!("expected {}", inert(&self.expected)));
+            push_lines(text, 8, &format!("expected {}", sanitize(&self.expected)));
         }
         match (&self.failure, &self.got) {
             (Some(failure), _) => push_lines(text, 8, &format!("but {failure}")),
-            (None, Some(got)) if self.differences.is_empty() => push_lines(text, 8, &format!("got {}", inert(got))),
+            (None, Some(got)) if self.differences.is_empty() => push_lines(text, 8, &format!("got {}", sanitize(got))),
             _ => {}
         }
         for Difference { path, expected, got } in &self.differences {
             let nothing = || "nothing".to_owned();
             let (expected, got) = (expected.clone().unwrap_or_else(nothing), got.clone().unwrap_or_else(nothing));
             let path = if path.is_empty() { "the result" } else { path };
-            push_lines(text, 8, &format!("{}: expected {}, got {}", inert(path), inert(&expected), inert(&got)));
+            push_lines(
+                text,
+                8,
+                &format!("{}: expected {}, got {}", sanitize(path), sanitize(&expected), sanitize(&got)),
+            );
         }
     }
 }
 
-/// A log entry in one line; callers pass it through [`inert`].
+/// A log entry in one line; callers pass it through [`sanitize`].
 pub(crate) fn log_line(entry: &LogEntry) -> String {
     format!("{} logged: {}", entry.slot.name(), entry.fields.join(" "))
 }
@@ -118,6 +122,6 @@ pub(crate) fn log_line(entry: &LogEntry) -> String {
 /// Appends indented lines, without control characters.
 fn push_lines(text: &mut String, indent: usize, lines: &str) {
     for line in lines.lines() {
-        _ = writeln!(text, "{:indent$}{}", "", inert(line));
+        _ = writeln!(text, "{:indent$}{}", "", sanitize(line));
     }
 }

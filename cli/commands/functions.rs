@@ -11,14 +11,14 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use runtime::{Call, Dialect, Engine, Entry, Failure, Report, Slot, Sources, Value};
+use runtime::{Call, CallOutcome, Dialect, Engine, EntryPoint, Failure, Slot, Sources, Value};
 use types::Clock;
 
 use self::args::{Bench, Check, Functions, Run};
 use crate::{
     codec_check::{self, Codec, CodecReport, Detail, describe, log_line, microseconds, truncate},
     script,
-    terminal::{fields, inert, json, say},
+    terminal::{fields, json, sanitize, say},
 };
 
 /// The seed of `Math.random`.
@@ -70,7 +70,7 @@ fn note_unknown_members(codecs: &[Codec]) {
     let names: BTreeSet<&str> = codecs.iter().flat_map(|codec| &codec.unknown_members).map(String::as_str).collect();
     if !names.is_empty() {
         let names: Vec<String> =
-            names.into_iter().take(UNKNOWN_MEMBERS_MAX).map(|name| inert(&truncate(name))).collect();
+            names.into_iter().take(UNKNOWN_MEMBERS_MAX).map(|name| sanitize(&truncate(name))).collect();
         // With standard error closed, there is nobody to tell.
         _ = writeln!(io::stderr(), "note: ignored unknown members: {}", names.join(", "));
     }
@@ -81,8 +81,8 @@ fn run_once(run: &Run, settings: &runtime::Settings, clock: &dyn Clock) -> anyho
     let engine = Arc::new(Engine::new(settings)?);
     let functions = load(&engine, &sources)?;
     let report = engine.sandbox().call(&functions, &call(run, clock));
-    report.logs.iter().try_for_each(|entry| say(inert(&log_line(entry))))?;
-    report.warnings.iter().try_for_each(|warning| say(format_args!("warning: {}", inert(warning))))?;
+    report.logs.iter().try_for_each(|entry| say(sanitize(&log_line(entry))))?;
+    report.warnings.iter().try_for_each(|warning| say(format_args!("warning: {}", sanitize(warning))))?;
     let cost = format!("{:.0} µs, fuel {}", microseconds(report.elapsed), report.fuel);
     match &report.result {
         Ok(value) => {
@@ -103,7 +103,7 @@ fn bench(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyh
     let functions = load(&engine, &sources)?;
     let load = start.elapsed();
     let (mut sandbox, call) = (engine.sandbox(), call(&bench.run, clock));
-    let mut run = || -> anyhow::Result<Report> {
+    let mut run = || -> anyhow::Result<CallOutcome> {
         let report = sandbox.call(&functions, &call);
         match &report.result {
             Ok(_) => Ok(report),
@@ -122,7 +122,7 @@ fn bench(bench: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyh
         ("fuel", format!("{fuel} of {fuel_max}, {:.2}%", 100.0 * fuel as f64 / fuel_max as f64)),
         ("first message", format!("{:.1} µs", microseconds(first.elapsed))),
         ("loading", format!("{:.1} ms, fuel {}", 1e3 * load.as_secs_f64(), functions.load_fuel())),
-        ("idle memory", format!("{} bytes", functions.kept_bytes())),
+        ("idle memory", format!("{} bytes", functions.idle_bytes())),
     ])
 }
 
@@ -173,26 +173,26 @@ fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime::Functions
 }
 
 fn call(run: &Run, clock: &dyn Clock) -> Call {
-    let (entry, payload) = match (&run.fields, &run.hex) {
-        (Some(fields), _) => (Entry::EncodeDownlink, fields.0.clone().into_bytes()),
-        (None, bytes) => (Entry::Uplink, bytes.as_ref().map(|payload| payload.0.clone()).unwrap_or_default()),
+    let (entry_point, payload) = match (&run.fields, &run.hex) {
+        (Some(fields), _) => (EntryPoint::EncodeDownlink, fields.0.clone().into_bytes()),
+        (None, bytes) => (EntryPoint::Uplink, bytes.as_ref().map(|payload| payload.0.clone()).unwrap_or_default()),
     };
     let time_ms = run.time.unwrap_or_else(|| clock.now()).as_millis();
-    Call { entry, port: run.port, time_ms, seed: SEED, payload, trial: None }
+    Call { entry_point, port: run.port, time_ms, seed: SEED, payload, single_function: None }
 }
 
 fn print_value(value: &Value) -> anyhow::Result<()> {
     match value {
         Value::Fields { json, normalized, valid } => {
-            say(inert(json.get()))?;
+            say(sanitize(json.get()))?;
             if let Some(normalized) = normalized {
-                say(format_args!("normalized: {}", inert(normalized.get())))?;
+                say(format_args!("normalized: {}", sanitize(normalized.get())))?;
             }
             if *valid { Ok(()) } else { say("not valid: it would not be published") }
         }
         Value::Bytes { bytes, port: Some(port) } => say(format_args!("{} on port {port}", hex::encode(bytes))),
         Value::Bytes { bytes, port: None } => say(hex::encode(bytes)),
-        Value::Returned { json } => say(inert(json.as_ref().map_or("undefined", |json| json.get()))),
+        Value::Returned { json } => say(sanitize(json.as_ref().map_or("undefined", |json| json.get()))),
     }
 }
 

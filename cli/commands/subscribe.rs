@@ -6,7 +6,7 @@ use types::{Activation, AppId, ApplicationRight, Credential, ErrorEvent, Uplink}
 
 use crate::{
     network::Network,
-    terminal::{inert, say},
+    terminal::{sanitize, say},
 };
 
 #[derive(Debug, Args)]
@@ -54,11 +54,11 @@ pub(crate) fn line(topic: &str, payload: &[u8]) -> String {
         return uplink_line(&uplink);
     }
     if let Ok(Activation { error: None, app_eui, dev_eui, dev_addr, .. }) = serde_json::from_slice(payload) {
-        return format!("{:<16} joined as {dev_addr}, AppEUI {app_eui}, DevEUI {dev_eui}", inert(dev_id));
+        return format!("{:<16} joined as {dev_addr}, AppEUI {app_eui}, DevEUI {dev_eui}", sanitize(dev_id));
     }
     match serde_json::from_slice::<ErrorEvent>(payload) {
-        Ok(event) => format!("{:<16} error: {}", inert(dev_id), inert(&event.error)),
-        Err(_) => format!("{} {}", inert(topic), inert(&String::from_utf8_lossy(payload))),
+        Ok(event) => format!("{:<16} error: {}", sanitize(dev_id), sanitize(&event.error)),
+        Err(_) => format!("{} {}", sanitize(topic), sanitize(&String::from_utf8_lossy(payload))),
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn uplink_line(uplink: &Uplink) -> String {
     let time = uplink.metadata.time.get(11..19).unwrap_or_default();
     let bytes = hex::encode_upper(uplink.payload_raw.as_deref().unwrap_or_default());
     let fields = uplink.payload_fields.as_ref().map_or("no fields", |fields| fields.get());
-    format!("{time}  {:<12} port {:<3} {bytes:<16}  {}", uplink.dev_id.as_str(), uplink.port, inert(fields))
+    format!("{time}  {:<12} port {:<3} {bytes:<16}  {}", uplink.dev_id.as_str(), uplink.port, sanitize(fields))
 }
 
 #[cfg(test)]

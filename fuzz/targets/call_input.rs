@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use libfuzzer_sys::fuzz_target;
-use runtime::{Call, Engine, Entry, Function, Functions, Kind, Settings, Sources, Trial};
+use runtime::{Call, Engine, EntryPoint, Function, Functions, FailureKind, Settings, Sources, SingleFunction};
 
 const FUNCTIONS: [Function; 6] = [
     Function::Decoder,
@@ -26,14 +26,14 @@ function encodeDownlink(input) { console.log(input); return { bytes: JSON.string
 fuzz_target!(init: { stage(); }, |input: (u8, u8, i64, u64, Vec<u8>, String)| {
     let (way, port, time_ms, seed, payload, extra) = input;
     let (engine, functions) = stage();
-    let entry = [Entry::Uplink, Entry::EncodeDownlink, Entry::DecodeDownlink, Entry::Trial][usize::from(way % 4)];
+    let entry_point = [EntryPoint::Uplink, EntryPoint::EncodeDownlink, EntryPoint::DecodeDownlink, EntryPoint::SingleFunction][usize::from(way % 4)];
     let function = FUNCTIONS[usize::from(way / 4) % FUNCTIONS.len()];
-    let trial = (entry == Entry::Trial).then_some(Trial { function, extra });
-    let call = Call { entry, port, time_ms, seed, payload, trial };
+    let single_function = (entry_point == EntryPoint::SingleFunction).then_some(SingleFunction { function, extra });
+    let call = Call { entry_point, port, time_ms, seed, payload, single_function };
     let mut sandbox = engine.sandbox();
     let first = sandbox.call(functions, &call);
     let kind = first.result.as_ref().err().map(|failure| failure.kind);
-    assert!(!matches!(kind, Some(Kind::Broken | Kind::Time)), "{first:?}");
+    assert!(!matches!(kind, Some(FailureKind::Broken | FailureKind::Time)), "{first:?}");
     // The same again, in memory that was put back: the same answer for the same fuel.
     let second = sandbox.call(functions, &call);
     assert_eq!(format!("{:?}", first.result), format!("{:?}", second.result));
@@ -46,7 +46,7 @@ fn stage() -> &'static (Arc<Engine>, Functions) {
         let mut settings = Settings::default();
         settings.limits.time_ms_max = 60_000;
         let engine = Arc::new(Engine::new(&settings).expect("the engine starts"));
-        let functions = engine.load(&Sources::whole(ECHO), engine.limits()).expect("good functions load");
+        let functions = engine.load(&Sources::single_file(ECHO), engine.limits()).expect("good functions load");
         (engine, functions)
     })
 }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use libfuzzer_sys::fuzz_target;
-use runtime::{Call, Engine, Entry, Functions, Kind, Limits, Sandbox, Settings, Sources, Value};
+use runtime::{Call, Engine, EntryPoint, Functions, FailureKind, Limits, Sandbox, Settings, Sources, Value};
 
 /// What an input may take, so that some hundred of them run in a second.
 const FUEL: u64 = 5_000_000;
@@ -44,12 +44,12 @@ fn stage() -> &'static Stage {
 }
 
 fn call(payload: &[u8]) -> Call {
-    Call { entry: Entry::Uplink, port: 1, time_ms: 0, seed: 0, payload: payload.to_vec(), trial: None }
+    Call { entry_point: EntryPoint::Uplink, port: 1, time_ms: 0, seed: 0, payload: payload.to_vec(), single_function: None }
 }
 
 /// A broken sandbox or one that only the clock ended is a find.
-fn check(kind: Option<Kind>) {
-    assert!(!matches!(kind, Some(Kind::Broken | Kind::Time)), "{kind:?}");
+fn check(kind: Option<FailureKind>) {
+    assert!(!matches!(kind, Some(FailureKind::Broken | FailureKind::Time)), "{kind:?}");
 }
 
 fn check_innocent(sandbox: &mut Sandbox, innocent: &Functions) {

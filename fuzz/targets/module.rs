@@ -33,6 +33,6 @@ fn stage() -> &'static (Arc<Engine>, Vec<u8>) {
         let engine = Arc::new(Engine::new(&Settings::default()).expect("the engine starts"));
         let sources = Sources { decoder: TEXT.into(), ..Sources::default() };
         let functions = engine.load(&sources, engine.limits()).expect("good functions load");
-        (engine, functions.as_module().to_vec())
+        (engine, functions.module_bytes().to_vec())
     })
 }

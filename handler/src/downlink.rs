@@ -8,7 +8,7 @@ mod queue;
 
 use std::sync::Arc;
 
-use runtime::Urgency;
+use runtime::Priority;
 use store::Store;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -127,7 +127,7 @@ impl Downlinks {
             return Err(Error::invalid("Downlink Payload", "fields supplied, but the payload format converts none"));
         }
         let payload = Payload::for_dry_run(None, port.into(), self.clock.now())?;
-        let encoded = self.payloads.encode(&application, fields, &payload, Urgency::Live).await?;
+        let encoded = self.payloads.encode(&application, fields, &payload, Priority::Live).await?;
         Ok((encoded.payload, encoded.port))
     }
 

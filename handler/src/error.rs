@@ -151,7 +151,7 @@ impl From<FunctionError> for Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Function(error) if error.failure.kind == runtime::Kind::Broken => Kind::Internal,
+            Self::Function(error) if error.failure.kind == runtime::FailureKind::Broken => Kind::Internal,
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) => Kind::Invalid,
             Self::NotFound { .. } | Self::NoAppKey { .. } | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf};
 
-use runtime::LimitsChange;
+use runtime::LimitOverrides;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{AppId, ComponentId};
@@ -32,8 +32,8 @@ pub struct Settings {
     /// How many payload functions stay loaded.
     pub loading: Loading,
     /// Overrides of `sandbox.limits` for the functions of single applications, by application id.
-    #[schemars(with = "BTreeMap<String, LimitsChange>")]
-    pub limits: BTreeMap<AppId, LimitsChange>,
+    #[schemars(with = "BTreeMap<String, LimitOverrides>")]
+    pub limits: BTreeMap<AppId, LimitOverrides>,
     /// How often it may be called.
     pub calls: RateLimits,
     /// The device address prefixes of the network.

@@ -5,7 +5,7 @@ mod message;
 
 use std::sync::Arc;
 
-use runtime::Urgency;
+use runtime::Priority;
 use types::{ErrorEvent, Kinded};
 
 pub use self::frame::Frame;
@@ -58,12 +58,12 @@ impl Uplinks {
     /// Decodes, converts and validates. The function sources are read only if the functions are not loaded: reading them
     /// can take longer than running them.
     async fn decode(&self, application: &ApplicationSummary, payload: &Payload) -> Result<Decoded, Error> {
-        if let Some(decoded) = self.payloads.decode_if_loaded(application, payload, Urgency::Live).await? {
+        if let Some(decoded) = self.payloads.decode_if_loaded(application, payload, Priority::Live).await? {
             return Ok(decoded);
         }
         // This reads the summary again too, because the application may have changed since.
         let application = self.applications.get(&application.app_id).await?;
-        self.payloads.decode(&application, payload, Urgency::Live).await
+        self.payloads.decode(&application, payload, Priority::Live).await
     }
 
     /// Publishes the message, and an event for everything that went wrong.

@@ -7,7 +7,7 @@ use types::Username;
 use super::{args::Users, next_page};
 use crate::{
     commands::{user::args::PasswordSource, yes_no},
-    terminal::{ask_password, fields, inert, say, table},
+    terminal::{ask_password, fields, sanitize, say, table},
 };
 
 pub(super) async fn run(command: Users, account: &Account) -> anyhow::Result<()> {
@@ -29,7 +29,7 @@ pub(super) async fn run(command: Users, account: &Account) -> anyhow::Result<()>
         }
         Users::Validate { username } => {
             let user = account.confirm_user(&username).await?;
-            say(format_args!("Confirmed the e-mail address {} of {username}", inert(&user.email)))
+            say(format_args!("Confirmed the e-mail address {} of {username}", sanitize(&user.email)))
         }
     }
 }
@@ -63,5 +63,5 @@ async fn get(account: &Account, username: &Username) -> anyhow::Result<()> {
 async fn create(account: &Account, username: Username, email: String, source: PasswordSource) -> anyhow::Result<()> {
     let password = ask_password(source, "Password: ")?;
     let user = account.add_user(NewUser { username, email, password }).await?;
-    say(format_args!("Created user {} with the confirmed e-mail address {}", user.username, inert(&user.email)))
+    say(format_args!("Created user {} with the confirmed e-mail address {}", user.username, sanitize(&user.email)))
 }

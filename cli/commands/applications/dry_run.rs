@@ -4,7 +4,7 @@ use anyhow::Context;
 use api::handler::{Application, DryDownlinkMessage, DryUplinkMessage, LogEntry};
 use client::{Payload, handler::HandlerClient};
 
-use crate::terminal::{ask, inert, say};
+use crate::terminal::{ask, sanitize, say};
 
 const FAILED: &str = "the test failed, so nothing was changed";
 
@@ -23,7 +23,7 @@ async fn uplink(handler: &HandlerClient, application: &Application) -> anyhow::R
     let uplink = DryUplinkMessage { payload, app: Some(application.clone()), port: ask_port()? };
     let result = handler.dry_uplink(uplink).await.context(FAILED)?;
     print_logs(&result.logs)?;
-    say(format_args!("Fields: {}", inert(&result.fields)))?;
+    say(format_args!("Fields: {}", sanitize(&result.fields)))?;
     say(if result.valid { "The message is valid" } else { "The validator rejects the message" })
 }
 
@@ -42,5 +42,5 @@ fn ask_port() -> anyhow::Result<u32> {
 }
 
 fn print_logs(logs: &[LogEntry]) -> anyhow::Result<()> {
-    logs.iter().try_for_each(|entry| say(format_args!("{}: {}", entry.function, inert(&entry.fields.join(" ")))))
+    logs.iter().try_for_each(|entry| say(format_args!("{}: {}", entry.function, sanitize(&entry.fields.join(" ")))))
 }

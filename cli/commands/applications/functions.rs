@@ -13,7 +13,7 @@ use super::{args::FunctionOrFormat, dry_run};
 use crate::{
     network::Network,
     script,
-    terminal::{can_ask, inert, lines, say},
+    terminal::{can_ask, lines, sanitize, say},
 };
 
 /// Prints the functions as one script.
@@ -21,7 +21,7 @@ pub(super) async fn get(network: &Network) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
     let application = network.handler_for(&app_id).await?.get_application(&app_id).await?;
     if !matches!(application.payload_format.as_str(), "" | "custom") {
-        say(format_args!("// payload format: {}", inert(&application.payload_format)))?;
+        say(format_args!("// payload format: {}", sanitize(&application.payload_format)))?;
     }
     for (name, source) in [
         ("decoder", &application.decoder),

@@ -12,7 +12,7 @@ use super::args::{LoginBy, PasswordSource};
 use crate::{
     network::Network,
     session::{Login, PendingLogin},
-    terminal::{ask, ask_password, inert, say},
+    terminal::{ask, ask_password, sanitize, say},
 };
 
 /// The page of the account site that shows the code.
@@ -60,5 +60,5 @@ async fn finish(network: &Network, answer: TokenAnswer) -> anyhow::Result<()> {
     let user = network.account()?.me(&Credential::Token(answer.access_token.clone())).await?;
     let login = Login::new(network.auth_server(), user.username, answer, network.clock.as_ref());
     network.files.set_login(&login).context("logged in, but failed to save the login")?;
-    say(format_args!("Logged in as {} ({})", login.username, inert(&user.email)))
+    say(format_args!("Logged in as {} ({})", login.username, sanitize(&user.email)))
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use api::handler::Status;
-use runtime::Urgency;
+use runtime::Priority;
 use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
 
 use crate::{
@@ -156,7 +156,7 @@ impl Operations {
     /// If a function fails, the error has the excerpt and the logs.
     pub async fn dry_uplink(&self, caller: Caller, run: DryRun<Vec<u8>>) -> Result<Decoded, Error> {
         let (application, payload) = self.prepare(caller, run.application, run.port, Some(run.input)).await?;
-        let mut decoded = self.payloads.decode(&application, &payload, Urgency::Dry).await?;
+        let mut decoded = self.payloads.decode(&application, &payload, Priority::DryRun).await?;
         match decoded.error.take() {
             None => Ok(decoded),
             Some(error) => Err(error.into_error(&application, decoded.logs, decoded.cost)),
@@ -169,7 +169,7 @@ impl Operations {
     pub async fn dry_downlink(&self, caller: Caller, run: DryRun<DownlinkInput>) -> Result<Encoded, Error> {
         let (application, payload) = self.prepare(caller, run.application, run.port, None).await?;
         match (run.input.payload.is_empty(), run.input.fields.is_empty()) {
-            (true, false) => self.payloads.encode(&application, &run.input.fields, &payload, Urgency::Dry).await,
+            (true, false) => self.payloads.encode(&application, &run.input.fields, &payload, Priority::DryRun).await,
             (false, true) => Ok(Encoded { payload: run.input.payload, ..Encoded::default() }),
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (true, true) => Err(Error::invalid("Downlink", "Neither Fields nor Payload provided")),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use runtime::{Failure, LogEntry, Sources, inert};
+use runtime::{Failure, LogEntry, Sources, sanitize};
 
 use crate::cost::Cost;
 
@@ -35,14 +35,14 @@ impl FunctionError {
 
 impl fmt::Display for FunctionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", inert(&self.failure.to_string()))?;
+        write!(f, "{}", sanitize(&self.failure.to_string()))?;
         if f.alternate() {
             if let Some(excerpt) = &self.excerpt {
                 write!(f, "\n{excerpt}")?;
             }
             for entry in &self.logs[self.logs.len().saturating_sub(LOGS_MAX)..] {
                 let text: String = entry.fields.join(" ").chars().take(LOG_CHARS_MAX).collect();
-                write!(f, "\nthe {} logged: {}", entry.slot.name(), inert(&text))?;
+                write!(f, "\nthe {} logged: {}", entry.slot.name(), sanitize(&text))?;
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use std::{
 };
 
 use lru::LruCache;
-use runtime::{Asker, Busy, Failure, Functions, Kind, Limits, LimitsHash, Load, Pool, SourcesHash};
+use runtime::{Busy, Failure, FailureKind, Functions, Limits, LimitsHash, LoadRequest, Pool, SourcesHash, Tenant};
 use tokio::sync::OnceCell;
 use types::AppId;
 
@@ -82,7 +82,7 @@ impl FunctionsCache {
         settings: &Settings,
         default_limits: &Arc<Limits>,
     ) -> Result<Self, Error> {
-        let change = |(app_id, change): (&AppId, &runtime::LimitsChange)| {
+        let change = |(app_id, change): (&AppId, &runtime::LimitOverrides)| {
             Ok::<_, Error>((app_id.clone(), HashedLimits::new(Arc::new(change.apply(default_limits)?))))
         };
         Ok(Self {
@@ -103,7 +103,7 @@ impl FunctionsCache {
     /// The functions of an application, or why they cannot be used; loads them in `pool` if nobody has.
     pub(super) async fn get_or_load(
         &self,
-        asker: &Asker,
+        tenant: &Tenant,
         application: &Application,
         pool: &Pool,
     ) -> Result<Result<Functions, Failure>, Busy> {
@@ -118,7 +118,7 @@ impl FunctionsCache {
         let load = || {
             is_mine = true;
             let sources = application.sources().clone();
-            pool.load(asker, Load { sources, limits: limits.clone(), is_kept: self.is_kept })
+            pool.load(tenant, LoadRequest { sources, limits: limits.clone(), is_cached: self.is_kept })
         };
         let loaded = cell.get_or_try_init(load).await?.clone();
         if is_mine {
@@ -163,10 +163,10 @@ impl Sets {
         let set = self.lru.peek_mut(key).filter(|set| Arc::ptr_eq(&set.cell, cell));
         match (set, cell.get()) {
             (Some(set), Some(Ok(functions))) => {
-                set.bytes = functions.kept_bytes();
+                set.bytes = functions.idle_bytes();
                 self.bytes += set.bytes;
             }
-            (Some(_), Some(Err(failure))) if matches!(failure.kind, Kind::Time | Kind::Broken) => {
+            (Some(_), Some(Err(failure))) if matches!(failure.kind, FailureKind::Time | FailureKind::Broken) => {
                 self.lru.pop(key);
             }
             _ => {}

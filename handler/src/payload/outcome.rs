@@ -1,6 +1,6 @@
 //! What decoding or encoding a payload results in.
 
-use runtime::{Failure, LogEntry, Report, Value};
+use runtime::{CallOutcome, Failure, LogEntry, Value};
 use serde_json::value::RawValue;
 
 use crate::{Error, application::Application, cost::Cost, error::FunctionError};
@@ -76,8 +76,8 @@ impl From<DecodeError> for Decoded {
     }
 }
 
-impl From<Report> for Decoded {
-    fn from(report: Report) -> Self {
+impl From<CallOutcome> for Decoded {
+    fn from(report: CallOutcome) -> Self {
         let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
         let decoded = match report.result {
             Ok(Value::Fields { json, normalized, valid }) => {

@@ -1,6 +1,6 @@
 //! Decodes and encodes payloads as their application wants it.
 
-use runtime::{Asker, Call, Entry, Failure, Functions, Pool, Urgency, Value};
+use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Tenant, Value};
 use types::AppId;
 
 use super::{
@@ -38,8 +38,8 @@ impl Payloads {
         if !application.has_functions() {
             return Ok(());
         }
-        let asker = asker(&application.summary().app_id, Urgency::Dry);
-        let functions = self.functions.get_or_load(&asker, application, &self.pool).await?;
+        let tenant = tenant(&application.summary().app_id, Priority::DryRun);
+        let functions = self.functions.get_or_load(&tenant, application, &self.pool).await?;
         functions.map(drop).map_err(|failure| cannot_load(failure, application))
     }
 
@@ -48,14 +48,14 @@ impl Payloads {
         &self,
         application: &Application,
         payload: &Payload,
-        urgency: Urgency,
+        priority: Priority,
     ) -> Result<Decoded, Error> {
-        if let Some(decoded) = self.decode_if_loaded(application.summary(), payload, urgency).await? {
+        if let Some(decoded) = self.decode_if_loaded(application.summary(), payload, priority).await? {
             return Ok(decoded);
         }
-        let asker = asker(&application.summary().app_id, urgency);
-        let functions = self.load(&asker, application).await?;
-        self.run(&asker, functions, payload).await
+        let tenant = tenant(&application.summary().app_id, priority);
+        let functions = self.load(&tenant, application).await?;
+        self.run(&tenant, functions, payload).await
     }
 
     /// The same without the function sources; none if these are needed because the functions are not loaded.
@@ -63,14 +63,14 @@ impl Payloads {
         &self,
         application: &ApplicationSummary,
         payload: &Payload,
-        urgency: Urgency,
+        priority: Priority,
     ) -> Result<Option<Decoded>, Error> {
         match application.conversion() {
             Conversion::None => Ok(Some(Decoded::default())),
             Conversion::CayenneLpp => decode_cayenne(bytes(payload)).map(Some),
             Conversion::Custom(_) if !application.has_uplink_function => Ok(Some(Decoded::default())),
             Conversion::Custom(_) => match self.functions.get(application) {
-                Some(functions) => self.run(&asker(&application.app_id, urgency), functions, payload).await.map(Some),
+                Some(functions) => self.run(&tenant(&application.app_id, priority), functions, payload).await.map(Some),
                 None => Ok(None),
             },
         }
@@ -82,7 +82,7 @@ impl Payloads {
         application: &Application,
         fields: &str,
         payload: &Payload,
-        urgency: Urgency,
+        priority: Priority,
     ) -> Result<Encoded, Error> {
         let object = serde_json::from_str(fields).map_err(|error| Error::invalid("Fields", error))?;
         match application.summary().conversion() {
@@ -91,7 +91,7 @@ impl Payloads {
             Conversion::Custom(_) if application.sources().encoder.is_empty() => {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
-            Conversion::Custom(_) => self.run_encoder(application, fields, payload, urgency).await,
+            Conversion::Custom(_) => self.run_encoder(application, fields, payload, priority).await,
         }
     }
 
@@ -100,13 +100,13 @@ impl Payloads {
         application: &Application,
         fields: &str,
         payload: &Payload,
-        urgency: Urgency,
+        priority: Priority,
     ) -> Result<Encoded, Error> {
-        let asker = asker(&application.summary().app_id, urgency);
-        let functions = self.load(&asker, application).await?;
+        let tenant = tenant(&application.summary().app_id, priority);
+        let functions = self.load(&tenant, application).await?;
         let functions = functions.map_err(|failure| cannot_load(failure, application))?;
-        let call = call(Entry::EncodeDownlink, payload, fields.as_bytes());
-        let report = self.pool.call(&asker, functions, call).await?;
+        let call = call(EntryPoint::EncodeDownlink, payload, fields.as_bytes());
+        let report = self.pool.call(&tenant, functions, call).await?;
         let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
         match report.result {
             Ok(Value::Bytes { bytes, port }) => Ok(Encoded { payload: bytes, port, logs: report.logs, cost }),
@@ -116,24 +116,24 @@ impl Payloads {
         }
     }
 
-    async fn load(&self, asker: &Asker, application: &Application) -> Result<Result<Functions, Failure>, Error> {
-        let cache = match asker.urgency {
-            Urgency::Live => &self.functions,
-            Urgency::Dry => &self.dry_run_functions,
+    async fn load(&self, tenant: &Tenant, application: &Application) -> Result<Result<Functions, Failure>, Error> {
+        let cache = match tenant.priority {
+            Priority::Live => &self.functions,
+            Priority::DryRun => &self.dry_run_functions,
         };
-        Ok(cache.get_or_load(asker, application, &self.pool).await?)
+        Ok(cache.get_or_load(tenant, application, &self.pool).await?)
     }
 
     async fn run(
         &self,
-        asker: &Asker,
+        tenant: &Tenant,
         functions: Result<Functions, Failure>,
         payload: &Payload,
     ) -> Result<Decoded, Error> {
         match functions {
             Ok(functions) => {
-                let call = call(Entry::Uplink, payload, bytes(payload));
-                Ok(self.pool.call(asker, functions, call).await?.into())
+                let call = call(EntryPoint::Uplink, payload, bytes(payload));
+                Ok(self.pool.call(tenant, functions, call).await?.into())
             }
             Err(failure) => Ok(DecodeError::Function(failure).into()),
         }
@@ -141,8 +141,8 @@ impl Payloads {
 }
 
 /// Each application is a tenant of the sandbox.
-fn asker(app_id: &AppId, urgency: Urgency) -> Asker {
-    Asker { tenant: app_id.as_str().into(), urgency }
+fn tenant(app_id: &AppId, priority: Priority) -> Tenant {
+    Tenant { id: app_id.as_str().into(), priority }
 }
 
 fn bytes(payload: &Payload) -> &[u8] {
@@ -153,14 +153,14 @@ fn cannot_load(failure: Failure, application: &Application) -> Error {
     FunctionError::new(failure, application.sources(), Vec::new(), Cost::default()).into()
 }
 
-fn call(entry: Entry, payload: &Payload, bytes: &[u8]) -> Call {
+fn call(entry_point: EntryPoint, payload: &Payload, bytes: &[u8]) -> Call {
     Call {
-        entry,
+        entry_point,
         port: payload.port,
         time_ms: payload.received.as_millis(),
         seed: payload.seed,
         payload: bytes.to_vec(),
-        trial: None,
+        single_function: None,
     }
 }
 

@@ -10,7 +10,7 @@ use handler::{
     payload::{Payload, Payloads},
     uplink::{Frame, Uplinks},
 };
-use runtime::{Engine, Limits, Pool, Sources, Urgency};
+use runtime::{Engine, Limits, Pool, Priority, Sources};
 use serde_json::{Value, json};
 use store::{Batch, Clock, Commit, Key, Store, Tag};
 use testing::RecordingStore;
@@ -234,7 +234,7 @@ async fn dry_runs_do_not_evict_functions_of_live_messages() {
     let payload = Payload::for_dry_run(Some(vec![1]), 1, Timestamp::from_millis(1)).unwrap();
     for number in 2..5 {
         let application = application("app-two", "custom", &decoder(number));
-        let decoded = fixture.uplinks.payloads.decode(&application, &payload, Urgency::Dry).await.unwrap();
+        let decoded = fixture.uplinks.payloads.decode(&application, &payload, Priority::DryRun).await.unwrap();
         assert_eq!(decoded.fields.unwrap().get(), format!(r#"{{"n":{number}}}"#));
     }
     assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": 1}));
