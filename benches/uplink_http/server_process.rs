@@ -52,8 +52,14 @@ impl ServerProcess {
         );
         let file = folder.path().join("airlock.toml");
         fs::write(&file, settings).unwrap();
-        let process = Command::new(&binary).arg("--config").arg(file).arg("serve").stdout(Stdio::null()).spawn();
-        let mut this = Self { binary, handler, mqtt, account, process: process.unwrap(), _folder: folder };
+        let mut command = Command::new(&binary);
+        command.arg("--config").arg(file).arg("serve").stdout(Stdio::null());
+        // The server would read these as settings.
+        for (name, _) in env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"AIRLOCK_")) {
+            command.env_remove(name);
+        }
+        let process = command.spawn().unwrap();
+        let mut this = Self { binary, handler, mqtt, account, process, _folder: folder };
         while tokio::net::TcpStream::connect(handler).await.is_err() {
             assert!(this.process.try_wait().unwrap().is_none(), "the server ended");
             tokio::time::sleep(Duration::from_millis(50)).await;
