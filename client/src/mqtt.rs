@@ -151,12 +151,12 @@ impl MqttClient {
     fn defer(&mut self, event: ClientEvent) -> Result<()> {
         match event {
             ClientEvent::Received(message) if self.deferred.len() < MESSAGE_QUEUE_MAX => {
-                self.deferred.push_back(message)
+                self.deferred.push_back(message);
+                Ok(())
             }
-            ClientEvent::Received(_) => return Err(self.timed_out()),
-            event => self.recover(event)?,
+            ClientEvent::Received(_) => Err(self.timed_out()),
+            event => self.recover(event),
         }
-        Ok(())
     }
 
     /// Subscribes again after a reconnection; returns the errors that a reconnection cannot mend.
