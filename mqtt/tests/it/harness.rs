@@ -58,11 +58,11 @@ impl Authenticator for FakeAuthenticator {
             Credential::Key(key) => key.expose().to_owned(),
         };
         let rights = self.rights.lock().unwrap().get(&(app_id.to_string(), shown)).cloned();
-        rights.map(|rights| claims(app_id, rights)).ok_or(Refusal::Invalid)
+        rights.map(|rights| claims(app_id, &rights)).ok_or(Refusal::Invalid)
     }
 }
 
-fn claims(app_id: &AppId, rights: Vec<ApplicationRight>) -> Claims {
+fn claims(app_id: &AppId, rights: &[ApplicationRight]) -> Claims {
     serde_json::from_value(json!({
         "iss": "account", "sub": app_id, "type": "application", "iat": 0, "exp": u64::MAX,
         "scope": [Scope::App(app_id.clone())], "apps": { app_id.as_str(): rights },

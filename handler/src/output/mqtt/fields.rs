@@ -27,7 +27,7 @@ mod tests {
         let fields = r##"{"t":21.5,"gps":{"lat":1,"fix":[1,2]},"a+b":1,"":2,"#":3}"##;
         let mut seen = Vec::new();
         for_each("up", &serde_json::from_str(fields).unwrap(), &mut |topic, value| {
-            seen.push((topic, value.to_string()))
+            seen.push((topic, value.to_string()));
         });
         let expected =
             [("up/t", "21.5"), ("up/gps", r#"{"lat":1,"fix":[1,2]}"#), ("up/gps/lat", "1"), ("up/gps/fix", "[1,2]")];
