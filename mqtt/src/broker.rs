@@ -4,6 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use server::serve::bind;
 use tokio::{
     net::TcpListener,
     sync::Semaphore,
@@ -87,17 +88,19 @@ impl Broker {
         random: &dyn Random,
     ) -> Result<Self, Error> {
         metrics::describe();
-        let (socket, address) = bind(&settings.listen).await?;
-        let tls = match tls.filter(|_| !settings.tls_listen.is_empty()) {
+        let plain_socket = bind(&settings.listen).await?;
+        let tls_socket = match tls.filter(|_| !settings.tls_listen.is_empty()) {
             Some(config) => Some((bind(&settings.tls_listen).await?, TlsAcceptor::from(config))),
             None => None,
         };
+        let address_of = |socket: &TcpListener| socket.local_addr().map_err(|error| Error::Start(error.into()));
+        let address = address_of(&plain_socket)?;
+        let tls_address = tls_socket.as_ref().map(|(socket, _)| address_of(socket)).transpose()?;
         let listener = Arc::new(listener(settings, authenticator, random).await?);
-        listener.tasks.spawn(Arc::clone(&listener).accept(socket, None));
-        let tls_address = tls.map(|((socket, address), acceptor)| {
+        listener.tasks.spawn(Arc::clone(&listener).accept(plain_socket, None));
+        if let Some((socket, acceptor)) = tls_socket {
             listener.tasks.spawn(Arc::clone(&listener).accept(socket, Some(acceptor)));
-            address
-        });
+        }
         let every = Duration::from_millis(settings.check_interval_ms.max(1));
         listener.tasks.spawn(check_credentials(Arc::clone(&listener), every));
         Ok(Self { address, tls_address, listener })
@@ -136,13 +139,6 @@ impl Broker {
             tracing::warn!(connections = self.listener.sessions.count(), "MQTT connections did not end in time");
         }
     }
-}
-
-async fn bind(address: &str) -> Result<(TcpListener, SocketAddr), Error> {
-    let failed = |source| Error::Listen { address: address.to_owned(), source };
-    let socket = TcpListener::bind(address).await.map_err(failed)?;
-    let address = socket.local_addr().map_err(failed)?;
-    Ok((socket, address))
 }
 
 async fn listener(

@@ -56,10 +56,10 @@ impl Engine {
     pub(crate) async fn start(secret: Secret, clients_max: usize, tasks: &TaskTracker) -> Result<Self, Error> {
         let mut broker = MqttBroker::with_config(config(clients_max))
             .await
-            .map_err(|error| Error::Engine(error.into()))?
+            .map_err(|error| Error::Start(error.into()))?
             .with_auth_provider(Arc::new(EngineAuth { secret: secret.clone() }));
         broker.resource_monitor().update_limits(limits(clients_max));
-        let address = broker.local_addr().ok_or_else(|| Error::Engine("it has no address".into()))?;
+        let address = broker.local_addr().ok_or_else(|| Error::Start("it has no address".into()))?;
         let (stop, router, storage) = (broker.shutdown_handle(), broker.router(), broker.storage());
         tasks.spawn(async move {
             if let Err(error) = broker.run().await {

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use server::serve::is_peer_error;
+use server::serve::accept;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
-    time::{sleep, timeout},
+    time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -15,9 +15,6 @@ use crate::{Authenticator, connection, engine::Engine, sessions::Sessions};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
-
-/// The pause after a failure to accept, such as when file descriptors run out.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts clients, and holds what all connections share.
 pub(crate) struct Listener {
@@ -36,19 +33,8 @@ pub(crate) struct Listener {
 impl Listener {
     /// Accepts connections until the broker stops; each is served by a task of its own.
     pub(crate) async fn accept(self: Arc<Self>, socket: TcpListener, tls: Option<TlsAcceptor>) {
-        loop {
-            let accepted = tokio::select! {
-                () = self.stop.cancelled() => return,
-                accepted = socket.accept() => accepted,
-            };
-            match accepted {
-                Ok((stream, _)) => self.spawn(stream, tls.clone()),
-                Err(error) if is_peer_error(&error) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept an MQTT connection");
-                    sleep(ACCEPT_PAUSE).await;
-                }
-            }
+        while let Some(stream) = self.stop.run_until_cancelled(accept(&socket)).await {
+            self.spawn(stream, tls.clone());
         }
     }
 

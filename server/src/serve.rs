@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use types::Random;
 
-pub use self::listeners::{Listeners, ServerHandle, is_peer_error};
+pub use self::listeners::{Listeners, ServerHandle, accept, bind};
 use crate::reply::ErrorFormat;
 
 /// Limits of every listener.

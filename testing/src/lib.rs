@@ -4,6 +4,7 @@
 mod clock;
 mod failing_store;
 mod packages;
+mod proxy;
 mod random;
 mod recording_store;
 mod redis;
@@ -15,6 +16,7 @@ pub use self::{
     clock::ManualClock,
     failing_store::FailingStore,
     packages::{Node, Python},
+    proxy::Proxy,
     random::{CountingRandom, FixedRandom},
     recording_store::RecordingStore,
     redis::RedisProcess,

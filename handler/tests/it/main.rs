@@ -7,7 +7,6 @@ mod downlinks;
 mod harness;
 mod mqtt_client;
 mod output;
-mod proxy;
 mod recording_output;
 mod records;
 mod sealing;

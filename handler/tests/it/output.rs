@@ -6,12 +6,12 @@ use handler::output::{
 };
 use mqtt::Endpoint;
 use serde_json::{Value, json};
+use testing::Proxy;
 use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, Timestamp};
 
 use crate::{
     harness::{Harness, becomes, message, same_bytes, uplink},
     mqtt_client::MqttClient,
-    proxy::Proxy,
 };
 
 /// The broker of `harness`, by way of `proxy`.

@@ -1,12 +1,10 @@
 //! The MQTT client of the `client` crate against the broker.
 
 use client::mqtt::MqttClient;
+use testing::Proxy;
 use types::{Credential, Kind, Kinded, Secret};
 
-use crate::{
-    harness::{Harness, eventually, publish_up},
-    proxy::Proxy,
-};
+use crate::harness::{Harness, eventually, publish_up};
 
 fn key(text: &str) -> Credential {
     Credential::Key(text.parse().unwrap())

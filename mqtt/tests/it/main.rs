@@ -7,7 +7,6 @@ mod access;
 mod airlock_client;
 mod harness;
 mod limits;
-mod proxy;
 mod raw_client;
 mod sessions;
 mod third_party_clients;

@@ -80,7 +80,8 @@ impl ServerHandle {
     }
 }
 
-async fn bind(address: &str) -> Result<TcpListener, Error> {
+/// Binds a TCP listener; port 0 picks a free one.
+pub async fn bind(address: &str) -> Result<TcpListener, Error> {
     TcpListener::bind(address).await.map_err(|source| Error::Listen {
         address: address.to_owned(),
         hint: match source.kind() {
@@ -133,7 +134,8 @@ impl Connection {
     }
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+/// Accepts the next connection. After a failure, such as too few file descriptors, it pauses and tries again.
+pub async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
@@ -147,7 +149,7 @@ async fn accept(listener: &TcpListener) -> TcpStream {
 }
 
 /// Whether accepting failed because one peer disconnected, so that the next attempt need not wait.
-pub fn is_peer_error(error: &io::Error) -> bool {
+fn is_peer_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

@@ -10,11 +10,13 @@ use tokio::{
 
 /// Forwards connections to a server, or closes them.
 pub struct Proxy {
+    /// Where clients connect.
     pub address: SocketAddr,
     target: watch::Sender<Option<SocketAddr>>,
 }
 
 impl Proxy {
+    /// Starts a proxy for `target`; without one it closes every connection.
     pub async fn start(target: Option<SocketAddr>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
