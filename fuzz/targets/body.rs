@@ -17,8 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
     both::<handler_body::Device, handler::Device>(bytes);
     both::<discovery_body::Announcement, discovery::Announcement>(bytes);
     json::<handler_body::SimulatedUplink>(bytes);
-    json::<handler_body::DryUplink>(bytes).map(handler::DryUplinkMessage::from);
-    json::<handler_body::DryDownlink>(bytes).map(handler::DryDownlinkMessage::from);
+    json::<handler_body::DryUplink>(bytes);
+    json::<handler_body::DryDownlink>(bytes);
     json::<discovery_body::Metadata>(bytes).map(discovery::metadata::Metadata::from);
 });
 

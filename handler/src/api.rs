@@ -15,10 +15,7 @@ use crate::metrics;
 /// gRPC and REST on the same paths of one router.
 pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Router, server::Error> {
     metrics::describe();
-    let mut grpc = server::grpc::routes(health)?;
-    grpc.add_service(grpc::ApplicationService::server(operations.clone()));
-    grpc.add_service(grpc::DevAddrService::server(operations.clone()));
-    grpc.add_service(grpc::StatusService::server(operations.clone()));
-    grpc.add_service(grpc::JoinService::server(operations.clone()));
-    Ok(rest::router(operations).merge(grpc.routes().into_axum_router()))
+    let mut services = server::grpc::routes(health)?;
+    grpc::add_services(&mut services, operations.clone());
+    Ok(rest::router(operations).merge(services.routes().into_axum_router()))
 }

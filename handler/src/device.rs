@@ -12,6 +12,6 @@ pub(crate) use self::session::{Nonces, Session};
 pub use self::{
     address::{Addresses, Prefix, Usage},
     change::Change,
-    devices::{DevicePage, Devices, LIST_MAX},
+    devices::{DEVICE_PAGE_MAX, DevicePage, Devices},
     model::{Device, Lorawan},
 };

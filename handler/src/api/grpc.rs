@@ -6,6 +6,30 @@ mod call;
 mod joins;
 mod status;
 
-pub(super) use self::{
-    addresses::DevAddrService, applications::ApplicationService, joins::JoinService, status::StatusService,
+use std::sync::Arc;
+
+use api::{
+    handler::{
+        application_manager_server::ApplicationManagerServer, handler_manager_server::HandlerManagerServer,
+        handler_server::HandlerServer,
+    },
+    lorawan::dev_addr_manager_server::DevAddrManagerServer,
 };
+use tonic::service::RoutesBuilder;
+
+use super::operations::Operations;
+
+/// Serves the operations; each file here implements one of v2's services.
+#[derive(Clone)]
+struct Service {
+    operations: Arc<Operations>,
+}
+
+/// Adds all services to `routes`.
+pub(super) fn add_services(routes: &mut RoutesBuilder, operations: Arc<Operations>) {
+    let service = Service { operations };
+    routes.add_service(ApplicationManagerServer::new(service.clone()));
+    routes.add_service(DevAddrManagerServer::new(service.clone()));
+    routes.add_service(HandlerManagerServer::new(service.clone()));
+    routes.add_service(HandlerServer::new(service));
+}

@@ -14,7 +14,7 @@ use crate::{
     announcement::Announcer,
     application::{Application, Applications, Conversion, JoinKeyChange},
     cost::Cost,
-    device::{Addresses, Device, DevicePage, Devices, LIST_MAX},
+    device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
     output::{Event, Message},
     payload::{Decoded, Encoded, Payload, Payloads},
@@ -136,7 +136,7 @@ impl Operations {
     ) -> Result<DevicePage, Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
         self.applications.check_registered(app_id).await?;
-        let limit = if limit == 0 { LIST_MAX } else { limit };
+        let limit = if limit == 0 { DEVICE_PAGE_MAX } else { limit };
         self.devices.list(app_id, offset, limit).await
     }
 
@@ -154,8 +154,14 @@ impl Operations {
     /// Decodes a payload with the functions in the request. Stores and publishes nothing.
     ///
     /// If a function fails, the error has the excerpt and the logs.
-    pub async fn dry_uplink(&self, caller: Caller, run: DryRun<Vec<u8>>) -> Result<Decoded, Error> {
-        let (application, payload) = self.prepare(caller, run.application, run.port, Some(run.input)).await?;
+    pub async fn dry_uplink(
+        &self,
+        caller: Caller,
+        application: Application,
+        port: u32,
+        bytes: Vec<u8>,
+    ) -> Result<Decoded, Error> {
+        let (application, payload) = self.prepare(caller, application, port, Some(bytes)).await?;
         let mut decoded = self.payloads.decode(&application, &payload, Priority::DryRun).await?;
         match decoded.error.take() {
             None => Ok(decoded),
@@ -166,11 +172,17 @@ impl Operations {
     /// Encodes fields with the encoder in the request. Stores and sends nothing.
     ///
     /// A downlink that already has bytes is returned as it is.
-    pub async fn dry_downlink(&self, caller: Caller, run: DryRun<DownlinkInput>) -> Result<Encoded, Error> {
-        let (application, payload) = self.prepare(caller, run.application, run.port, None).await?;
-        match (run.input.payload.is_empty(), run.input.fields.is_empty()) {
-            (true, false) => self.payloads.encode(&application, &run.input.fields, &payload, Priority::DryRun).await,
-            (false, true) => Ok(Encoded { payload: run.input.payload, ..Encoded::default() }),
+    pub async fn dry_downlink(
+        &self,
+        caller: Caller,
+        application: Application,
+        port: u32,
+        input: DownlinkInput,
+    ) -> Result<Encoded, Error> {
+        let (application, payload) = self.prepare(caller, application, port, None).await?;
+        match (input.payload.is_empty(), input.fields.is_empty()) {
+            (true, false) => self.payloads.encode(&application, &input.fields, &payload, Priority::DryRun).await,
+            (false, true) => Ok(Encoded { payload: input.payload, ..Encoded::default() }),
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (true, true) => Err(Error::invalid("Downlink", "Neither Fields nor Payload provided")),
         }
@@ -221,17 +233,6 @@ impl Operations {
         }
         Ok((application, Payload::for_dry_run(bytes, port, self.clock.now())?))
     }
-}
-
-/// Functions, and the input to run them with.
-#[derive(Clone, Debug)]
-pub struct DryRun<T> {
-    /// The functions, and the application in which the caller needs rights.
-    pub application: Application,
-    /// The LoRaWAN port, 0 to 255.
-    pub port: u32,
-    /// The bytes of an uplink, or a [`DownlinkInput`].
-    pub input: T,
 }
 
 /// A downlink to encode: either fields or bytes.

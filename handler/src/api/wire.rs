@@ -10,6 +10,7 @@ use api::rest::handler::{Application as ApplicationBody, Device as DeviceBody, L
 use runtime::Sources;
 use types::{AppId, DevId};
 
+pub(crate) use self::dry_run::dry_run_application;
 use crate::{
     Error,
     api::operations::SimulatedUplink,
@@ -17,12 +18,10 @@ use crate::{
     device::{Device, Lorawan},
 };
 
-/// Parses an application's id.
 pub(crate) fn app_id(text: &str) -> Result<AppId, Error> {
     Ok(text.parse()?)
 }
 
-/// Parses a device's id.
 pub(crate) fn dev_id(text: &str) -> Result<DevId, Error> {
     Ok(text.parse()?)
 }

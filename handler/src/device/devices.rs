@@ -16,9 +16,9 @@ use crate::{
 /// How often a change is attempted while others change the same application.
 pub(super) const CHANGE_ATTEMPTS_MAX: usize = 5;
 /// The most devices in one page.
-pub const LIST_MAX: usize = 10_000;
+pub const DEVICE_PAGE_MAX: usize = 10_000;
 /// The most bytes of records in one page. gRPC clients read at most 4 MiB, and messages are smaller than records.
-const LIST_BYTES_MAX: usize = 4 << 20;
+const DEVICE_PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// The devices of all applications.
 #[derive(Clone)]
@@ -85,10 +85,10 @@ impl Devices {
     /// The page has fewer devices if their records would exceed 4 MiB.
     pub async fn list(&self, app_id: &AppId, offset: usize, limit: usize) -> Result<DevicePage, Error> {
         let prefix = store_keys::devices(app_id)?;
-        let limit = limit.min(LIST_MAX);
+        let limit = limit.min(DEVICE_PAGE_MAX);
         let store::Page { mut entries, total } = self.store.page(&prefix, offset, limit).await?;
         let limit = limit.min(total.saturating_sub(offset));
-        let (mut page, mut bytes_left) = (DevicePage { devices: Vec::new(), total }, LIST_BYTES_MAX);
+        let (mut page, mut bytes_left) = (DevicePage { devices: Vec::new(), total }, DEVICE_PAGE_BYTES_MAX);
         loop {
             for entry in &entries {
                 let Some(rest) = bytes_left.checked_sub(entry.value.len()) else { return Ok(page) };

@@ -5,7 +5,7 @@ use super::model::Device;
 use crate::Error;
 
 /// The most custom attributes of a device.
-const ATTRIBUTES_MAX: usize = 5;
+const DEVICE_ATTRIBUTES_MAX: usize = 5;
 /// The most bytes of an attribute's key or value.
 const ATTRIBUTE_BYTES_MAX: usize = 64;
 /// Attributes with a fixed meaning, which do not count as custom.
@@ -45,8 +45,11 @@ impl Device {
 
     fn check_attributes(&self) -> Result<(), Error> {
         let is_custom = |key: &&String| !ATTRIBUTES_BUILT_IN.contains(&key.as_str());
-        if self.attributes.keys().filter(is_custom).count() > ATTRIBUTES_MAX {
-            return Err(Error::invalid("Attributes", format_args!("at most {ATTRIBUTES_MAX} of your own are allowed")));
+        if self.attributes.keys().filter(is_custom).count() > DEVICE_ATTRIBUTES_MAX {
+            return Err(Error::invalid(
+                "Attributes",
+                format_args!("at most {DEVICE_ATTRIBUTES_MAX} of your own are allowed"),
+            ));
         }
         for (key, value) in &self.attributes {
             if key.is_empty() || key.len() > ATTRIBUTE_BYTES_MAX || value.len() > ATTRIBUTE_BYTES_MAX {

@@ -6,9 +6,9 @@ use super::crypto::{self, MIC_BYTES};
 use crate::Error;
 
 /// The MHDR of a join request.
-const REQUEST: u8 = 0x00;
+const MHDR_JOIN_REQUEST: u8 = 0x00;
 /// The MHDR of a join accept.
-const ACCEPT: u8 = 0x20;
+const MHDR_JOIN_ACCEPT: u8 = 0x20;
 /// The length of a join request.
 const REQUEST_BYTES: usize = 23;
 /// The length of the settings in a join accept, without and with a channel list.
@@ -40,7 +40,7 @@ impl JoinRequest {
         let invalid = || Error::invalid("Activation", "the payload is no join request of LoRaWAN 1.0");
         let frame: &[u8; REQUEST_BYTES] = frame.try_into().map_err(|_| invalid())?;
         let (signed, mic) = frame.split_first_chunk().ok_or_else(invalid)?;
-        let [REQUEST, rest @ ..] = &signed[..] else { return Err(invalid()) };
+        let [MHDR_JOIN_REQUEST, rest @ ..] = &signed[..] else { return Err(invalid()) };
         let (app_eui, rest) = reversed(rest).ok_or_else(invalid)?;
         let (dev_eui, rest) = reversed(rest).ok_or_else(invalid)?;
         let (dev_nonce, _) = reversed(rest).ok_or_else(invalid)?;
@@ -73,7 +73,7 @@ impl JoinAccept {
         let (&[head, _, _, _], rest) = content.split_first_chunk().ok_or_else(invalid)?;
         let (net_id, rest) = reversed(rest).ok_or_else(invalid)?;
         let (dev_addr, settings) = reversed(rest).ok_or_else(invalid)?;
-        if head != ACCEPT || !SETTINGS_BYTES.contains(&settings.len()) {
+        if head != MHDR_JOIN_ACCEPT || !SETTINGS_BYTES.contains(&settings.len()) {
             return Err(invalid());
         }
         Ok(Self { net_id: NetId::new(net_id), dev_addr: DevAddr::new(dev_addr), settings: settings.to_vec() })
@@ -81,7 +81,7 @@ impl JoinAccept {
 
     /// The encrypted frame for the device that has this key.
     pub(super) fn encrypt(&self, key: &AppKey, app_nonce: AppNonce) -> Result<Vec<u8>, Error> {
-        let mut frame = vec![ACCEPT];
+        let mut frame = vec![MHDR_JOIN_ACCEPT];
         frame.extend(app_nonce.as_bytes().iter().rev());
         frame.extend(self.net_id.as_bytes().iter().rev());
         frame.extend(self.dev_addr.as_bytes().iter().rev());
@@ -167,11 +167,11 @@ mod tests {
         #[test]
         fn parses_or_rejects_any_bytes(
             bytes in prop::collection::vec(any::<u8>(), 0..40),
-            head in prop::sample::select(&[super::REQUEST, ACCEPT][..]),
+            head in prop::sample::select(&[MHDR_JOIN_REQUEST, MHDR_JOIN_ACCEPT][..]),
         ) {
             let frame = [&[head][..], &bytes].concat();
-            prop_assert_eq!(JoinRequest::parse(&frame).is_ok(), head == super::REQUEST && frame.len() == REQUEST_BYTES);
-            prop_assert_eq!(JoinAccept::parse(&frame).is_ok(), head == ACCEPT && [17, 33].contains(&frame.len()));
+            prop_assert_eq!(JoinRequest::parse(&frame).is_ok(), head == MHDR_JOIN_REQUEST && frame.len() == REQUEST_BYTES);
+            prop_assert_eq!(JoinAccept::parse(&frame).is_ok(), head == MHDR_JOIN_ACCEPT && [17, 33].contains(&frame.len()));
         }
     }
 }

@@ -142,18 +142,6 @@ pub struct FunctionFailure {
     pub cost: Cost,
 }
 
-impl From<DryUplink> for handler::DryUplinkMessage {
-    fn from(body: DryUplink) -> Self {
-        Self { payload: body.payload, app: Some(body.app.into()), port: body.port }
-    }
-}
-
-impl From<DryDownlink> for handler::DryDownlinkMessage {
-    fn from(body: DryDownlink) -> Self {
-        Self { payload: body.payload, fields: body.fields, app: Some(body.app.into()), port: body.port }
-    }
-}
-
 impl From<handler::DryUplinkResult> for DryUplinkResult {
     fn from(message: handler::DryUplinkResult) -> Self {
         let handler::DryUplinkResult { payload, fields, valid, logs, fuel, microseconds } = message;
@@ -197,9 +185,8 @@ mod tests {
     fn a_dry_run_is_read_like_its_message() {
         let body: DryUplink =
             from_value(json!({"payload": "AQI=", "port": "7", "app": {"payloadFormat": "custom"}, "x": 1})).unwrap();
-        let message = handler::DryUplinkMessage::from(body);
-        assert_eq!((message.payload.as_slice(), message.port), (&[1, 2][..], 7));
-        assert_eq!(message.app.unwrap().payload_format, "custom");
+        assert_eq!((body.payload.as_slice(), body.port), (&[1, 2][..], 7));
+        assert_eq!(body.app.payload_format, "custom");
     }
 
     #[test]

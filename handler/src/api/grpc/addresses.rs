@@ -1,33 +1,16 @@
 //! Device addresses over gRPC. As in v2, anybody may ask: an address is not secret, and none is reserved.
 
-use std::sync::Arc;
-
 use api::lorawan::{
-    DevAddrRequest, DevAddrResponse, PrefixesRequest, PrefixesResponse,
-    dev_addr_manager_server::{DevAddrManager, DevAddrManagerServer},
+    DevAddrRequest, DevAddrResponse, PrefixesRequest, PrefixesResponse, dev_addr_manager_server::DevAddrManager,
     prefixes_response::PrefixMapping,
 };
 use tonic::{Request, Response, Status};
 
-use crate::{
-    api::operations::Operations,
-    device::{Prefix, Usage},
-};
-
-/// Serves the device address manager.
-pub(in crate::api) struct DevAddrService {
-    operations: Arc<Operations>,
-}
-
-impl DevAddrService {
-    /// Serves `operations`.
-    pub(in crate::api) fn server(operations: Arc<Operations>) -> DevAddrManagerServer<Self> {
-        DevAddrManagerServer::new(Self { operations })
-    }
-}
+use super::Service;
+use crate::device::{Prefix, Usage};
 
 #[tonic::async_trait]
-impl DevAddrManager for DevAddrService {
+impl DevAddrManager for Service {
     async fn get_prefixes(&self, _: Request<PrefixesRequest>) -> Result<Response<PrefixesResponse>, Status> {
         let prefixes = self.operations.addresses.prefixes().iter().map(mapping).collect();
         Ok(Response::new(PrefixesResponse { prefixes }))

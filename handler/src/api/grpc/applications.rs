@@ -1,40 +1,29 @@
 //! The application manager over gRPC: applications, devices, dry runs and simulated uplinks.
 
-use std::sync::Arc;
-
 use api::{
     handler::{
         Application, ApplicationIdentifier, Device, DeviceIdentifier, DeviceList, DryDownlinkMessage,
         DryDownlinkResult, DryUplinkMessage, DryUplinkResult, SimulatedUplinkMessage,
-        application_manager_server::{ApplicationManager, ApplicationManagerServer},
+        application_manager_server::ApplicationManager,
     },
     rest::handler as body,
 };
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 
-use super::call::{number, split};
+use super::{
+    Service,
+    call::{number, split},
+};
 use crate::{
     Error,
     api::{
-        operations::{DryRun, Operations},
-        wire::{app_id, dev_id},
+        operations::DownlinkInput,
+        wire::{app_id, dev_id, dry_run_application},
     },
 };
 
-/// Serves the application manager.
-pub(in crate::api) struct ApplicationService {
-    operations: Arc<Operations>,
-}
-
-impl ApplicationService {
-    /// Serves `operations`.
-    pub(in crate::api) fn server(operations: Arc<Operations>) -> ApplicationManagerServer<Self> {
-        ApplicationManagerServer::new(Self { operations })
-    }
-}
-
 #[tonic::async_trait]
-impl ApplicationManager for ApplicationService {
+impl ApplicationManager for Service {
     async fn register_application(&self, request: Request<ApplicationIdentifier>) -> Result<Response<()>, Status> {
         let (caller, message) = split(request)?;
         self.operations.register_application(caller, &app_id(&message.app_id)?).await?;
@@ -97,15 +86,17 @@ impl ApplicationManager for ApplicationService {
 
     async fn dry_uplink(&self, request: Request<DryUplinkMessage>) -> Result<Response<DryUplinkResult>, Status> {
         let (caller, message) = split(request)?;
-        let run: DryRun<Vec<u8>> = message.try_into()?;
-        let payload = run.input.clone();
-        let decoded = self.operations.dry_uplink(caller, run).await?;
+        let DryUplinkMessage { payload, app, port } = message;
+        let application = dry_run_application(app)?;
+        let decoded = self.operations.dry_uplink(caller, application, port, payload.clone()).await?;
         Ok(Response::new(DryUplinkResult { payload, ..decoded.into() }))
     }
 
     async fn dry_downlink(&self, request: Request<DryDownlinkMessage>) -> Result<Response<DryDownlinkResult>, Status> {
         let (caller, message) = split(request)?;
-        Ok(Response::new(self.operations.dry_downlink(caller, message.try_into()?).await?.into()))
+        let DryDownlinkMessage { payload, fields, app, port } = message;
+        let (application, input) = (dry_run_application(app)?, DownlinkInput { fields, payload });
+        Ok(Response::new(self.operations.dry_downlink(caller, application, port, input).await?.into()))
     }
 
     /// Returns an empty message, like v2. The cost is in the metadata `fuel` and `microseconds`.

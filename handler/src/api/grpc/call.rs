@@ -1,4 +1,4 @@
-//! What all services share: reading the caller, and writing errors as a gRPC status.
+//! What all calls share: reading the caller, and writing errors as a gRPC status.
 
 use api::status::with_detail;
 use server::{

@@ -1,39 +1,19 @@
 //! Joins over gRPC, as v2's network brokers send them.
 
-use std::sync::Arc;
-
 use api::{
     broker::{ActivationChallengeRequest, ActivationChallengeResponse, DeduplicatedDeviceActivationRequest},
-    handler::{
-        DeviceActivationResponse,
-        handler_server::{Handler, HandlerServer},
-    },
+    handler::{DeviceActivationResponse, handler_server::Handler},
 };
 use tonic::{Request, Response, Status};
 
-use super::call::split;
+use super::{Service, call::split};
 use crate::{
-    api::{
-        operations::Operations,
-        wire::{app_id, dev_id},
-    },
+    api::wire::{app_id, dev_id},
     join::{ActivationRequest, JoinRequest},
 };
 
-/// Serves joins.
-pub(in crate::api) struct JoinService {
-    operations: Arc<Operations>,
-}
-
-impl JoinService {
-    /// Serves `operations`.
-    pub(in crate::api) fn server(operations: Arc<Operations>) -> HandlerServer<Self> {
-        HandlerServer::new(Self { operations })
-    }
-}
-
 #[tonic::async_trait]
-impl Handler for JoinService {
+impl Handler for Service {
     async fn activation_challenge(
         &self,
         request: Request<ActivationChallengeRequest>,

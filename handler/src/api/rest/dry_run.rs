@@ -1,7 +1,7 @@
 //! Dry runs and simulated uplinks over HTTP. v2 has them over gRPC only, so these paths are our own.
 
 use api::{
-    handler::{DryDownlinkMessage, DryDownlinkResult, DryUplinkMessage, DryUplinkResult},
+    handler::{DryDownlinkResult, DryUplinkResult},
     rest::handler::{self as body, Cost},
 };
 use axum::extract::{Path, State};
@@ -11,7 +11,7 @@ use server::{
 };
 
 use super::{ApplicationPath, DevicePath, Reply, Shared, fill_from_path};
-use crate::api::operations::DryRun;
+use crate::api::operations::DownlinkInput;
 
 /// Decodes a payload with the functions in the body.
 pub(super) async fn dry_uplink(
@@ -21,9 +21,9 @@ pub(super) async fn dry_uplink(
     JsonObject(mut body): JsonObject<body::DryUplink>,
 ) -> Reply<Json<body::DryUplinkResult>> {
     fill_from_path("app_id", &mut body.app.app_id, path.app_id)?;
-    let payload = body.payload.clone();
-    let run: DryRun<Vec<u8>> = DryUplinkMessage::from(body).try_into()?;
-    let decoded = operations.dry_uplink(caller?, run).await?;
+    let body::DryUplink { payload, app, port } = body;
+    let application = app.try_into()?;
+    let decoded = operations.dry_uplink(caller?, application, port, payload.clone()).await?;
     Ok(Json(DryUplinkResult { payload, ..decoded.into() }.into()))
 }
 
@@ -35,8 +35,9 @@ pub(super) async fn dry_downlink(
     JsonObject(mut body): JsonObject<body::DryDownlink>,
 ) -> Reply<Json<body::DryDownlinkResult>> {
     fill_from_path("app_id", &mut body.app.app_id, path.app_id)?;
-    let run = DryDownlinkMessage::from(body).try_into()?;
-    let encoded = operations.dry_downlink(caller?, run).await?;
+    let body::DryDownlink { payload, fields, app, port } = body;
+    let (application, input) = (app.try_into()?, DownlinkInput { fields, payload });
+    let encoded = operations.dry_downlink(caller?, application, port, input).await?;
     Ok(Json(DryDownlinkResult::from(encoded).into()))
 }
 

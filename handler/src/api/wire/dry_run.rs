@@ -1,15 +1,13 @@
-//! Dry runs: their requests, their results, and functions that failed.
+//! Dry runs: their applications, their results, and functions that failed.
 
-use api::handler::{
-    DryDownlinkMessage, DryDownlinkResult, DryUplinkMessage, DryUplinkResult, FunctionFailure, LogEntry,
+use api::{
+    handler::{DryDownlinkResult, DryUplinkResult, FunctionFailure, LogEntry},
+    rest::handler::Application as ApplicationBody,
 };
-use api::rest::handler::Application as ApplicationBody;
 
 use crate::{
-    Error,
-    api::operations::{DownlinkInput, DryRun},
+    Error, FunctionError,
     application::Application,
-    error::FunctionError,
     payload::{Decoded, Encoded, Validity},
 };
 
@@ -17,24 +15,6 @@ use crate::{
 const HEADER_REASON_BYTES_MAX: usize = 500;
 /// The most bytes of logs in a header. gRPC clients read 8 kB of headers, and the text of the status needs most of that.
 const HEADER_LOG_BYTES_MAX: usize = 1200;
-
-impl TryFrom<DryUplinkMessage> for DryRun<Vec<u8>> {
-    type Error = Error;
-
-    fn try_from(message: DryUplinkMessage) -> Result<Self, Error> {
-        let DryUplinkMessage { payload, app, port } = message;
-        Ok(Self { application: application(app)?, port, input: payload })
-    }
-}
-
-impl TryFrom<DryDownlinkMessage> for DryRun<DownlinkInput> {
-    type Error = Error;
-
-    fn try_from(message: DryDownlinkMessage) -> Result<Self, Error> {
-        let DryDownlinkMessage { payload, fields, app, port } = message;
-        Ok(Self { application: application(app)?, port, input: DownlinkInput { fields, payload } })
-    }
-}
 
 /// Without the payload, which the caller adds.
 impl From<Decoded> for DryUplinkResult {
@@ -91,7 +71,8 @@ impl FunctionError {
     }
 }
 
-fn application(message: Option<api::handler::Application>) -> Result<Application, Error> {
+/// The application of a dry run over gRPC.
+pub(crate) fn dry_run_application(message: Option<api::handler::Application>) -> Result<Application, Error> {
     let message = message.ok_or_else(|| Error::invalid("App", "it is missing"))?;
     ApplicationBody::from(message).try_into()
 }
