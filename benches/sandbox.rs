@@ -1,8 +1,8 @@
-//! What a payload function costs in a fresh sandbox, against the same engine without one.
+//! The cost of a payload function in a fresh sandbox, compared with QuickJS alone.
 //!
-//! `fresh` is ours: putting back the memory, converting input and output, metering and all limits included. `runtime` is
-//! QuickJS in this process with a new runtime and the source text for every message, what other servers do. `warm` is
-//! QuickJS in this process with one context for all messages: it isolates nothing, and is the floor.
+//! `fresh` is our sandbox, including memory reset, input and output conversion, metering and all limits. `runtime` is
+//! native QuickJS with a new runtime and source evaluation per message, as other servers do it. `warm` is native
+//! QuickJS with one context for all messages: it isolates nothing and is the lower bound.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Function, Runtime, Value};
 use runtime::{Call, CallOutcome, Engine, EntryPoint, Functions, Reset, Sandbox, Settings, Sources};
 
-/// A codec and a typical message for it.
+/// A codec and a typical message.
 struct Case {
     name: &'static str,
     text: &'static str,
@@ -60,7 +60,7 @@ impl Case {
     }
 }
 
-/// An engine, a function set and a sandbox that has met it.
+/// Returns an engine, a function set and a sandbox that has run it before.
 fn fresh(reset: Option<Reset>, sources: &Sources) -> (Arc<Engine>, Functions, Sandbox) {
     let settings = Settings::default();
     let engine = match reset {
@@ -89,7 +89,7 @@ fn decode(ctx: &Ctx<'_>, case: &Case) -> String {
     ctx.json_stringify(fields).unwrap().unwrap().to_string().unwrap()
 }
 
-/// The same decoder and message, three ways.
+/// The same decoder and message in three ways.
 fn messages(criterion: &mut Criterion) {
     for case in &CASES {
         let mut group = criterion.benchmark_group(case.name);
@@ -115,7 +115,7 @@ fn messages(criterion: &mut Criterion) {
     }
 }
 
-/// What of a message is not the function: no function at all, by each way of putting memory back.
+/// The overhead of a message without any function, for each reset method.
 fn overhead(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("overhead");
     for reset in [Reset::PageScan, Reset::Remap, Reset::Copy] {
@@ -130,7 +130,7 @@ fn overhead(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What saving functions costs, once, and what the first message on a worker costs.
+/// The cost of loading functions, and of the first message on a worker.
 fn loads(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("load");
     for case in &CASES {

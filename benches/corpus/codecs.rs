@@ -1,16 +1,16 @@
-//! The codecs that are measured, with some messages of each.
+//! The codecs to measure, with a few messages each.
 
 use airlock::codec_check;
 use runtime::{Call, Dialect, Slot, Sources};
 
 use crate::shared::codecs;
 
-/// The most messages of one codec, so that none weighs more than others in the time of a run.
+/// Maximum number of messages per codec, so that none dominates a run.
 const MESSAGES_MAX: usize = 8;
-/// The member of records whose scripts read the globals of The Things Network v2.
+/// The record member that marks scripts that read the globals of The Things Network v2.
 const READS_GLOBALS: &str = "v2_globals";
 
-/// A codec with messages for it.
+/// A codec and its messages.
 pub(crate) struct Codec {
     pub(crate) id: String,
     pub(crate) script: String,
@@ -22,17 +22,17 @@ pub(crate) struct Codec {
 }
 
 impl Codec {
-    /// The name of the function that decodes.
+    /// The name of the decoding function.
     pub(crate) fn function_name(&self) -> &'static str {
         self.dialect.function_name(Slot::Decoder).unwrap()
     }
 
-    /// The codec as the decoder of an application.
+    /// The codec as an application's decoder.
     pub(crate) fn sources(&self) -> Sources {
         Sources { decoder: self.script.clone(), dialect: Some(self.dialect), ..Sources::default() }
     }
 
-    /// The same with a converter that adds a field and a validator that looks at it.
+    /// The codec with a converter that adds a field and a validator that checks it.
     pub(crate) fn three_sources(&self) -> Sources {
         Sources {
             converter: "function Converter(decoded, port) { decoded.converted_port = port; return decoded; }".into(),
@@ -42,7 +42,7 @@ impl Codec {
     }
 }
 
-/// The codecs of the corpus that have a style and an uplink.
+/// The codecs of the corpus that have a dialect and an uplink.
 pub(crate) fn read() -> Vec<Codec> {
     codecs::read().into_iter().filter_map(with_messages).collect()
 }

@@ -1,20 +1,20 @@
-//! What a message costs in a fresh sandbox, codec by codec, against other ways to run the same codec.
+//! The cost of a message in a fresh sandbox, per codec, compared with other ways to run the codec.
 //!
-//! | way | what it is |
+//! | variant | meaning |
 //! |---|---|
-//! | fresh | ours, an application that is hot: everything on |
-//! | guest | the part of it that is spent inside the sandbox |
-//! | three | ours, with a converter and a validator |
-//! | unmetered | ours with the guest in `AIRLOCK_GUEST`, made by `runtime/guest/build.sh --unmetered FILE` |
-//! | warm | QuickJS in this process, one context for all messages: isolates nothing |
-//! | runtime | QuickJS in this process, a new runtime and the source for every message |
-//! | buffer | the same, and the `Buffer` polyfill in `AIRLOCK_POLYFILL` each time |
-//! | node | Node's `vm`, a new context and a time limit for every message |
+//! | fresh | our sandbox with a hot application and everything enabled |
+//! | guest | the part of that spent inside the sandbox |
+//! | three | our sandbox with a converter and a validator |
+//! | unmetered | our sandbox with the guest in `AIRLOCK_GUEST`, built by `runtime/guest/build.sh --unmetered FILE` |
+//! | warm | native QuickJS with one context for all messages, without isolation |
+//! | runtime | native QuickJS with a new runtime and source evaluation per message |
+//! | buffer | the same, also evaluating the `Buffer` polyfill in `AIRLOCK_POLYFILL` |
+//! | node | Node's `vm` with a new context and a time limit per message |
 //!
-//! The codecs are the records in `AIRLOCK_CORPUS`, or our own. `AIRLOCK_WAYS=fresh,warm` measures only these,
-//! `AIRLOCK_ROUNDS` sets how often, `AIRLOCK_TSV` names a file for the figures of each codec.
+//! The codecs are the records in `AIRLOCK_CORPUS`, or our own. `AIRLOCK_WAYS=fresh,warm` selects variants,
+//! `AIRLOCK_ROUNDS` sets the number of rounds, `AIRLOCK_TSV` names an output file with the figures of each codec.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-#![allow(clippy::disallowed_methods, reason = "a bench has no other place to be told what to measure")]
+#![allow(clippy::disallowed_methods, reason = "benches are configured by environment variables")]
 
 mod codecs;
 mod native;
@@ -46,7 +46,7 @@ const AIMS: [Aim; 7] = [
     Aim { what: "three functions ÷ decoder alone", over: "three", under: "fresh", aim: "≤ 1.5" },
 ];
 
-/// What to measure and how often.
+/// The variants to measure, and how often.
 struct Plan {
     columns: Vec<&'static str>,
     rounds: usize,
@@ -70,7 +70,7 @@ impl Plan {
     }
 }
 
-/// The timings of one codec, in the order of the plan's columns.
+/// Measures one codec, in the order of the plan's columns.
 fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Codec) -> Vec<Option<Timing>> {
     let warm = Warm::new(codec).unwrap();
     let mut fresh = Ours::new(&engines.usual, &codec.sources()).unwrap();
@@ -106,14 +106,14 @@ fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Code
     plan.columns.iter().map(timing).collect()
 }
 
-/// New runtimes for each message.
+/// Runs each message in a new runtime.
 fn again(codec: &Codec, before: &str, times: u32) {
     for _ in 0..times {
         codec.messages.iter().for_each(|message| native::fresh(codec, before, message));
     }
 }
 
-/// The codec with those of its messages that work in both engines.
+/// Keeps the messages that work in both engines.
 fn usable(engines: &Engines, mut codec: Codec) -> Option<Codec> {
     let warm = Warm::new(&codec)?;
     let mut ours = Ours::new(&engines.usual, &codec.sources())?;

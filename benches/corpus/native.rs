@@ -1,4 +1,4 @@
-//! The same codecs in QuickJS in this process, which has no wall around it.
+//! The same codecs in native QuickJS, without a sandbox.
 
 use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Function, IntoJs, Object, Persistent, Runtime, Value};
@@ -6,18 +6,18 @@ use runtime::{Call, Dialect};
 
 use crate::codecs::Codec;
 
-/// What every server gives a script to find.
+/// Globals that every server provides.
 const PRELUDE: &str = "var module = { exports: {} }, exports = module.exports;";
 
-/// One context for all messages: isolates nothing.
+/// One context for all messages, without isolation.
 pub(crate) struct Warm {
-    // Before the context, which must outlive it.
+    // Dropped before the context, which must outlive it.
     function: Persistent<Function<'static>>,
     context: Context,
 }
 
 impl Warm {
-    /// Evaluates the codec; `None` if it cannot be in this engine.
+    /// Evaluates the codec; `None` if that fails in this engine.
     pub(crate) fn new(codec: &Codec) -> Option<Self> {
         let context = Context::full(&Runtime::new().unwrap()).unwrap();
         let function = context.with(|ctx| {
@@ -28,7 +28,7 @@ impl Warm {
         Some(Self { function, context })
     }
 
-    /// Sends the messages through `times` over.
+    /// Runs all messages `times` times.
     pub(crate) fn run(&self, codec: &Codec, times: u32) {
         self.context.with(|ctx| {
             let function = self.function.clone().restore(&ctx).unwrap();
@@ -40,7 +40,7 @@ impl Warm {
         });
     }
 
-    /// Whether a message gives an object.
+    /// Whether a message decodes to an object.
     pub(crate) fn works(&self, codec: &Codec, message: &Call) -> bool {
         self.context.with(|ctx| {
             let function = self.function.clone().restore(&ctx).unwrap();
@@ -49,7 +49,7 @@ impl Warm {
     }
 }
 
-/// A message in a new runtime, which evaluates the texts `before` and the codec for it.
+/// Runs a message in a new runtime, which first evaluates `before` and the codec.
 pub(crate) fn fresh(codec: &Codec, before: &str, message: &Call) {
     let context = Context::full(&Runtime::new().unwrap()).unwrap();
     context.with(|ctx| {
@@ -79,7 +79,7 @@ fn look_up<'js>(ctx: &Ctx<'js>, codec: &Codec) -> Option<Function<'js>> {
     ctx.eval(codec.function_name()).ok()
 }
 
-/// The JSON of what the function returns; `None` if it throws or returns none.
+/// The result as JSON; `None` if the function throws or returns nothing.
 fn decode<'js>(ctx: &Ctx<'js>, function: &Function<'js>, codec: &Codec, message: &Call) -> Option<String> {
     let bytes = message.payload.clone().into_js(ctx).ok()?;
     if codec.reads_globals {

@@ -1,4 +1,4 @@
-//! The same codecs in Node's `vm`: a child process that measures itself, asked for one codec after the other.
+//! The same codecs in Node's `vm`: a child process measures one codec at a time.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -32,14 +32,14 @@ struct Reply {
 }
 
 impl Node {
-    /// Starts Node, if there is one.
+    /// Starts Node if it is installed.
     pub(crate) fn start() -> Option<Self> {
         let mut child = Command::new("node").arg(SCRIPT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
         let (requests, replies) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
         Some(Self { child, requests, replies })
     }
 
-    /// The time of one message of `codec`; `None` if it does not work there.
+    /// The time per message of `codec`; `None` if it does not work in Node.
     pub(crate) fn time(&mut self, codec: &Codec, rounds: usize) -> Option<Timing> {
         let messages = codec.messages.iter().map(|message| (message.port, message.payload.as_slice())).collect();
         let request = Request { text: &codec.script, function: codec.function_name(), rounds, messages };

@@ -1,4 +1,4 @@
-//! Codecs in our own sandboxes.
+//! Codecs in our sandboxes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use runtime::{Call, Engine, Functions, Sandbox, Settings, Sources, Value};
 
 use crate::codecs::Codec;
 
-/// The engine as it is, and one with another guest.
+/// The standard engine, and one with another guest.
 pub(crate) struct Engines {
     pub(crate) usual: Arc<Engine>,
     pub(crate) unmetered: Option<Arc<Engine>>,
@@ -23,19 +23,19 @@ impl Engines {
     }
 }
 
-/// A function set and a sandbox that has met it.
+/// A function set and a sandbox that has run it before.
 pub(crate) struct Ours {
     functions: Functions,
     sandbox: Sandbox,
 }
 
 impl Ours {
-    /// Loads the texts; `None` if that fails.
+    /// Loads the sources; `None` if that fails.
     pub(crate) fn new(engine: &Arc<Engine>, sources: &Sources) -> Option<Self> {
         Some(Self { functions: engine.load(sources, engine.limits()).ok()?, sandbox: engine.sandbox() })
     }
 
-    /// Sends the messages through `times` over.
+    /// Runs all messages `times` times.
     pub(crate) fn run(&mut self, codec: &Codec, times: u32) {
         for _ in 0..times {
             for message in &codec.messages {
@@ -44,7 +44,7 @@ impl Ours {
         }
     }
 
-    /// The fields that a message gives; `None` if it fails.
+    /// The fields of a message; `None` if it fails.
     pub(crate) fn json(&mut self, message: &Call) -> Option<String> {
         match self.sandbox.call(&self.functions, message).result.ok()? {
             Value::Fields { json, .. } => Some(json.get().to_owned()),
@@ -52,7 +52,7 @@ impl Ours {
         }
     }
 
-    /// How much of the time of a message is spent inside the sandbox.
+    /// The fraction of a message's time spent inside the sandbox.
     pub(crate) fn guest_share(&mut self, codec: &Codec) -> f64 {
         const TIMES: usize = 200;
         let (mut inside, mut whole) = (Duration::ZERO, Duration::ZERO);

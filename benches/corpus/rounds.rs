@@ -1,10 +1,10 @@
-//! Times several ways of doing the same in turns, so that a noisy machine disturbs all of them alike.
+//! Times several variants in interleaved rounds, so that noise affects all of them alike.
 
 use std::time::{Duration, Instant};
 
 use crate::shared::figures::{median, quantile};
 
-/// How long one batch should take; shorter ones see fewer interruptions.
+/// Target duration of a batch; shorter batches are interrupted less often.
 const BATCH: Duration = Duration::from_micros(1500);
 const TIMES_MAX: u32 = 1000;
 
@@ -21,10 +21,11 @@ impl Timing {
     }
 }
 
-/// A way to send all messages of a codec through, as often as it is told.
+/// Runs all messages of a codec the given number of times.
 pub(crate) type Way<'a> = Box<dyn FnMut(u32) + 'a>;
 
-/// The time of one message by each of the `ways`, of which each has so many rounds; `messages` is what one time sends.
+/// The time per message of each variant, with its number of rounds; `messages` is the number of messages per
+/// repetition.
 pub(crate) fn measure(ways: &mut [(usize, Way<'_>)], messages: usize) -> Vec<Timing> {
     let times: Vec<u32> = ways.iter_mut().map(|(_, way)| calibrate(way)).collect();
     let mut batches = vec![Vec::new(); ways.len()];
@@ -39,14 +40,14 @@ pub(crate) fn measure(ways: &mut [(usize, Way<'_>)], messages: usize) -> Vec<Tim
     batches.into_iter().map(Timing::of).collect()
 }
 
-/// How often to repeat the messages of one batch.
+/// The number of repetitions per batch.
 fn calibrate(way: &mut Way<'_>) -> u32 {
     clock(way, 1);
     let once = clock(way, 1).max(1e-9);
     ((BATCH.as_secs_f64() / once) as u32).clamp(1, TIMES_MAX)
 }
 
-/// Seconds.
+/// The duration of a batch, in seconds.
 fn clock(way: &mut Way<'_>, times: u32) -> f64 {
     let start = Instant::now();
     way(times);

@@ -1,15 +1,15 @@
-//! What was measured, as the table of aims.
+//! Prints the results with their goals.
 
 use crate::rounds::Timing;
 use crate::shared::figures::{mean, median};
 
-/// Per codec a timing in each column; `None` where that way was left out or does not know the codec.
+/// The timings of each codec by column; `None` if the variant was skipped or does not support the codec.
 pub(crate) struct Table {
     pub(crate) columns: Vec<&'static str>,
     pub(crate) rows: Vec<(String, Vec<Option<Timing>>)>,
 }
 
-/// A figure of the table: one column over another.
+/// A ratio of two columns with its goal.
 pub(crate) struct Aim {
     pub(crate) what: &'static str,
     pub(crate) over: &'static str,
@@ -21,7 +21,7 @@ type Pick = fn(&Timing) -> f64;
 const PICKS: [(&str, Pick); 2] = [("best batch", |timing| timing.best), ("median batch", |timing| timing.median)];
 
 impl Table {
-    /// Prints columns, aims, and the codecs that are furthest from the first aim.
+    /// Prints columns, goals, and the codecs that are furthest from the first goal.
     pub(crate) fn print(&self, aims: &[Aim]) {
         for (name, pick) in PICKS {
             println!("\n{} codecs, {name} of each, µs per message\n", self.rows.len());
@@ -68,7 +68,7 @@ impl Table {
         }
     }
 
-    /// The codecs that both columns know, with what each says.
+    /// The codecs with a value in both columns.
     fn pairs<'a>(&'a self, over: &str, under: &str, pick: Pick) -> impl Iterator<Item = (&'a str, f64, f64)> {
         let index = |name: &str| self.columns.iter().position(|column| *column == name);
         let indices = index(over).zip(index(under));
@@ -78,7 +78,7 @@ impl Table {
         })
     }
 
-    /// All best batches, for comparing two runs: tab-separated, a line per codec.
+    /// The best batches as tab-separated values, one line per codec, to compare two runs.
     pub(crate) fn tsv(&self) -> String {
         let mut text = format!("codec\t{}\n", self.columns.join("\t"));
         for (id, timings) in &self.rows {

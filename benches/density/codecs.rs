@@ -1,10 +1,10 @@
-//! The codecs of the applications, each with one message.
+//! The codecs of the applications, with one message each.
 
 use runtime::{Call, Sources};
 
 use crate::shared::codecs;
 
-/// A decoder and a message for it.
+/// A decoder and a message.
 pub(crate) struct Codec {
     pub(crate) script: String,
     pub(crate) call: Call,
@@ -16,7 +16,7 @@ impl Codec {
         Sources { decoder: self.text(number), ..Sources::default() }
     }
 
-    /// Its text, which no other application has.
+    /// The source, made unique for each application.
     pub(crate) fn text(&self, number: usize) -> String {
         format!("{}\nvar applicationNumber = {number};", self.script)
     }

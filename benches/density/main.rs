@@ -1,7 +1,7 @@
-//! What many applications cost: memory for each while it is idle, the first message of one that is not hot, thousands
-//! that take turns, and saving functions until they can run.
+//! The cost of many applications: memory per idle application, the first message of one that is not hot, thousands that
+//! take turns, and saving functions until they can run.
 //!
-//! `AIRLOCK_CORPUS` names a folder of codecs (`docs/functions.md` tells their form); without it they are our own. Each
+//! `AIRLOCK_CORPUS` names a directory of codec records (see `docs/functions.md`); the default is our own. Each
 //! application gets a codec and a comment of its own, so that no two are the same.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
@@ -20,7 +20,7 @@ use crate::shared::figures::Figures;
 /// Applications that take turns.
 const APPLICATIONS: usize = 10_000;
 
-/// An engine that keeps nothing on disk, with so many hot function sets on each worker.
+/// An engine without a disk cache, with this many hot function sets per worker.
 fn engine(hot_max: usize) -> Arc<Engine> {
     Arc::new(Engine::new(&Settings { hot_max, hot_after: 1, ..Settings::default() }).unwrap())
 }

@@ -15,12 +15,12 @@ use crate::shared::figures::{Figures, mean, median, microseconds, quantile};
 use crate::shared::process::{faults, resident_mib};
 use crate::{APPLICATIONS, engine};
 
-/// Applications that keep a worker hot.
+/// Applications that are hot on a worker.
 const HOT: usize = 32;
 /// Messages in flight.
 const ROUND: usize = 64;
 
-/// Without queues and threads: only what changing from one function set to another costs.
+/// Measures only the cost of changing function sets, without queues and threads.
 pub(crate) fn on_one_thread(figures: &mut Figures, codecs: &[Codec]) {
     let hot = hot_times(codecs);
     let engine = engine(0);
@@ -36,7 +36,7 @@ pub(crate) fn on_one_thread(figures: &mut Figures, codecs: &[Codec]) {
     let mut times = turns(&mut sandbox, codecs, &functions);
     let each = (faults() - faults_before) / APPLICATIONS as f64;
     figures.add("page faults of each such message", format!("{each:.1}"), "");
-    // As for the hot ones: a codec's median, and the mean of these, so that what else the machine does counts less.
+    // Use the median per codec and the mean over codecs, as for the hot ones, to reduce noise.
     let of_codec = |codec| times.iter().copied().skip(codec).step_by(codecs.len()).collect::<Vec<f64>>();
     let cold = mean(&(0..codecs.len()).map(|codec| median(&mut of_codec(codec))).collect::<Vec<f64>>());
     let measured = format!("{:.1}, {cold:.1}, {:.1} µs", median(&mut times), quantile(&mut times, 0.99));
@@ -52,7 +52,7 @@ pub(crate) fn on_one_thread(figures: &mut Figures, codecs: &[Codec]) {
     figures.add("the same ÷ every codec hot in a memory of its own, in turn", measured, "");
 }
 
-/// µs per message, the mean over all codecs, when each is hot.
+/// µs per message when each codec is hot, averaged over all codecs.
 fn hot_times(codecs: &[Codec]) -> f64 {
     let engine = engine(1);
     let best = codecs.iter().map(|codec| {
@@ -65,8 +65,8 @@ fn hot_times(codecs: &[Codec]) -> f64 {
     mean(&best.collect::<Vec<f64>>())
 }
 
-/// µs per message, the mean over all codecs, when all are hot and take turns: what the processor forgets between two
-/// messages of one codec is part of this.
+/// µs per message when all codecs are hot and take turns, averaged over all codecs. This includes what the processor's
+/// caches lose between two messages of a codec.
 fn hot_in_turn(codecs: &[Codec]) -> f64 {
     let engine = engine(codecs.len());
     let load = |codec: &Codec| engine.load(&codec.sources(0), engine.limits()).unwrap();
@@ -89,7 +89,7 @@ fn turns(sandbox: &mut Sandbox, codecs: &[Codec], functions: &[Functions]) -> Ve
         .collect()
 }
 
-/// As the handler does it: queues, workers, and no more memory for loaded functions than the setting allows.
+/// Measures through the handler: queues, workers, and the configured memory for loaded functions.
 pub(crate) fn in_the_handler(figures: &mut Figures, codecs: &[Codec]) {
     let applications: Vec<(Application, Payload)> =
         (0..APPLICATIONS).map(|number| application(&codecs[number % codecs.len()], number)).collect();
@@ -108,7 +108,7 @@ pub(crate) fn in_the_handler(figures: &mut Figures, codecs: &[Codec]) {
         let pool = Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap();
         let handler = HandlerSettings { loading, ..HandlerSettings::default() };
         let payloads = Arc::new(Payloads::new(pool, &handler).unwrap());
-        // Once for loading, and once more for what the workers and the allocator need.
+        // Once for loading, and once to warm up workers and allocator.
         for _ in 0..2 {
             tokio.block_on(serve(&payloads, &applications, 0..count));
         }

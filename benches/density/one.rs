@@ -1,4 +1,4 @@
-//! What one application costs.
+//! The cost of one application.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ pub(crate) fn check(report: &CallOutcome) {
     assert!(report.result.is_ok(), "{report:?}");
 }
 
-/// The codecs that give a result here, so that all that is timed is whole messages.
+/// The codecs that return a result, so that only whole messages are timed.
 pub(crate) fn usable(codecs: Vec<Codec>) -> Vec<Codec> {
     let engine = engine(1);
     let gives = |codec: &Codec| {
@@ -22,7 +22,7 @@ pub(crate) fn usable(codecs: Vec<Codec>) -> Vec<Codec> {
     codecs.into_iter().filter(gives).collect()
 }
 
-/// Memory of an application that waits for its next message.
+/// Memory of an idle application.
 pub(crate) fn idle(figures: &mut Figures, codecs: &[Codec]) {
     let engine = engine(1);
     let kept = |codec: &Codec| engine.load(&codec.sources(0), engine.limits()).unwrap().idle_bytes() as f64 / 1000.0;
@@ -37,7 +37,7 @@ pub(crate) fn idle(figures: &mut Figures, codecs: &[Codec]) {
     figures.add("memory of an idle application: median, mean, 95%, most", measured, "median ≤ 100 kB");
 }
 
-/// From the text to the end of the first message, and back from the disk.
+/// From the source to the end of the first message, and loading from disk.
 pub(crate) fn saving(figures: &mut Figures, codecs: &[Codec]) {
     let dir = tempfile::tempdir().unwrap();
     let settings = Settings { cache_dir: Some(dir.path().into()), ..Settings::default() };
@@ -62,7 +62,7 @@ pub(crate) fn saving(figures: &mut Figures, codecs: &[Codec]) {
     }
 }
 
-/// How even the time of one message is.
+/// How much the time of a message varies.
 pub(crate) fn spread(figures: &mut Figures, codecs: &[Codec]) {
     let engine = engine(1);
     let mut ratios: Vec<f64> = codecs

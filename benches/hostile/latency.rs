@@ -1,4 +1,4 @@
-//! How long single messages take, from asking to the answer.
+//! Latency of single messages.
 
 use std::{
     sync::{
@@ -14,7 +14,7 @@ use crate::message::{call, check, tenant};
 use crate::shared::figures::quantile;
 use crate::traffic::Traffic;
 
-/// Endless loops of another application that wait all the time.
+/// Endless loops of another application that are always queued.
 const ENDLESS_TASKS: usize = 100;
 
 /// Seconds.
@@ -34,7 +34,7 @@ impl Latency {
     }
 }
 
-/// Of honest messages through the pool, one after the other.
+/// Latency of honest messages through the pool, one after the other.
 pub(crate) fn through_the_pool(traffic: &Traffic, time: Duration) -> Latency {
     Latency::of(traffic.tokio.block_on(async {
         let (mut times, end) = (Vec::new(), Instant::now() + time);

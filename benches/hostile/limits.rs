@@ -1,4 +1,4 @@
-//! What limits do to functions on either side of them.
+//! Functions just within their limits, and far beyond.
 
 use std::{
     sync::Arc,
@@ -14,12 +14,12 @@ use crate::seconds;
 use crate::shared::process::resident_mib;
 
 const BOMB: &str = "function Decoder() { var a = []; while (true) a.push(new ArrayBuffer(65536)); }";
-/// Takes most of the fuel that there is, and so tens of milliseconds.
+/// Uses most of the fuel, which takes tens of milliseconds.
 const LONG: &str = "function Decoder() { var n = 0; for (var i = 0; i < 350000; i++) n += i % 7; return { n: n }; }";
 const BOMBS: usize = 10_000;
 
-/// Failures of a function that is well within its limits, while four threads fight for every processor: ours, those of
-/// QuickJS with a wall-clock limit, and how many runs there were of each.
+/// Failures of a function within its limits while four threads compete for the processors: in our sandbox, in QuickJS
+/// with a wall-clock limit, and the number of runs.
 pub(crate) fn false_verdicts() -> (usize, usize, usize) {
     let threads = 4 * thread::available_parallelism().unwrap().get();
     let engine = Arc::new(Engine::new(&Settings::default()).unwrap());
@@ -44,7 +44,7 @@ fn in_threads(threads: usize, work: impl Fn() -> usize + Sync) -> usize {
     })
 }
 
-/// Whether QuickJS, interrupted after 100 ms, fails to do the same.
+/// Whether QuickJS, interrupted after 100 ms, fails to run the function.
 fn peer_fails() -> bool {
     let runtime = Peer::new().unwrap();
     let end = Instant::now() + Duration::from_millis(100);
@@ -55,7 +55,7 @@ fn peer_fails() -> bool {
     })
 }
 
-/// How the process grows by memory bombs, one after the other.
+/// How much the process grows by consecutive memory bombs.
 pub(crate) fn bombs() -> f64 {
     let engine = Arc::new(Engine::new(&Settings::default()).unwrap());
     let (functions, mut sandbox) = (load(&engine, BOMB), engine.sandbox());

@@ -1,7 +1,7 @@
-//! What hostile functions cost others, and what the way to the workers costs: a table with an aim beside every figure.
+//! What hostile functions cost others, and the overhead of the worker pool, with a goal for every figure.
 //!
-//! Not timed by Criterion, because every figure is a ratio of loads that take turns on the same machine, and the
-//! median of many short rounds. Seconds per round are in `HOSTILE_SECONDS`, 0.2 unless set.
+//! Criterion cannot measure these: every figure is a ratio of loads that take turns on the same machine, and the median
+//! of many short rounds. `HOSTILE_SECONDS` sets the duration of a round, by default 0.2.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
@@ -20,7 +20,7 @@ use message::{HONEST, load};
 use shared::figures::{Figures, median};
 use traffic::Traffic;
 
-/// Rounds of which the median counts.
+/// Number of rounds, of which the median counts.
 const ROUNDS: usize = 15;
 
 fn main() {
@@ -46,7 +46,7 @@ fn beside_endless(figures: &mut Figures) {
     );
 }
 
-/// The pool's generator of messages shares the processors with the workers, plain threads need none.
+/// The load generator shares the processors with the pool's workers; plain threads need none.
 fn scaling(figures: &mut Figures) {
     let (engine, traffics) = (engine(), [Traffic::new(1), Traffic::new(2)]);
     let functions = load(&engine, HONEST);
@@ -86,7 +86,7 @@ fn seconds() -> Duration {
     Duration::from_secs_f64(set.unwrap_or(0.2))
 }
 
-/// The median of each of some figures that are taken together.
+/// The medians of figures that are measured together.
 fn medians<const N: usize>(measure: impl Fn() -> [f64; N]) -> [f64; N] {
     let rounds: Vec<[f64; N]> = (0..ROUNDS).map(|_| measure()).collect();
     std::array::from_fn(|figure| median(&mut rounds.iter().map(|round| round[figure]).collect::<Vec<_>>()))

@@ -1,4 +1,4 @@
-//! A pool that is kept busy, and plain threads that do the same without one.
+//! A busy pool, and plain threads that do the same work.
 
 use std::{
     sync::{
@@ -15,11 +15,11 @@ use tokio::{runtime::Runtime, task::JoinSet};
 
 use crate::message::{ENDLESS, HONEST, call, check, load, tenant};
 
-/// Honest messages in flight, and those of endless loops: one in ten.
+/// Honest messages in flight; a tenth as many endless loops are added.
 const HONEST_TASKS: usize = 36;
 const ENDLESS_TASKS: usize = 4;
 
-/// A pool with functions of an honest application and of a hostile one, and one thread that keeps it busy.
+/// A pool with functions of an honest and a hostile application, and a thread that keeps it busy.
 pub(crate) struct Traffic {
     engine: Arc<Engine>,
     pub(crate) tokio: Runtime,
@@ -29,11 +29,11 @@ pub(crate) struct Traffic {
     workers: usize,
 }
 
-/// What was done in a while.
+/// The work done in a round.
 #[derive(Default)]
 struct Done {
     honest: AtomicU64,
-    /// Thousandths of endless loops; of one that was still running at the end, its part.
+    /// Thousandths of endless loops; one that is still running at the end counts in part.
     endless: AtomicU64,
 }
 
@@ -47,13 +47,13 @@ impl Traffic {
         Self { engine, tokio, pool, honest, endless, workers }
     }
 
-    /// Honest messages per second with nobody beside them.
+    /// Honest messages per second without other load.
     pub(crate) fn honest_alone(&self, time: Duration) -> f64 {
         self.run(time, 0).honest.load(Ordering::Relaxed) as f64 / time.as_secs_f64()
     }
 
-    /// Honest messages per second beside endless loops, against what is left for them when the loops have had theirs:
-    /// the workers give so many honest messages or so many loops, and each loop counts as what fuel it has.
+    /// Honest messages per second beside endless loops, relative to what the loops leave: each loop counts with its
+    /// fuel.
     pub(crate) fn honest_beside_endless(&self, time: Duration) -> f64 {
         let alone = self.honest_alone(time);
         let done = self.run(time, ENDLESS_TASKS);
@@ -62,7 +62,7 @@ impl Traffic {
         beside / (alone * (1.0 - endless / self.endless_in_threads(time)))
     }
 
-    /// Endless loops per second that as many plain threads as there are workers can run.
+    /// Endless loops per second on as many plain threads as there are workers.
     fn endless_in_threads(&self, time: Duration) -> f64 {
         rate_of_threads(self.workers, time, |end| {
             let (mut sandbox, message) = (self.engine.sandbox(), call());
@@ -70,7 +70,7 @@ impl Traffic {
         })
     }
 
-    /// Keeps honest tasks and so many hostile ones busy for a while.
+    /// Keeps honest and hostile tasks busy for a while.
     fn run(&self, time: Duration, endless: usize) -> Arc<Done> {
         let (done, end) = (Arc::new(Done::default()), Instant::now() + time);
         self.tokio.block_on(async {
@@ -105,7 +105,7 @@ async fn hostile(pool: Arc<Pool>, functions: Functions, end: Instant, done: Arc<
     }
 }
 
-/// Honest messages per second of so many plain threads, each with a sandbox of its own.
+/// Honest messages per second on plain threads, each with a sandbox of its own.
 pub(crate) fn in_threads(threads: usize, engine: &Arc<Engine>, functions: &Functions, time: Duration) -> f64 {
     rate_of_threads(threads, time, |end| {
         let (mut sandbox, message) = (engine.sandbox(), call());
@@ -113,7 +113,7 @@ pub(crate) fn in_threads(threads: usize, engine: &Arc<Engine>, functions: &Funct
     })
 }
 
-/// The same with QuickJS, which isolates nothing: what two processors are worth on this machine just now.
+/// The same in native QuickJS without isolation, which shows what two processors achieve on this machine.
 pub(crate) fn peers_in_threads(threads: usize, time: Duration) -> f64 {
     rate_of_threads(threads, time, |end| {
         Context::full(&Peer::new().unwrap()).unwrap().with(|ctx| {
@@ -133,7 +133,7 @@ fn rate_of_threads(threads: usize, time: Duration, work: impl Fn(Instant) -> f64
     done / time.as_secs_f64()
 }
 
-/// How often `once` can be done until `end`, the last time in part.
+/// How often `once` completes until `end`, counting the last run in part.
 fn count(end: Instant, mut once: impl FnMut()) -> f64 {
     let mut whole = 0.0;
     loop {

@@ -1,4 +1,4 @@
-//! The codecs that are measured: those in the folder `AIRLOCK_CORPUS`, or our own.
+//! The codecs to measure: those in the directory `AIRLOCK_CORPUS`, or our own.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -6,11 +6,11 @@ use std::{env, fs};
 use airlock::codec_check::{self, Codec, Example, Expected, Input};
 use runtime::{Call, EntryPoint, Function};
 
-/// The folder of records, where it is not our own.
+/// Names the directory of records.
 const FOLDER: &str = "AIRLOCK_CORPUS";
 const OWN_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/codecs");
 
-/// All codecs of the corpus in a steady order.
+/// All codecs of the corpus, in a fixed order.
 pub(crate) fn read() -> Vec<Codec> {
     let folder = env::var_os(FOLDER).map_or_else(|| OWN_FOLDER.into(), PathBuf::from);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| {
@@ -22,7 +22,7 @@ pub(crate) fn read() -> Vec<Codec> {
     codec_check::read(&files, None).unwrap()
 }
 
-/// The uplinks of `codec` that give a value, the same at any time.
+/// The uplinks of `codec` that return a value and do not depend on the time.
 pub(crate) fn uplinks(codec: &Codec) -> impl Iterator<Item = Call> {
     let is_steady = |example: &&Example| {
         let gives_value = matches!(example.expected, Expected::Value(_));

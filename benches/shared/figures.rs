@@ -1,22 +1,22 @@
-//! Figures with their aims, and how they are taken.
+//! Figures with their goals.
 
 use std::time::Duration;
 
-/// Figures in the order in which they were taken.
+/// Figures in the order in which they were measured.
 #[derive(Default)]
 pub(crate) struct Figures {
     rows: Vec<[String; 3]>,
 }
 
 impl Figures {
-    /// Adds a figure; an empty aim is none.
+    /// Adds a figure; an empty goal means none.
     pub(crate) fn add(&mut self, what: &str, measured: impl Into<String>, aim: &str) {
         let row = [what.to_owned(), measured.into(), aim.to_owned()];
         println!("{}: {} {}", row[0], row[1], row[2]);
         self.rows.push(row);
     }
 
-    /// Prints all of them as a table.
+    /// Prints the figures as a table.
     pub(crate) fn print(&self) {
         println!("\n| figure | measured | aim |\n|---|--:|--:|");
         for [what, measured, aim] in &self.rows {
@@ -25,7 +25,7 @@ impl Figures {
     }
 }
 
-/// The value below which this part of all lies; sorts them.
+/// The value below which this fraction of all values lies. Sorts them.
 pub(crate) fn quantile<T: Copy + PartialOrd>(values: &mut [T], part: f64) -> T {
     values.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap());
     values[((values.len() - 1) as f64 * part).round() as usize]

@@ -1,5 +1,5 @@
-//! What several benches do alike: reading codecs, taking figures, printing them with their aims.
-#![allow(dead_code, reason = "each bench uses some of it")]
+//! What several benches share: reading codecs, measuring, and printing figures with their goals.
+#![allow(dead_code, reason = "each bench uses only a part")]
 
 pub(crate) mod codecs;
 pub(crate) mod figures;
