@@ -155,7 +155,7 @@ async fn make_things(browser: &Browser) {
 }
 
 #[tokio::test]
-async fn a_page_that_is_hard_to_use_does_not_pass() {
+async fn the_accessibility_audit_finds_faults() {
     let Some(browser) = Browser::start("data:text/html,", "bad", DESK).await else { return };
     browser.open("<h3 style='width:2000px'>A</h3><img><input><button></button><p style='color:silver'>B</p>").await;
     let problems = browser.problems().await.join("\n");
@@ -175,22 +175,22 @@ async fn a_page_that_is_hard_to_use_does_not_pass() {
 }
 
 #[tokio::test]
-async fn a_user_registers_makes_an_application_and_lets_a_program_in() {
+async fn a_user_registers_creates_an_application_and_authorizes_a_client() {
     walk("desk", DESK).await;
 }
 
 #[tokio::test]
-async fn it_all_works_on_a_phone_in_the_dark() {
+async fn works_on_a_phone_in_dark_mode() {
     walk("phone", Look { width: 360, dark: true, ..DESK }).await;
 }
 
 #[tokio::test]
-async fn it_all_works_without_scripts() {
+async fn works_without_javascript() {
     walk("plain", Look { scripts: false, ..DESK }).await;
 }
 
 #[tokio::test]
-async fn the_keyboard_is_enough_to_log_in_and_get_an_access_code() {
+async fn a_user_logs_in_and_gets_a_code_by_keyboard_alone() {
     let program = Program::start().await;
     let network = program.network().await;
     let Some(browser) = Browser::start(site(&network), "keyboard", DESK).await else { return };

@@ -39,7 +39,7 @@ impl Desk {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn applications_are_selected_shared_and_given_up() {
+async fn manages_applications_and_collaborators() {
     let desk = Desk::set().await;
     let (code, error) = desk.refused(&["applications", "select", "no-such-app"], "");
     assert!(code == 3 || code == 4, "{code} {error}");
@@ -70,7 +70,7 @@ async fn applications_are_selected_shared_and_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn functions_are_not_erased_by_an_empty_input() {
+async fn empty_input_removes_no_function() {
     let desk = Desk::set().await;
     let decoder = "function Decoder(bytes) { return { n: bytes.length }; }";
     desk.answered(&["applications", "pf", "set", "decoder", "--skip-test"], decoder);
@@ -88,7 +88,7 @@ async fn functions_are_not_erased_by_an_empty_input() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn functions_are_tried_at_a_terminal_before_they_are_saved() {
+async fn offers_a_test_before_saving_a_function() {
     let desk = Desk::set().await;
     let decoder = "function Decoder(b, p) { console.log(p); if (b[0]) throw new Error('no'); return { p: p }; }";
     std::fs::write(desk.network.folder.path().join("decoder.js"), decoder).unwrap();
@@ -112,7 +112,7 @@ async fn functions_are_tried_at_a_terminal_before_they_are_saved() {
 }
 
 #[test]
-fn what_needs_no_network_is_said_without_one() {
+fn version_and_help_need_no_network() {
     let folder = tempfile::tempdir().unwrap();
     let typed = |arguments: &[&str]| printed(&run(airlock(folder.path()).args(arguments), ""));
     assert_eq!(typed(&["version"]), typed(&["--version"]));

@@ -21,7 +21,7 @@ fn named() -> BTreeSet<(&'static str, &'static str)> {
 }
 
 #[test]
-fn every_test_that_the_table_names_is_there() {
+fn every_test_in_the_table_exists() {
     let named = named();
     assert!(named.len() > 50, "the table names only {}", named.len());
     for (file, name) in named {
@@ -34,7 +34,7 @@ fn every_test_that_the_table_names_is_there() {
 }
 
 #[test]
-fn every_row_of_the_table_says_what_shows_it() {
+fn every_row_of_the_table_names_a_test() {
     let rows = TABLE.lines().filter(|line| line.starts_with("| ") && *line != "| what | shown by |");
     for row in rows {
         let shown = row.trim_matches('|').rsplit('|').next().unwrap().trim();

@@ -3,7 +3,7 @@
 use crate::harness::{airlock, complaint, printed, run};
 
 #[test]
-fn shows_as_many_uplinks_as_it_was_asked_for() {
+fn shows_the_requested_number_of_uplinks() {
     let folder = tempfile::tempdir().unwrap();
     let out = printed(&run(airlock(folder.path()).args(["demo", "--count", "6"]), ""));
     let uplinks: Vec<_> = out.lines().filter(|line| line.contains(" fuel")).collect();
@@ -15,7 +15,7 @@ fn shows_as_many_uplinks_as_it_was_asked_for() {
 }
 
 #[test]
-fn runs_a_decoder_of_ones_own() {
+fn runs_a_decoder_of_the_user() {
     let folder = tempfile::tempdir().unwrap();
     let decoder = folder.path().join("mine.js");
     std::fs::write(&decoder, "function decodeUplink(input) { return { data: { sum: input.bytes[0] + input.fPort } } }")
@@ -38,7 +38,7 @@ fn fails_when_the_decoder_fails() {
 }
 
 #[test]
-fn refuses_what_is_no_script_and_what_is_no_payload() {
+fn rejects_invalid_scripts_and_payloads() {
     let folder = tempfile::tempdir().unwrap();
     let decoder = folder.path().join("mine.js");
     std::fs::write(&decoder, "function Decoder(bytes) {\n  return {;\n}").unwrap();

@@ -127,12 +127,12 @@ async fn story(network: Network) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_embedded_store_keeps_devices_as_v2_does() {
+async fn devices_on_the_embedded_store_behave_as_in_v2() {
     story(Network::start().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_listens_hears_of_devices_that_are_set_and_deleted() {
+async fn setting_and_deleting_devices_publishes_events() {
     let network = Network::start().await;
     let owner = network.owner("curious").await;
     let mut listener = owner.listen(&network).await;
@@ -156,7 +156,7 @@ async fn whoever_listens_hears_of_devices_that_are_set_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_keeps_devices_as_v2_does() {
+async fn devices_on_redis_behave_as_in_v2() {
     let Some(redis) = RedisProcess::start() else { return };
     story(Network::on(&redis, |_| ()).await).await;
 }

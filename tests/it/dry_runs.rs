@@ -28,7 +28,7 @@ fn take_cost(answer: &mut Value) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn functions_are_tried_over_http_and_nothing_is_kept() {
+async fn dry_runs_over_http_store_nothing() {
     let network = Network::start().await;
     let owner = network.owner("trying").await;
     let invalid = "function Validator() { return false; }";
@@ -55,7 +55,7 @@ async fn functions_are_tried_over_http_and_nothing_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_that_fails_tells_its_author_everything() {
+async fn a_failing_dry_run_returns_logs_line_kind_and_cost() {
     let network = Network::start().await;
     let owner = network.owner("failing").await;
     let body = json!({"payload": "AQ==", "app": {"decoder": THROWS}});
@@ -106,7 +106,7 @@ async fn a_function_that_fails_tells_its_author_everything() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn trials_are_refused_like_everything_else() {
+async fn dry_runs_check_credentials_and_input() {
     let network = Network::start().await;
     let (owner, stranger) = (network.owner("owner").await, network.owner("stranger").await);
     for (path, body, text) in [

@@ -22,7 +22,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_examples_do_what_they_say() {
+async fn the_client_examples_work() {
     let network = Network::start().await;
     let base = network.stack.settings().client.auth_server.clone();
     let (browser, service) = (Browser::register(&base).await, AccountClient::new(&base).unwrap());

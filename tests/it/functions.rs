@@ -44,7 +44,7 @@ const BAD: &[(&str, &str)] = &[
     (r#"{"script_file": "missing.js"}"#, "line 2: failed to read missing.js: No such file"),
     (r#"{"script_file": "."}"#, "line 2: failed to read .: it is not a regular file"),
     (r#"{"script_file": "../../etc/passwd"}"#, "line 2: failed to read ../../etc/passwd: it is outside the directory"),
-    (r#"{"script_file": "/dev/zero"}"#, "line 2: cannot read /dev/zero: it is outside the directory"),
+    (r#"{"script_file": "/dev/zero"}"#, "line 2: failed to read /dev/zero: it is outside the directory"),
     (r#"{"scirpt": ""}"#, "line 2: unknown member `scirpt`: did you mean `script`?"),
     (r#"{"script": "", "exampels": [{}]}"#, "line 2: unknown member `exampels`: did you mean `examples`?"),
     (r#"{"script": "", "examples": [{"bytes_hex": "", "expect": 1}]}"#, "line 2: example 1: unknown member `expect`"),
@@ -97,7 +97,7 @@ const AGREEMENTS: &[&str] = &[
 ];
 
 #[test]
-fn our_own_codecs_answer_as_expected() {
+fn our_codecs_pass_their_examples() {
     let folder = tempfile::tempdir().unwrap();
     let file = fixtures().join("codecs.jsonl");
     let shown = check(folder.path(), &[&file], &["--quiet"], "");
@@ -116,7 +116,7 @@ fn our_own_codecs_answer_as_expected() {
 }
 
 #[test]
-fn every_codec_in_the_folder_has_examples() {
+fn every_codec_has_examples() {
     let listed = fs::read_to_string(fixtures().join("codecs.jsonl")).unwrap();
     let scripts = fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     for script in scripts.filter(|name| name.ends_with(".js")) {
@@ -125,7 +125,7 @@ fn every_codec_in_the_folder_has_examples() {
 }
 
 #[test]
-fn a_wrong_expectation_is_told_with_its_place() {
+fn names_where_a_result_differs() {
     for (example, told) in WRONG {
         let folder = folder_with(&[example]);
         let output = check(folder.path(), &[Path::new("codecs.jsonl")], &[], "");
@@ -138,7 +138,7 @@ fn a_wrong_expectation_is_told_with_its_place() {
 }
 
 #[test]
-fn a_codec_that_cannot_be_loaded_fails_as_a_whole() {
+fn a_codec_that_cannot_be_loaded_fails() {
     let folder = tempfile::tempdir().unwrap();
     let line = json!({"id": "broken\u{1b}[2J", "script": "function Decoder() {\n  return {;\n}", "examples": []});
     let output = check(folder.path(), &[Path::new("-")], &["--quiet"], &line.to_string());
@@ -150,7 +150,7 @@ fn a_codec_that_cannot_be_loaded_fails_as_a_whole() {
 }
 
 #[test]
-fn without_an_expectation_what_comes_out_is_shown() {
+fn shows_the_result_of_an_example_without_an_expectation() {
     let folder = folder_with(&[r#"{"port": 1, "bytes_hex": "0a"}"#, r#"{"port": 3, "bytes_hex": "", "env": ["now"]}"#]);
     let shown = printed(&check(folder.path(), &[Path::new("codecs.jsonl")], &[], ""));
     assert!(shown.contains(r#"returned {"data":{"level":10}}"#), "{shown}");
@@ -158,7 +158,7 @@ fn without_an_expectation_what_comes_out_is_shown() {
 }
 
 #[test]
-fn bad_input_is_named_and_nothing_is_run() {
+fn rejects_invalid_files_before_running_anything() {
     let folder = tempfile::tempdir().unwrap();
     let good = r#"{"script": "function Decoder() { return {} }", "examples": [{"bytes_hex": ""}]}"#;
     for (bad, told) in BAD {
@@ -181,7 +181,7 @@ fn bad_input_is_named_and_nothing_is_run() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_and_what_can_is_not() {
+fn rejects_contradictory_members() {
     let port = |members: &str| if members.contains("port") { "" } else { r#""port": 1, "# };
     let example = |members: &str| format!(r#"{{"bytes_hex": "0a", {}{members}}}"#, port(members));
     for (members, told) in CONTRADICTIONS {
@@ -196,7 +196,7 @@ fn what_cannot_be_meant_is_refused_and_what_can_is_not() {
 }
 
 #[test]
-fn a_line_and_its_list_of_examples_have_a_largest_size() {
+fn limits_the_size_of_a_line_and_the_number_of_examples() {
     let folder = tempfile::tempdir().unwrap();
     fs::File::create(folder.path().join("huge.jsonl")).unwrap().set_len(3 << 20).unwrap();
     let examples = |count: usize| {
@@ -216,7 +216,7 @@ fn a_line_and_its_list_of_examples_have_a_largest_size() {
 }
 
 #[test]
-fn what_codecs_say_makes_no_lines_of_its_own_and_steers_no_terminal() {
+fn output_of_codecs_cannot_forge_lines_or_control_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let script = "function Decoder() { throw 'a\\nok    other/codec  3 passed\\n\u{9b}2J\u{202e}' }";
     let codec =
@@ -237,7 +237,7 @@ fn what_codecs_say_makes_no_lines_of_its_own_and_steers_no_terminal() {
 }
 
 #[test]
-fn only_codecs_that_are_asked_for_are_checked() {
+fn checks_only_the_requested_codecs() {
     let folder = folder_with(&[]);
     let file = [Path::new("codecs.jsonl")];
     let shown = printed(&check(folder.path(), &file, &["--id", "eve", "--jobs", "1"], ""));
@@ -246,7 +246,7 @@ fn only_codecs_that_are_asked_for_are_checked() {
 }
 
 #[test]
-fn what_editors_and_people_add_does_no_harm() {
+fn ignores_byte_order_marks_blank_lines_and_unknown_members() {
     let folder = tempfile::tempdir().unwrap();
     let record = r#"{"id": "level", "vendor": "x", "script": "function Decoder(bytes) { return { level: bytes[1] } }",
         "examples": [{"bytes_hex": "0A 0b", "expected": {"level": 11}, "seen\u001b": 2025}]}"#;
@@ -261,7 +261,7 @@ fn what_editors_and_people_add_does_no_harm() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_ends_it_silently() {
     let folder = tempfile::tempdir().unwrap();
     // More than a pipe holds.
     let lines =
@@ -278,7 +278,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn the_page_for_developers_tells_every_limit() {
+fn the_documentation_lists_every_limit() {
     let page = include_str!("../../docs/functions.md");
     let limits = serde_json::to_value(runtime::Limits::default()).unwrap();
     for (name, value) in limits.as_object().unwrap() {
@@ -287,7 +287,7 @@ fn the_page_for_developers_tells_every_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn saving_and_dry_runs_answer_with_the_place_and_the_logs() {
+async fn saving_and_dry_runs_return_the_source_line_and_the_logs() {
     let network = Network::start().await;
     let owner = network.owner("author").await;
     let error = owner.set_functions(["function Decoder() {\n  return {;\n}", "", ""]).await.unwrap_err().to_string();

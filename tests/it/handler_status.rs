@@ -16,7 +16,7 @@ async fn channel(network: &Network) -> Channel {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn addresses_lie_in_the_prefixes_that_were_set() {
+async fn device_addresses_have_a_configured_prefix() {
     let prefixes = r#"[
         {"prefix": "26010000/16", "usage": ["otaa", "local"]},
         {"prefix": "27000000/9", "usage": ["abp", "local"]}
@@ -42,7 +42,7 @@ async fn addresses_lie_in_the_prefixes_that_were_set() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_handler_shows_its_figures_to_those_who_look_after_it() {
+async fn only_component_tokens_get_the_status() {
     let network = Network::start().await;
     let owner = network.owner("curious").await;
     let mut stub = HandlerManagerClient::new(channel(&network).await);
@@ -63,7 +63,7 @@ async fn the_handler_shows_its_figures_to_those_who_look_after_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_handler_announces_the_keys_by_which_it_is_known() {
+async fn the_announcement_has_certificate_and_public_key() {
     let network = Network::start().await;
     let settings = network.stack.settings();
     let read = |name: &str| std::fs::read_to_string(network.folder.path().join(name)).unwrap();

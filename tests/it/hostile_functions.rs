@@ -28,7 +28,7 @@ const ACTS: &[(&str, [&str; 3], &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hostile_function_costs_its_own_fields_and_nothing_else() {
+async fn a_hostile_function_loses_only_its_own_fields() {
     let network = Network::start().await;
     let (hostile, innocent) = (network.owner("hostile").await, network.owner("innocent").await);
     let mut heard = hostile.listen(&network).await;
@@ -60,7 +60,7 @@ async fn a_hostile_function_costs_its_own_fields_and_nothing_else() {
 
 /// SBX-003, SBX-006, SBX-020, SBX-022, SBX-029, SBX-060
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_that_cannot_be_loaded_are_refused_when_they_are_saved() {
+async fn rejects_functions_that_cannot_be_loaded() {
     let network = Network::start().await;
     let owner = network.owner("refused").await;
     owner.set_functions([GOOD, "", ""]).await.unwrap();
@@ -90,7 +90,7 @@ async fn texts_that_cannot_be_loaded_are_refused_when_they_are_saved() {
 
 /// SBX-004
 #[tokio::test(flavor = "multi_thread")]
-async fn dry_runs_meet_the_same_limits() {
+async fn dry_runs_have_the_same_limits() {
     let network = Network::start().await;
     let owner = network.owner("dry").await;
     let mut manager = network.manager().await;
@@ -118,7 +118,7 @@ async fn dry_runs_meet_the_same_limits() {
 
 /// SBX-034
 #[tokio::test(flavor = "multi_thread")]
-async fn fields_that_are_too_deep_or_too_long_are_refused() {
+async fn rejects_fields_that_are_too_deep_or_too_long() {
     let network = Network::start().await;
     let owner = network.owner("deep").await;
     let mut manager = network.manager().await;
@@ -136,7 +136,7 @@ async fn fields_that_are_too_deep_or_too_long_are_refused() {
 
 /// SBX-045, SBX-047, SBX-075
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_and_dry_runs_give_the_same_fields() {
+async fn messages_and_dry_runs_return_the_same_fields() {
     let network = Network::start().await;
     let owner = network.owner("same").await;
     owner.add_device("dev-1").await;
@@ -188,7 +188,7 @@ async fn payloads_of_every_length_and_every_port_are_delivered() {
 
 /// SBX-021
 #[tokio::test(flavor = "multi_thread")]
-async fn saving_bombs_holds_up_nobody() {
+async fn saving_a_bomb_delays_no_other_application() {
     let network = Network::start().await;
     let (hostile, innocent) = (network.owner("hostile").await, network.owner("innocent").await);
     innocent.add_device("dev-1").await;

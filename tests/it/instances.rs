@@ -8,7 +8,7 @@ use testing::RedisProcess;
 use crate::harness::{Network, device, metrics};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_handlers_know_the_same_and_count_together() {
+async fn two_handlers_share_data_and_rate_limits() {
     let Some(redis) = RedisProcess::start() else { return };
     let network = Network::on(&redis, |settings| settings.handler.calls.client = RateLimit::new(8, 1)).await;
     let owner = network.owner("traveller").await;

@@ -90,7 +90,7 @@ const CASES: &[Case] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rest_says_what_is_wrong_and_changes_nothing() {
+async fn rest_names_the_error_and_changes_nothing() {
     let network = Network::start().await;
     let owner = network.owner("careful").await;
     owner.add_device("dev-1").await;
@@ -106,7 +106,7 @@ async fn rest_says_what_is_wrong_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn payloads_and_functions_have_a_largest_size() {
+async fn limits_the_size_of_payloads_and_functions() {
     let network = Network::start().await;
     let owner = network.owner("large").await;
     owner.add_device("dev-1").await;
@@ -122,7 +122,7 @@ async fn payloads_and_functions_have_a_largest_size() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_no_text_too_deep_or_too_large_are_refused() {
+async fn rejects_bodies_that_are_binary_too_deep_or_too_large() {
     let network = Network::start().await;
     let owner = network.owner("strange").await;
     let large = format!(r#"{{"description": "{}"}}"#, "x".repeat(3 << 20));
@@ -146,7 +146,7 @@ async fn bodies_that_are_no_text_too_deep_or_too_large_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_needs_its_application_and_a_caller_its_rights() {
+async fn a_device_needs_a_registered_application_and_the_right_to_it() {
     let network = Network::start().await;
     let (owner, stranger) = (network.owner("owner").await, network.owner("stranger").await);
     owner.add_device("dev-1").await;
@@ -173,7 +173,7 @@ async fn a_device_needs_its_application_and_a_caller_its_rights() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn grpc_answers_with_the_code_that_fits() {
+async fn grpc_errors_have_the_fitting_code() {
     let network = Network::start().await;
     let owner = network.owner("caller").await;
     let mut stub = network.manager().await;
@@ -198,7 +198,7 @@ async fn grpc_answers_with_the_code_that_fits() {
 
 /// Keys of every length and spelling: only whole ones in hexadecimal are kept, in capitals.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_exactly_as_long_as_it_must_be() {
+async fn rejects_keys_of_the_wrong_length() {
     let network = Network::start().await;
     let owner = network.owner("exact").await;
     let url = format!("{}/applications/{}/devices/dev-1", network.handler_http(), owner.app_id);

@@ -35,7 +35,7 @@ async fn get(owner: &Owner, dev_id: &str) -> api::lorawan::Device {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_joins_and_everybody_is_told() {
+async fn a_device_joins_and_events_are_published() {
     let network = network().await;
     let owner = network.owner("joiner").await;
     let radio = Radio::of(&network, "joiner", "brokers", BROKER).await;
@@ -65,7 +65,7 @@ async fn a_device_joins_and_everybody_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_but_a_broker_that_is_trusted_brings_joins() {
+async fn only_trusted_network_brokers_may_activate_devices() {
     let network = network().await;
     let owner = network.owner("wary").await;
     set(&owner, "dev-1", DEV_EUI, APP_KEY).await;
@@ -91,7 +91,7 @@ async fn nobody_but_a_broker_that_is_trusted_brings_joins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_join_is_told_why_and_changes_nothing() {
+async fn a_rejected_join_names_the_reason_and_changes_nothing() {
     let network = network().await;
     let owner = network.owner("strict").await;
     let radio = Radio::of(&network, "strict", "brokers", BROKER).await;

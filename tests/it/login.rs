@@ -68,12 +68,12 @@ impl Desk {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_is_redeemed_once_by_who_asked_for_it() {
+async fn a_code_works_once_for_the_login_that_requested_it() {
     let desk = Desk::set().await;
     let code = desk.code(&desk.begin()).await;
     let stranger = tempfile::tempdir().unwrap();
     let elsewhere = run(airlock(stranger.path()).args(["--auth-server", &desk.base, "user", "login", &code]), "");
-    assert!(complaint(&elsewhere).contains("at the address that `airlock user login` prints"));
+    assert!(complaint(&elsewhere).contains("run `airlock user login` first"));
 
     let said = printed(&desk.type_command(&["user", "login", &code], ""));
     assert!(said.contains("Logged in as alice (alice@example.com)"), "{said}");
@@ -84,7 +84,7 @@ async fn a_code_is_redeemed_once_by_who_asked_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_of_an_earlier_question_is_refused() {
+async fn rejects_a_code_for_an_earlier_login() {
     let desk = Desk::set().await;
     let code = desk.code(&desk.begin()).await;
     desk.begin();
@@ -97,7 +97,7 @@ async fn a_code_of_an_earlier_question_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_may_be_typed_where_it_is_asked_for() {
+async fn a_code_can_be_entered_at_the_prompt() {
     let desk = Desk::set().await;
     let mut child =
         desk.command(&["user", "login"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
@@ -112,7 +112,7 @@ async fn a_code_may_be_typed_where_it_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_that_has_ended_goes_on_until_it_is_taken_back() {
+async fn an_expired_login_is_refreshed_until_it_is_revoked() {
     let desk = Desk::set().await;
     printed(&desk.type_command(&["user", "login", "alice", "--password-stdin"], PASSWORD));
     let kept = std::fs::read(desk.file("login.json")).unwrap();

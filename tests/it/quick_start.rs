@@ -13,7 +13,7 @@ const DECODER: &str = "function Decoder(bytes, port) {
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_minutes_with_ones_own_decoder() {
+async fn the_quick_start_works() {
     let network = Network::start().await;
     let typed = |arguments: &[&str]| printed(&network.type_command(arguments, ""));
     let password = |arguments: &[&str]| printed(&network.type_command(arguments, PASSWORD));
@@ -43,7 +43,7 @@ async fn five_minutes_with_ones_own_decoder() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_say_what_to_do_next() {
+async fn errors_say_what_to_do_next() {
     let network = Network::start().await;
     let refused = |arguments: &[&str], input: &str| {
         let output = network.type_command(arguments, input);

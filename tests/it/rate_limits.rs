@@ -23,7 +23,7 @@ async fn list(network: &Network, app_id: &AppId, credential: &Credential) -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_calls_too_often_is_told_when_to_come_back() {
+async fn a_rate_limited_client_is_told_when_to_retry() {
     let network = network(5, 1000).await;
     let (busy, other) = (network.owner("busy").await, network.owner("other").await);
     // Registering was the first call; who may not do something is counted all the same.
@@ -52,7 +52,7 @@ async fn a_client_that_calls_too_often_is_told_when_to_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_clients_of_an_application_share_what_it_may_be_called() {
+async fn all_clients_of_an_application_share_its_rate_limit() {
     let network = network(1000, 3).await;
     let (owner, stranger) = (network.owner("owner").await, network.owner("stranger").await);
     let key = Credential::Key(owner.key.clone());

@@ -79,7 +79,7 @@ async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, caller:
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_answers_every_credential_as_the_table_says() {
+async fn every_operation_matches_the_table_for_every_credential() {
     let network = Network::start().await;
     let owner = network.owner("owner").await;
     owner.add_device("dev-1").await;
@@ -98,7 +98,7 @@ async fn every_operation_answers_every_credential_as_the_table_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_key_for_registering_on_join_is_for_those_who_manage_devices() {
+async fn only_device_managers_see_or_change_the_register_on_join_key() {
     let network = Network::start().await;
     let owner = network.owner("owner").await;
     let [settings, both] = [&[Settings][..], &[Settings, Devices]];

@@ -17,7 +17,7 @@ const PARAMETERS: &str = r#"
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_gets_the_answers_that_both_descriptions_promise() {
+async fn schemathesis_finds_no_violation_of_the_descriptions() {
     let often = RateLimit::new(1_000_000, 1_000_000);
     let network = Network::with(|settings| {
         (settings.handler.calls.client, settings.handler.calls.application) = (often, often);

@@ -48,7 +48,7 @@ impl MakeWriter<'_> for Log {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_of_devices_are_in_no_event_log_error_announcement_or_figure() {
+async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
     let log = Log(Arc::new(Mutex::new(Some(Vec::new()))));
     tracing_subscriber::fmt().with_max_level(LevelFilter::DEBUG).with_ansi(false).with_writer(log.clone()).init();
     let network = Network::with(|settings| settings.handler.brokers = vec![BROKER.parse().unwrap()]).await;

@@ -55,7 +55,7 @@ impl Drop for Process {
 }
 
 #[test]
-fn kill_loses_no_registered_application_function_or_device() {
+fn sigkill_loses_no_application_function_or_device() {
     let folder = tempfile::tempdir().unwrap();
     let mut process = Process::start(folder.path());
     let typed = |process: &Process, arguments: &[&str]| process.type_command(folder.path(), arguments, "");
@@ -83,7 +83,7 @@ fn kill_loses_no_registered_application_function_or_device() {
 }
 
 #[test]
-fn a_signal_ends_it_in_order() {
+fn sigterm_stops_it_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     let mut process = Process::start(folder.path());
     let id = process.child.id().to_string();
@@ -92,7 +92,7 @@ fn a_signal_ends_it_in_order() {
 }
 
 #[test]
-fn a_second_instance_is_told_that_there_is_a_first() {
+fn a_second_instance_on_the_same_data_fails() {
     let folder = tempfile::tempdir().unwrap();
     let mut process = Process::start(folder.path());
     let error = one_line(&complaint(&run(&mut serve(folder.path()), "")));
@@ -102,7 +102,7 @@ fn a_second_instance_is_told_that_there_is_a_first() {
 }
 
 #[test]
-fn a_taken_port_is_named() {
+fn names_a_port_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -113,7 +113,7 @@ fn a_taken_port_is_named() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named() {
+fn names_an_unwritable_data_directory() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -123,7 +123,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn an_unknown_setting_is_named() {
+fn names_an_unknown_setting() {
     let folder = tempfile::tempdir().unwrap();
     let error = one_line(&complaint(&run(serve(folder.path()).env("AIRLOCK_LISTEN__ACOUNT", "x"), "")));
     assert!(error.contains("listen.acount") && error.contains("AIRLOCK_LISTEN__ACOUNT"), "{error}");
@@ -143,7 +143,7 @@ fn printed_settings_can_be_read_back() {
 }
 
 #[test]
-fn secrets_on_disk_are_for_their_owner_alone() {
+fn only_the_owner_can_read_secrets_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let mut process = Process::start(folder.path());
     process.child.kill().unwrap();

@@ -49,12 +49,12 @@ fn listeners(network: &Network, announced: &Announcement) -> [String; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_certificate_that_is_made_serves_every_client() {
+async fn the_generated_certificate_works_for_every_client() {
     serves_every_client(Network::with(with_mqtt).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_like_those_of_v2_serves_every_client() {
+async fn a_certificate_like_those_of_v2_works_for_every_client() {
     serves_every_client(Network::with(from_files).await).await;
 }
 
@@ -140,7 +140,7 @@ async fn nobody_trusts_another_certificate(network: &Network, owner: &Owner, ann
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_tls_every_client_is_served_too() {
+async fn every_client_works_without_tls() {
     let network = Network::with(|settings| settings.tls.mode = TlsMode::Off).await;
     let announced = announcement(&network, &Trust::Plaintext).await.unwrap();
     assert_eq!(announced.certificate, "");

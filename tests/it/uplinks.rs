@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::harness::{Network, next};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_uplink_arrives_in_the_shape_of_v2() {
+async fn an_uplink_has_the_format_of_v2() {
     let network = Network::start().await;
     let owner = network.owner("shape").await;
     owner.set_functions(["function Decoder(bytes, port) { return { b: bytes[0], a: port }; }", "", ""]).await.unwrap();
@@ -25,7 +25,7 @@ async fn an_uplink_arrives_in_the_shape_of_v2() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_function_costs_the_fields_and_not_the_message() {
+async fn a_failing_function_loses_the_fields_but_not_the_message() {
     let network = Network::start().await;
     let owner = network.owner("failing").await;
     owner.add_device("dev-1").await;
@@ -49,7 +49,7 @@ async fn a_failing_function_costs_the_fields_and_not_the_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_validator_that_says_no_drops_the_message() {
+async fn a_validator_that_returns_false_drops_the_message() {
     let network = Network::start().await;
     let owner = network.owner("choosy").await;
     let functions = [
@@ -72,7 +72,7 @@ async fn a_validator_that_says_no_drops_the_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_normalized_payload_stands_beside_the_fields() {
+async fn publishes_the_normalized_payload_beside_the_fields() {
     let network = Network::start().await;
     let owner = network.owner("normal").await;
     let decoder = "function decodeUplink(input) { return { data: { t: input.bytes[0] } }; }
@@ -107,7 +107,7 @@ async fn cayenne_lpp_needs_no_function() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_payload_format_chooses_among_the_styles_of_a_text() {
+async fn the_payload_format_selects_the_calling_convention() {
     let network = Network::start().await;
     let owner = network.owner("styles").await;
     let decoder = "function decodeUplink() { return { data: { is: 'ts013' } }; }
@@ -127,7 +127,7 @@ async fn the_payload_format_chooses_among_the_styles_of_a_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_application_with_limits_of_its_own_meets_those() {
+async fn an_application_can_have_its_own_limits() {
     let network = Network::with(|settings| {
         let limits = serde_json::from_value(json!({"fuel": 200_000})).unwrap();
         settings.handler.limits.insert("frugal-app".parse().unwrap(), limits);
@@ -150,7 +150,7 @@ async fn an_application_with_limits_of_its_own_meets_those() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_format_that_is_unknown_is_kept_and_converts_nothing() {
+async fn an_unknown_format_is_stored_and_converts_nothing() {
     let network = Network::start().await;
     let owner = network.owner("verbatim").await;
     let mut application = owner.handler.get_application(&owner.app_id).await.unwrap();

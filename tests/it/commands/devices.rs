@@ -12,7 +12,7 @@ impl Desk {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn devices_are_changed_personalized_and_deleted() {
+async fn updates_personalizes_and_deletes_a_device() {
     let desk = Desk::set().await;
     let app_key = "2B7E151628AED2A6ABF7158809CF4F3C";
     desk.typed(&["devices", "register", "dev-1", "0102030405060708", app_key, "-52.5,4.25,12"]);
@@ -65,7 +65,7 @@ async fn devices_are_changed_personalized_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn devices_register_themselves_from_a_template() {
+async fn registers_a_template_for_joining_devices() {
     let desk = Desk::set().await;
     let key = "2B7E151628AED2A6ABF7158809CF4F3C";
     let (code, error) = desk.refused(&["devices", "register", "on-join", "a-prefix-of-20-chars"], "");

@@ -3,7 +3,7 @@
 use super::Desk;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gateways_are_registered_edited_shared_and_deleted() {
+async fn manages_gateways_and_collaborators() {
     let desk = Desk::set().await;
     assert!(desk.typed(&["gateways", "list"]).contains("airlock gateways register"));
     desk.typed(&["gateways", "register", "gw-1", "EU_863_870", "-52.5,4.25"]);

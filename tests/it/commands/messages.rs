@@ -13,7 +13,7 @@ use super::Desk;
 use crate::harness::{airlock, next};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_downlink_reaches_those_who_listen() {
+async fn a_downlink_reaches_subscribers() {
     let desk = Desk::set().await;
     desk.typed(&["devices", "register", "dev-1"]);
     let key = desk.typed(&["applications", "key"]);
@@ -38,7 +38,7 @@ async fn a_downlink_reaches_those_who_listen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_listener_shows_what_arrives() {
+async fn subscribe_shows_messages() {
     let desk = Desk::set().await;
     desk.typed(&["devices", "register", "dev-1"]);
     let key = desk.typed(&["applications", "key"]);

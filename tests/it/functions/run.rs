@@ -50,7 +50,7 @@ const WRONG: &[(&[&str], &str, i32)] = &[
 ];
 
 #[test]
-fn run_shows_one_message_as_the_server_would_treat_it() {
+fn run_processes_a_message_as_the_server_does() {
     let folder = folder_with(&[]);
     let call = |arguments: &[&str]| call(folder.path(), &[&["level.js"], arguments].concat(), "");
     let shown = printed(&call(&["--hex", "0a"]));
@@ -63,7 +63,7 @@ fn run_shows_one_message_as_the_server_would_treat_it() {
 }
 
 #[test]
-fn a_function_may_come_over_standard_input() {
+fn reads_a_function_from_standard_input() {
     let folder = folder_with(&[]);
     let decoder = "function Decoder(bytes, port) { return { port: port } }";
     assert!(printed(&call(folder.path(), &["-", "--hex", "", "--port", "7"], decoder)).starts_with("{\"port\":7}\n"));
@@ -73,7 +73,7 @@ fn a_function_may_come_over_standard_input() {
 }
 
 #[test]
-fn whatever_is_typed_wrong_is_answered_with_what_would_be_right() {
+fn errors_say_what_would_be_valid() {
     let folder = folder_with(&[]);
     for (name, text) in FILES {
         fs::write(folder.path().join(name), text).unwrap();
@@ -87,7 +87,7 @@ fn whatever_is_typed_wrong_is_answered_with_what_would_be_right() {
 }
 
 #[test]
-fn bench_tells_time_fuel_and_memory() {
+fn bench_measures_time_fuel_and_memory() {
     let folder = folder_with(&[]);
     let arguments = ["functions", "bench", "level.js", "--hex", "0a", "--count", "20"];
     let shown = printed(&run(airlock(folder.path()).args(arguments), ""));

@@ -48,12 +48,12 @@ async fn many(radio: &Radio, owner: &Owner, dev_id: &str, dev_eui: &str) -> Vec<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_joins_with_one_nonce_one_succeeds() {
+async fn one_of_many_joins_with_one_nonce_succeeds() {
     one_of_many(network().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_joins_with_one_nonce_one_succeeds_on_redis() {
+async fn one_of_many_joins_with_one_nonce_succeeds_on_redis() {
     let Some(redis) = RedisProcess::start() else { return };
     one_of_many(Network::on(&redis, |settings| settings.handler.brokers = vec![BROKER.parse().unwrap()]).await).await;
 }

@@ -33,7 +33,7 @@ pub(super) async fn devices(owner: &Owner) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_registers_devices_if_its_application_may() {
+async fn a_template_registers_devices_with_the_right_key() {
     let network = network().await;
     let (owner, stranger) = (network.owner("planter").await, network.owner("stranger").await);
     let radio = Radio::of(&network, "planter", "brokers", BROKER).await;

@@ -164,7 +164,7 @@ impl Stage {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_is_called_over_grpc_is_done_or_refused_as_the_callers_mistake() {
+async fn malformed_grpc_calls_succeed_or_fail_as_client_errors() {
     let stage = Stage::set().await;
     let connect = async |url: String| Channel::from_shared(url).unwrap().connect().await.unwrap();
     let handler = connect(stage.network.handler_http()).await;

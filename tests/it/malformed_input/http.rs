@@ -85,7 +85,7 @@ impl Stage {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_is_asked_over_http_is_done_or_refused_with_a_code() {
+async fn malformed_http_requests_succeed_or_fail_as_client_errors() {
     let stage = Stage::set().await;
     try_many(request(), &stage, async |request, before| {
         let answer = stage.ask(&request).await;
@@ -105,7 +105,7 @@ async fn whatever_is_asked_over_http_is_done_or_refused_with_a_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn discovery_reads_no_more_than_it_must() {
+async fn discovery_rejects_bodies_that_are_too_large_or_invalid() {
     let stage = Stage::set().await;
     let text = |bytes: usize| format!(r#"{{"description": "{}"}}"#, "x".repeat(bytes)).into_bytes();
     for (body, status, what) in [

@@ -70,7 +70,7 @@ impl Stage {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_said_while_discovery_was_away_is_said_again() {
+async fn pending_announcements_are_sent_when_discovery_returns() {
     let Some(redis) = RedisProcess::start() else { return };
     let stage = Stage::set(&redis).await;
     let app_id = stage.owner.app_id.clone();

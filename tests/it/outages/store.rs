@@ -65,7 +65,7 @@ impl Stage {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_was_away_is_used_again_and_has_lost_nothing() {
+async fn a_restarted_store_is_used_again_without_loss() {
     let Some(mut redis) = RedisProcess::start() else { return };
     let stage = Stage::set(&redis).await;
     let before = stage.read_all().await;
@@ -101,7 +101,7 @@ async fn a_store_that_was_away_is_used_again_and_has_lost_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_hangs_holds_nobody_for_longer_than_they_wait() {
+async fn a_hanging_store_delays_calls_by_the_timeout_at_most() {
     let Some(redis) = RedisProcess::start() else { return };
     let stage = Stage::set(&redis).await;
     let before = stage.read_all().await;

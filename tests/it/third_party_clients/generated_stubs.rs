@@ -48,7 +48,7 @@ impl Desk {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_call_of_v2_means_the_same_to_its_own_generated_code() {
+async fn every_call_works_with_the_generated_code_of_v2() {
     let Some(python) = python() else { return };
     let network = Network::start().await;
     let owner = network.owner("generated").await;

@@ -38,7 +38,7 @@ pub(crate) async fn run(python: &Python, program: &str, environment: Vec<(&'stat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_python_client_of_v2_works_as_it_is() {
+async fn the_python_client_of_v2_works_unmodified() {
     let Some(python) = python() else { return };
     let network = Network::start().await;
     let tls = network.stack.settings().client.discovery_address.clone();
