@@ -1,6 +1,6 @@
 //! The account service: its dependencies and shared state.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use store::Store;
 use types::{Clock, Random};
@@ -23,7 +23,7 @@ pub struct Account {
     pub(crate) keys: Arc<SealingKeys>,
     pub(crate) documents: Documents,
     pub(crate) frequency_plans: Arc<FrequencyPlans>,
-    pub(crate) description: Arc<Description>,
+    pub(crate) description: Arc<OnceLock<Description>>,
     pub(crate) passwords: Passwords,
     pub(crate) signer: Signer,
     pub(crate) outbox: Outbox,
@@ -55,7 +55,7 @@ impl Account {
             keys: Arc::new(keys),
             documents,
             frequency_plans: Arc::new(FrequencyPlans::read()?),
-            description: Arc::new(Description::read()?),
+            description: Arc::default(),
             passwords,
             signer,
             outbox,

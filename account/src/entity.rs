@@ -8,6 +8,7 @@ pub(crate) mod collaborators;
 mod index;
 pub(crate) mod stored_key;
 
+use schemars::JsonSchema;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::{Debug, Display},
@@ -30,12 +31,12 @@ pub(crate) type Collaborators<R> = BTreeMap<UserId, Rights<R>>;
 
 /// A right to one kind of entity.
 pub(crate) trait Right:
-    Copy + Ord + Debug + Into<&'static str> + Serialize + DeserializeOwned + Send + Sync + 'static
+    Copy + Ord + Debug + Into<&'static str> + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static
 {
 }
 
 impl<R> Right for R where
-    R: Copy + Ord + Debug + Into<&'static str> + Serialize + DeserializeOwned + Send + Sync + 'static
+    R: Copy + Ord + Debug + Into<&'static str> + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static
 {
 }
 

@@ -188,9 +188,6 @@ pub enum Error {
     /// The frequency plans that this program was built with are not as they must be.
     #[error("cannot read the frequency plans that this program was built with")]
     FrequencyPlans(#[source] serde_json::Error),
-    /// The description of the API that this program was built with is not as it must be.
-    #[error("cannot read the description of the API that this program was built with")]
-    Description(#[source] serde_json::Error),
     /// Cryptography failed where it should not.
     #[error("cannot {0}")]
     Crypto(&'static str),
@@ -237,7 +234,7 @@ impl Kinded for Error {
             Self::OAuth { code: OAuthErrorCode::InvalidClient, .. } => Kind::Unauthenticated,
             Self::OAuth { .. } => Kind::Invalid,
             Self::Seal(error) => error.kind(),
-            Self::Record { .. } | Self::Crypto(_) | Self::Description(_) | Self::FrequencyPlans(_) => Kind::Internal,
+            Self::Record { .. } | Self::Crypto(_) | Self::FrequencyPlans(_) => Kind::Internal,
             Self::Store(error) => match error.kind() {
                 store::Kind::Unavailable => Kind::Unavailable,
                 _ => Kind::Internal,

@@ -15,6 +15,8 @@ mod registration;
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
+
 use api::rest::account::{TokenAnswer, TokenRequest};
 use serde::Deserialize;
 use types::{Scope, Secret};
@@ -37,8 +39,9 @@ pub(crate) struct Basic {
 }
 
 /// A revocation request (RFC 7009).
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["token"]))]
 pub(crate) struct RevokeRequest {
     token: Option<Secret>,
     client_id: Option<String>,

@@ -1,53 +1,77 @@
-//! The description of the HTTP API: an OpenAPI document for programs, and a page of it for people.
-//!
-//! It is data beside this file, one part for each sort of path. Tests compare it with the routes that are served and
-//! with what they answer, so neither can drift.
+//! The OpenAPI document of the HTTP API, and a page of it for people; both are made once, from the routes.
 
+mod inputs;
 mod page;
+pub(crate) mod replies;
 
+use aide::openapi::OpenApi;
 use axum::body::Bytes;
-use serde_json::{Map, Value};
+use server::{
+    openapi::{self, About},
+    reply::ErrorFormat,
+};
+use types::Kind;
 
-use crate::{Error, Result};
+pub(crate) use self::inputs::Described;
 
-/// Everything but the paths and the schemas.
-const FRAME: &str = include_str!("openapi/frame.json");
-/// What bodies look like.
-const SCHEMAS: &str = include_str!("openapi/schemas.json");
-/// The paths.
-const PATHS: [&str; 5] = [
-    include_str!("openapi/users.json"),
-    include_str!("openapi/oauth.json"),
-    include_str!("openapi/applications.json"),
-    include_str!("openapi/gateways.json"),
-    include_str!("openapi/components.json"),
-];
-
-/// The description, ready to be sent.
+/// The document, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Description {
-    /// The OpenAPI document, as JSON.
+    /// As JSON.
     pub(crate) document: Bytes,
-    /// The page, as HTML.
+    /// As HTML.
     pub(crate) page: Bytes,
 }
 
 impl Description {
-    /// Reads the description that this program was built with.
-    pub(crate) fn read() -> Result<Self> {
-        let document = assemble().map_err(Error::Description)?;
-        let json = serde_json::to_vec(&document).map_err(Error::Description)?;
-        Ok(Self { page: page::render(&document).into(), document: json.into() })
+    pub(crate) fn of(document: &OpenApi) -> Self {
+        // A document has string keys only, so it always is JSON.
+        let json = serde_json::to_value(document).unwrap_or_default();
+        Self { document: json.to_string().into(), page: page::render(&json).into() }
     }
 }
 
-fn assemble() -> serde_json::Result<Value> {
-    let mut document: Value = serde_json::from_str(FRAME)?;
-    document["components"]["schemas"] = serde_json::from_str(SCHEMAS)?;
-    let mut paths = Map::new();
-    for part in PATHS {
-        paths.extend(serde_json::from_str::<Map<String, Value>>(part)?);
+/// What the document says beside its operations.
+pub(crate) fn about() -> About {
+    About {
+        title: "Airlock account service",
+        description: "Users, applications, gateways, components, OAuth clients, and the tokens that say who may do \
+                      what. Implements the account API of The Things Network v2.\n\n`/applications`, `/gateways` and \
+                      `/components` are also served without `/api/v2`, where old clients look for them. A method that \
+                      a path does not have is answered with 405.",
+        tags: &[
+            "Users",
+            "OAuth 2.0",
+            "Keys",
+            "Applications",
+            "Gateways",
+            "Frequency plans",
+            "Components",
+            "OAuth clients",
+            "This description",
+        ],
+        credentials: vec![
+            (
+                "token",
+                openapi::bearer(
+                    "A token from `/users/token`. Operations on one application, gateway or component need a token \
+                     with that one in its scope: exchange yours at `/users/restrict-token`.",
+                ),
+            ),
+            (
+                "key",
+                openapi::header(
+                    "Authorization",
+                    "`Key <access key>`: an access key of the application, or the key of the gateway.",
+                ),
+            ),
+            (
+                "session",
+                openapi::cookie("session", "The session of a user who logged in at the site. Opens the profile only."),
+            ),
+            ("client", openapi::basic("Id and secret of an OAuth client.")),
+        ],
+        errors: ErrorFormat::Account,
+        failures: &[Kind::Unavailable],
     }
-    document["paths"] = paths.into();
-    Ok(document)
 }

@@ -15,14 +15,17 @@ use axum::{
     routing::{get, post},
 };
 
-pub(crate) use self::page::{assets::assets, error::html_errors};
 use self::{
     application as applications,
     application::{access_keys, euis},
     entity::{SiteEntity, collaborators},
     gateway as gateways,
     oauth::{code, consent},
-    user::{confirmation, login, profile, register},
+    user::{login, profile, register},
+};
+pub(crate) use self::{
+    page::{assets::assets, error::html_errors, viewer::MaybeViewer},
+    user::confirmation::confirm,
 };
 use crate::{Account, application::Application, gateway::Gateway};
 
@@ -46,7 +49,6 @@ fn users() -> Router<Account> {
         .route("/users/profile/password", post(profile::change_password))
         .route("/users/profile/confirmation", post(profile::resend_confirmation))
         .route("/users/profile/clients/{client}/revoke", post(profile::revoke))
-        .route("/users/emails/validate_email/{token}", get(confirmation::confirm))
         .route("/users/consent", get(consent::ask))
         .route("/oauth/callback/{client}", get(code::show))
 }

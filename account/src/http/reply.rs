@@ -6,6 +6,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use server::reply::ErrorReply;
 use types::{Kind, Kinded};
@@ -17,16 +18,19 @@ use crate::{Error, oauth::OAuthErrorCode};
 pub struct Reply(Error);
 
 /// The error of a token request, as both OAuth 2.0 and this API define it.
-#[derive(Serialize)]
-struct OAuthBody<'a> {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "OAuthError")]
+pub(crate) struct OAuthBody<'a> {
     code: u16,
+    /// A word of RFC 6749, such as `invalid_grant`.
     error: &'static str,
     error_description: &'a str,
 }
 
 /// The error of a key exchange: `error` is in the specification, and v2 handlers read `description`.
-#[derive(Serialize)]
-struct ExchangeBody {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ExchangeError")]
+pub(crate) struct ExchangeBody {
     code: u16,
     error: String,
     description: String,

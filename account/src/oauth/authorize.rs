@@ -1,5 +1,6 @@
 //! The authorization endpoint.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope};
 
@@ -13,8 +14,9 @@ use crate::{Account, Error, Result, Session, audit, user::UserRecord};
 const STATE_BYTES_MAX: usize = 4096;
 
 /// The parameters of an authorization request, from the query or from the consent form.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(inline)]
 pub struct AuthorizationRequest {
     /// The client's id.
     pub client_id: Option<String>,

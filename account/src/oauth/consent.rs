@@ -1,5 +1,6 @@
 //! Consent: giving it to clients, checking it and revoking it.
 
+use schemars::JsonSchema;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -11,7 +12,7 @@ use crate::{
 };
 
 /// A client that a user has authorized.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AuthorizedClient {
     /// The client's id.
     pub name: ClientId,

@@ -1,12 +1,13 @@
 //! Authorization server metadata (RFC 8414).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use types::Scope;
 
 use crate::Account;
 
 /// The metadata document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Metadata {
     issuer: String,
     authorization_endpoint: String,

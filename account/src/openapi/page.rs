@@ -93,7 +93,8 @@ fn allowed(security: &Value) -> String {
         let name = members(one).next().map_or("none", |(name, _)| name);
         escaped(name)
     });
-    names.collect::<Vec<_>>().join(" or ")
+    let names: Vec<_> = names.collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(" or ") }
 }
 
 /// A link to a schema, or several where a schema is made of others.

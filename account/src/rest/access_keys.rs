@@ -1,12 +1,15 @@
 //! `/applications/{app_id}/access-keys`: access keys of an application.
 
+use crate::openapi::replies::{Changed, Created};
 use api::rest::account::{AccessKey, NewAccessKey};
 use axum::{
-    Json,
     extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use schemars::JsonSchema;
+use server::json::Json;
+use std::{convert::Infallible, str::FromStr};
 use types::ApplicationRight;
 
 use crate::{
@@ -20,6 +23,19 @@ use crate::{
         reply::Reply,
     },
 };
+
+/// The name of the key.
+#[derive(JsonSchema)]
+#[schemars(inline, example = "default key")]
+pub(super) struct KeyName(#[schemars(length(min = 1))] String);
+
+impl FromStr for KeyName {
+    type Err = Infallible;
+
+    fn from_str(name: &str) -> Result<Self, Infallible> {
+        Ok(Self(name.to_owned()))
+    }
+}
 
 pub(super) async fn list(
     State(account): State<Account>,
@@ -41,7 +57,7 @@ pub(super) async fn create(
 ) -> Result<Response, Reply> {
     let key = account.create_key(&caller, &app_id, &new).await?;
     Ok(match wants_json {
-        true => (StatusCode::CREATED, Json(key)).into_response(),
+        true => Created(key).into_response(),
         false => StatusCode::NO_CONTENT.into_response(),
     })
 }
@@ -49,7 +65,7 @@ pub(super) async fn create(
 pub(super) async fn get(
     State(account): State<Account>,
     caller: Caller,
-    EntityPathAnd(app_id, name): EntityPathAnd<Application, String>,
+    EntityPathAnd(app_id, KeyName(name)): EntityPathAnd<Application, KeyName>,
 ) -> Result<Json<AccessKey>, Reply> {
     let access = account.access::<Application>(&caller, &app_id, Deleted::Excluded).await?;
     access.require(ApplicationRight::Settings)?;
@@ -59,8 +75,8 @@ pub(super) async fn get(
 pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
-    EntityPathAnd(app_id, name): EntityPathAnd<Application, String>,
-) -> Result<StatusCode, Reply> {
+    EntityPathAnd(app_id, KeyName(name)): EntityPathAnd<Application, KeyName>,
+) -> Result<Changed, Reply> {
     account.delete_key(&caller, &app_id, &name).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }

@@ -1,12 +1,11 @@
 //! `/applications`: applications.
 
+use crate::openapi::replies::{Changed, Created, Page};
 use api::rest::account::{Application as Body, NewApplication};
-use axum::{
-    Json,
-    extract::{Query, State, rejection::QueryRejection},
-    http::StatusCode,
-};
+use axum::extract::{Query, State, rejection::QueryRejection};
+use schemars::JsonSchema;
 use serde::Deserialize;
+use server::json::Json;
 use types::{AppId, Scope};
 
 use crate::{
@@ -19,21 +18,27 @@ use crate::{
     },
     http::{
         body::JsonBody,
-        paging::{NextLink, PageQuery, next_link},
+        paging::{PageQuery, next_link},
         path::EntityPath,
         reply::Reply,
     },
 };
 
-#[derive(Deserialize)]
+/// What a list may be asked for.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub(super) struct ListQuery {
+    /// `1` lists deleted applications too.
     #[serde(default)]
     deleted: Option<String>,
 }
 
 /// An update. Further members are ignored, because clients send back what they read.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ApplicationUpdate")]
 pub(super) struct Update {
+    /// What people call it.
+    #[schemars(length(max = 200))]
     name: Option<String>,
 }
 
@@ -42,7 +47,7 @@ pub(super) async fn list(
     caller: Caller,
     PageQuery { after }: PageQuery<AppId>,
     query: Result<Query<ListQuery>, QueryRejection>,
-) -> Result<(NextLink, Json<Vec<Body>>), Reply> {
+) -> Result<Page<Body>, Reply> {
     let user_id = caller.user_with(&Scope::Apps)?;
     let Query(query) = query.map_err(|error| Error::Body(error.body_text()))?;
     let deleted_too = query.deleted.as_deref() == Some("1");
@@ -54,18 +59,18 @@ pub(super) async fn list(
         let rights = application.collaborators.get(&user_id).cloned().unwrap_or_default();
         bodies.push(account.show(&application, &rights).await?);
     }
-    Ok((next_link(next, if deleted_too { "deleted=1&" } else { "" }), Json(bodies)))
+    Ok(Page { next: next_link(next, if deleted_too { "deleted=1&" } else { "" }), items: bodies })
 }
 
 pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,
     JsonBody(new): JsonBody<NewApplication>,
-) -> Result<(StatusCode, Json<Body>), Reply> {
+) -> Result<Created<Body>, Reply> {
     let user_id = caller.user_with(&Scope::Apps)?;
     let application = account.create_application(&user_id, new).await?;
     let rights = all_rights::<Application>();
-    Ok((StatusCode::CREATED, Json(account.show(&application, &rights).await?)))
+    Ok(Created(account.show(&application, &rights).await?))
 }
 
 pub(super) async fn get(
@@ -87,28 +92,28 @@ pub(super) async fn update(
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
     JsonBody(update): JsonBody<Update>,
-) -> Result<StatusCode, Reply> {
+) -> Result<Changed, Reply> {
     let missing = || Error::Invalid { what: "body", must: "must have a name" };
     account.rename_application(&caller, &app_id, &update.name.ok_or_else(missing)?).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }
 
 pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<StatusCode, Reply> {
+) -> Result<Changed, Reply> {
     account.delete_application(&caller, &app_id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }
 
 pub(super) async fn restore(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<StatusCode, Reply> {
+) -> Result<Changed, Reply> {
     account.restore_application(&caller, &app_id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }
 
 pub(super) async fn rights(

@@ -1,12 +1,19 @@
 //! `/users/authorize`: the authorization endpoint.
 
+use aide::{
+    OperationOutput,
+    generate::GenContext,
+    openapi::{Operation, Response as Description, StatusCode as Code},
+};
 use axum::{
     extract::{Query, RawQuery, State, rejection::QueryRejection},
     http::{HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use percent_encoding::utf8_percent_encode;
+use schemars::JsonSchema;
 use serde::Deserialize;
+use server::openapi::with_headers;
 
 use crate::{
     Account, Authorization, AuthorizationRequest, Error, Session,
@@ -15,15 +22,17 @@ use crate::{
 };
 
 /// The user's decision, with the authorization request.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct Decision {
     #[serde(flatten)]
     request: AuthorizationRequest,
     decision: Answer,
 }
 
-#[derive(Deserialize)]
+/// May the client do it?
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 enum Answer {
     Allow,
     Deny,
@@ -39,17 +48,17 @@ pub(super) async fn authorize(
     session: Option<Session>,
     RawQuery(query): RawQuery,
     request: Result<Query<AuthorizationRequest>, QueryRejection>,
-) -> Result<Response, Reply> {
-    // Repeated parameters are rejected, because another reader could use the other value.
+) -> Result<Redirect, Reply> {
+    // A parameter that comes twice is refused here, so that no two readers can see two requests.
     let Query(request) = request.map_err(|error| Error::Body(error.body_text()))?;
     let query = query.unwrap_or_default();
     Ok(match account.authorize(session.as_ref(), &request).await? {
-        Authorization::Redirect(uri) => redirect(uri),
+        Authorization::Redirect(uri) => Redirect(uri),
         Authorization::LogIn(_) => {
             let again = format!("/users/authorize?{query}");
-            redirect(format!("/users/login?next={}", utf8_percent_encode(&again, QUERY_VALUE)))
+            Redirect(format!("/users/login?next={}", utf8_percent_encode(&again, QUERY_VALUE)))
         }
-        Authorization::Ask(_) => redirect(format!("/users/consent?{query}")),
+        Authorization::Ask(_) => Redirect(format!("/users/consent?{query}")),
     })
 }
 
@@ -58,12 +67,26 @@ pub(super) async fn decide(
     State(account): State<Account>,
     session: Session,
     AnyBody(Decision { request, decision }): AnyBody<Decision>,
-) -> Result<Response, Reply> {
+) -> Result<Redirect, Reply> {
     let allow = matches!(decision, Answer::Allow);
-    Ok(redirect(account.decide(&session, &request, allow).await?))
+    Ok(Redirect(account.decide(&session, &request, allow).await?))
 }
 
-/// With 303 the browser uses GET and does not send the form again.
-fn redirect(uri: String) -> Response {
-    (StatusCode::SEE_OTHER, PRIVATE, [(header::LOCATION, uri)]).into_response()
+/// With 303 the browser sends a new request, without the form.
+pub(super) struct Redirect(String);
+
+impl IntoResponse for Redirect {
+    fn into_response(self) -> Response {
+        (StatusCode::SEE_OTHER, PRIVATE, [(header::LOCATION, self.0)]).into_response()
+    }
+}
+
+impl OperationOutput for Redirect {
+    type Inner = Self;
+
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<Code>, Description)> {
+        let description = "To the client, to the login, or to the page that asks the user.".to_owned();
+        let redirect = Description { description, ..Description::default() };
+        vec![(Some(Code::Code(303)), with_headers(redirect, &[("Location", "string", "Where to go.")]))]
+    }
 }

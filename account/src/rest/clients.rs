@@ -1,7 +1,9 @@
 //! `/clients`: OAuth clients that a user registered.
 
+use crate::openapi::replies::{Changed, Created};
 use api::rest::account::{Client as Body, ClientUpdate, NewClient};
-use axum::{Json, extract::State, http::StatusCode};
+use axum::extract::State;
+use server::json::Json;
 use types::{ClientId, Scope};
 
 use crate::{
@@ -19,9 +21,9 @@ pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,
     JsonBody(new): JsonBody<NewClient>,
-) -> Result<(StatusCode, Json<Body>), Reply> {
+) -> Result<Created<Body>, Reply> {
     let user_id = caller.user_with(&Scope::Clients)?;
-    Ok((StatusCode::CREATED, Json(account.create_client(&user_id, new).await?)))
+    Ok(Created(account.create_client(&user_id, new).await?))
 }
 
 pub(super) async fn get(
@@ -38,18 +40,18 @@ pub(super) async fn update(
     caller: Caller,
     IdPath(id): IdPath<ClientId>,
     JsonBody(update): JsonBody<ClientUpdate>,
-) -> Result<StatusCode, Reply> {
+) -> Result<Changed, Reply> {
     let user_id = caller.user_with(&Scope::Clients)?;
     account.update_client(&user_id, &id, update).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }
 
 pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     IdPath(id): IdPath<ClientId>,
-) -> Result<StatusCode, Reply> {
+) -> Result<Changed, Reply> {
     let user_id = caller.user_with(&Scope::Clients)?;
     account.delete_client(&user_id, &id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }

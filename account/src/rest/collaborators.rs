@@ -1,13 +1,14 @@
 //! `…/collaborators` and `…/rights` of applications, gateways and components.
 
+use crate::openapi::replies::Changed;
 use api::rest::account::{Collaborator, RightsBody};
 use axum::{
-    Json,
     extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
 use serde_json::json;
+use server::json::Json;
 use types::Username;
 
 use crate::{
@@ -62,9 +63,9 @@ pub(super) async fn delete<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
-) -> Result<StatusCode, Reply> {
+) -> Result<Changed, Reply> {
     account.remove_collaborator::<E>(&caller, &id, &username).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }
 
 /// The caller's rights.

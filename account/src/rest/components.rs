@@ -1,10 +1,11 @@
 //! `/components`: network components. Paths name the service in the plural.
 
+use crate::openapi::replies::{Changed, Created, NoStore, Page};
 use api::rest::account::{Component as Body, ComponentToken, NewComponent};
-use axum::{Json, extract::State, http::StatusCode};
+use axum::extract::State;
+use server::json::Json;
 use types::{ComponentId, ComponentRight, Scope};
 
-use super::tokens::{CacheControl, NO_STORE};
 use crate::{
     Account, Error,
     component::{Component, Rights, ServiceAndId},
@@ -15,7 +16,7 @@ use crate::{
     },
     http::{
         body::JsonBody,
-        paging::{NextLink, PageQuery, next_link},
+        paging::{PageQuery, next_link},
         path::{EntityPath, ServicePath},
         reply::Reply,
     },
@@ -27,7 +28,7 @@ pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
     PageQuery { after }: PageQuery<ComponentId>,
-) -> Result<(NextLink, Json<Vec<Body>>), Reply> {
+) -> Result<Page<Body>, Reply> {
     let user_id = caller.user_with(&Scope::Components)?;
     let after = after.as_ref().map(ComponentId::as_str);
     let EntityPage { entities, next } = account.entities_of::<Component>(&user_id, after).await?;
@@ -35,7 +36,7 @@ pub(super) async fn list(
     for component in entities.iter().filter(|component| !component.is_deleted()) {
         bodies.push(account.show_component(component, &component.rights_of(&user_id)).await?);
     }
-    Ok((next_link(next, ""), Json(bodies)))
+    Ok(Page { next: next_link(next, ""), items: bodies })
 }
 
 pub(super) async fn create(
@@ -43,10 +44,10 @@ pub(super) async fn create(
     caller: Caller,
     ServicePath(service): ServicePath,
     JsonBody(NewComponent { id }): JsonBody<NewComponent>,
-) -> Result<(StatusCode, Json<Body>), Reply> {
+) -> Result<Created<Body>, Reply> {
     let user_id = caller.user_with(&Scope::Components)?;
     let component = account.create_component(&user_id, &ServiceAndId { service, id }).await?;
-    Ok((StatusCode::CREATED, Json(account.show_component(&component, &all_rights::<Component>()).await?)))
+    Ok(Created(account.show_component(&component, &all_rights::<Component>()).await?))
 }
 
 pub(super) async fn get(
@@ -63,22 +64,22 @@ pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
-) -> Result<StatusCode, Reply> {
+) -> Result<Changed, Reply> {
     account.delete_component(&caller, &id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }
 
 pub(super) async fn token(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
-) -> Result<(CacheControl, Json<ComponentToken>), Reply> {
+) -> Result<NoStore<ComponentToken>, Reply> {
     let access = account.access::<Component>(&caller, &id, Deleted::Excluded).await?;
     access.require(ComponentRight::Settings)?;
     let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));
     let token = account.sign_component(id.service, &id.id)?;
     metrics::issued("component");
-    Ok((NO_STORE, Json(ComponentToken { token, expires })))
+    Ok(NoStore(ComponentToken { token, expires }))
 }
 
 impl Account {

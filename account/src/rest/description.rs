@@ -1,9 +1,9 @@
 //! `/openapi.json` and `/docs`: the description of the API.
 
 use axum::{
-    body::Bytes,
     extract::State,
     http::{HeaderName, header},
+    response::{IntoResponse, Response},
 };
 
 use crate::Account;
@@ -18,10 +18,12 @@ const PAGE: [(HeaderName, &str); 4] = [
 const DOCUMENT: [(HeaderName, &str); 2] =
     [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
 
-pub(super) async fn document(State(account): State<Account>) -> ([(HeaderName, &'static str); 2], Bytes) {
-    (DOCUMENT, account.description.document.clone())
+pub(super) async fn document(State(account): State<Account>) -> Response {
+    let body = account.description.get().map(|description| description.document.clone());
+    (DOCUMENT, body.unwrap_or_default()).into_response()
 }
 
-pub(super) async fn page(State(account): State<Account>) -> ([(HeaderName, &'static str); 4], Bytes) {
-    (PAGE, account.description.page.clone())
+pub(super) async fn page(State(account): State<Account>) -> Response {
+    let body = account.description.get().map(|description| description.page.clone());
+    (PAGE, body.unwrap_or_default()).into_response()
 }

@@ -1,12 +1,12 @@
 //! `/applications/{app_id}/euis`: EUIs of an application.
 
-use axum::{
-    Json,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
-use serde_json::json;
+use crate::Error;
+use crate::openapi::replies::{Changed, Created};
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+use server::json::Json;
+use std::str::FromStr;
 use types::AppEui;
 
 use crate::{
@@ -19,6 +19,28 @@ use crate::{
         reply::Reply,
     },
 };
+
+/// The EUI; in an object for clients that accept `application/json`.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(super) enum NewEui {
+    Bare(AppEui),
+    Object { eui: AppEui },
+}
+
+/// The EUI, in upper case.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+pub(super) struct EuiInPath(#[schemars(with = "String", pattern(r"^[0-9A-F]{16}$"))] AppEui);
+
+impl FromStr for EuiInPath {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        eui::parse(text).map(Self)
+    }
+}
 
 pub(super) async fn list(
     State(account): State<Account>,
@@ -36,26 +58,25 @@ pub(super) async fn create(
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
     WantsJson(wants_json): WantsJson,
-) -> Result<Response, Reply> {
+) -> Result<Created<NewEui>, Reply> {
     let eui = account.add_drawn_eui(&caller, &app_id).await?;
-    let body = if wants_json { Json(json!({ "eui": eui })).into_response() } else { Json(eui).into_response() };
-    Ok((StatusCode::CREATED, body).into_response())
+    Ok(Created(if wants_json { NewEui::Object { eui } } else { NewEui::Bare(eui) }))
 }
 
 pub(super) async fn add(
     State(account): State<Account>,
     caller: Caller,
-    EntityPathAnd(app_id, eui): EntityPathAnd<Application, String>,
-) -> Result<StatusCode, Reply> {
-    account.add_eui(&caller, &app_id, eui::parse(&eui)?).await?;
-    Ok(StatusCode::NO_CONTENT)
+    EntityPathAnd(app_id, EuiInPath(eui)): EntityPathAnd<Application, EuiInPath>,
+) -> Result<Changed, Reply> {
+    account.add_eui(&caller, &app_id, eui).await?;
+    Ok(Changed)
 }
 
 pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
-    EntityPathAnd(app_id, eui): EntityPathAnd<Application, String>,
-) -> Result<StatusCode, Reply> {
-    account.remove_eui(&caller, &app_id, eui::parse(&eui)?).await?;
-    Ok(StatusCode::NO_CONTENT)
+    EntityPathAnd(app_id, EuiInPath(eui)): EntityPathAnd<Application, EuiInPath>,
+) -> Result<Changed, Reply> {
+    account.remove_eui(&caller, &app_id, eui).await?;
+    Ok(Changed)
 }

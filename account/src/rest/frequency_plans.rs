@@ -1,9 +1,13 @@
 //! `/frequency-plans`: the public list of plans, and packet forwarder configurations.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+use server::json::Json;
 use std::collections::BTreeMap;
+use std::{convert::Infallible, str::FromStr};
 
 use api::rest::account::FrequencyPlan;
-use axum::{Json, extract::State, http::HeaderMap};
+use axum::{extract::State, http::HeaderMap};
 use serde_json::Value;
 
 use super::gateways::firmware;
@@ -11,6 +15,25 @@ use crate::{
     Account,
     http::{base_url::Address, path::IdPath, reply::Reply},
 };
+
+/// The id of the plan.
+#[derive(JsonSchema)]
+#[schemars(inline, extend("examples" = ["EU_863_870"]))]
+pub(super) struct PlanId(#[schemars(length(min = 1))] String);
+
+/// The configuration of a packet forwarder.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("type" = "object", "required" = ["SX1301_conf"]))]
+pub(super) struct ForwarderConfiguration(Value);
+
+impl FromStr for PlanId {
+    type Err = Infallible;
+
+    fn from_str(id: &str) -> Result<Self, Infallible> {
+        Ok(Self(id.to_owned()))
+    }
+}
 
 pub(super) async fn list(State(account): State<Account>, address: Address) -> Json<BTreeMap<String, FrequencyPlan>> {
     let plans = account.frequency_plans.iter().map(|plan| {
@@ -29,10 +52,10 @@ pub(super) async fn list(State(account): State<Account>, address: Address) -> Js
 /// Returns the configuration. The firmware of The Things Gateway has its own gain table.
 pub(super) async fn get(
     State(account): State<Account>,
-    IdPath(id): IdPath<String>,
+    IdPath(PlanId(id)): IdPath<PlanId>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Reply> {
-    Ok(Json(account.frequency_plans.get(&id)?.forwarder(!firmware::is_sender(&headers))))
+) -> Result<Json<ForwarderConfiguration>, Reply> {
+    Ok(Json(ForwarderConfiguration(account.frequency_plans.get(&id)?.forwarder(!firmware::is_sender(&headers)))))
 }
 
 pub(super) fn url(address: &Address, id: &str) -> String {

@@ -2,19 +2,14 @@
 
 pub(super) mod firmware;
 
+use crate::openapi::replies::{Changed, Created, NoStore, Page};
 use api::rest::account::{Gateway as Body, GatewayUpdate, NewGateway, Owner, TokenAnswer};
-use axum::{
-    Json,
-    extract::State,
-    http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, http::HeaderMap};
+use schemars::JsonSchema;
+use serde::Serialize;
 use types::{GatewayId, GatewayRight, Scope};
 
-use super::{
-    frequency_plans,
-    tokens::{CacheControl, NO_STORE},
-};
+use super::frequency_plans;
 use crate::{
     Account, Error,
     entity::{
@@ -26,7 +21,7 @@ use crate::{
     http::{
         base_url::Address,
         body::JsonBody,
-        paging::{NextLink, PageQuery, next_link},
+        paging::{PageQuery, next_link},
         path::EntityPath,
         reply::Reply,
     },
@@ -34,12 +29,21 @@ use crate::{
     token::MACHINE_SECONDS,
 };
 
+/// A gateway, or what its firmware can read of it.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(super) enum Shown {
+    Whole(Box<Body>),
+    Trimmed(firmware::Trimmed),
+}
+
 pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
     PageQuery { after }: PageQuery<GatewayId>,
     address: Address,
-) -> Result<(NextLink, Json<Vec<Body>>), Reply> {
+) -> Result<Page<Body>, Reply> {
     let user_id = caller.user_with(&Scope::Gateways)?;
     let after = after.as_ref().map(GatewayId::as_str);
     let EntityPage { entities, next } = account.entities_of::<Gateway>(&user_id, after).await?;
@@ -47,7 +51,7 @@ pub(super) async fn list(
     for gateway in entities.iter().filter(|gateway| !gateway.is_deleted()) {
         bodies.push(account.show_gateway(gateway, &gateway.rights_of(&user_id), &address).await?);
     }
-    Ok((next_link(next, ""), Json(bodies)))
+    Ok(Page { next: next_link(next, ""), items: bodies })
 }
 
 pub(super) async fn create(
@@ -55,11 +59,11 @@ pub(super) async fn create(
     caller: Caller,
     address: Address,
     JsonBody(new): JsonBody<NewGateway>,
-) -> Result<(StatusCode, Json<Body>), Reply> {
+) -> Result<Created<Body>, Reply> {
     let user_id = caller.user_with(&Scope::Gateways)?;
     let gateway = account.create_gateway(&user_id, new).await?;
     let body = account.show_gateway(&gateway, &all_rights::<Gateway>(), &address).await?;
-    Ok((StatusCode::CREATED, Json(body)))
+    Ok(Created(body))
 }
 
 /// Returns the public part of a gateway, and more to callers with rights.
@@ -69,7 +73,7 @@ pub(super) async fn get(
     EntityPath(gateway_id): EntityPath<Gateway>,
     address: Address,
     headers: HeaderMap,
-) -> Result<Response, Reply> {
+) -> Result<NoStore<Shown>, Reply> {
     let (mut gateway, rights) = account.gateway_for(caller.as_ref(), &gateway_id).await?;
     let mut body = account.show_gateway(&gateway, &rights, &address).await?;
     if let Some(itself @ Caller::Key(_)) = &caller {
@@ -77,11 +81,11 @@ pub(super) async fn get(
         body.key = Some(account.gateway_key(&gateway)?);
         body.activated = gateway.activated;
     }
-    // The response depends on the caller and may contain secrets.
-    Ok(match firmware::is_sender(&headers) {
-        true => (NO_STORE, Json(firmware::Trimmed::from(body))).into_response(),
-        false => (NO_STORE, Json(body)).into_response(),
-    })
+    // What is shown depends on who asks, and secrets may be among it.
+    Ok(NoStore(match firmware::is_sender(&headers) {
+        true => Shown::Trimmed(body.into()),
+        false => Shown::Whole(Box::new(body)),
+    }))
 }
 
 pub(super) async fn update(
@@ -89,18 +93,18 @@ pub(super) async fn update(
     caller: Caller,
     EntityPath(gateway_id): EntityPath<Gateway>,
     JsonBody(update): JsonBody<GatewayUpdate>,
-) -> Result<StatusCode, Reply> {
+) -> Result<Changed, Reply> {
     account.update_gateway(&caller, &gateway_id, &update).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }
 
 pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<StatusCode, Reply> {
+) -> Result<Changed, Reply> {
     account.delete_gateway(&caller, &gateway_id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Changed)
 }
 
 /// Issues a token to the gateway itself, or to callers who may read its key.
@@ -108,12 +112,12 @@ pub(super) async fn token(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<(CacheControl, Json<TokenAnswer>), Reply> {
+) -> Result<NoStore<TokenAnswer>, Reply> {
     let mut access = account.access_with_key::<Gateway>(&caller, &gateway_id).await?;
     if matches!(caller, Caller::Bearer(_)) {
         access.require(GatewayRight::Settings)?;
     }
-    Ok((NO_STORE, Json(account.answer_token(&caller, &mut access.entity.value).await?)))
+    Ok(NoStore(account.answer_token(&caller, &mut access.entity.value).await?))
 }
 
 impl Account {

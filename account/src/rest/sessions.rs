@@ -1,9 +1,12 @@
 //! `/users/login` and `/users/logout`: sessions.
 
+use crate::openapi::replies::WithCookies;
 use api::rest::account::User;
-use axum::{Json, extract::State, http::StatusCode};
-use axum_extra::extract::cookie::CookieJar;
+use axum::extract::State;
+use axum::response::NoContent;
+use schemars::JsonSchema;
 use serde::Deserialize;
+use server::json::Json;
 use types::Secret;
 
 use crate::{
@@ -11,7 +14,8 @@ use crate::{
     http::{body::AnyBody, cookie, peer::Peer, reply::Reply},
 };
 
-#[derive(Deserialize)]
+/// A user's name and password, as a form or as JSON.
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct Login {
     username: String,
     password: Secret,
@@ -22,21 +26,21 @@ pub(super) async fn log_in(
     Peer(from): Peer,
     old: Option<Session>,
     AnyBody(login): AnyBody<Login>,
-) -> Result<(CookieJar, Json<User>), Reply> {
+) -> Result<WithCookies<Json<User>>, Reply> {
     let (value, user) = account.log_in(&login.username, login.password, from).await?.ok_or(Error::InvalidLogin)?;
     if let Some(old) = old {
         // A login always starts a new session, because the old cookie may have been planted (session fixation).
         account.log_out(&old).await?;
     }
-    Ok((cookie::set(&account, &value), Json(user)))
+    Ok(WithCookies(cookie::set(&account, &value), Json(user)))
 }
 
 pub(super) async fn log_out(
     State(account): State<Account>,
     session: Option<Session>,
-) -> Result<(CookieJar, StatusCode), Reply> {
+) -> Result<WithCookies<NoContent>, Reply> {
     if let Some(session) = session {
         account.log_out(&session).await?;
     }
-    Ok((cookie::clear(&account), StatusCode::NO_CONTENT))
+    Ok(WithCookies(cookie::clear(&account), NoContent))
 }

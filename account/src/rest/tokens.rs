@@ -1,13 +1,12 @@
 //! `/users/token`, the token exchanges, and the public keys.
 
+use crate::openapi::replies::{NoStore, Public};
 use api::rest::account::{KeyDocument, RestrictAnswer, RestrictRequest, TokenAnswer, TokenRequest};
-use axum::{
-    Json,
-    extract::State,
-    http::{HeaderName, header},
-};
+use axum::extract::State;
 use jsonwebtoken::jwk::JwkSet;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use server::json::Empty;
 use types::{AccessKey, AppId, Secret};
 
 use crate::{
@@ -26,19 +25,46 @@ use crate::{
     token::TOKEN_SECONDS,
 };
 
-/// A `Cache-Control` header.
-pub(super) type CacheControl = [(HeaderName, &'static str); 1];
-pub(super) const NO_STORE: CacheControl = [(header::CACHE_CONTROL, "no-store")];
-/// The next public key is published an hour before it signs.
-const FIVE_MINUTES: CacheControl = [(header::CACHE_CONTROL, "public, max-age=300")];
+/// A token with all its members.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("required" = ["token_type", "access_token", "expires_in", "refresh_token"]))]
+pub(super) struct Token(TokenAnswer);
+
+/// A request for a token; which members count depends on the grant.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("required" = ["grant_type"]))]
+pub(super) struct Grant(TokenRequest);
+
+/// An access key and its application, as `password` and `username`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("required" = ["username", "password"]))]
+pub(super) struct Exchange(TokenRequest);
+
+/// An access key, as `password`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("required" = ["password"]))]
+pub(super) struct ExchangeOf(TokenRequest);
+
+/// The public keys that verify tokens (RFC 7517).
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend(
+    "required" = ["keys"],
+    "properties" = { "keys": { "type": "array", "items": { "type": "object" }, "minItems": 1 } },
+))]
+pub(super) struct KeySet(#[schemars(with = "serde_json::Map<String, serde_json::Value>")] JwkSet);
 
 pub(super) async fn token(
     State(account): State<Account>,
     Peer(from): Peer,
     auth: RequestAuth,
-    AnyBody(request): AnyBody<TokenRequest>,
-) -> Result<(CacheControl, Json<TokenAnswer>), Reply> {
-    Ok((NO_STORE, Json(account.token(client(auth)?, request, from).await?)))
+    AnyBody(Grant(request)): AnyBody<Grant>,
+) -> Result<NoStore<Token>, Reply> {
+    Ok(NoStore(Token(account.token(client(auth)?, request, from).await?)))
 }
 
 /// Answers 200 to every authenticated client, whether or not the token existed.
@@ -48,26 +74,26 @@ pub(super) async fn revoke(
     State(account): State<Account>,
     auth: RequestAuth,
     AnyBody(request): AnyBody<RevokeRequest>,
-) -> Result<(CacheControl, Json<Value>), Reply> {
+) -> Result<NoStore<Empty>, Reply> {
     account.revoke(client(auth)?, request).await?;
-    Ok((NO_STORE, Json(json!({}))))
+    Ok(NoStore(Empty {}))
 }
 
 pub(super) async fn restrict(
     State(account): State<Account>,
     caller: Caller,
     JsonBody(request): JsonBody<RestrictRequest>,
-) -> Result<(CacheControl, Json<RestrictAnswer>), Reply> {
+) -> Result<NoStore<RestrictAnswer>, Reply> {
     let access_token = account.restrict_token(&caller, &request.scope).await?;
     metrics::issued("restrict");
-    Ok((NO_STORE, Json(RestrictAnswer { access_token })))
+    Ok(NoStore(RestrictAnswer { access_token }))
 }
 
 pub(super) async fn exchange(
     State(account): State<Account>,
     auth: RequestAuth,
-    AnyBody(request): AnyBody<TokenRequest>,
-) -> Result<(CacheControl, Json<TokenAnswer>), ExchangeReply> {
+    AnyBody(Exchange(request)): AnyBody<Exchange>,
+) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
     let missing = || Error::Invalid { what: "body", must: "must have username and password: application id and key" };
     let app_id = request.username.as_deref().ok_or_else(missing)?;
     let key = request.password.ok_or_else(missing)?;
@@ -78,8 +104,8 @@ pub(super) async fn exchange_for(
     State(account): State<Account>,
     auth: RequestAuth,
     EntityPath(app_id): EntityPath<Application>,
-    AnyBody(request): AnyBody<TokenRequest>,
-) -> Result<(CacheControl, Json<TokenAnswer>), ExchangeReply> {
+    AnyBody(ExchangeOf(request)): AnyBody<ExchangeOf>,
+) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
     if request.username.is_some_and(|username| username != app_id.as_str()) {
         return Err(
             Error::Invalid { what: "username", must: "must be the application in the path, or left out" }.into()
@@ -90,17 +116,17 @@ pub(super) async fn exchange_for(
     exchanged(&account, auth, app_id.as_str(), &key).await
 }
 
-pub(super) async fn key(State(account): State<Account>) -> Result<(CacheControl, Json<KeyDocument>), Reply> {
+pub(super) async fn key(State(account): State<Account>) -> Result<Public<KeyDocument>, Reply> {
     let document = KeyDocument { algorithm: "ES256".to_owned(), key: account.signer.pem()? };
-    Ok((FIVE_MINUTES, Json(document)))
+    Ok(Public(document))
 }
 
-pub(super) async fn jwks(State(account): State<Account>) -> Result<(CacheControl, Json<JwkSet>), Reply> {
-    Ok((FIVE_MINUTES, Json(account.signer.jwks()?)))
+pub(super) async fn jwks(State(account): State<Account>) -> Result<Public<KeySet>, Reply> {
+    Ok(Public(KeySet(account.signer.jwks()?)))
 }
 
-pub(super) async fn metadata(State(account): State<Account>) -> (CacheControl, Json<Metadata>) {
-    (FIVE_MINUTES, Json(account.metadata()))
+pub(super) async fn metadata(State(account): State<Account>) -> Public<Metadata> {
+    Public(account.metadata())
 }
 
 /// The client credentials in the header, if there are any.
@@ -120,7 +146,7 @@ async fn exchanged(
     auth: RequestAuth,
     app_id: &str,
     key: &Secret,
-) -> Result<(CacheControl, Json<TokenAnswer>), ExchangeReply> {
+) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
     match auth {
         RequestAuth::None => {}
         RequestAuth::Client(basic) => account.check_client(basic).await?,
@@ -138,5 +164,5 @@ async fn exchanged(
     }
     let answer =
         TokenAnswer { token_type: None, access_token: exchanged?, expires_in: TOKEN_SECONDS, refresh_token: None };
-    Ok((NO_STORE, Json(answer)))
+    Ok(NoStore(answer))
 }

@@ -1,8 +1,11 @@
 //! `/users`: registration, profile and authorized clients.
 
+use crate::openapi::replies::{Changed, Created, WithCookies};
 use api::rest::account::{NewUser, ProfileChange, Registered, User};
-use axum::{Json, extract::State, http::StatusCode};
+use axum::extract::State;
+use axum::response::NoContent;
 use axum_extra::extract::cookie::CookieJar;
+use server::json::Json;
 use types::ClientId;
 
 use crate::{
@@ -14,7 +17,7 @@ pub(super) async fn register(
     State(account): State<Account>,
     Peer(from): Peer,
     JsonBody(new): JsonBody<NewUser>,
-) -> Result<(StatusCode, CookieJar, Json<Registered>), Reply> {
+) -> Result<WithCookies<Created<Registered>>, Reply> {
     let user = account.register(new, from).await?;
     // v2 logs users in when they register. If that fails, they are registered nevertheless.
     let session = account.start_session(&user.id).await.unwrap_or_else(|error| {
@@ -22,7 +25,7 @@ pub(super) async fn register(
         None
     });
     let cookies = session.map_or_else(CookieJar::new, |value| cookie::set(&account, &value));
-    Ok((StatusCode::CREATED, cookies, Json(Registered { email: user.email.clone(), user })))
+    Ok(WithCookies(cookies, Created(Registered { email: user.email.clone(), user })))
 }
 
 pub(super) async fn me(State(account): State<Account>, person: AuthenticatedUser) -> Result<Json<User>, Reply> {
@@ -33,19 +36,19 @@ pub(super) async fn update(
     State(account): State<Account>,
     person: AuthenticatedUser,
     JsonBody(change): JsonBody<ProfileChange>,
-) -> Result<(StatusCode, CookieJar), Reply> {
+) -> Result<WithCookies<Changed>, Reply> {
     let value = account.change_profile(&person, change).await?;
     let cookies = value.map_or_else(CookieJar::new, |value| cookie::set(&account, &value));
-    Ok((StatusCode::NO_CONTENT, cookies))
+    Ok(WithCookies(cookies, Changed))
 }
 
-/// Sends the confirmation mail again.
+/// Sends the mail again that asks to confirm the address.
 pub(super) async fn resend_confirmation(
     State(account): State<Account>,
     person: AuthenticatedUser,
-) -> Result<StatusCode, Reply> {
+) -> Result<NoContent, Reply> {
     account.resend_confirmation(person.user_id()).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 pub(super) async fn clients(
@@ -59,7 +62,7 @@ pub(super) async fn revoke_client(
     State(account): State<Account>,
     person: AuthenticatedUser,
     IdPath(client): IdPath<ClientId>,
-) -> Result<StatusCode, Reply> {
+) -> Result<NoContent, Reply> {
     account.revoke_client(person.user_id(), &client).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

@@ -2,14 +2,17 @@
 
 use api::rest::account::{Gateway, Router};
 use axum::http::{HeaderMap, header};
+use schemars::JsonSchema;
 use serde::Serialize;
 use types::AccessKey;
 
 /// The prefix of its user agent.
 const USER_AGENT: &str = "TTNGateway";
 
-#[derive(Serialize)]
-pub(super) struct Trimmed {
+/// A gateway, trimmed.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TrimmedGateway")]
+pub(in crate::rest) struct Trimmed {
     activated: bool,
     frequency_plan: String,
     frequency_plan_url: String,
@@ -24,7 +27,8 @@ pub(super) struct Trimmed {
     key: Option<AccessKey>,
 }
 
-#[derive(Serialize)]
+/// A router without its id.
+#[derive(Serialize, JsonSchema)]
 struct TrimmedRouter {
     address: String,
     mqtt_address: String,

@@ -20,7 +20,7 @@ pub(in crate::site) struct Viewer {
 }
 
 /// Anybody, logged in or not.
-pub(in crate::site) struct MaybeViewer {
+pub(crate) struct MaybeViewer {
     pub(in crate::site) session: Option<Session>,
     request: PageRequest,
 }

@@ -25,7 +25,7 @@ struct Confirmed {
 }
 
 /// Confirms an address, and answers browsers with a page and programs with JSON.
-pub(in crate::site) async fn confirm(
+pub(crate) async fn confirm(
     State(account): State<Account>,
     viewer: MaybeViewer,
     IdPath(token): IdPath<String>,
