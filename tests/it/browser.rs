@@ -19,7 +19,7 @@ use crate::harness::{Network, PASSWORD, PATIENCE};
 const DESK: Look = Look { width: 1200, dark: false, scripts: true };
 const SECRET: &str = "app-secret";
 
-/// A program that users let act for them: it only waits for the code.
+/// A program that users allow to act for them. It only waits for the code.
 struct Program {
     listener: TcpListener,
     redirect_uri: String,
@@ -32,7 +32,7 @@ impl Program {
         Self { listener, redirect_uri }
     }
 
-    /// The path with which a browser comes back.
+    /// The path with which the browser returns.
     async fn called(&self) -> String {
         let (stream, _) = tokio::time::timeout(PATIENCE, self.listener.accept()).await.expect("it comes").unwrap();
         let mut stream = BufReader::new(stream);
@@ -43,7 +43,6 @@ impl Program {
         line.split(' ').nth(1).unwrap().to_owned()
     }
 
-    /// A network that knows the program.
     async fn network(&self) -> Network {
         let client = ClientSettings {
             secret: Some(Secret::new(SECRET)),
@@ -58,12 +57,11 @@ impl Program {
         .await
     }
 
-    /// Where it sends its users.
+    /// The authorization URL.
     fn asks(&self) -> String {
         format!("/users/authorize?client_id=weather-map&redirect_uri={}&response_type=code&state=s1", self.redirect_uri)
     }
 
-    /// Exchanges the code in the path that a browser came back with.
     async fn redeem(&self, network: &Network, path: &str) -> Value {
         let url = reqwest::Url::parse("http://program.invalid").unwrap().join(path).unwrap();
         let given = |wanted: &str| url.query_pairs().find(|(name, _)| name == wanted).unwrap().1.into_owned();
@@ -81,7 +79,6 @@ fn site(network: &Network) -> &str {
     &network.stack.settings().client.auth_server
 }
 
-/// Registers as Alice, and logs out again.
 async fn register(browser: &Browser) {
     let (email, again) = ("alice@example.com", PASSWORD);
     let fields = [("username", "alice"), ("email", email), ("password", PASSWORD), ("password_again", again)];
@@ -94,7 +91,7 @@ async fn register(browser: &Browser) {
     browser.look("home").await;
 }
 
-/// The whole way: somebody registers, logs in, makes an application, and lets a program act for them.
+/// The whole flow: a user registers, logs in, creates an application, and allows a program to act for them.
 async fn walk(name: &'static str, look: Look) {
     let program = Program::start().await;
     let network = program.network().await;
@@ -125,7 +122,7 @@ async fn walk(name: &'static str, look: Look) {
     browser.look("not-found").await;
 }
 
-/// An application and a gateway, and pictures of their pages.
+/// Creates an application and a gateway, and takes screenshots of their pages.
 async fn make_things(browser: &Browser) {
     browser.open("/my/new-application").await;
     browser.look("application-new").await;

@@ -1,4 +1,4 @@
-//! Commands that people type at a running network, beyond those of the README.
+//! Commands on a running network, beyond those of the README.
 
 mod devices;
 mod gateways;
@@ -6,7 +6,7 @@ mod messages;
 
 use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};
 
-/// Alice at a network of her own, with the application `my-app` selected; bob is registered too.
+/// alice on a network of her own, with the application `my-app` selected; bob is registered too.
 struct Desk {
     network: Network,
 }
@@ -31,7 +31,7 @@ impl Desk {
         printed(&self.network.type_command(arguments, input))
     }
 
-    /// The exit code and the complaint of a command that is refused.
+    /// The exit code and error of a command that fails.
     fn refused(&self, arguments: &[&str], input: &str) -> (i32, String) {
         let output = self.network.type_command(arguments, input);
         (output.status.code().unwrap(), complaint(&output))

@@ -1,10 +1,10 @@
-//! The table of conformance names tests; those are there.
+//! The tests named in docs/conformance.md exist.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 const TABLE: &str = include_str!("../../docs/conformance.md");
 
-/// The files and names between backticks: `` `path.rs` `name` ``, and more names of the same file.
+/// The files and test names in backticks: `` `path.rs` `name` ``, possibly with several names per file.
 fn named() -> BTreeSet<(&'static str, &'static str)> {
     let mut named = BTreeSet::new();
     for line in TABLE.lines() {

@@ -1,4 +1,4 @@
-//! `airlock demo`: the first thing that anybody types.
+//! `airlock demo`.
 
 use crate::harness::{airlock, complaint, printed, run};
 

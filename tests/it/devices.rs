@@ -1,11 +1,11 @@
-//! Devices on the wire: what a change keeps, what is unique, and how lists come in parts; the same on every store.
+//! Devices over the API: which fields a change keeps, what is unique, and pagination, on every store.
 
 use serde_json::{Value, json};
 use testing::RedisProcess;
 
 use crate::harness::{Network, Owner, next_of_all};
 
-/// What an owner asks about their devices over HTTP.
+/// HTTP requests of the owner of some devices.
 struct Desk<'a> {
     network: &'a Network,
     owner: &'a Owner,
@@ -34,7 +34,7 @@ impl Desk<'_> {
         self.ask("GET", &format!("/{dev_id}"), json!({})).await.1
     }
 
-    /// The ids of a part of the list, and its two counts.
+    /// The ids on a page, and its two counts.
     async fn list(&self, query: &str) -> (Vec<String>, Vec<String>) {
         let (status, answer, counts) = self.ask("GET", query, json!({})).await;
         assert_eq!(status, 200, "{answer}");
@@ -72,11 +72,11 @@ async fn a_pair_of_euis_belongs_to_one_device(desk: &Desk<'_>) {
         ("two", euis(1), 409),
         ("two", euis(2), 200),
         ("one", euis(2), 409),
-        // A pair that its device gives up is free again.
+        // A pair of EUIs is free again when its device gives it up.
         ("one", euis(3), 200),
         ("two", euis(1), 200),
         ("three", euis(2), 200),
-        // Without an EUI of their own there may be many.
+        // Many devices may have no EUIs.
         ("four", json!({}), 200),
         ("five", json!({}), 200),
     ] {

@@ -1,4 +1,4 @@
-//! Trying functions and uplinks over gRPC and HTTP, as consoles and migration tools do.
+//! Dry runs and simulated uplinks over gRPC and HTTP.
 
 use api::{
     handler::{Application, DryDownlinkMessage, DryUplinkMessage, FunctionFailure},
@@ -20,7 +20,7 @@ async fn post(network: &Network, owner: &Owner, path: &str, body: Value) -> (u16
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-/// Takes out what differs from machine to machine, and says whether it was there.
+/// Removes the cost, which differs between machines, and returns whether there was one.
 fn take_cost(answer: &mut Value) -> bool {
     let members = answer.as_object_mut().unwrap();
     let cost = ["fuel", "microseconds"].map(|name| members.remove(name));
@@ -90,7 +90,7 @@ async fn a_failing_dry_run_returns_logs_line_kind_and_cost() {
         (THROWS, "thrown", 3, 1),
         ("function Decoder() {\n  while (true) {}\n}", "fuel", 2, 0),
         ("function Decoder( {", "syntax", 1, 0),
-        // A header has no room for all of them.
+        // Not all logs fit into the header.
         (&noisy, "thrown", 3, 2),
         (&noisy_in_three_bytes, "thrown", 3, 1),
     ] {

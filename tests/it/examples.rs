@@ -1,4 +1,4 @@
-//! The examples of the client crate, against real services: what they show is what happens.
+//! The examples of the client crate, against real services.
 
 #![allow(dead_code, unreachable_pub, reason = "as programs they begin elsewhere")]
 

@@ -1,4 +1,4 @@
-//! `airlock functions`: our own codecs, what is wrong with an example that does not hold, and bad input.
+//! `airlock functions`: our own codecs, failing examples, and invalid input.
 
 mod run;
 
@@ -16,7 +16,7 @@ use tonic::Code;
 
 use crate::harness::{Network, airlock, complaint, printed, run};
 
-/// Examples of what `codec()` must answer, each with what the report says when that is not so.
+/// Examples with wrong expectations, and what the report says about each.
 const WRONG: &[(&str, &[&str])] = &[
     (r#"{"port": 1, "bytes_hex": "0a", "expected": {"data": {"level": 11}}}"#, &["data.level: expected 11, got 10"]),
     (
@@ -35,7 +35,7 @@ const WRONG: &[(&str, &[&str])] = &[
     (r#"{"kind": "downlink-encode", "input_obj": {"data": {}}, "expected": {}}"#, &["expected {}", "encodeDownlink"]),
 ];
 
-/// Lines that are no codec, and what is said about them.
+/// Invalid codecs, and their errors.
 const BAD: &[(&str, &str)] = &[
     ("{", "line 2: not a JSON object in one line: EOF while parsing"),
     ("[]", "line 2: not valid: invalid type: sequence, expected a codec"),
@@ -66,7 +66,7 @@ const BAD: &[(&str, &str)] = &[
     (r#"{"script": "", "style": "v3\n\u009bok"}"#, "unknown variant `v3\u{fffd}\u{fffd}ok`"),
 ];
 
-/// Members of an example that cannot be meant together, and what is said about them.
+/// Contradictory members of an example, and their errors.
 const CONTRADICTIONS: &[(&str, &str)] = &[
     (r#""outcome": "value""#, "`outcome` is `value`, but `expected` is missing"),
     (r#""outcome": "throws", "expected": {}"#, "it has both `expected` and an `outcome` without a value"),
@@ -87,7 +87,7 @@ const CONTRADICTIONS: &[(&str, &str)] = &[
     (r#""quickjs": null"#, "null has no meaning here, omit the member"),
 ];
 
-/// Members of an example that go together, although one of them is not looked at.
+/// Compatible members of an example, even if one of them is ignored.
 const AGREEMENTS: &[&str] = &[
     r#""outcome": "value", "expected": {"data": {"level": 10}}"#,
     r#""expected": {"data": {"level": 10}}, "oracle_ok": true, "oracle": 1, "oracle_outcome": "value""#,
@@ -263,7 +263,7 @@ fn ignores_byte_order_marks_blank_lines_and_unknown_members() {
 #[test]
 fn a_closed_pipe_ends_it_silently() {
     let folder = tempfile::tempdir().unwrap();
-    // More than a pipe holds.
+    // More than the buffer of a pipe.
     let lines =
         format!("{}\n", json!({"id": "x".repeat(2048), "script": "function Decoder() { return {} }"})).repeat(100);
     fs::write(folder.path().join("codecs.jsonl"), lines).unwrap();
@@ -308,7 +308,6 @@ async fn saving_and_dry_runs_return_the_source_line_and_the_logs() {
     network.stack.stop().await;
 }
 
-/// A folder with a codec and a file that has these examples of it.
 fn folder_with(examples: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let script = "function decodeUplink(input) {\n  if (input.fPort === 2) {\n    console.log('wrong port', 2);\n    \

@@ -1,4 +1,4 @@
-//! Device addresses, the handler's own figures, and what it announces about itself, as v2 clients ask for them.
+//! Device addresses, the handler's status, and its announcement, as v2 clients request them.
 
 use api::{
     handler::{StatusRequest, handler_manager_client::HandlerManagerClient},
@@ -56,7 +56,7 @@ async fn only_component_tokens_get_the_status() {
     let status = stub.get_status(request).await.unwrap().into_inner();
     let component = status.component.unwrap();
     assert!(component.memory.unwrap().memory > 0 && component.cpu.unwrap().user > 0.0 && component.goroutines > 1);
-    // Nothing has happened yet, which is a figure, too.
+    // Rates are present even if nothing has happened yet.
     assert_eq!([status.uplink, status.downlink, status.activations], [Some(Default::default()); 3]);
     assert!(status.system.unwrap().memory.unwrap().total > 0);
     network.stack.stop().await;

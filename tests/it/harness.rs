@@ -1,4 +1,4 @@
-//! What the tests start: the services in this process, the command line, and strangers' programs.
+//! Starts services in this process, commands, and third-party programs.
 
 use std::{
     io::Write,
@@ -32,11 +32,11 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
 use types::{AccessKey, AppId, ApplicationRight, Credential, Scope, Secret, ServiceName};
 
-/// How long anything may take before it is called missing.
+/// How long to wait for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// All services, in this process, on ports of their own.
+/// All services in this process, on free ports.
 pub(crate) struct Network {
     pub(crate) stack: Stack,
     pub(crate) folder: TempDir,
@@ -58,7 +58,6 @@ impl Network {
         Self { stack, folder }
     }
 
-    /// The same on a Redis.
     pub(crate) async fn on(redis: &RedisProcess, change: impl FnOnce(&mut Settings)) -> Self {
         let urls = vec![redis.url()];
         Self::with(|settings| {
@@ -76,22 +75,21 @@ impl Network {
         format!("http://{}", self.stack.handler_http_address().unwrap())
     }
 
-    /// The handler's application manager, for calls that our client does not make.
+    /// The generated client of the handler, for requests that ours does not send.
     pub(crate) async fn manager(&self) -> ApplicationManagerClient<Channel> {
         let channel = Channel::from_shared(self.handler_http()).unwrap().connect().await.unwrap();
         ApplicationManagerClient::new(channel)
     }
 
-    /// What the handler announced.
     pub(crate) async fn announcement(&self) -> Announcement {
         let client = &self.stack.settings().client;
-        // Without TLS there is no certificate.
+        // There is no certificate without TLS.
         let certificate = std::fs::read_to_string(self.folder.path().join("ca.cert")).unwrap_or_default();
         let discovery = DiscoveryClient::connect(&client.discovery_address, &Trust::announced(&certificate)).unwrap();
         discovery.get(ServiceName::Handler, &client.handler_id).await.unwrap()
     }
 
-    /// Registers a user and an application of theirs, the way a program would.
+    /// Registers a user with an application.
     pub(crate) async fn owner(&self, name: &str) -> Owner {
         let account = AccountClient::new(&self.stack.settings().client.auth_server).unwrap();
         let (username, password) = (name.parse().unwrap(), Secret::new(PASSWORD));
@@ -111,12 +109,11 @@ impl Network {
         Owner { app_id, token, key: key.key.unwrap(), handler }
     }
 
-    /// Types a command at this network.
     pub(crate) fn type_command(&self, arguments: &[&str], input: &str) -> Output {
         run(&mut self.command(arguments), input)
     }
 
-    /// The same where somebody sits at a terminal, on which what they type is seen too.
+    /// Runs a command on a terminal, which also shows the input.
     pub(crate) fn type_at_terminal(&self, arguments: &[&str], input: &str) -> Output {
         let command = self.command(arguments);
         let words = [command.get_program()].into_iter().chain(command.get_args());
@@ -135,7 +132,7 @@ impl Network {
     }
 }
 
-/// Somebody with an application.
+/// A user with an application.
 pub(crate) struct Owner {
     pub(crate) app_id: AppId,
     pub(crate) token: Credential,
@@ -144,7 +141,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Sets functions in the order decoder, converter, validator; empty for none.
+    /// Sets decoder, converter and validator; empty for none.
     pub(crate) async fn set_functions(&self, [decoder, converter, validator]: [&str; 3]) -> client::Result<()> {
         let application = Application {
             app_id: self.app_id.to_string(),
@@ -156,7 +153,7 @@ impl Owner {
         self.handler.set_application(application).await
     }
 
-    /// A request by the owner, for [`Network::manager`].
+    /// A request with the owner's credential, for [`Network::manager`].
     pub(crate) fn sign<T>(&self, message: T) -> Request<T> {
         let Credential::Token(token) = &self.token else { panic!("owners have tokens") };
         let mut request = Request::new(message);
@@ -182,14 +179,13 @@ impl Owner {
     }
 }
 
-/// A device with nothing but its names.
 pub(crate) fn device(app_id: &AppId, dev_id: &str) -> Device {
     let lorawan = LorawanDevice { app_id: app_id.to_string(), dev_id: dev_id.to_owned(), ..Default::default() };
     Device { app_id: app_id.to_string(), dev_id: dev_id.to_owned(), lorawan_device: Some(lorawan), ..Device::default() }
 }
 
-/// The next message and its topic below the application, as JSON; not that a device was set, which may still be on its
-/// way from before somebody listened.
+/// The next message as JSON, and its topic below the application. Skips events about devices that were set, which may
+/// still arrive from before the subscription.
 pub(crate) async fn next(listener: &mut MqttClient) -> (String, serde_json::Value) {
     loop {
         let (topic, message) = next_of_all(listener).await;
@@ -199,14 +195,14 @@ pub(crate) async fn next(listener: &mut MqttClient) -> (String, serde_json::Valu
     }
 }
 
-/// The next message, whatever it is.
+/// The next message of any kind.
 pub(crate) async fn next_of_all(listener: &mut MqttClient) -> (String, serde_json::Value) {
     let message = tokio::time::timeout(PATIENCE, listener.next()).await.expect("a message arrives").unwrap();
     let (_, topic) = message.topic.split_once("/devices/").unwrap();
     (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())
 }
 
-/// The command line with its files in `folder`, and nothing of whoever runs the tests.
+/// The command line with its files in `folder`, and without the environment of the test.
 pub(crate) fn airlock(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
     command.current_dir(folder).env("HOME", folder).env("XDG_CACHE_HOME", cache());
@@ -217,34 +213,33 @@ pub(crate) fn airlock(folder: &Path) -> Command {
     command
 }
 
-/// Runs a command to its end.
 pub(crate) fn run(command: &mut Command, input: &str) -> Output {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    // A command that does not read its input closes it, which is no failure.
+    // A command that does not read its input closes it.
     _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
 
-/// What a command printed, when it went well.
+/// The output of a successful command.
 pub(crate) fn printed(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
     out.into_owned()
 }
 
-/// What a command complained about, when it did not.
+/// The error output of a failed command.
 pub(crate) fn complaint(output: &Output) -> String {
     assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// One folder for the compiled sandbox, so that only the first test has to compile it.
+/// A shared cache of the compiled guest, so that only the first test compiles it.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
 
-/// The metrics of this process, which there is one of.
+/// The metrics recorder, of which a process has only one.
 pub(crate) fn metrics() -> Metrics {
     static METRICS: OnceLock<Metrics> = OnceLock::new();
     METRICS.get_or_init(|| Metrics::install(CancellationToken::new()).unwrap()).clone()

@@ -1,6 +1,6 @@
-//! Hostile functions from outside: what an application sees of its own, and that it harms no other.
+//! Hostile functions, seen from outside: what their application observes, and that they harm no other.
 //!
-//! The cases are those of `runtime/tests/it/hostile/README.md`, as far as the sandbox alone does not show them.
+//! The cases are those of `runtime/tests/it/hostile/README.md` that involve more than the sandbox.
 
 use api::handler::{Application, DryDownlinkMessage, DryUplinkMessage};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::harness::{Network, Owner, next};
 const GOOD: &str = "function Decoder(bytes) { return { n: bytes[0] }; }";
 const BOMB: &str = "var a = []; while (true) a.push(new ArrayBuffer(65536));";
 
-/// The case, the decoder, converter and validator, and what the event says.
+/// The case, the decoder, converter and validator, and the text of the event.
 const ACTS: &[(&str, [&str; 3], &str)] = &[
     ("SBX-001", ["function Decoder() { while (true) {} }", "", ""], "the decoder used up its fuel"),
     ("SBX-002", [GOOD, "function Converter() { while (true) {} }", ""], "the converter used up its fuel"),
@@ -51,7 +51,7 @@ async fn a_hostile_function_loses_only_its_own_fields() {
         innocent.simulate("dev-1", &[7], 1).await.unwrap();
         assert_eq!(next(&mut heard_elsewhere).await.1["payload_fields"], json!({"n": 7}), "after {case}");
     }
-    // SBX-074: nothing of this was held against the application.
+    // SBX-074: the failures have no consequences for the application.
     hostile.set_functions([GOOD, "", ""]).await.unwrap();
     hostile.simulate("dev-1", &[9], 1).await.unwrap();
     assert_eq!(next(&mut heard).await.1["payload_fields"], json!({"n": 9}));
@@ -64,7 +64,7 @@ async fn rejects_functions_that_cannot_be_loaded() {
     let network = Network::start().await;
     let owner = network.owner("refused").await;
     owner.set_functions([GOOD, "", ""]).await.unwrap();
-    // Two bytes each, so that counting characters would let it pass.
+    // Two bytes each, so that counting characters would accept it.
     let long = format!("{GOOD}//{}", "é".repeat(131_072));
     for (case, text, told) in [
         ("SBX-003", format!("while (true) {{}} {GOOD}"), "used up its fuel"),
@@ -176,7 +176,7 @@ async fn payloads_of_every_length_and_every_port_are_delivered() {
         let (_, uplink) = next(&mut heard).await;
         assert_eq!((&uplink["payload_fields"], &uplink["port"]), (&json!({"l": length, "p": port}), &json!(port)));
     }
-    // Port 0 is LoRaWAN's own: its bytes are no payload.
+    // Port 0 is reserved for MAC commands, which are not a payload.
     owner.simulate("dev-1", &[9], 0).await.unwrap();
     let (_, uplink) = next(&mut heard).await;
     assert_eq!((&uplink["payload_fields"], &uplink["payload_raw"]), (&json!({"l": 0, "p": 0}), &Value::Null));
@@ -221,7 +221,6 @@ fn application(owner: &Owner) -> Application {
     Application { app_id: owner.app_id.to_string(), payload_format: "custom".to_owned(), ..Application::default() }
 }
 
-/// A dry run of an encoder that does `body` with `fields`.
 fn downlink(owner: &Owner, body: &str, fields: &str) -> DryDownlinkMessage {
     let encoder = format!("function Encoder() {{ {body} }}");
     let app = Application { encoder, ..application(owner) };

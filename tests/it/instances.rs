@@ -1,4 +1,4 @@
-//! Several handlers on one Redis: each knows what the other was told, and they count calls together.
+//! Two handlers on one Redis share records and rate limits.
 
 use airlock::serve::{Service, Stack};
 use server::rate_limit::RateLimit;
@@ -32,7 +32,7 @@ async fn two_handlers_share_data_and_rate_limits() {
     }
     assert_eq!(send(&handlers[0], "DELETE", "/devices/dev-1", String::new()).await.0, 200);
     assert_eq!(send(&handlers[1], "GET", "/devices/dev-1", String::new()).await.0, 404);
-    // With registering that was the eighth call.
+    // With the registration, that was the eighth call.
     for handler in &handlers {
         assert_eq!(send(handler, "GET", "", String::new()).await.0, 429);
     }

@@ -1,4 +1,4 @@
-//! Bad input at the handler's edge: what is wrong is said, with the right status, and nothing changes.
+//! Invalid requests to the handler: the error has the right status and explains the problem, and nothing changes.
 
 use api::handler::{ApplicationIdentifier, Device, DeviceIdentifier};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use types::Credential;
 
 use crate::harness::{Network, Owner, device};
 
-/// A request: method, path below the application, body; and the answer: status, gRPC code, what the error says.
+/// A request (method, path below the application, body) and its response (status, gRPC code, part of the error).
 type Case = (&'static str, &'static str, &'static str, (u16, i64, &'static str));
 
 const CASES: &[Case] = &[
@@ -161,7 +161,7 @@ async fn a_device_needs_a_registered_application_and_the_right_to_it() {
     let error = owner.handler.set_device(device(&owner.app_id, "dev-1").into()).await.unwrap_err();
     assert!(error.to_string().contains("not found"), "{error}");
 
-    // The key that reads messages may not manage devices, and a stranger may nothing.
+    // A key that reads messages may not manage devices, and another user may do nothing.
     for (token, expected) in
         [(stranger.token.clone(), 403), (Credential::Key(stranger.key.clone()), 401), (bad_token(), 401)]
     {
@@ -196,7 +196,7 @@ async fn grpc_errors_have_the_fitting_code() {
     network.stack.stop().await;
 }
 
-/// Keys of every length and spelling: only whole ones in hexadecimal are kept, in capitals.
+/// Keys of every length and spelling: only complete hexadecimal ones are stored, in upper case.
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_keys_of_the_wrong_length() {
     let network = Network::start().await;

@@ -1,4 +1,4 @@
-//! Devices that join: who may bring them, what they and their applications are told, and that no nonce counts twice.
+//! Joins: who may forward them, their responses and events, and that nonces cannot be reused.
 
 mod concurrency;
 pub(crate) mod network_broker;
@@ -18,7 +18,7 @@ async fn network() -> Network {
     Network::with(|settings| settings.handler.brokers = vec![BROKER.parse().unwrap()]).await
 }
 
-/// Sets a device that joins; without an EUI of its own it is a template.
+/// Creates a device that joins; without a device EUI it is a template.
 async fn set(owner: &Owner, dev_id: &str, dev_eui: &str, app_key: &str) {
     let mut device = device(&owner.app_id, dev_id);
     let lorawan = device.lorawan_device.take().unwrap();
@@ -41,7 +41,7 @@ async fn a_device_joins_and_events_are_published() {
     let radio = Radio::of(&network, "joiner", "brokers", BROKER).await;
     set(&owner, "dev-1", DEV_EUI, APP_KEY).await;
     let mut listener = owner.listen(&network).await;
-    // What lora-packet makes of the same request.
+    // The same as lora-packet computes for this request.
     let request = radio.challenge(&owner.app_id, "dev-1", DEV_EUI, 0xCC85).await.unwrap();
     assert_eq!(hex::encode_upper(&request), "00EA0D00D07ED5B37030051C000BA3040085CCC6EBD142");
 
@@ -179,7 +179,7 @@ async fn a_rejected_join_names_the_reason_and_changes_nothing() {
     }
     assert_eq!(get(&owner, "dev-1").await, before);
     radio.join(&owner.app_id, "dev-1", DEV_EUI, 2).await.expect("the nonce was not used");
-    // Nonces count once under one key.
+    // Each nonce is accepted once per key.
     set(&owner, "dev-1", DEV_EUI, "00112233445566778899AABBCCDDEEFF").await;
     radio.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.expect("a new key has used none");
     network.stack.stop().await;

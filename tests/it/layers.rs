@@ -1,4 +1,4 @@
-//! Dependencies point one way: the import table of ARCHITECTURE.md against what Cargo knows.
+//! Dependencies between crates: the import table of ARCHITECTURE.md against `cargo metadata`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -60,7 +60,7 @@ fn cells(line: &str) -> Vec<String> {
     line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// What each of our crates imports of ours; the root package is the `cli`.
+/// The imports of each of our crates; the root package is `cli`.
 fn imports() -> Imports {
     packages()
         .iter()

@@ -1,4 +1,4 @@
-//! Logging in on the command line: with a code that the account site shows, and for longer than a token lives.
+//! Logging in on the command line, with a code from the account site, and beyond the lifetime of a token.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -48,13 +48,13 @@ impl Desk {
         run(&mut self.command(arguments), input)
     }
 
-    /// Begins a login; gives the address that was printed.
+    /// Starts a login; returns the printed URL.
     fn begin(&self) -> String {
         let said = printed(&self.type_command(&["user", "login"], ""));
         said.lines().find(|line| line.starts_with("http")).expect("it says where to get a code").to_owned()
     }
 
-    /// Alice lets the command line act; gives the code that the page shows her.
+    /// Consents as alice; returns the code on the page.
     async fn code(&self, url: &str) -> String {
         let shown = Url::parse(&self.base).unwrap().join(&self.browser.allow(url).await).unwrap();
         assert_eq!(shown.path(), "/oauth/callback/airlock");
@@ -129,7 +129,7 @@ async fn an_expired_login_is_refreshed_until_it_is_revoked() {
         let error = complaint(&desk.type_command(&["user"], ""));
         assert!(error.contains("your login has expired: log in again with `airlock user login alice`"), "{error}");
     }
-    // A copy of the login is worth nothing after it was taken back.
+    // A copy of a revoked login is useless.
     std::fs::write(desk.file("login.json"), &kept).unwrap();
     assert!(printed(&desk.type_command(&["user", "logout"], "")).contains("Logged out"));
     std::fs::write(desk.file("login.json"), &kept).unwrap();

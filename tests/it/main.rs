@@ -1,8 +1,8 @@
-//! The whole product, from outside: one binary with all integration tests.
+//! Tests of the whole product from outside, in one binary.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-// By the name that programs of others know it by: the examples are such.
+// The examples use the crate's public name.
 extern crate client as airlock_client;
 
 mod browser;

@@ -1,5 +1,4 @@
-//! Nonsense at the edges of handler and discovery: whatever arrives is done, or refused in their own words and has
-//! changed nothing.
+//! Malformed input to handler and discovery either succeeds or is rejected without changing anything.
 
 mod generators;
 mod grpc;
@@ -22,9 +21,8 @@ use types::{Credential, ServiceName};
 
 use crate::harness::{Network, Owner};
 
-/// How much nonsense of each sort is tried.
+/// Number of cases of each kind.
 const CASES: u32 = 200;
-/// The user whose application is `nonsense-app`.
 const USER: &str = "nonsense";
 
 /// Both services, and an owner with one device.
@@ -34,7 +32,7 @@ struct Stage {
     discovery_http: String,
 }
 
-/// What the services keep, as far as it can be seen.
+/// The observable state of the services.
 #[derive(Debug, PartialEq)]
 struct Kept {
     application: Application,
@@ -57,7 +55,7 @@ impl Stage {
 
     async fn kept(&self) -> Kept {
         let (handler, app_id) = (&self.owner.handler, &self.owner.app_id);
-        // A new client each time, which remembers nothing.
+        // A new client each time, without a cache.
         let address = self.network.stack.discovery_http_address().unwrap().to_string();
         let discovery = DiscoveryClient::connect(&address, &Trust::Plaintext).unwrap();
         Kept {
@@ -67,12 +65,12 @@ impl Stage {
         }
     }
 
-    /// What is kept after an answer: as before when the call was refused, else as it is now.
+    /// The state after a response: unchanged if the request was rejected, otherwise the current state.
     ///
-    /// Nonsense may also delete the application, which is there again afterwards.
+    /// A request may also delete the application, which is then registered again.
     async fn kept_after(&self, before: Kept, was_done: bool, what: &str) -> Kept {
         if was_done {
-            // It is still registered, mostly.
+            // It is usually still registered.
             _ = self.owner.handler.register_application(&self.owner.app_id).await;
             self.owner.add_device("dev-1").await;
             return self.kept().await;
@@ -87,10 +85,10 @@ impl Stage {
     }
 }
 
-/// Tries much nonsense, one after the other; each step says what is kept then, and whether it was done.
+/// Tries many inputs in sequence. Each step returns the state and whether the request succeeded.
 async fn try_many<S: Strategy>(nonsense: S, stage: &Stage, step: impl AsyncFn(S::Value, Kept) -> (Kept, bool)) {
     let (handle, state, done) = (Handle::current(), Cell::new(Some(stage.kept().await)), Cell::new(0));
-    // Made smaller, nonsense would meet another state than that in which it failed.
+    // Shrinking would not work, because the state has changed.
     let config = Config { cases: CASES, max_shrink_iters: 0, failure_persistence: None, ..Config::default() };
     let run = || {
         TestRunner::new(config).run(&nonsense, |one| {

@@ -1,4 +1,4 @@
-//! The OpenAPI documents of handler and discovery: every route is in them, and all that is in them exists.
+//! The OpenAPI documents of handler and discovery describe exactly the routes that exist.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// The methods and paths of a description, with something valid in place of each parameter.
+/// The methods and paths of a document, with valid values for the parameters.
 fn operations(description: &Value) -> Vec<(String, String)> {
     let mut operations = Vec::new();
     for (path, methods) in description["paths"].as_object().unwrap() {
@@ -28,7 +28,7 @@ fn operations(description: &Value) -> Vec<(String, String)> {
     operations
 }
 
-/// The paths that a source file gives to its router, documented or not.
+/// The paths that a source file passes to its router, documented or not.
 fn routes(source: &str) -> Vec<&str> {
     let calls = source.split("route(").skip(1).filter_map(|call| call.trim_start().strip_prefix('"'));
     calls.map(|call| call.split('"').next().unwrap()).collect()

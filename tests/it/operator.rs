@@ -1,4 +1,4 @@
-//! What an operator does on the server's own store, and that the service then answers accordingly.
+//! Operator commands on the server's own store, and their effect on the service.
 
 use std::{path::Path, process::Output};
 
@@ -12,7 +12,7 @@ use types::{Credential, Secret};
 
 use crate::harness::{PASSWORD, airlock, complaint, metrics, printed, run};
 
-/// A server's data folder, on which the account service runs and commands work.
+/// A server's data directory, which the account service and commands use.
 struct Server(TempDir);
 
 impl Server {
@@ -161,7 +161,7 @@ async fn errors_name_their_reason() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
         assert!(complaint(&output).contains(reason), "{arguments:?}: {output:?}");
     }
-    // A server that could not share its store.
+    // A server that could not serve its store.
     let (stack, _) = server.serve().await;
     std::fs::remove_file(server.path().join("airlock.sock")).unwrap();
     let complaint = complaint(&server.try_type(&["users", "list"], ""));

@@ -1,4 +1,4 @@
-//! What handler and discovery need goes away and comes back: meanwhile they say so, afterwards all is as it was.
+//! Outages of Redis and discovery: requests fail cleanly, and everything recovers.
 
 mod discovery;
 mod store;
@@ -10,7 +10,6 @@ use types::Credential;
 
 use crate::harness::PATIENCE;
 
-/// Somebody who asks services over HTTP.
 struct Caller {
     http: reqwest::Client,
     authorization: String,
@@ -22,12 +21,12 @@ impl Caller {
         Self { http, authorization: credential.to_header() }
     }
 
-    /// The status and the gRPC code, or the body where all is well.
+    /// The status and gRPC code, or the body of a successful response.
     async fn ask(&self, method: &str, url: &str, body: String) -> (u16, Value) {
         self.ask_within(None, method, url, body).await
     }
 
-    /// The same by somebody who waits only so long, in the words of gRPC.
+    /// Sends a request with a gRPC deadline.
     async fn ask_within(&self, limit: Option<&str>, method: &str, url: &str, body: String) -> (u16, Value) {
         let request = self.http.request(method.parse().unwrap(), url).header("authorization", &self.authorization);
         let request = limit.into_iter().fold(request, |request, limit| request.header("grpc-timeout", limit));
@@ -37,7 +36,7 @@ impl Caller {
     }
 }
 
-/// Tries until something is as it should be.
+/// Retries until the result is as expected.
 async fn soon<T: PartialEq + std::fmt::Debug>(expected: T, mut find: impl AsyncFnMut() -> T) {
     let mut tick = tokio::time::interval(Duration::from_millis(20));
     let mut last = None;

@@ -1,4 +1,4 @@
-//! The README's five minutes, its commands one after the other, with a stranger's MQTT client listening.
+//! The README's five minutes, command by command, with `mosquitto_sub` as subscriber.
 
 use std::{
     io::{BufRead, BufReader, Lines},
@@ -67,17 +67,17 @@ async fn errors_say_what_to_do_next() {
     network.stack.stop().await;
 }
 
-/// A stranger that listens for one uplink.
+/// `mosquitto_sub`, waiting for one uplink.
 struct Stranger {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Stranger {
-    /// Starts `mosquitto_sub`; returns once the broker granted what it asked for.
+    /// Starts `mosquitto_sub`; returns when the broker has granted the subscription.
     fn listen(network: &Network, app_id: &str, key: &str) -> Self {
         let port = network.stack.mqtt_address().unwrap().port().to_string();
-        // Without stdbuf it would keep what it says to itself until it ends.
+        // Without stdbuf it would buffer its output until it ends.
         let mut child = Command::new("stdbuf")
             .args([
                 "-oL",
@@ -105,7 +105,6 @@ impl Stranger {
         Self { child, lines }
     }
 
-    /// The uplink that arrived.
     fn uplink(mut self) -> serde_json::Value {
         let uplink = self.lines.by_ref().map_while(Result::ok).find(|line| line.starts_with('{'));
         self.child.wait().unwrap();

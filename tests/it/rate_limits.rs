@@ -1,4 +1,4 @@
-//! How often the handler may be called: what who calls too often is told, and that nobody else is held up.
+//! Rate limits of the handler: what a client gets beyond them, and that others are not affected.
 
 use api::handler::ApplicationIdentifier;
 use reqwest::Response;
@@ -8,7 +8,7 @@ use types::{AppId, Credential};
 
 use crate::harness::Network;
 
-/// With an allowance that no test waits for.
+/// With limits that refill slower than any test.
 async fn network(client: u32, application: u32) -> Network {
     Network::with(|settings| {
         settings.handler.calls.client = RateLimit::new(client, 1);
@@ -26,7 +26,7 @@ async fn list(network: &Network, app_id: &AppId, credential: &Credential) -> Res
 async fn a_rate_limited_client_is_told_when_to_retry() {
     let network = network(5, 1000).await;
     let (busy, other) = (network.owner("busy").await, network.owner("other").await);
-    // Registering was the first call; who may not do something is counted all the same.
+    // The registration was the first call. Calls without the right count too.
     for expected in [200, 200, 200] {
         assert_eq!(list(&network, &busy.app_id, &busy.token).await.status(), expected);
     }
@@ -56,7 +56,7 @@ async fn all_clients_of_an_application_share_its_rate_limit() {
     let network = network(1000, 3).await;
     let (owner, stranger) = (network.owner("owner").await, network.owner("stranger").await);
     let key = Credential::Key(owner.key.clone());
-    // Those without rights use up nothing: of the three calls one was registering.
+    // Calls without rights do not use up the application's limit, of which the registration used one.
     for _ in 0..5 {
         assert_eq!(list(&network, &owner.app_id, &stranger.token).await.status(), 403);
         assert_eq!(list(&network, &owner.app_id, &key).await.status(), 403);

@@ -1,4 +1,4 @@
-//! Who may do what at the handler: every operation with every kind of credential, in one table.
+//! Access rights at the handler: every operation with every kind of credential, in one table.
 
 use api::rest::account::NewAccessKey;
 use client::account::AccountClient;
@@ -9,13 +9,13 @@ use crate::harness::{Network, Owner, device};
 
 use ApplicationRight::{Collaborators, Delete, Devices, MessagesDownWrite, MessagesUpRead, MessagesUpWrite, Settings};
 
-/// Of each a key is made that can do nothing else.
+/// For each of these there is a key with only this right.
 const RIGHTS: [ApplicationRight; 7] =
     [Settings, Delete, Collaborators, Devices, MessagesUpRead, MessagesUpWrite, MessagesDownWrite];
 
-/// A method and a path below the application, the rights of which one is enough, and the answer with it.
+/// A method, a path below the application, the rights of which one suffices, and the status of success.
 ///
-/// The application goes last.
+/// Deleting the application comes last.
 const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("POST", "/applications", &[Settings], 409),
     ("GET", "", &[Settings], 200),
@@ -41,7 +41,7 @@ async fn make_key(network: &Network, owner: &Owner, rights: &[ApplicationRight])
     account.add_access_key(&owner.token, &owner.app_id, &new).await.unwrap().key.unwrap()
 }
 
-/// Everybody, with what a refusal looks like for them: 401 for those whom nobody knows.
+/// All callers, with the status of their rejections: 401 for those without valid credentials.
 async fn callers(network: &Network, owner: &Owner) -> Vec<(String, Option<Credential>, Vec<ApplicationRight>, u16)> {
     let stranger = network.owner("stranger").await;
     let handler = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();

@@ -1,11 +1,11 @@
-//! A stranger reads the descriptions of handler and discovery and sends what they allow, and what they do not.
+//! Schemathesis generates valid and invalid requests from the OpenAPI documents of handler and discovery.
 
 use server::rate_limit::RateLimit;
 use testing::Schemathesis;
 
 use crate::harness::Network;
 
-/// Ids of things that are there.
+/// Ids that exist.
 const PARAMETERS: &str = r#"
 [parameters]
 "path.app_id" = "strange-app"

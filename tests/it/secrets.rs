@@ -1,4 +1,4 @@
-//! Keys of devices and applications: nowhere but where they are asked for.
+//! Keys of devices and applications appear only where they are requested.
 
 use std::{
     io::Write,
@@ -16,7 +16,7 @@ use crate::{
 
 const APP_KEY: &str = "C0FFEE0123456789ABCDEF0BADC0DE42";
 
-/// What was logged since it was asked for, by the other tests too.
+/// The log since it was enabled, including that of concurrent tests.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Option<Vec<u8>>>>);
 
@@ -73,7 +73,7 @@ async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
     radio.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap();
     seen.push(radio.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap_err().to_string());
     owner.simulate("dev-1", &[1], 1).await.unwrap();
-    // Two about joining, the uplink, and that its decoder failed.
+    // Two events about joining, the uplink, and the error of its decoder.
     for _ in 0..4 {
         seen.push(format!("{:?}", next(&mut listener).await));
     }

@@ -1,4 +1,4 @@
-//! `airlock serve` as a process: what it says when it cannot start, and what survives its end.
+//! `airlock serve` as a process: startup errors, and what survives a crash.
 
 use std::{
     fs,
@@ -11,16 +11,16 @@ use std::{
 
 use crate::harness::{PASSWORD, airlock, complaint, printed, run};
 
-/// A served network in a process of its own.
+/// The services in a process of their own.
 struct Process {
     child: Child,
     places: Vec<(String, String)>,
-    /// Kept, because a process whose reader is gone cannot say that it stopped.
+    /// Kept open, because the process fails to report its stop otherwise.
     _output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Process {
-    /// Starts `airlock serve` and waits until it says where everything is.
+    /// Starts `airlock serve` and waits until it prints its addresses.
     fn start(folder: &Path) -> Self {
         let mut child = serve(folder).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -38,7 +38,6 @@ impl Process {
         place.map(|(_, place)| place.split(' ').next().unwrap()).expect("it says where that is")
     }
 
-    /// Types a command at it.
     fn type_command(&self, folder: &Path, arguments: &[&str], input: &str) -> String {
         let mut command = airlock(folder);
         command.args(["--auth-server", self.place("account"), "--discovery-address", self.place("discovery")]);
@@ -48,7 +47,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended already cannot be killed, which is as good.
+        // A process that has already ended cannot be killed.
         _ = self.child.kill();
         _ = self.child.wait();
     }
@@ -165,7 +164,7 @@ fn serve(folder: &Path) -> Command {
     command
 }
 
-/// The one line in which the failure is told, without what was logged.
+/// The error line, without log lines.
 fn one_line(complaint: &str) -> String {
     let lines: Vec<_> = complaint.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!(lines.len(), 1, "{complaint}");

@@ -1,4 +1,4 @@
-//! One configuration with TLS that serves every client, and one without: what they announce, and who trusts whom.
+//! A configuration with TLS that serves every client, and one without: announcements and certificates.
 
 mod openssl;
 
@@ -20,7 +20,7 @@ use crate::{
     third_party_clients::python_sdk::{full_key, python, run},
 };
 
-/// What clients that are built on gRPC's C core offer with TLS 1.2.
+/// TLS 1.2 ciphers of clients built on gRPC's C core.
 const CIPHERS: [&str; 3] =
     ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"];
 
@@ -28,7 +28,7 @@ fn with_mqtt(settings: &mut Settings) {
     settings.broker.tls_listen = "127.0.0.1:0".to_owned();
 }
 
-/// A certificate as those of v2 are: self-signed, an authority, for this machine. It stands where commands look for it.
+/// A certificate like those of v2: a self-signed authority for localhost, stored where commands look for it.
 fn from_files(settings: &mut Settings) {
     let (certificate, key) = (settings.data_dir.join("ca.cert"), settings.data_dir.join("own.key"));
     make(&certificate, &key);
@@ -42,7 +42,6 @@ async fn announcement(network: &Network, trust: &Trust) -> client::Result<Announ
     DiscoveryClient::connect(&client.discovery_address, trust)?.get(ServiceName::Handler, &client.handler_id).await
 }
 
-/// Every listener with TLS: of discovery, of the handler, of the broker.
 fn listeners(network: &Network, announced: &Announcement) -> [String; 3] {
     let discovery = network.stack.settings().client.discovery_address.clone();
     [discovery, announced.net_address.clone(), network.stack.mqtt_tls_address().unwrap().to_string()]
@@ -75,7 +74,7 @@ async fn serves_every_client(network: Network) {
     network.stack.stop().await;
 }
 
-/// What is served ends with what is announced, which is an authority; all are P-256, the first one for this machine.
+/// The served chain ends with the announced authority; all keys are P-256, and the leaf is for localhost.
 fn is_as_v2_announces_it(served: &Served, announced: &Announcement, cipher: &str) {
     assert_eq!((served.protocol.as_str(), served.cipher.as_str()), ("TLSv1.2", cipher));
     assert_eq!(served.chain.last().unwrap().trim(), announced.certificate.trim());
@@ -144,7 +143,7 @@ async fn every_client_works_without_tls() {
     let network = Network::with(|settings| settings.tls.mode = TlsMode::Off).await;
     let announced = announcement(&network, &Trust::Plaintext).await.unwrap();
     assert_eq!(announced.certificate, "");
-    // The handler is found and dialled as it announces itself, by our client and on the command line.
+    // Our client and the command line find the handler by its announcement.
     let owner = network.owner("owner").await;
     assert!(owner.handler.list_devices(&owner.app_id, Page::default()).await.unwrap().is_empty());
     for (name, allow) in [("plain", &["--allow-insecure"][..]), ("encrypted", &[])] {

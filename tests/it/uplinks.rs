@@ -1,4 +1,4 @@
-//! What becomes of uplinks: the messages and events that an application sees.
+//! Uplinks: the messages and events that an application receives.
 
 use serde_json::json;
 

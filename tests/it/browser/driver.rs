@@ -1,4 +1,4 @@
-//! Chromium without a window, driven as a user would drive it.
+//! Headless Chromium, driven as a user would.
 
 use std::{
     collections::HashSet,
@@ -15,26 +15,24 @@ use serde_json::{Value, json};
 
 use crate::harness::PATIENCE;
 
-/// What every page is asked once it is there.
+/// The audit that every page must pass.
 const AUDIT: &str = include_str!("audit.js");
 
-/// A browser of its own; it ends with this value.
 pub(super) struct Browser {
     pub(super) client: Client,
     session: String,
     driver: Driver,
     base: String,
-    /// What pictures of its pages are called.
+    /// Prefix of its screenshots.
     name: &'static str,
 }
 
-/// The program that speaks to the browser.
+/// The WebDriver process.
 struct Driver {
     child: Child,
     url: String,
 }
 
-/// What the browser is like.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
     pub(super) width: u32,
@@ -43,7 +41,7 @@ pub(super) struct Look {
 }
 
 impl Browser {
-    /// Starts one at a site; none when Chromium is missing and nobody insists on it.
+    /// `None` if Chromium is missing and not required.
     pub(super) async fn start(base: &str, name: &'static str, look: Look) -> Option<Self> {
         let driver = Driver::start()?;
         let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
@@ -70,7 +68,7 @@ impl Browser {
         assert_eq!(self.ask(script, vec![]).await, [json!(width), json!(dark), json!(scripts)]);
     }
 
-    /// Says something to the browser that the standard has no words for.
+    /// Sends a DevTools command.
     async fn tell(&self, command: &str, parameters: Value) -> Value {
         let url = format!("{}/session/{}/goog/cdp/execute", self.driver.url, self.session);
         let body = json!({"cmd": command, "params": parameters});
@@ -83,7 +81,7 @@ impl Browser {
         self.client.goto(&format!("{}{path}", self.base)).await.unwrap();
     }
 
-    /// Fills a form in, sends it, and waits for the page after it.
+    /// Fills in a form, submits it, and waits for the next page.
     pub(super) async fn submit(&self, form: &str, fields: &[(&str, &str)], button: &str, next: &str) {
         let form = self.client.form(Locator::Css(form)).await.unwrap();
         for (name, value) in fields {
@@ -97,7 +95,6 @@ impl Browser {
         self.client.find(Locator::Css(selector)).await.unwrap().click().await.unwrap();
     }
 
-    /// Waits for a page with this heading.
     pub(super) async fn wait_for(&self, heading: &str) {
         let path = format!("//h1[normalize-space()={heading:?}]");
         let found = self.client.wait().at_most(PATIENCE).for_element(Locator::XPath(&path)).await;
@@ -106,17 +103,16 @@ impl Browser {
         }
     }
 
-    /// Waits for a form that came back.
+    /// Waits for a form with validation errors.
     pub(super) async fn wait_for_refusal(&self) {
         self.client.wait().at_most(PATIENCE).for_element(Locator::Css(".problem")).await.unwrap();
     }
 
-    /// Presses keys, wherever the focus is.
     pub(super) async fn press(&self, keys: &str) {
         self.client.active_element().await.unwrap().send_keys(keys).await.unwrap();
     }
 
-    /// Goes on with Tab until this has the focus; everything on the way shows that it has it.
+    /// Presses Tab until an element has the focus, and checks that focus is always visible.
     pub(super) async fn tab_to(&self, selector: &str) {
         let mut passed = HashSet::new();
         loop {
@@ -136,14 +132,13 @@ impl Browser {
         self.client.find(Locator::Css(selector)).await.unwrap().prop("value").await.unwrap().unwrap()
     }
 
-    /// Looks at the page: nothing scrolls sideways, everything has a name and can be read; keeps a picture.
+    /// Audits the page and takes a screenshot.
     pub(super) async fn look(&self, page: &str) {
         let problems = self.problems().await;
         self.keep_picture(page).await;
         assert!(problems.is_empty(), "{page}: {problems:#?}");
     }
 
-    /// What is wrong with the page.
     pub(super) async fn problems(&self) -> Vec<String> {
         serde_json::from_value(self.client.execute(AUDIT, vec![]).await.unwrap()).unwrap()
     }
@@ -185,7 +180,7 @@ impl Driver {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver ends its browsers when it is asked to, and not when it is killed.
+        // The driver ends its browsers on request, but not when it is killed.
         let id = self.driver.child.id().to_string();
         _ = Command::new("kill").args(["-TERM", &id]).status();
         _ = self.driver.child.wait();

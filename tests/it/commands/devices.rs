@@ -3,7 +3,7 @@
 use super::Desk;
 
 impl Desk {
-    /// What `devices info` says behind a name; empty when it does not say that.
+    /// The value of a line of `devices info`; empty if there is none.
     fn device(&self, dev_id: &str, name: &str) -> String {
         let said = self.typed(&["devices", "info", dev_id]);
         let line = said.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(": "));
@@ -75,7 +75,7 @@ async fn registers_a_template_for_joining_devices() {
     assert_eq!(desk.device("a-prefix-of-19-char", "DevEUI"), "");
     assert!(desk.typed(&["devices", "list"]).contains("register on join"));
 
-    // A second template shares the access key of the first.
+    // A second template uses the access key of the first.
     desk.typed(&["devices", "register", "on-join", "second"]);
     let info = desk.typed(&["applications", "info"]);
     let keys: Vec<_> = info.lines().filter(|line| line.trim().starts_with("register-on-join")).collect();

@@ -42,7 +42,7 @@ async fn subscribe_shows_messages() {
     let desk = Desk::set().await;
     desk.typed(&["devices", "register", "dev-1"]);
     let key = desk.typed(&["applications", "key"]);
-    // With a key nobody has to be logged in where the listener is.
+    // With an access key, no login is needed.
     let elsewhere = tempfile::tempdir().unwrap();
     let mqtt = desk.network.mqtt();
     let mut command = airlock(elsewhere.path());

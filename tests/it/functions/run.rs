@@ -1,11 +1,11 @@
-//! `airlock functions run` and `bench`: one message, and every wrong way to ask for it.
+//! `airlock functions run` and `bench`, and invalid uses of them.
 
 use std::{fs, path::Path, process::Output};
 
 use super::folder_with;
 use crate::harness::{airlock, complaint, printed, run};
 
-/// Files beside `level.js`.
+/// Files next to `level.js`.
 const FILES: &[(&str, &[u8])] = &[
     ("empty.js", b""),
     ("blank.js", b" \n\t\n"),
@@ -14,7 +14,7 @@ const FILES: &[(&str, &[u8])] = &[
     ("latin.js", b"// \xe9"),
 ];
 
-/// What somebody types, what the answer to it must contain, and the exit code.
+/// Invalid arguments, part of the error, and the exit code.
 const WRONG: &[(&[&str], &str, i32)] = &[
     (&["level.js"], "<--hex <HEX>|--fields <JSON>>", 2),
     (&[], "<FILE>", 2),

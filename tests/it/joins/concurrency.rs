@@ -1,4 +1,4 @@
-//! Many joins at once, with one nonce: one of them counts, on every store.
+//! Concurrent joins with one nonce: exactly one succeeds, on every store.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,9 @@ use super::{
 };
 use crate::harness::{Network, Owner};
 
-/// How many try at once.
 const MANY: usize = 50;
 
-/// Many try at once to join with one nonce, as a device that is registered and through a template.
+/// Concurrent joins with one nonce, of a registered device and through a template.
 async fn one_of_many(network: Network) {
     let owner = network.owner("crowd").await;
     let radio = Radio::of(&network, "crowd", "brokers", BROKER).await;

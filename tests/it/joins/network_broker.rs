@@ -1,4 +1,4 @@
-//! A broker as the handler sees one: it brings join requests, with a template of the network's for the answer.
+//! A network broker, as the handler sees it: it forwards join requests with a response template of the network.
 
 use api::{
     broker::{
@@ -17,15 +17,15 @@ use types::{AppEui, AppId, ComponentId, DevEui, Scope, Secret};
 
 use crate::harness::{Network, PASSWORD};
 
-/// The broker that the handler is told to trust.
+/// The trusted network broker.
 pub(crate) const BROKER: &str = "broker-1";
 pub(crate) const APP_EUI: &str = "70B3D57ED0000DEA";
 pub(crate) const DEV_EUI: &str = "0004A30B001C0530";
-/// The address in the template, which network 13 gives.
+/// The device address in the template, of network 13.
 pub(crate) const DEV_ADDR: &str = "26012E43";
 const TEMPLATE: &str = "20000000130000432E0126030100000000";
 
-/// Somebody who calls the handler as a broker.
+/// A client that calls the handler as a network broker.
 #[derive(Clone)]
 pub(crate) struct Radio {
     stub: HandlerClient<Channel>,
@@ -38,13 +38,13 @@ impl Radio {
         Self { stub: HandlerClient::new(channel), token }
     }
 
-    /// With the token of a component that this user registers.
+    /// Uses the token of a component that this user registers.
     pub(crate) async fn of(network: &Network, username: &str, services: &str, id: &str) -> Self {
         let token = component_token(network, username, services, &id.parse().unwrap()).await;
         Self::new(network, Some(token)).await
     }
 
-    /// A join request, signed by the handler.
+    /// A join request with the handler's challenge response.
     pub(crate) async fn challenge(
         &self,
         app_id: &AppId,
@@ -71,7 +71,6 @@ impl Radio {
         self.stub.clone().activate(self.sign(message)).await.map(tonic::Response::into_inner)
     }
 
-    /// Challenges and activates.
     pub(crate) async fn join(
         &self,
         app_id: &AppId,
@@ -92,7 +91,7 @@ impl Radio {
     }
 }
 
-/// A join request as a broker passes it on once it knows where it belongs.
+/// A join request as a network broker forwards it.
 pub(crate) fn message(
     app_id: &AppId,
     dev_id: &str,
@@ -122,7 +121,7 @@ pub(crate) fn message(
     }
 }
 
-/// What the network is told about the session.
+/// The session that the network receives.
 pub(crate) fn told(answer: &DeviceActivationResponse) -> ActivationMetadata {
     let metadata = answer.activation_metadata.clone().and_then(|metadata| metadata.protocol);
     let Some(Protocol::Lorawan(lorawan)) = metadata else { panic!("{answer:?} has no metadata") };
@@ -133,7 +132,7 @@ pub(crate) fn bytes(hexadecimal: &str) -> Vec<u8> {
     hex::decode(hexadecimal).unwrap()
 }
 
-/// A join request whose integrity code is zero.
+/// A join request with a MIC of zero.
 fn unsigned(app_eui: &str, dev_eui: &str, dev_nonce: u16) -> Vec<u8> {
     let (app_eui, dev_eui): (AppEui, DevEui) = (app_eui.parse().unwrap(), dev_eui.parse().unwrap());
     let mut frame = vec![0];
@@ -144,7 +143,6 @@ fn unsigned(app_eui: &str, dev_eui: &str, dev_nonce: u16) -> Vec<u8> {
     frame
 }
 
-/// Registers a component at the account service, and gives its token.
 async fn component_token(network: &Network, username: &str, services: &str, id: &ComponentId) -> Secret {
     let base = &network.stack.settings().client.auth_server;
     let account = AccountClient::new(base).unwrap();

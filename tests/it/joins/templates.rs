@@ -1,4 +1,4 @@
-//! Templates: devices that are registered when they join, if their application may register them.
+//! Templates: devices that register on join, if their application allows it.
 
 use api::{handler::Application, rest::account::NewAccessKey};
 use client::account::AccountClient;
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::harness::{Network, Owner, next};
 
-/// Sets the key with which the application registers devices.
+/// Sets the access key with which devices register.
 pub(super) async fn set_key(owner: &Owner, key: Option<AccessKey>) {
     let register_on_join_access_key = key.map(String::from).unwrap_or_default();
     let application =
@@ -67,7 +67,7 @@ async fn a_template_registers_devices_with_the_right_key() {
     assert!(found.description.starts_with("Registered on join on "), "{}", found.description);
     assert_eq!(get(&owner, &dev_id).await.dev_eui, bytes(DEV_EUI));
     assert_eq!(get(&owner, "sensor").await.dev_addr, [0; 4], "a template has no session");
-    // Later it is the device, by whichever name the network brings it, and its nonce stays used.
+    // After that it is a device of its own, under either id, and its nonce is used.
     for dev_id in ["sensor", &dev_id] {
         let status = radio.join(&owner.app_id, dev_id, DEV_EUI, 1).await.unwrap_err();
         assert_eq!(status.message(), "Activation DevNonce not valid: already used");

@@ -1,4 +1,4 @@
-//! Where nonsense comes from: words that mean something here, put where they do not belong, and others.
+//! Generates malformed input: known words in the wrong places, and arbitrary ones.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value};
@@ -82,7 +82,7 @@ const MEMBERS: &[&str] = &[
     "dev_addr_prefix",
 ];
 
-/// Bodies that make sense.
+/// Valid bodies.
 const BODIES: &[&str] = &[
     r#"{"app_id": "nonsense-app"}"#,
     r#"{"payload_format": "custom", "decoder": "function Decoder(bytes) { return { n: bytes[0] }; }"}"#,
@@ -93,7 +93,6 @@ const BODIES: &[&str] = &[
     r#"{"net_address": "localhost:1904", "metadata": [{"app_id": "nonsense-app"}]}"#,
 ];
 
-/// A word.
 pub(super) fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => select(WORDS).prop_map(str::to_owned),
@@ -102,12 +101,12 @@ pub(super) fn word() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A word, or what is not even text.
+/// A word, or bytes that are not text.
 pub(super) fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![6 => word().prop_map(String::into_bytes), 1 => vec(any::<u8>(), 0..40)]
 }
 
-/// What a body may be: an object with members of ours, mostly; some make sense up to one member.
+/// Usually an object with known members, some valid except for one member.
 pub(super) fn body() -> impl Strategy<Value = Vec<u8>> {
     let text = |value: Value| value.to_string().into_bytes();
     prop_oneof![
@@ -122,16 +121,15 @@ pub(super) fn body() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// The body, with one member that does not belong there or none.
+/// The body, possibly with one unexpected member.
 fn with_some_of(body: &str, more: Value) -> Value {
     let mut body: Value = serde_json::from_str(body).unwrap();
     let Value::Object(more) = more else { panic!("members come in objects") };
-    // Half of them stay as they are.
+    // Half of them stay unchanged.
     body.as_object_mut().unwrap().extend(more.into_iter().take(1).filter(|(name, _)| name.len() % 2 == 0));
     body
 }
 
-/// Any JSON.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         4 => word().prop_map(Value::from),

@@ -1,4 +1,4 @@
-//! Messages over gRPC that nobody's generated code would send.
+//! gRPC messages that no generated code would send.
 
 use bytes::{Buf, BufMut};
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -38,7 +38,7 @@ const DISCOVERY: &[&str] = &[
     "/discovery.Discovery/GetByGatewayID",
     "/discovery.Discovery/GetByAppEUI",
 ];
-/// Codes that say who made a mistake, and that it was the caller.
+/// Codes that blame the caller.
 const BLAMELESS: &[Code] = &[
     Code::InvalidArgument,
     Code::NotFound,
@@ -52,21 +52,21 @@ const BLAMELESS: &[Code] = &[
 struct Call {
     method: &'static str,
     message: Vec<u8>,
-    /// The owner's own token unless there is another.
+    /// The owner's token unless another one is given.
     token: Option<String>,
     limit: Option<String>,
 }
 
 fn call() -> impl Strategy<Value = Call> {
     let method = prop_oneof![2 => select(HANDLER), 1 => select(DISCOVERY)];
-    // What is not visible ASCII is no metadata, and no client sends it.
+    // Metadata must be visible ASCII.
     let value = || "[ -~]{0,12}";
     let message = prop_oneof![6 => message(), 1 => vec(any::<u8>(), 0..100)];
     (method, message, option::weighted(0.1, value()), option::weighted(0.1, value()))
         .prop_map(|(method, message, token, limit)| Call { method, message, token, limit })
 }
 
-/// Fields of any number and any type, in one another.
+/// Nested fields with arbitrary numbers and types.
 fn message() -> impl Strategy<Value = Vec<u8>> {
     let first = Just(field(1, 2, b"nonsense-app"));
     let leaf = vec(scalar(), 0..6).prop_map(|fields| fields.concat());
@@ -80,7 +80,7 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
     (option::weighted(0.7, first), nested).prop_map(|(first, rest)| [first.unwrap_or_default(), rest].concat())
 }
 
-/// A number that some field of ours has, mostly.
+/// A field number, usually one that exists.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 1..35_u64, 1 => any::<u64>()]
 }
@@ -109,7 +109,7 @@ fn encode_varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// Sends bytes as they are, and does not look at what comes back.
+/// Sends raw bytes, and ignores the response.
 #[derive(Default)]
 struct Raw;
 

@@ -1,4 +1,4 @@
-//! Requests over HTTP.
+//! Malformed HTTP requests.
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use reqwest::header::HeaderValue;
@@ -8,7 +8,7 @@ use super::{Stage, generators, try_many};
 
 const METHODS: &[&str] = &["GET", "GET", "GET", "PUT", "PUT", "POST", "POST", "DELETE", "PATCH", "OPTIONS"];
 
-/// Paths with places for words, and what is there.
+/// Paths with placeholders, and values that exist.
 const PATHS: &[&str] = &[
     "/applications",
     "/applications/{nonsense-app}",
@@ -33,7 +33,7 @@ struct Request {
     to_handler: bool,
     method: &'static str,
     path: String,
-    /// The owner's own token unless there is another.
+    /// The owner's token unless another one is given.
     authorization: Option<HeaderValue>,
     body: Vec<u8>,
 }
@@ -55,12 +55,12 @@ fn request() -> impl Strategy<Value = Request> {
     )
 }
 
-/// The path with nonsense in some of its places.
+/// Replaces some placeholders of the path with malformed values.
 fn fill(path: &str, words: Vec<Option<Vec<u8>>>, query: Option<Vec<(&str, Vec<u8>)>>) -> String {
     let mut words = words.into_iter();
     let mut filled = String::new();
     for (number, part) in path.split(['{', '}']).enumerate() {
-        // Every second part is a place.
+        // Every second part is a placeholder.
         let nonsense = (number % 2 == 1).then(|| words.next().flatten()).flatten();
         filled += &nonsense.map_or_else(|| part.to_owned(), |bytes| encode(&bytes));
     }

@@ -1,4 +1,4 @@
-//! Discovery is away: the handler works without, and says later what it had to say.
+//! Discovery is unavailable: the handler works without it, and announces later.
 
 use airlock::{
     serve::{Service, Stack},
@@ -11,25 +11,25 @@ use types::{Kind, Kinded, ServiceName};
 use super::soon;
 use crate::harness::{Network, Owner, device, metrics};
 
-/// A handler whose discovery service comes and goes; another one knows what that one was told.
+/// A handler whose discovery service is stopped and started, and another service that sees the same announcements.
 struct Stage {
     network: Network,
     owner: Owner,
     settings: Settings,
     handler: Stack,
-    /// Of the handler that comes and goes.
+    /// A client of that handler.
     manager: HandlerClient,
     witness: DiscoveryClient,
 }
 
 impl Stage {
-    /// Sets the stage without the discovery service.
+    /// Starts the handler without discovery.
     async fn set(redis: &RedisProcess) -> Self {
         let network = Network::on(redis, |_| ()).await;
         let owner = network.owner("alone").await;
         let mut settings = network.stack.settings().clone();
         settings.tls.mode = TlsMode::Off;
-        // Nobody listens there until somebody does.
+        // A free port without a listener.
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         settings.listen.discovery.clone_from(&free);
         settings.client.discovery_address = free;
@@ -45,7 +45,7 @@ impl Stage {
         Stack::start(self.settings.clone(), Some(Service::Discovery), metrics()).await.unwrap()
     }
 
-    /// Where the application is, if anybody knows.
+    /// The handler of the application, if it is announced.
     async fn place(&self) -> Option<String> {
         match self.witness.get_by_app_id(&self.owner.app_id).await {
             Ok(handler) => Some(handler.api_address),
@@ -58,7 +58,7 @@ impl Stage {
         format!("http://{}", self.handler.handler_http_address().unwrap())
     }
 
-    /// What anybody does with a handler, none of which needs discovery.
+    /// Handler operations that do not need discovery.
     async fn work(&self) {
         let (app_id, dev_id) = (&self.owner.app_id, "dev-1".parse().unwrap());
         self.manager.set_device(device(app_id, "dev-1").into()).await.unwrap();
@@ -77,7 +77,7 @@ async fn pending_announcements_are_sent_when_discovery_returns() {
     stage.owner.handler.delete_application(&app_id).await.unwrap();
     assert_eq!(stage.place().await, None);
 
-    // The handler began without it.
+    // The handler started without discovery.
     stage.manager.register_application(&app_id).await.unwrap();
     stage.work().await;
     assert_eq!(stage.place().await, None);
@@ -86,7 +86,7 @@ async fn pending_announcements_are_sent_when_discovery_returns() {
     let announced = stage.witness.get_all(ServiceName::Handler).await.unwrap();
     assert_eq!(announced.len(), 1);
 
-    // It goes away under the handler; of two things that are said about an application the last one counts.
+    // Discovery stops while the handler runs. Of two announcements about an application, the last one wins.
     discovery.stop().await;
     stage.work().await;
     stage.manager.delete_application(&app_id).await.unwrap();
@@ -96,7 +96,7 @@ async fn pending_announcements_are_sent_when_discovery_returns() {
     let discovery = stage.discovery().await;
     soon(None, || stage.place()).await;
 
-    // And all is as ever: what is said is known at once.
+    // After that, announcements take effect at once again.
     stage.manager.register_application(&app_id).await.unwrap();
     soon(Some(stage.handler_place()), || stage.place()).await;
     stage.work().await;

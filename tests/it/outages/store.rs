@@ -10,7 +10,7 @@ use types::Credential;
 use super::{Caller, soon};
 use crate::harness::{Network, Owner, device, metrics, next};
 
-/// All services, and one more handler and discovery service, on one Redis.
+/// All services, and a second handler and discovery service, on one Redis.
 struct Stage {
     network: Network,
     owner: Owner,
@@ -39,7 +39,7 @@ impl Stage {
         [&self.network.stack, &self.handler].map(|stack| format!("http://{}/applications/patient-app", place(stack)))
     }
 
-    /// Everything that can be read, wherever it is read.
+    /// All read requests of both instances.
     fn reads(&self) -> Vec<String> {
         let finders = [&self.network.stack, &self.discovery].map(|stack| stack.discovery_http_address().unwrap());
         let finds = ["handler", "handler/by-app-id/patient-app"];
@@ -88,7 +88,7 @@ async fn a_restarted_store_is_used_again_without_loss() {
 
     redis.start_again();
     soon(before, || stage.read_all()).await;
-    // The handler that has never run this function does so, and both know what either is told.
+    // The second handler runs the function for the first time, and both see changes made through the other.
     let [first, second] = stage.applications();
     assert_eq!(stage.caller.ask("PUT", &format!("{second}/devices/dev-2"), dev_2).await.0, 200);
     assert_eq!(stage.caller.ask("GET", &format!("{first}/devices/dev-2"), String::new()).await.0, 200);
@@ -118,7 +118,7 @@ async fn a_hanging_store_delays_calls_by_the_timeout_at_most() {
     stage.stop().await;
 }
 
-/// Listens to the application at one handler, whose broker is its own.
+/// Subscribes to the application at one handler, which has its own broker.
 async fn listen(owner: &Owner, handler: &Stack) -> MqttClient {
     let (address, key) = (handler.mqtt_address().unwrap().to_string(), Credential::Key(owner.key.clone()));
     let mut listener = MqttClient::connect(&address, &owner.app_id, &key).await.unwrap();

@@ -1,11 +1,10 @@
-//! Somebody with a browser: registers, is logged in by that, and lets a client act.
+//! A minimal browser that registers, keeps the session, and consents to a client.
 
 use reqwest::{Client, Response, header, redirect::Policy};
 use serde_json::json;
 
 use crate::harness::PASSWORD;
 
-/// The browser of alice.
 pub(crate) struct Browser {
     http: Client,
     base: String,
@@ -13,7 +12,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Registers alice, who has a session from then on.
+    /// Registers alice, which starts a session.
     pub(crate) async fn register(base: &str) -> Self {
         let http = Client::builder().redirect(Policy::none()).build().unwrap();
         let body = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
@@ -24,7 +23,7 @@ impl Browser {
         Self { http, base: base.to_owned(), cookie }
     }
 
-    /// Opens the address that a client gave, allows what it asks, and gives where the client is told of it.
+    /// Opens an authorization URL, consents, and returns the redirect URL.
     pub(crate) async fn allow(&self, url: &str) -> String {
         let asked = self.http.get(url).header(header::COOKIE, &self.cookie).send().await.unwrap();
         let question = location(&asked);

@@ -1,4 +1,4 @@
-//! Every call through the code that The Things Network generated, with credentials of every sort that they take.
+//! Every call through code that The Things Network generated, with every kind of credential.
 
 use client::account::{AccountClient, ClientCredentials};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use types::{Scope, Secret};
 use super::python_sdk::{full_key, python, run};
 use crate::harness::{Network, PASSWORD, printed};
 
-/// What a user registers at the account service, over HTTP.
+/// Requests to the account service over HTTP.
 struct Desk {
     account: AccountClient,
     url: String,
@@ -24,7 +24,6 @@ impl Desk {
         Self { account, url, general: answer.access_token }
     }
 
-    /// A new component's own token.
     async fn component(&self, services: &str, id: &str) -> String {
         self.create(&format!("components/{services}"), json!({ "id": id })).await;
         let hers = self.account.restrict_token(&self.general, &[Scope::Component(id.parse().unwrap())]).await.unwrap();
@@ -33,7 +32,6 @@ impl Desk {
         answer["token"].as_str().unwrap().to_owned()
     }
 
-    /// The user's token for a new gateway.
     async fn gateway(&self, id: &str) -> String {
         self.create("gateways", json!({"id": id, "frequency_plan": "EU_863_870"})).await;
         let hers = self.account.restrict_token(&self.general, &[Scope::Gateway(id.parse().unwrap())]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Strangers' programs against our account service: OAuth libraries of others do their flows, unchanged.
+//! Third-party OAuth libraries against our account service.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -21,7 +21,7 @@ use crate::harness::{PASSWORD, metrics};
 
 const SECRET: &str = "Ki6yF0cYAK2xB-the-strangers-secret_1qZ";
 
-/// The account service with the stranger as a client, and the user alice.
+/// The account service with the program as a client, and the user alice.
 struct Site {
     base: String,
     stack: Stack,
@@ -87,7 +87,7 @@ async fn pyjwt_verifies_a_token_with_the_published_key_alone() {
     site.stack.stop().await;
 }
 
-/// Runs a program that says where a browser must go, and is told where that was sent back to.
+/// Runs a program that prints an authorization URL and reads the redirect URL.
 async fn flows(mut command: Command) {
     let site = Site::start().await;
     let browser = Browser::register(&site.base).await;

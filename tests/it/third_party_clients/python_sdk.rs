@@ -1,4 +1,4 @@
-//! The Python client of The Things Network v2, from the registry that people take it from.
+//! The Python client of The Things Network v2, from PyPI.
 
 use std::{path::Path, process::Output, sync::OnceLock};
 
@@ -10,7 +10,6 @@ use types::{AccessKey, ApplicationRight};
 
 use crate::harness::{Network, Owner, next, printed};
 
-/// The folder with strangers' programs.
 const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/third_party_clients");
 
 /// A Python with the client; none where it cannot be installed.
@@ -21,7 +20,6 @@ pub(crate) fn python() -> Option<&'static Python> {
     PYTHON.get_or_init(|| Python::install(&folder, &packages)).as_ref()
 }
 
-/// An access key with every right, as people make them for scripts.
 pub(crate) async fn full_key(network: &Network, owner: &Owner) -> AccessKey {
     let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
     use ApplicationRight::{Delete, Devices, MessagesDownWrite, MessagesUpRead, MessagesUpWrite, Settings};
@@ -30,7 +28,7 @@ pub(crate) async fn full_key(network: &Network, owner: &Owner) -> AccessKey {
     account.add_access_key(&owner.token, &owner.app_id, &new).await.unwrap().key.unwrap()
 }
 
-/// Runs a program beside the services, which go on meanwhile.
+/// Runs a program while the services keep running.
 pub(crate) async fn run(python: &Python, program: &str, environment: Vec<(&'static str, String)>) -> Output {
     let mut command = python.command(&Path::new(PROGRAMS).join(program));
     command.envs(environment);

@@ -1,4 +1,4 @@
-//! OpenSSL as a stranger: it makes a certificate, dials with TLS 1.2 and one cipher, and reads what it is shown.
+//! OpenSSL as a third-party client: creates a certificate, and connects with TLS 1.2 and one cipher.
 
 use std::{
     io::Write,
@@ -9,15 +9,15 @@ use std::{
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
-/// What a server showed.
+/// What a server presented.
 pub(super) struct Served {
     pub(super) protocol: String,
     pub(super) cipher: String,
-    /// PEM, the server's own certificate first.
+    /// The certificate chain in PEM, leaf first.
     pub(super) chain: Vec<String>,
 }
 
-/// Makes a self-signed certificate that is an authority and good for this machine.
+/// Creates a self-signed authority for localhost.
 pub(super) fn make(certificate: &Path, key: &Path) {
     let names = "subjectAltName=DNS:localhost,IP:127.0.0.1";
     let made = Command::new("openssl")
@@ -31,7 +31,7 @@ pub(super) fn make(certificate: &Path, key: &Path) {
     assert!(made.status.success(), "{made:?}");
 }
 
-/// What the server shows to a client with TLS 1.2, this cipher and these roots; what was said when it is not served.
+/// Connects with TLS 1.2, this cipher and these roots; returns the error output on failure.
 pub(super) fn dial(address: &str, roots: &Path, cipher: &str) -> Result<Served, String> {
     let ended = Command::new("openssl")
         .args(["s_client", "-connect", address, "-tls1_2", "-cipher", cipher, "-showcerts", "-verify_return_error"])
@@ -50,7 +50,7 @@ pub(super) fn dial(address: &str, roots: &Path, cipher: &str) -> Result<Served, 
         said[start..start + length].to_owned()
     });
     let (protocol, cipher) = (field("Protocol").unwrap().to_owned(), field("Cipher").unwrap().to_owned());
-    // The certificate of the server stands there once more, after the chain.
+    // The leaf certificate is printed again after the chain.
     let mut chain: Vec<_> = chain.collect();
     if chain.len() > 1 && chain.first() == chain.last() {
         chain.pop();
@@ -58,7 +58,6 @@ pub(super) fn dial(address: &str, roots: &Path, cipher: &str) -> Result<Served, 
     Ok(Served { protocol, cipher, chain })
 }
 
-/// A certificate in words.
 pub(super) fn text(pem: &str) -> String {
     let mut child = Command::new("openssl")
         .args(["x509", "-noout", "-text"])
