@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a fuzz target for some seconds with cargo alone: the stable compiler can do what `cargo fuzz` asks of a nightly.
+# Runs a fuzz target with cargo alone, on the stable toolchain.
 set -euo pipefail
 cd "$(dirname "$0")"
 target=${1:?which target: function_text, call_input, module, reply or body}

@@ -1,5 +1,4 @@
-//! Any bytes as a body over HTTP, and as a message over gRPC: what is read can be written, and is the same when it is
-//! read again.
+//! Parses arbitrary bytes as HTTP bodies and gRPC messages; what parses must survive a round trip.
 #![no_main]
 
 use std::fmt::Debug;
@@ -13,17 +12,17 @@ use prost::Message;
 use serde::{Serialize, de::DeserializeOwned};
 
 fuzz_target!(|bytes: &[u8]| {
-    both::<handler_body::Application, handler::Application>(bytes);
-    both::<handler_body::Device, handler::Device>(bytes);
-    both::<discovery_body::Announcement, discovery::Announcement>(bytes);
+    round_trip::<handler_body::Application, handler::Application>(bytes);
+    round_trip::<handler_body::Device, handler::Device>(bytes);
+    round_trip::<discovery_body::Announcement, discovery::Announcement>(bytes);
     json::<handler_body::SimulatedUplink>(bytes);
     json::<handler_body::DryUplink>(bytes);
     json::<handler_body::DryDownlink>(bytes);
     json::<discovery_body::Metadata>(bytes).map(discovery::metadata::Metadata::from);
 });
 
-/// A body and its message, each made of the bytes and then of the other.
-fn both<B, M>(bytes: &[u8])
+/// Parses the bytes as a body and as its message, and converts each into the other and back.
+fn round_trip<B, M>(bytes: &[u8])
 where
     B: Serialize + DeserializeOwned + Clone + TryFrom<M, Error: Debug>,
     M: Message + Default + From<B>,
@@ -39,12 +38,12 @@ where
     }
 }
 
-/// The bytes as JSON, if they are such a body.
+/// Parses the bytes as a JSON body.
 fn json<B: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<B> {
     let body = serde_json::from_slice(bytes).ok()?;
     let written = text(&body);
     let again: B = serde_json::from_str(&written).expect("what was written reads");
-    // JSON has no way to write what is no number.
+    // JSON cannot write NaN and infinity.
     assert!(text(&again) == written || written.contains(":null"), "{written}");
     Some(body)
 }

@@ -1,4 +1,4 @@
-//! Any message to functions that look at all of it: payload bytes, fields, and what a trial is given.
+//! Arbitrary messages to functions that read all of their input: bytes, fields and dry runs.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ const FUNCTIONS: [Function; 6] = [
     Function::NormalizeUplink,
 ];
 
-/// Sends what it gets back, and logs it.
+/// Returns its input, and logs it.
 const ECHO: &str = "
 function decodeUplink(input) { console.log(input); return { data: input, warnings: [JSON.stringify(input)] }; }
 function normalizeUplink(input) { return { data: input.data }; }
@@ -23,9 +23,9 @@ function decodeDownlink(input) { return { data: input }; }
 function encodeDownlink(input) { console.log(input); return { bytes: JSON.stringify(input).split('').map(c => c.charCodeAt(0) & 255).slice(0, 242), fPort: input.fPort }; }
 ";
 
-fuzz_target!(init: { stage(); }, |input: (u8, u8, i64, u64, Vec<u8>, String)| {
+fuzz_target!(init: { fixture(); }, |input: (u8, u8, i64, u64, Vec<u8>, String)| {
     let (way, port, time_ms, seed, payload, extra) = input;
-    let (engine, functions) = stage();
+    let (engine, functions) = fixture();
     let entry_point = [EntryPoint::Uplink, EntryPoint::EncodeDownlink, EntryPoint::DecodeDownlink, EntryPoint::SingleFunction][usize::from(way % 4)];
     let function = FUNCTIONS[usize::from(way / 4) % FUNCTIONS.len()];
     let single_function = (entry_point == EntryPoint::SingleFunction).then_some(SingleFunction { function, extra });
@@ -40,9 +40,9 @@ fuzz_target!(init: { stage(); }, |input: (u8, u8, i64, u64, Vec<u8>, String)| {
     assert_eq!((first.fuel, first.logs, first.warnings), (second.fuel, second.logs, second.warnings));
 });
 
-fn stage() -> &'static (Arc<Engine>, Functions) {
-    static STAGE: OnceLock<(Arc<Engine>, Functions)> = OnceLock::new();
-    STAGE.get_or_init(|| {
+fn fixture() -> &'static (Arc<Engine>, Functions) {
+    static FIXTURE: OnceLock<(Arc<Engine>, Functions)> = OnceLock::new();
+    FIXTURE.get_or_init(|| {
         let mut settings = Settings::default();
         settings.limits.time_ms_max = 60_000;
         let engine = Arc::new(Engine::new(&settings).expect("the engine starts"));

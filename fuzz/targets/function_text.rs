@@ -1,4 +1,4 @@
-//! Any text as a decoder: it loads or is refused, runs or fails, and the next message of others is right.
+//! Arbitrary text as a decoder: it is refused, fails or runs, and other applications' messages stay correct.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};
@@ -6,16 +6,16 @@ use std::sync::{Arc, OnceLock};
 use libfuzzer_sys::fuzz_target;
 use runtime::{Call, Engine, EntryPoint, Functions, FailureKind, Limits, Sandbox, Settings, Sources, Value};
 
-/// What an input may take, so that some hundred of them run in a second.
+/// The fuel of an input: little, so that about a hundred inputs run per second.
 const FUEL: u64 = 5_000_000;
 
-struct Stage {
+struct Fixture {
     engine: Arc<Engine>,
     innocent: Functions,
 }
 
-fuzz_target!(init: { stage(); }, |text: &[u8]| {
-    let Stage { engine, innocent } = stage();
+fuzz_target!(init: { fixture(); }, |text: &[u8]| {
+    let Fixture { engine, innocent } = fixture();
     let mut sandbox = engine.sandbox();
     let decoder = String::from_utf8_lossy(text).into_owned();
     match engine.load(&Sources { decoder, ..Sources::default() }, engine.limits()) {
@@ -31,15 +31,15 @@ fuzz_target!(init: { stage(); }, |text: &[u8]| {
     check_innocent(&mut sandbox, innocent);
 });
 
-fn stage() -> &'static Stage {
-    static STAGE: OnceLock<Stage> = OnceLock::new();
-    STAGE.get_or_init(|| {
+fn fixture() -> &'static Fixture {
+    static FIXTURE: OnceLock<Fixture> = OnceLock::new();
+    FIXTURE.get_or_init(|| {
         let limits = Limits { fuel: FUEL, load_fuel: 4 * FUEL, time_ms_max: 60_000, ..Limits::default() };
         let engine = Engine::new(&Settings { limits, ..Settings::default() }).expect("the engine starts");
         let decoder = "function Decoder(bytes) { return { n: bytes[0] }; }".to_owned();
         let sources = Sources { decoder, ..Sources::default() };
         let innocent = engine.load(&sources, engine.limits()).expect("good functions load");
-        Stage { engine: Arc::new(engine), innocent }
+        Fixture { engine: Arc::new(engine), innocent }
     })
 }
 

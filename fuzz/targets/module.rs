@@ -1,4 +1,4 @@
-//! Any bytes as what is kept of an application: whatever the seal says, reading them does not go wrong.
+//! Arbitrary bytes as an application's cached module: they are read or refused.
 #![no_main]
 
 use std::fs;
@@ -7,29 +7,29 @@ use std::sync::{Arc, OnceLock};
 use libfuzzer_sys::fuzz_target;
 use runtime::{Engine, Settings, Sources, is_module};
 
-/// Where a true module is put before the seeds are read. It is not one of ours to keep: each guest makes another.
+/// Where a valid module is written before the seeds are read. It is not committed, because it depends on the guest.
 const SEEDS: &str = "seeds/module";
 const TEXT: &str = "var table = [1, 2, 3].map(String); function Decoder(bytes) { return { t: table[bytes[0]] }; }";
 
 fuzz_target!(
     init: {
-        let (_, module) = stage();
+        let (_, module) = fixture();
         is_module(module).expect("a module that was just written can be read");
         fs::create_dir_all(SEEDS).expect("the folder of the seeds can be made");
         fs::write(format!("{SEEDS}/true.wasm"), module).expect("a seed can be written");
     },
     |bytes: &[u8]| {
-        // Behind the seal, as if it had been ours; then in front of it, where nothing of a stranger's may pass.
+        // Without the seal anything may be read; with it only our own module.
         let _ = is_module(bytes);
-        let (engine, module) = stage();
+        let (engine, module) = fixture();
         assert_eq!(engine.read(bytes, engine.limits()).is_ok(), bytes == &module[..]);
     }
 );
 
-/// An engine, and a module of which it has the key.
-fn stage() -> &'static (Arc<Engine>, Vec<u8>) {
-    static STAGE: OnceLock<(Arc<Engine>, Vec<u8>)> = OnceLock::new();
-    STAGE.get_or_init(|| {
+/// An engine, and a module that it sealed.
+fn fixture() -> &'static (Arc<Engine>, Vec<u8>) {
+    static FIXTURE: OnceLock<(Arc<Engine>, Vec<u8>)> = OnceLock::new();
+    FIXTURE.get_or_init(|| {
         let engine = Arc::new(Engine::new(&Settings::default()).expect("the engine starts"));
         let sources = Sources { decoder: TEXT.into(), ..Sources::default() };
         let functions = engine.load(&sources, engine.limits()).expect("good functions load");

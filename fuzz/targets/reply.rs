@@ -1,4 +1,4 @@
-//! Any bytes as what a guest replies: tenant code has run on its side.
+//! Parses arbitrary bytes as a guest's reply, which tenant code may have forged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

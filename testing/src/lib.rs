@@ -32,5 +32,5 @@ pub fn skip(missing: &str, remedy: &str) {
     let is_required = std::env::var_os("REQUIRE_SERVICES").is_some_and(|value| value == "1");
     assert!(!is_required, "{missing}: {remedy}");
     // Written past the test runner's capture, which hides what a passing test prints.
-    writeln!(std::io::stderr(), "skipped: {missing}; {remedy}").unwrap();
+    std::io::stderr().write_all(format!("skipped: {missing}; {remedy}\n").as_bytes()).unwrap();
 }

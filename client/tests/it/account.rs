@@ -1,4 +1,4 @@
-//! The account client: what it sends, what it makes of the answers, and when it tries again.
+//! The account client: requests, answers and retries.
 
 use std::sync::{
     Arc,
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use types::{ApplicationRight, Credential, Kind, Kinded, Scope, Secret};
 
-/// What the server saw.
+/// The requests that the server received.
 #[derive(Debug)]
 struct Seen {
     line: String,
@@ -29,7 +29,7 @@ struct Seen {
     body: Value,
 }
 
-/// A server that gives these answers in turn, the last one for ever, and tells what it saw.
+/// A server that gives these answers in turn, repeats the last one, and records requests.
 struct Stub {
     client: AccountClient,
     seen: mpsc::UnboundedReceiver<Seen>,
@@ -225,7 +225,7 @@ async fn reports_an_unreadable_answer() {
 
 #[tokio::test]
 async fn an_unreachable_service_is_named_without_the_credential() {
-    // The listener is gone when the call is made, so nobody answers at its port.
+    // The listener is closed before the call, so its port refuses connections.
     let address = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let client = AccountClient::new(&format!("http://id:hush@{address}")).unwrap();
     let error = client.me(&credential()).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The clients over gRPC: what they send, and when they try again.
+//! The gRPC clients: requests and retries.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,7 +23,7 @@ use types::{Credential, Kind, Kinded, Secret, ServiceName};
 
 type Answer<T> = Result<Response<T>, Status>;
 
-/// A discovery service that refuses so many calls, each asking to be called again after so many seconds if at all.
+/// A discovery service that refuses the first calls, with or without `retry-after`.
 struct Stub {
     code: Code,
     refusals: AtomicU32,
@@ -31,8 +31,8 @@ struct Stub {
     seen: mpsc::UnboundedSender<(MetadataMap, String)>,
 }
 
-/// What the stub saw, and a client of it.
-struct Stage {
+/// A client of the fake service, and what that received.
+struct Fixture {
     discovery: DiscoveryClient,
     address: String,
     seen: mpsc::UnboundedReceiver<(MetadataMap, String)>,
@@ -92,8 +92,8 @@ impl Discovery for Stub {
     }
 }
 
-impl Stage {
-    async fn set(code: Code, refusals: u32, retry_after_s: Option<u64>) -> Self {
+impl Fixture {
+    async fn start(code: Code, refusals: u32, retry_after_s: Option<u64>) -> Self {
         let (sender, seen) = mpsc::unbounded_channel();
         let stub = Stub { code, refusals: AtomicU32::new(refusals), retry_after_s, seen: sender };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -103,7 +103,7 @@ impl Stage {
         Self { discovery: DiscoveryClient::connect(&address, &Trust::Plaintext).unwrap(), address, seen }
     }
 
-    fn saw(&mut self) -> (MetadataMap, String) {
+    fn received(&mut self) -> (MetadataMap, String) {
         self.seen.try_recv().unwrap()
     }
 
@@ -114,10 +114,10 @@ impl Stage {
 
 #[tokio::test]
 async fn every_call_sends_its_timeout() {
-    let mut stage = Stage::set(Code::Ok, 0, None).await;
-    stage.discovery.get_all(ServiceName::Handler).await.unwrap();
-    let (metadata, _) = stage.saw();
-    // Ten seconds, in the unit that the library chose.
+    let mut fixture = Fixture::start(Code::Ok, 0, None).await;
+    fixture.discovery.get_all(ServiceName::Handler).await.unwrap();
+    let (metadata, _) = fixture.received();
+    // Ten seconds, in tonic's unit.
     assert_eq!(metadata.get("grpc-timeout").unwrap(), "10000000u");
 }
 
@@ -131,41 +131,41 @@ async fn repeats_a_call_after_retry_after() {
         (Code::ResourceExhausted, Some(3600), 1),
         (Code::PermissionDenied, Some(0), 1),
     ] {
-        let mut stage = Stage::set(code, u32::MAX, retry_after_s).await;
-        let error = stage.discovery.get(ServiceName::Handler, &"handler-1".parse().unwrap()).await.unwrap_err();
+        let mut fixture = Fixture::start(code, u32::MAX, retry_after_s).await;
+        let error = fixture.discovery.get(ServiceName::Handler, &"handler-1".parse().unwrap()).await.unwrap_err();
         assert_eq!(error.to_string(), "not now");
         let Error::Refused { retry_after, .. } = error else { panic!("{error:?}") };
         assert_eq!(retry_after.map(|wait| wait.as_secs()), retry_after_s);
-        assert_eq!(stage.calls(), expected, "{code:?} {retry_after_s:?}");
+        assert_eq!(fixture.calls(), expected, "{code:?} {retry_after_s:?}");
     }
-    let mut stage = Stage::set(Code::ResourceExhausted, 2, Some(0)).await;
-    stage.discovery.get_by_app_id(&"my-app".parse().unwrap()).await.unwrap();
-    assert_eq!(stage.calls(), 3);
+    let mut fixture = Fixture::start(Code::ResourceExhausted, 2, Some(0)).await;
+    fixture.discovery.get_by_app_id(&"my-app".parse().unwrap()).await.unwrap();
+    assert_eq!(fixture.calls(), 3);
 }
 
 #[tokio::test]
 async fn announces_metadata_with_a_token() {
-    let mut stage = Stage::set(Code::Ok, 0, None).await;
+    let mut fixture = Fixture::start(Code::Ok, 0, None).await;
     let credential = Credential::Token(Secret::new("t0k3n"));
     let router = (ServiceName::Router, &"router-1".parse().unwrap());
     let served = || Served::GatewayId("gw-1".to_owned());
-    stage.discovery.add_metadata(&credential, router, served()).await.unwrap();
-    let (metadata, message) = stage.saw();
+    fixture.discovery.add_metadata(&credential, router, served()).await.unwrap();
+    let (metadata, message) = fixture.received();
     assert_eq!(metadata.get("token").unwrap(), "t0k3n");
     assert!(message.contains("router-1") && message.contains("gw-1"), "{message}");
-    stage.discovery.delete_metadata(&credential, router, served()).await.unwrap();
-    assert!(stage.saw().1.contains("gw-1"));
-    stage.discovery.get_by_gateway_id(&"gw-1".parse().unwrap()).await.unwrap();
-    assert!(stage.saw().1.contains("gw-1"));
-    stage.discovery.get_by_app_eui("70B3D57ED0000001".parse().unwrap()).await.unwrap();
-    assert!(stage.saw().1.contains("[112, 179,"));
+    fixture.discovery.delete_metadata(&credential, router, served()).await.unwrap();
+    assert!(fixture.received().1.contains("gw-1"));
+    fixture.discovery.get_by_gateway_id(&"gw-1".parse().unwrap()).await.unwrap();
+    assert!(fixture.received().1.contains("gw-1"));
+    fixture.discovery.get_by_app_eui("70B3D57ED0000001".parse().unwrap()).await.unwrap();
+    assert!(fixture.received().1.contains("[112, 179,"));
 }
 
 #[tokio::test]
 async fn a_server_with_another_protocol_is_unreachable() {
-    let stage = Stage::set(Code::Ok, 0, None).await;
+    let fixture = Fixture::start(Code::Ok, 0, None).await;
     let credential = Credential::Token(Secret::new("t0k3n"));
-    let handler = HandlerClient::connect_to(&stage.address, &Trust::Plaintext, credential).unwrap();
+    let handler = HandlerClient::connect_to(&fixture.address, &Trust::Plaintext, credential).unwrap();
     let error = handler.list_devices(&"my-app".parse().unwrap(), Page::default()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unsupported, "{error}");
 }

@@ -1,4 +1,4 @@
-//! Tokens and access keys against an account service that counts how often it is asked.
+//! Authentication against a fake account service that counts calls.
 
 use std::{
     collections::BTreeMap,
@@ -28,14 +28,14 @@ use crate::{
     signer::{Signer, claims},
 };
 
-/// As much of an account service as an authenticator sees.
+/// A fake account service.
 struct Account {
     signer: Mutex<Signer>,
     clock: Arc<ManualClock>,
     away: AtomicBool,
     keys_read: AtomicUsize,
     exchanges: AtomicUsize,
-    /// What it says of rights, and how often it was asked.
+    /// Its answer about rights, and the number of calls.
     rights: Mutex<(StatusCode, Value)>,
     rights_asked: AtomicUsize,
 }
@@ -62,7 +62,7 @@ async fn keys(State(account): State<Arc<Account>>) -> Response {
     Json(account.signer.lock().unwrap().key_set()).into_response()
 }
 
-/// Knows one key of one application.
+/// Accepts one key of one application.
 async fn exchange(State(account): State<Arc<Account>>, Json(body): Json<Value>) -> Response {
     account.exchanges.fetch_add(1, Ordering::SeqCst);
     if account.away.load(Ordering::SeqCst) {
@@ -81,14 +81,14 @@ async fn rights(State(account): State<Arc<Account>>) -> Response {
     (status, Json(body)).into_response()
 }
 
-struct Scene {
+struct Fixture {
     account: Arc<Account>,
     clock: Arc<ManualClock>,
     authenticator: Authenticator,
     _server: TestServer,
 }
 
-impl Scene {
+impl Fixture {
     async fn new() -> Self {
         let clock = ManualClock::new();
         let account = Arc::new(Account {
@@ -128,107 +128,107 @@ fn app_id() -> AppId {
 
 #[tokio::test]
 async fn fetches_keys_once_and_again_after_a_minute() {
-    let scene = Scene::new().await;
+    let fixture = Fixture::new().await;
     for _ in 0..3 {
-        scene.with_token(scene.account.good_token()).await.unwrap();
+        fixture.with_token(fixture.account.good_token()).await.unwrap();
     }
-    assert_eq!(scene.account.asked(), (1, 0));
-    scene.clock.advance(Duration::from_secs(60));
-    scene.with_token(scene.account.good_token()).await.unwrap();
-    assert_eq!(scene.account.asked(), (2, 0));
+    assert_eq!(fixture.account.asked(), (1, 0));
+    fixture.clock.advance(Duration::from_secs(60));
+    fixture.with_token(fixture.account.good_token()).await.unwrap();
+    assert_eq!(fixture.account.asked(), (2, 0));
 }
 
 #[tokio::test]
 async fn looks_for_an_unknown_key_at_most_every_ten_seconds() {
-    let scene = Scene::new().await;
-    scene.with_token(scene.account.good_token()).await.unwrap();
+    let fixture = Fixture::new().await;
+    fixture.with_token(fixture.account.good_token()).await.unwrap();
     let stranger = Signer::new("k2");
-    let token = || Credential::Token(Secret::new(stranger.token(&claims(scene.clock.secs()))));
+    let token = || Credential::Token(Secret::new(stranger.token(&claims(fixture.clock.secs()))));
     for _ in 0..3 {
-        assert_eq!(scene.with_token(token()).await.unwrap_err().kind(), Kind::Unauthenticated);
+        assert_eq!(fixture.with_token(token()).await.unwrap_err().kind(), Kind::Unauthenticated);
     }
-    assert_eq!(scene.account.asked(), (1, 0));
-    scene.clock.advance(Duration::from_secs(10));
-    assert_eq!(scene.with_token(token()).await.unwrap_err().kind(), Kind::Unauthenticated);
-    assert_eq!(scene.account.asked(), (2, 0));
+    assert_eq!(fixture.account.asked(), (1, 0));
+    fixture.clock.advance(Duration::from_secs(10));
+    assert_eq!(fixture.with_token(token()).await.unwrap_err().kind(), Kind::Unauthenticated);
+    assert_eq!(fixture.account.asked(), (2, 0));
 }
 
 #[tokio::test]
 async fn trusts_new_keys_and_stops_trusting_removed_ones() {
-    let scene = Scene::new().await;
-    let old = scene.account.good_token();
-    scene.with_token(old.clone()).await.unwrap();
-    *scene.account.signer.lock().unwrap() = Signer::new("k2");
-    scene.clock.advance(Duration::from_secs(10));
-    scene.with_token(old.clone()).await.unwrap();
-    scene.with_token(scene.account.good_token()).await.unwrap();
-    assert_eq!(scene.with_token(old).await.unwrap_err().kind(), Kind::Unauthenticated);
+    let fixture = Fixture::new().await;
+    let old = fixture.account.good_token();
+    fixture.with_token(old.clone()).await.unwrap();
+    *fixture.account.signer.lock().unwrap() = Signer::new("k2");
+    fixture.clock.advance(Duration::from_secs(10));
+    fixture.with_token(old.clone()).await.unwrap();
+    fixture.with_token(fixture.account.good_token()).await.unwrap();
+    assert_eq!(fixture.with_token(old).await.unwrap_err().kind(), Kind::Unauthenticated);
 }
 
 #[tokio::test]
 async fn uses_cached_keys_while_the_account_service_is_unavailable() {
-    let scene = Scene::new().await;
-    scene.with_token(scene.account.good_token()).await.unwrap();
-    scene.account.away.store(true, Ordering::SeqCst);
-    scene.clock.advance(Duration::from_secs(3_000));
-    scene.with_token(scene.account.good_token()).await.unwrap();
-    assert_eq!(scene.with_key("account.good").await.unwrap_err().kind(), Kind::Unavailable);
+    let fixture = Fixture::new().await;
+    fixture.with_token(fixture.account.good_token()).await.unwrap();
+    fixture.account.away.store(true, Ordering::SeqCst);
+    fixture.clock.advance(Duration::from_secs(3_000));
+    fixture.with_token(fixture.account.good_token()).await.unwrap();
+    assert_eq!(fixture.with_key("account.good").await.unwrap_err().kind(), Kind::Unavailable);
 }
 
 #[tokio::test]
 async fn without_cached_keys_fails_as_unavailable_and_retries_soon() {
-    let scene = Scene::new().await;
-    scene.account.away.store(true, Ordering::SeqCst);
+    let fixture = Fixture::new().await;
+    fixture.account.away.store(true, Ordering::SeqCst);
     for _ in 0..2 {
-        let error = scene.with_token(scene.account.good_token()).await.unwrap_err();
+        let error = fixture.with_token(fixture.account.good_token()).await.unwrap_err();
         assert_eq!(error.kind(), Kind::Unavailable);
     }
-    assert_eq!(scene.account.asked(), (1, 0));
-    scene.account.away.store(false, Ordering::SeqCst);
-    scene.clock.advance(Duration::from_secs(1));
-    scene.with_token(scene.account.good_token()).await.unwrap();
+    assert_eq!(fixture.account.asked(), (1, 0));
+    fixture.account.away.store(false, Ordering::SeqCst);
+    fixture.clock.advance(Duration::from_secs(1));
+    fixture.with_token(fixture.account.good_token()).await.unwrap();
 }
 
 #[tokio::test]
 async fn caches_an_exchange_for_a_few_seconds() {
-    let scene = Scene::new().await;
+    let fixture = Fixture::new().await;
     for _ in 0..3 {
-        scene.with_key("account.good").await.unwrap();
-        assert!(matches!(scene.with_key("account.bad").await, Err(AuthError::Key { .. })));
+        fixture.with_key("account.good").await.unwrap();
+        assert!(matches!(fixture.with_key("account.bad").await, Err(AuthError::Key { .. })));
     }
-    assert_eq!(scene.account.asked(), (1, 2));
-    scene.clock.advance(Duration::from_secs(5));
-    scene.with_key("account.good").await.unwrap();
-    assert!(matches!(scene.with_key("account.bad").await, Err(AuthError::Key { .. })));
-    assert_eq!(scene.account.asked(), (1, 4));
+    assert_eq!(fixture.account.asked(), (1, 2));
+    fixture.clock.advance(Duration::from_secs(5));
+    fixture.with_key("account.good").await.unwrap();
+    assert!(matches!(fixture.with_key("account.bad").await, Err(AuthError::Key { .. })));
+    assert_eq!(fixture.account.asked(), (1, 4));
 }
 
 #[tokio::test]
 async fn a_token_loses_rights_that_its_user_lost() {
-    let scene = Scene::new().await;
-    let mut with_devices = claims(scene.clock.secs());
+    let fixture = Fixture::new().await;
+    let mut with_devices = claims(fixture.clock.secs());
     with_devices["apps"]["my-app"] = json!(["settings", "messages:up:r"]);
-    let token = scene.account.sign(&with_devices);
+    let token = fixture.account.sign(&with_devices);
     let may = async |right| {
-        let claims = scene.authenticator.authenticate_for(&app_id(), Some(token.clone())).await;
+        let claims = fixture.authenticator.authenticate_for(&app_id(), Some(token.clone())).await;
         claims.map(|claims| claims.allows(&app_id(), right))
     };
     use ApplicationRight::{Devices, MessagesUpRead, Settings};
     for (right, has) in [(Settings, true), (MessagesUpRead, false), (Devices, false)] {
         assert_eq!(may(right).await.unwrap(), has, "{right:?}: what both the token and the account service say");
     }
-    assert_eq!(scene.account.rights_asked.load(Ordering::SeqCst), 1);
+    assert_eq!(fixture.account.rights_asked.load(Ordering::SeqCst), 1);
 
     let no = json!({"code": 0, "error": "no"});
     for (status, expected) in [
         (StatusCode::FORBIDDEN, Some(false)),
         (StatusCode::NOT_FOUND, Some(false)),
         (StatusCode::UNAUTHORIZED, None),
-        // Away: what is signed counts.
+        // Unavailable: the rights in the token are used.
         (StatusCode::BAD_REQUEST, Some(true)),
     ] {
-        *scene.account.rights.lock().unwrap() = (status, no.clone());
-        scene.clock.advance(Duration::from_secs(2));
+        *fixture.account.rights.lock().unwrap() = (status, no.clone());
+        fixture.clock.advance(Duration::from_secs(2));
         match may(Settings).await {
             Ok(has) => assert_eq!(Some(has), expected, "{status}"),
             Err(error) => assert!(expected.is_none() && matches!(error, AuthError::Revoked), "{status}: {error}"),
@@ -238,43 +238,43 @@ async fn a_token_loses_rights_that_its_user_lost() {
 
 #[tokio::test]
 async fn concurrent_callers_share_one_exchange() {
-    let scene = Scene::new().await;
-    let results = join_all((0..50).map(|_| scene.with_key("account.good"))).await;
+    let fixture = Fixture::new().await;
+    let results = join_all((0..50).map(|_| fixture.with_key("account.good"))).await;
     assert!(results.into_iter().all(|result| result.is_ok()));
-    assert_eq!(scene.account.asked(), (1, 1));
+    assert_eq!(fixture.account.asked(), (1, 1));
 }
 
 #[tokio::test]
 async fn does_not_cache_an_unavailable_account_service() {
-    let scene = Scene::new().await;
-    scene.account.away.store(true, Ordering::SeqCst);
-    assert_eq!(scene.with_key("account.good").await.unwrap_err().kind(), Kind::Unavailable);
-    scene.account.away.store(false, Ordering::SeqCst);
-    scene.with_key("account.good").await.unwrap();
+    let fixture = Fixture::new().await;
+    fixture.account.away.store(true, Ordering::SeqCst);
+    assert_eq!(fixture.with_key("account.good").await.unwrap_err().kind(), Kind::Unavailable);
+    fixture.account.away.store(false, Ordering::SeqCst);
+    fixture.with_key("account.good").await.unwrap();
 }
 
 #[tokio::test]
 async fn does_not_ask_the_account_service_about_invalid_credentials() {
-    let scene = Scene::new().await;
-    let none = scene.authenticator.authenticate(None).await.unwrap_err();
+    let fixture = Fixture::new().await;
+    let none = fixture.authenticator.authenticate(None).await.unwrap_err();
     assert!(matches!(none, AuthError::Missing));
     let key = Credential::Key("account.good".parse().unwrap());
-    let error = scene.authenticator.authenticate(Some(key)).await.unwrap_err();
+    let error = fixture.authenticator.authenticate(Some(key)).await.unwrap_err();
     assert!(matches!(error, AuthError::KeyWithoutApplication));
-    assert!(matches!(scene.with_key("elsewhere.good").await, Err(AuthError::KeyIssuer)));
-    let mut foreign = claims(scene.clock.secs());
+    assert!(matches!(fixture.with_key("elsewhere.good").await, Err(AuthError::KeyIssuer)));
+    let mut foreign = claims(fixture.clock.secs());
     foreign["iss"] = json!("elsewhere");
-    assert_eq!(scene.with_token(scene.account.sign(&foreign)).await.unwrap_err().kind(), Kind::Unauthenticated);
-    assert_eq!(scene.account.asked(), (0, 0));
+    assert_eq!(fixture.with_token(fixture.account.sign(&foreign)).await.unwrap_err().kind(), Kind::Unauthenticated);
+    assert_eq!(fixture.account.asked(), (0, 0));
 }
 
 #[tokio::test]
 async fn errors_do_not_show_the_credential() {
-    let scene = Scene::new().await;
+    let fixture = Fixture::new().await;
     for key in ["account.hush", "elsewhere.hush"] {
-        let error = scene.with_key(key).await.unwrap_err();
+        let error = fixture.with_key(key).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hush"));
     }
-    let error = scene.with_token(Credential::Token(Secret::new("hush"))).await.unwrap_err();
+    let error = fixture.with_token(Credential::Token(Secret::new("hush"))).await.unwrap_err();
     assert!(!format!("{error} {error:?}").contains("hush"));
 }

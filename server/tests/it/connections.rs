@@ -1,4 +1,4 @@
-//! Connections that are idle, slow, too many, or open when the process is asked to stop.
+//! Idle, slow and surplus connections, and graceful shutdown.
 
 use std::sync::{
     Arc,
@@ -24,7 +24,7 @@ fn hello() -> Router {
     Router::new().route("/hello", get(async || "hello"))
 }
 
-/// A service with one route that answers when it is told to, and says when somebody waits for it.
+/// A service whose route reports a request and answers on demand.
 fn gated() -> (Router, Arc<Notify>, Arc<Notify>) {
     let (entered, open) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (enter, gate) = (Arc::clone(&entered), Arc::clone(&open));
@@ -36,10 +36,10 @@ fn gated() -> (Router, Arc<Notify>, Arc<Notify>) {
     (hello().route("/wait", get(wait)), entered, open)
 }
 
-/// Reads until the service closes.
+/// Reads until the server closes the connection.
 async fn closed(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    // A reset ends it as well.
+    // A reset closes it too.
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8(answer).unwrap()
 }
@@ -73,7 +73,7 @@ async fn the_head_timeout_does_not_apply_to_answers() {
     let mut slow = TcpStream::connect(server.address()).await.unwrap();
     slow.write_all(b"GET /wait HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
     entered.notified().await;
-    // That an idle connection was cut shows that the limit has passed for the other one as well.
+    // When an idle connection is closed, the limit has passed for the other one too.
     assert_eq!(closed(&mut TcpStream::connect(server.address()).await.unwrap()).await, "");
     open.notify_one();
     assert!(closed(&mut slow).await.ends_with("done"));
@@ -111,7 +111,7 @@ async fn shutdown_finishes_running_requests_and_refuses_new_ones() {
     let running = tokio::spawn(http_client(None).get(server.url("/wait")).send());
     entered.notified().await;
     server.stop.cancel();
-    // An idle connection is closed at once, and from some moment on nobody listens.
+    // Idle connections are closed at once, and then the listener is.
     assert_eq!(closed(&mut idle).await, "");
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Where a credential may stand, and what is not one.
+//! Credentials in headers, valid and invalid.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use server::auth::{AuthError, credential_of};

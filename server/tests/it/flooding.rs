@@ -1,4 +1,4 @@
-//! Floods over HTTP/2: whoever sends much that costs nothing is cut, and others are served meanwhile.
+//! Flooding over HTTP/2: the connection is closed, and other clients are served meanwhile.
 
 use axum::{Router, routing::get};
 use tokio::{
@@ -8,7 +8,7 @@ use tokio::{
 
 use crate::harness::{TestServer, http_client};
 
-/// How many frames a flood has; far more than anybody needs.
+/// The number of frames in a flood; far more than a client needs.
 const FRAMES: u32 = 20_000;
 
 const DATA: u8 = 0;
@@ -20,10 +20,10 @@ const CONTINUATION: u8 = 9;
 
 const END_HEADERS: u8 = 4;
 
-/// What a client of HTTP/2 begins with.
-const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// The preface of HTTP/2 clients.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// `POST / HTTP/2` to the host `x`, out of the table that every peer has.
+/// `POST / HTTP/2` to the host `x`, with HPACK's static table.
 const REQUEST: [u8; 6] = [0x83, 0x86, 0x84, 0x41, 1, b'x'];
 
 fn frame(kind: u8, flags: u8, stream: u32, body: &[u8]) -> Vec<u8> {
@@ -31,16 +31,16 @@ fn frame(kind: u8, flags: u8, stream: u32, body: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), body].concat()
 }
 
-/// The frames of a flood after the greeting, one after the other.
+/// Returns frame number n of a flood.
 type Flood = fn(u32) -> Vec<u8>;
 
-/// Requests that are taken back at once.
+/// Requests that are cancelled at once.
 fn rapid_reset(number: u32) -> Vec<u8> {
     let stream = 2 * number + 1;
     [frame(HEADERS, END_HEADERS, stream, &REQUEST), frame(RST_STREAM, 0, stream, &[0, 0, 0, 8])].concat()
 }
 
-/// A head that never ends: each part has another header of a kilobyte.
+/// A head that never ends: each frame has another header of 1 kB.
 fn endless_head(number: u32) -> Vec<u8> {
     let mut header = vec![0, 4];
     header.extend(format!("{:04x}", number % 0x10000).bytes());
@@ -52,14 +52,14 @@ fn endless_head(number: u32) -> Vec<u8> {
     }
 }
 
-/// The first parts of that head, then its end: such a head is answered.
+/// The first frames of that head, then its end.
 fn short_head(number: u32) -> Vec<u8> {
     let mut part = endless_head(number);
     part[4] = if number == 3 { END_HEADERS } else { 0 };
     part
 }
 
-/// Parts of a body that are empty.
+/// Empty frames of a body.
 fn empty_data(number: u32) -> Vec<u8> {
     match number {
         0 => frame(HEADERS, END_HEADERS, 1, &REQUEST),
@@ -67,20 +67,20 @@ fn empty_data(number: u32) -> Vec<u8> {
     }
 }
 
-/// Wishes that have to be acknowledged, by somebody who does not read.
+/// Settings, whose acknowledgements the client does not read.
 fn settings(_: u32) -> Vec<u8> {
     frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])
 }
 
-/// Questions whether anybody is there.
+/// Pings.
 fn pings(_: u32) -> Vec<u8> {
     frame(PING, 0, 0, &[0; 8])
 }
 
-/// Sends a flood; whether the connection was ended before the last frame was taken.
+/// Sends a flood; returns whether the server closed the connection before the last frame.
 async fn is_cut(server: &TestServer, flood: Flood) -> bool {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    stream.write_all(GREETING).await.unwrap();
+    stream.write_all(PREFACE).await.unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
     let (mut reading, mut writing) = stream.into_split();
     let drain = tokio::spawn(async move {
@@ -95,13 +95,12 @@ async fn is_cut(server: &TestServer, flood: Flood) -> bool {
     false
 }
 
-/// What makes the endless head a flood is that it has no end.
 #[tokio::test]
 async fn answers_a_head_in_parts() {
     let server = TestServer::plain(Router::new().route("/hello", get(async || "hello"))).await;
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let parts: Vec<u8> = (0..4).flat_map(short_head).collect();
-    stream.write_all(&[GREETING, &frame(SETTINGS, 0, 0, &[]), &parts].concat()).await.unwrap();
+    stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[]), &parts].concat()).await.unwrap();
     loop {
         let mut head = [0; 9];
         stream.read_exact(&mut head).await.expect("the connection stays until there is an answer");

@@ -11,24 +11,24 @@ use server::{
 use testing::CountingRandom;
 use tokio_util::sync::CancellationToken;
 
-/// A service that runs until it is dropped, or asked to stop.
+/// A server that stops when it is dropped or told to.
 pub(crate) struct TestServer {
     pub(crate) serving: ServerHandle,
     pub(crate) stop: CancellationToken,
 }
 
 impl TestServer {
-    /// Serves plainly, with the default bounds.
+    /// Serves plaintext with the default limits.
     pub(crate) async fn plain(router: Router) -> Self {
         Self::with(router, ServeSettings::default(), Listeners::new().plain("127.0.0.1:0").await.unwrap())
     }
 
-    /// Serves plainly with other bounds.
+    /// Serves plaintext with other limits.
     pub(crate) async fn bounded(router: Router, settings: ServeSettings) -> Self {
         Self::with(router, settings, Listeners::new().plain("127.0.0.1:0").await.unwrap())
     }
 
-    /// Serves on a plain and a TLS listener.
+    /// Serves on a plaintext and a TLS listener.
     pub(crate) async fn both(router: Router, tls: &Tls) -> Self {
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let listeners = listeners.tls("127.0.0.1:0", tls.server_config(&HTTP_PROTOCOLS)).await.unwrap();
@@ -51,7 +51,7 @@ impl TestServer {
     }
 }
 
-/// A client that trusts nobody but, if given, this certificate.
+/// A client that trusts this certificate alone, or none.
 pub(crate) fn http_client(certificate_pem: Option<&str>) -> reqwest::Client {
     server::system::install_crypto();
     let trusted = certificate_pem.map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap());

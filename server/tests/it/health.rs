@@ -1,4 +1,4 @@
-//! The listener for operators: what it says about a process that is well, ill, or on its way out.
+//! Metrics, health and readiness.
 
 use std::sync::{
     Arc,
@@ -21,7 +21,7 @@ async fn ready(server: &TestServer) -> (u16, Value) {
     (status, serde_json::from_str(&text).unwrap())
 }
 
-// One test, because a process has one recorder of metrics.
+// One test, because a process has only one metrics recorder.
 #[tokio::test]
 async fn reports_metrics_health_and_readiness() {
     let stop = CancellationToken::new();

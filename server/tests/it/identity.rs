@@ -1,4 +1,4 @@
-//! The key pair of a component: made once, kept, and never replaced in silence.
+//! The key pair of a component: created once, and never replaced silently.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a request leaves in the log: its failure, once, under its id, and nothing secret.
+//! A failed request is logged once, with its id and without secrets.
 
 use std::{
     io::{self, Write},
@@ -12,7 +12,7 @@ use types::{Kind, Kinded};
 
 use crate::harness::{TestServer, http_client};
 
-/// Log lines, kept.
+/// Collects log lines.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! What callers read of an error, in the three shapes, and what they never read.
+//! Errors as clients see them, in every format, without internal details.
 
 use axum::{body::to_bytes, http::StatusCode, response::IntoResponse};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Requests over REST and gRPC on one listener, plain and over TLS, and what happens to those that cannot be served.
+//! REST and gRPC on one listener, with and without TLS, and invalid requests.
 
 use std::{convert::Infallible, future::poll_fn, time::Duration};
 
@@ -24,7 +24,7 @@ use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus,
 
 use crate::harness::{TestServer, http_client};
 
-/// A service with a route of every temper, over REST and as gRPC has its paths, and gRPC health.
+/// A service with routes that echo, fail, panic and hang, and gRPC health.
 fn router() -> Router {
     let health = Health::default();
     let length = async |body: String| body.len().to_string();
@@ -47,7 +47,7 @@ async fn json_of(response: reqwest::Response) -> (u16, Value) {
     (response.status().as_u16(), serde_json::from_str(&response.text().await.unwrap()).unwrap())
 }
 
-/// What the service answers over HTTP/2 to a body that says that it is gRPC, and does not say how long it is.
+/// Sends a body over HTTP/2 with the content type of gRPC and without a length.
 async fn grpc_typed(server: &TestServer, path: &str, body: Body) -> Response<Body> {
     let mut channel = Channel::from_shared(server.url("")).unwrap().connect().await.unwrap();
     let body = tonic::body::Body::new(body);
@@ -56,12 +56,12 @@ async fn grpc_typed(server: &TestServer, path: &str, body: Body) -> Response<Bod
     GrpcService::call(&mut channel, request).await.unwrap().map(Body::new)
 }
 
-/// The HTTP status of an answer, and what gRPC made of it.
+/// The HTTP status and the gRPC status of an answer.
 fn verdict(answer: &Response<Body>) -> (u16, Option<&str>) {
     (answer.status().as_u16(), answer.headers().get("grpc-status").map(|code| code.to_str().unwrap()))
 }
 
-/// A body of so many chunks of 600 bytes.
+/// A body of `count` chunks of 600 bytes.
 fn chunked(count: usize) -> Body {
     Body::from_stream(tokio_stream::iter(vec![Ok::<_, Infallible>("x".repeat(600)); count]))
 }
@@ -110,7 +110,7 @@ async fn unknown_paths_get_errors_in_the_protocol_of_the_client() {
     for path in ["/handler.Nothing/Get", "/grpc.health.v1.Health/Nothing"] {
         assert_eq!(verdict(&grpc_typed(&server, path, Body::empty()).await), (200, Some("12")));
     }
-    // There is no gRPC on the paths of REST, nor over HTTP/1.
+    // gRPC is not served on REST paths or over HTTP/1.
     assert_eq!(verdict(&grpc_typed(&server, "/nothing", Body::empty()).await), (404, None));
     let call = client.post(server.url("/handler.Nothing/Get")).header("content-type", "application/grpc");
     assert_eq!(json_of(call.send().await.unwrap()).await.0, 404);
@@ -193,7 +193,7 @@ async fn limits_a_body_that_claims_to_be_grpc() {
     let settings = ServeSettings { body_bytes_max: 1000, ..ServeSettings::default() };
     let server = TestServer::bounded(router(), settings).await;
     let chunk = format!("258\r\n{}\r\n", "x".repeat(600));
-    // The second path looks like one of gRPC, but what takes the body there is not tonic.
+    // The second path looks like gRPC, but its handler is not tonic's.
     for path in ["/length", "/length.Service/Call"] {
         let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/grpc\r\n");
         let request = format!("{head}transfer-encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n");
@@ -225,7 +225,7 @@ async fn refuses_malformed_and_oversized_heads() {
     assert_eq!(answer.status(), StatusCode::OK);
 }
 
-/// A length beside chunks is how two servers are made to disagree about where a request ends.
+/// Request smuggling: a length and chunks make two servers disagree about where a request ends.
 #[tokio::test]
 async fn refuses_a_body_with_two_lengths() {
     let server = TestServer::plain(router()).await;
@@ -234,7 +234,7 @@ async fn refuses_a_body_with_two_lengths() {
     assert!(!answer.contains("hello"), "{answer}");
 }
 
-/// Nothing here unpacks a body, so that none is larger than it says.
+/// Decompression would make a body larger than its limit.
 #[tokio::test]
 async fn never_decompresses_a_body() {
     let server = TestServer::plain(router()).await;
@@ -264,7 +264,7 @@ async fn times_out_an_endless_body() {
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         let head = format!("POST /length HTTP/1.1\r\nhost: x\r\ncontent-type: {content_type}\r\n");
         stream.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n1\r\nx\r\n").as_bytes()).await.unwrap();
-        // The service closes by itself: what holds the connection is given back.
+        // The server closes the connection and frees its permit.
         assert!(read_to_end(stream).await.starts_with("HTTP/1.1 504"), "{content_type}");
     }
     let endless = || Body::from_stream(tokio_stream::pending::<Result<String, Infallible>>());
@@ -274,7 +274,7 @@ async fn times_out_an_endless_body() {
 
 #[tokio::test]
 async fn limits_do_not_apply_to_a_grpc_stream_that_has_begun() {
-    // The time is over as soon as the stream has begun.
+    // The timeout has passed as soon as the stream has begun.
     let settings = ServeSettings { request_timeout_ms: 0, body_bytes_max: 10, ..ServeSettings::default() };
     let server = TestServer::bounded(router(), settings).await;
     let answer = grpc_typed(&server, "/echo.Service/Call", chunked(2)).await;
@@ -310,10 +310,10 @@ async fn reflection_describes_the_services() {
     assert!(matches!(answer, MessageResponse::FileDescriptorResponse(_)), "{answer:?}");
 }
 
-/// What the service answers to these bytes until it closes, or until it has answered and we have closed our side.
+/// Sends bytes, closes our side, and returns everything that the server answers.
 async fn raw(server: &TestServer, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    // The service may close before it has read everything: that is an answer too.
+    // The server may close the connection before it has read everything.
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;
     read_to_end(stream).await
@@ -360,7 +360,7 @@ async fn an_undecodable_message_is_an_invalid_argument() {
 #[tokio::test]
 async fn obeys_the_timeout_of_the_client() {
     let server = TestServer::plain(router()).await;
-    // The service would wait for a minute.
+    // The server's own limit is a minute.
     let request = http_client(None).get(server.url("/never")).header("grpc-timeout", "20m");
     let (status, answer) = json_of(request.send().await.unwrap()).await;
     assert_eq!((status, answer["code"].as_i64()), (504, Some(4)), "{answer}");

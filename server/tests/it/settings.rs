@@ -1,4 +1,4 @@
-//! Settings: which layer wins, what is refused and how, and the file that explains itself.
+//! Settings: precedence, errors, and the printed file.
 
 use std::{collections::BTreeMap, fs};
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::settings::{Layers, print};
 
-/// Settings of a pretended program.
+/// Settings of a fictional program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {

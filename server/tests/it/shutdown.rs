@@ -1,4 +1,4 @@
-//! Signals, and how long the end of a process may take.
+//! Signals and draining.
 
 use std::{future::pending, process, time::Duration};
 

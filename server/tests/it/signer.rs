@@ -1,4 +1,4 @@
-//! A key that signs tokens as an account service does, and the means to sign badly.
+//! Signs tokens like an account service, also invalid ones.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{
@@ -29,17 +29,17 @@ impl Signer {
         JwkSet { keys: vec![self.jwk.clone()] }
     }
 
-    /// The header that every good token has.
+    /// The header of every valid token.
     pub(crate) fn header(&self) -> Value {
         json!({ "typ": "JWT", "alg": "ES256", "kid": self.key_id })
     }
 
-    /// A good token with these claims.
+    /// A valid token with these claims.
     pub(crate) fn token(&self, claims: &Value) -> String {
         self.sign(&self.header(), claims)
     }
 
-    /// A token with any header, signed with ES256 whatever it says.
+    /// A token with any header, signed with ES256 regardless.
     pub(crate) fn sign(&self, header: &Value, claims: &Value) -> String {
         let message = unsigned(header, claims);
         let signature = crypto::sign(message.as_bytes(), &self.key, Algorithm::ES256).unwrap();
@@ -52,7 +52,7 @@ pub(crate) fn unsigned(header: &Value, claims: &Value) -> String {
     format!("{}.{}", URL_SAFE_NO_PAD.encode(header.to_string()), URL_SAFE_NO_PAD.encode(claims.to_string()))
 }
 
-/// The claims of a user's token that is good at `now`.
+/// The claims of a user's token that is valid at `now`.
 pub(crate) fn claims(now: u64) -> Value {
     json!({
         "iss": "account", "sub": "5c0ffee5c0ffee5c0ffee5c0", "type": "user", "iat": now - 60, "exp": now + 3600,

@@ -1,4 +1,4 @@
-//! Certificates: made once, kept, replaced when they must be, and read from files.
+//! Certificates: created once, replaced when needed, or read from files.
 
 use std::{fs, path::Path, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Which tokens count: every way in which one can be bad, beside the good one that it differs from.
+//! Verifying tokens: a valid one, and every way to make it invalid.
 
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn verify(signer: &Signer, token: &str) -> Result<Claims, TokenError> {
     Verifier::new("account", &signer.key_set()).verify(token, ManualClock::new().now())
 }
 
-/// Claims that are good at that time, changed by one member; null removes it.
+/// Valid claims with one member changed; null removes it.
 fn changed(member: &str, value: Value) -> Value {
     let mut claims = claims(ManualClock::new().secs());
     match value {
@@ -23,7 +23,7 @@ fn changed(member: &str, value: Value) -> Value {
     claims
 }
 
-/// Fails unless the token is refused, as a caller without a credential is.
+/// Fails unless the token is refused as unauthenticated.
 #[track_caller]
 fn refused(signer: &Signer, what: &str, token: &str) {
     match verify(signer, token) {
