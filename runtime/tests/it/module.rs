@@ -127,7 +127,7 @@ fn a_damaged_module_is_refused_even_with_the_right_seal() {
         "no Wasm module",
     );
     check_damaged(|module| replace(module, b"\x07airlock", b"\x07airloc_"), "must not have");
-    check_damaged(|module| replace(module, b"\x07airlock\x01", b"\x07airlock\x02"), "does not say");
+    check_damaged(|module| replace(module, b"\x07airlock\x01", b"\x07airlock\x02"), "metadata is malformed");
 }
 
 fn replace(module: &mut [u8], old: &[u8], new: &[u8]) {
