@@ -151,11 +151,9 @@ fn bench(criterion: &mut Criterion) {
                 bencher.iter(|| tokio.block_on(round(one)));
             });
             let pool = Arc::new(pool(workers));
-            let limits = pool.engine().limits().clone();
-            let functions = tokio
-                .block_on(pool.load(&tenant(), LoadRequest { sources: case.sources(), limits, is_cached: true }))
-                .unwrap()
-                .unwrap();
+            let (sources, limits) = (case.sources(), pool.engine().limits().clone());
+            let load = LoadRequest { hash: sources.hash(), sources, limits, is_cached: true };
+            let functions = tokio.block_on(pool.load(&tenant(), load)).unwrap().unwrap();
             group.bench_function(BenchmarkId::new("sandbox", workers), |bencher| {
                 let one = || {
                     let (pool, functions) = (pool.clone(), functions.clone());

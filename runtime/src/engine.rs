@@ -85,19 +85,30 @@ impl Engine {
     ///
     /// Blocks the calling thread for up to [`Limits::load_time_ms_max`]; the thread needs 2 MiB of stack.
     pub fn load(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
-        let functions = self.load_uncached(sources, limits)?;
-        if functions.is_new() {
-            self.cache.insert(functions.hash(), functions.module_bytes());
-        }
-        Ok(functions)
+        self.load_hashed(sources, sources.hash(), limits, true)
     }
 
     /// Loads a function set without adding it to the cache, for functions that may never be used again.
     pub fn load_uncached(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
+        self.load_hashed(sources, sources.hash(), limits, false)
+    }
+
+    /// Loads a function set whose sources have this hash; `is_cached` says whether to add it to the cache.
+    pub(crate) fn load_hashed(
+        &self,
+        sources: &Sources,
+        hash: SourcesHash,
+        limits: &Arc<Limits>,
+        is_cached: bool,
+    ) -> Result<Functions, Failure> {
         check_lengths(sources, limits)?;
-        let hash = sources.hash_with(limits);
+        let hash = hash.with(limits);
         let cached = self.cache.get(hash, Module::bytes_max(limits), |bytes| self.verify(bytes, limits, Some(hash)));
-        cached.map_or_else(|| self.evaluate(sources, hash, limits), Ok)
+        let functions = cached.map_or_else(|| self.evaluate(sources, hash, limits), Ok)?;
+        if is_cached && functions.is_new() {
+            self.cache.insert(functions.hash(), functions.module_bytes());
+        }
+        Ok(functions)
     }
 
     /// Reads the bytes of [`Functions::module_bytes`] from an engine with the same guest and key.

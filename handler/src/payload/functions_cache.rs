@@ -118,7 +118,7 @@ impl FunctionsCache {
         let load = || {
             is_mine = true;
             let sources = application.sources().clone();
-            pool.load(tenant, LoadRequest { sources, limits: limits.clone(), is_cached: self.is_kept })
+            pool.load(tenant, LoadRequest { sources, hash: key.0, limits: limits.clone(), is_cached: self.is_kept })
         };
         let loaded = cell.get_or_try_init(load).await?.clone();
         if is_mine {

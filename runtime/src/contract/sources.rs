@@ -43,13 +43,6 @@ impl Sources {
         }
     }
 
-    /// Hashes the sources and the limits, which together determine the loaded functions.
-    pub fn hash_with(&self, limits: &Limits) -> SourcesHash {
-        let mut hasher = Sha256::new_with_prefix(self.hash().as_bytes());
-        hasher.update(LimitsHash::of(limits).0);
-        SourcesHash(hasher.finalize().into())
-    }
-
     /// Hashes the sources.
     pub fn hash(&self) -> SourcesHash {
         let mut hasher = Sha256::new();
@@ -104,6 +97,13 @@ pub struct SourcesHash([u8; 32]);
 impl SourcesHash {
     pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
+    }
+
+    /// Adds the limits, which together with the sources determine the loaded functions.
+    pub fn with(self, limits: &Limits) -> Self {
+        let mut hasher = Sha256::new_with_prefix(self.0);
+        hasher.update(LimitsHash::of(limits).0);
+        Self(hasher.finalize().into())
     }
 
     /// Its 32 bytes.

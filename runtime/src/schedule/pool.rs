@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::contract::call::{Call, CallOutcome};
 use crate::contract::failure::Failure;
-use crate::contract::sources::Sources;
+use crate::contract::sources::{Sources, SourcesHash};
 use crate::contract::wire::Slot;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -50,6 +50,8 @@ struct CallJob {
 pub struct LoadRequest {
     /// The sources.
     pub sources: Sources,
+    /// [`Sources::hash`] of these sources, which the cache on disk relies on.
+    pub hash: SourcesHash,
     /// The limits for loading and for every message.
     pub limits: Arc<Limits>,
     /// Whether to add the result to the cache on disk; false for dry runs.
@@ -173,9 +175,8 @@ impl LoadJob {
         if self.done.is_closed() {
             return None;
         }
-        let LoadRequest { sources, limits, is_cached } = &self.load;
-        let load = if *is_cached { Engine::load } else { Engine::load_uncached };
-        let loaded = catch_panic(|| load(engine, sources, limits)).flatten();
+        let LoadRequest { sources, hash, limits, is_cached } = &self.load;
+        let loaded = catch_panic(|| engine.load_hashed(sources, *hash, limits, *is_cached)).flatten();
         // Reading a set from the cache uses no fuel but takes time too.
         let spent = |functions: &Functions| functions.fuel_spent().max(functions.idle_bytes() as u64 * READ_FUEL);
         let fuel = loaded.as_ref().map_or(limits.load_fuel, spent);

@@ -23,7 +23,8 @@ async fn load(pool: &Pool, tenant: &str, sources: Sources) -> Functions {
 }
 
 async fn try_load(pool: &Pool, tenant: &str, sources: Sources) -> Result<Functions, Failure> {
-    let load = LoadRequest { sources, limits: pool.engine().limits().clone(), is_cached: true };
+    let (hash, limits) = (sources.hash(), pool.engine().limits().clone());
+    let load = LoadRequest { sources, hash, limits, is_cached: true };
     pool.load(&live(tenant), load).await.unwrap()
 }
 
