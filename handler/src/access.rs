@@ -57,7 +57,6 @@ impl Access {
         }
     }
 
-    /// Allows one of these network brokers.
     pub(crate) async fn allow_network_broker(
         &self,
         caller: Option<Credential>,
@@ -77,6 +76,6 @@ impl Access {
         if claims.scope.contains(&Scope::Component(id.clone())) || claims.is_component(ServiceName::Handler, id) {
             return Ok(());
         }
-        Err(Error::ComponentDenied { id: id.clone() })
+        Err(Error::ComponentDenied(id.clone()))
     }
 }

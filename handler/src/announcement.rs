@@ -16,7 +16,6 @@ use self::pending::{PendingAnnouncement, PendingAnnouncements};
 
 /// The wait after the first failure; it doubles with every further one.
 const RETRY_WAIT_MIN: Duration = Duration::from_millis(200);
-/// The longest wait between two attempts.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// How often the handler announces itself again, in case the discovery service lost its announcement.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(600);

@@ -39,11 +39,8 @@ pub enum Error {
         id: String,
     },
     /// Others kept changing the same object at the same time.
-    #[error("{what} was changed by somebody else at the same time: read it again and retry")]
-    Conflict {
-        /// The object.
-        what: String,
-    },
+    #[error("{0} was changed by somebody else at the same time: read it again and retry")]
+    Conflict(String),
     /// A payload function cannot be used.
     #[error("payload function not valid: {0:#}")]
     Function(Box<FunctionError>),
@@ -65,20 +62,14 @@ pub enum Error {
         app_id: AppId,
     },
     /// The credential has no scope for this handler.
-    #[error("permission denied: no scope `components:{id}`")]
-    ComponentDenied {
-        /// This handler.
-        id: types::ComponentId,
-    },
+    #[error("permission denied: no scope `components:{0}`")]
+    ComponentDenied(types::ComponentId),
     /// The caller is not a network broker that this handler trusts.
     #[error("permission denied: only brokers that are named in the setting `handler.brokers` bring what devices send")]
     NetworkBrokerDenied,
     /// A device that joins has no AppKey.
-    #[error("AppKey for device {dev_id} not found")]
-    NoAppKey {
-        /// The device.
-        dev_id: DevId,
-    },
+    #[error("AppKey for device {0} not found")]
+    NoAppKey(DevId),
     /// A join request was not signed with the device's AppKey.
     #[error("device that validates MIC not found")]
     WrongMic,
@@ -100,11 +91,8 @@ pub enum Error {
     #[error("store: {0}")]
     Store(#[from] store::Error),
     /// The store has an application without its functions.
-    #[error("the payload functions of application {app_id} are missing in the store: save them again")]
-    FunctionsMissing {
-        /// The application.
-        app_id: AppId,
-    },
+    #[error("the payload functions of application {0} are missing in the store: save them again")]
+    FunctionsMissing(AppId),
     /// A record in the store cannot be read or written.
     #[error("a record in the store cannot be read")]
     Record(#[from] serde_json::Error),
@@ -121,19 +109,16 @@ impl Error {
         Self::NotFound { what, id: id.to_string() }
     }
 
-    /// An application that is not registered.
     pub(crate) fn application_not_found(app_id: &AppId) -> Self {
         Self::not_found("Application", app_id)
     }
 
-    /// A device that does not exist.
     pub(crate) fn device_not_found(app_id: &AppId, dev_id: &DevId) -> Self {
         Self::not_found("Device", format_args!("{app_id}:{dev_id}"))
     }
 
-    /// A device that others keep changing.
     pub(crate) fn device_conflict(app_id: &AppId, dev_id: &DevId) -> Self {
-        Self::Conflict { what: format!("device {app_id}:{dev_id}") }
+        Self::Conflict(format!("device {app_id}:{dev_id}"))
     }
 
     /// An object that already exists.
@@ -153,16 +138,16 @@ impl Kinded for Error {
         match self {
             Self::Function(error) if error.failure.kind == runtime::FailureKind::Broken => Kind::Internal,
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) => Kind::Invalid,
-            Self::NotFound { .. } | Self::NoAppKey { .. } | Self::WrongMic => Kind::NotFound,
+            Self::NotFound { .. } | Self::NoAppKey(_) | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
-            Self::Conflict { .. } => Kind::Conflict,
+            Self::Conflict(_) => Kind::Conflict,
             Self::Busy(_) | Self::DownlinksBusy => Kind::Unavailable,
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
-            Self::Denied { .. } | Self::ComponentDenied { .. } | Self::NetworkBrokerDenied => Kind::Denied,
+            Self::Denied { .. } | Self::ComponentDenied(_) | Self::NetworkBrokerDenied => Kind::Denied,
             Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
-            Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing { .. } | Self::Record(_) | Self::Crypto(_) => {
+            Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing(_) | Self::Record(_) | Self::Crypto(_) => {
                 Kind::Internal
             }
         }

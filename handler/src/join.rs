@@ -22,7 +22,6 @@ use crate::{
     output::{Event, Message, Output},
 };
 
-/// The number of possible application nonces.
 const APP_NONCES: u32 = 1 << 24;
 
 /// Activates devices that join.
@@ -203,5 +202,5 @@ impl ActivationRequest {
 
 fn key(device: &Device) -> Result<&AppKey, Error> {
     let key = device.lorawan.app_key.as_ref().filter(|key| !key.is_zero());
-    key.ok_or_else(|| Error::NoAppKey { dev_id: device.dev_id.clone() })
+    key.ok_or_else(|| Error::NoAppKey(device.dev_id.clone()))
 }

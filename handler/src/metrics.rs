@@ -15,7 +15,6 @@ const THROTTLED: &str = "airlock_handler_throttled_total";
 const SANDBOX: &str = "airlock_sandbox_seconds";
 const FUEL: &str = "airlock_sandbox_fuel";
 
-/// Describes each metric.
 pub(crate) fn describe() {
     describe_counter!(
         UPLINKS,
@@ -33,49 +32,40 @@ pub(crate) fn describe() {
     describe_histogram!(FUEL, metrics::Unit::Count, "Fuel that a message used");
 }
 
-/// An uplink was handed to the output.
 pub(crate) fn uplink_published(cost: Cost) {
     counter!(UPLINKS, "result" => "published").increment(1);
     histogram!(SANDBOX).record(cost.elapsed.as_secs_f64());
     histogram!(FUEL).record(cost.fuel as f64);
 }
 
-/// An uplink was dropped.
 pub(crate) fn uplink_dropped(kind: Kind) {
     counter!(UPLINKS, "result" => kind.to_string()).increment(1);
 }
 
-/// A device joined.
 pub(crate) fn joined() {
     counter!(JOINS, "result" => "joined").increment(1);
 }
 
-/// A device did not join.
 pub(crate) fn not_joined(kind: Kind) {
     counter!(JOINS, "result" => kind.to_string()).increment(1);
 }
 
-/// A downlink was added to the queue of its device.
 pub(crate) fn downlink_scheduled() {
     counter!(DOWNLINKS, "result" => "scheduled").increment(1);
 }
 
-/// A downlink was dropped.
 pub(crate) fn downlink_dropped(kind: Kind) {
     counter!(DOWNLINKS, "result" => kind.to_string()).increment(1);
 }
 
-/// A payload function failed.
 pub(crate) fn function_failed() {
     counter!(FAILURES).increment(1);
 }
 
-/// Messages were dropped.
 pub(crate) fn output_dropped(messages: u64) {
     counter!(OUTPUT_DROPPED).increment(messages);
 }
 
-/// A call exceeded a rate limit.
 pub(crate) fn rate_limited(policy: &'static str) {
     counter!(THROTTLED, "policy" => policy).increment(1);
 }

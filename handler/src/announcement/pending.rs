@@ -8,7 +8,6 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 use types::{AppId, Credential};
 
-/// The most applications with a pending announcement.
 const APPLICATIONS_MAX: usize = 10_000;
 
 /// The latest announcement of each application.
@@ -47,7 +46,6 @@ impl PendingAnnouncements {
         Some(receiver)
     }
 
-    /// Waits until an announcement is added.
     pub(super) async fn added(&self) {
         self.added.notified().await;
     }

@@ -25,7 +25,6 @@ struct Service {
     operations: Arc<Operations>,
 }
 
-/// Adds all services to `routes`.
 pub(super) fn add_services(routes: &mut RoutesBuilder, operations: Arc<Operations>) {
     let service = Service { operations };
     routes.add_service(ApplicationManagerServer::new(service.clone()));

@@ -200,7 +200,6 @@ impl Operations {
         self.joins.challenge(app_id, dev_id, request).await
     }
 
-    /// Starts a session for a device that joins.
     pub(crate) async fn activate(&self, caller: Caller, request: ActivationRequest) -> Result<Activated, Error> {
         self.access.allow_network_broker(caller, &self.network_brokers).await?;
         let activated = self.joins.handle(request).await?;

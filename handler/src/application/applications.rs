@@ -11,9 +11,7 @@ use super::{
 };
 use crate::{Error, sealer::Sealer};
 
-/// The most bytes of a payload format.
 const FORMAT_BYTES_MAX: usize = 64;
-/// How many records one step of a deletion removes.
 const DELETE_RECORDS_MAX: usize = 256;
 /// How often a change is attempted while others change the same application.
 const SET_ATTEMPTS_MAX: usize = 8;
@@ -55,7 +53,7 @@ impl Applications {
         let keys = [store_keys::summary(app_id)?, store_keys::functions(app_id)?];
         let mut found = self.store.get(&keys).await?.into_iter();
         let summary = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
-        let sources = found.next().flatten().ok_or_else(|| Error::FunctionsMissing { app_id: app_id.clone() })?;
+        let sources = found.next().flatten().ok_or_else(|| Error::FunctionsMissing(app_id.clone()))?;
         let summary = record::read_summary(&self.sealer, &summary.value)?;
         Ok(Application::from_parts(summary, record::read_sources(&sources.value)?))
     }
@@ -90,7 +88,7 @@ impl Applications {
                 return Ok(());
             }
         }
-        Err(Error::Conflict { what: format!("application {app_id}") })
+        Err(Error::Conflict(format!("application {app_id}")))
     }
 
     /// Deletes an application with everything it owns.
@@ -124,7 +122,6 @@ impl Applications {
         }
     }
 
-    /// Adds both records of an application to `batch`.
     fn put(&self, batch: Batch, application: &Application) -> Result<Batch, Error> {
         let summary = application.summary();
         Ok(batch

@@ -89,12 +89,10 @@ impl Application {
         &self.sources
     }
 
-    /// Whether it has any function.
     pub(crate) fn has_functions(&self) -> bool {
         self.summary.has_uplink_function || !self.sources.encoder.is_empty()
     }
 
-    /// Its summary and its sources.
     pub(crate) fn into_parts(self) -> (ApplicationSummary, Sources) {
         (self.summary, self.sources)
     }

@@ -28,7 +28,6 @@ struct SourcesRecord<'a> {
     encoder: Cow<'a, str>,
 }
 
-/// The record of a summary.
 pub(super) fn write_summary(sealer: &Sealer, summary: &ApplicationSummary) -> Result<Vec<u8>, Error> {
     let mut summary = summary.clone();
     let key = summary.register_on_join_access_key.take();
@@ -36,7 +35,6 @@ pub(super) fn write_summary(sealer: &Sealer, summary: &ApplicationSummary) -> Re
     Ok(serde_json::to_vec(&SummaryRecord { summary: Cow::Owned(summary), key })?)
 }
 
-/// The summary of a record, with its access key.
 pub(super) fn read_summary(sealer: &Sealer, record: &[u8]) -> Result<ApplicationSummary, Error> {
     let SummaryRecord { summary, key } = serde_json::from_slice(record)?;
     let mut summary = summary.into_owned();
@@ -47,7 +45,6 @@ pub(super) fn read_summary(sealer: &Sealer, record: &[u8]) -> Result<Application
     Ok(summary)
 }
 
-/// The record of an application's sources.
 pub(super) fn write_sources(application: &Application) -> Result<Vec<u8>, Error> {
     let Sources { decoder, converter, validator, encoder, .. } = application.sources();
     Ok(serde_json::to_vec(&SourcesRecord {

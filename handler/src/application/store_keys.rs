@@ -12,12 +12,10 @@ pub(crate) fn all(app_id: &AppId) -> Result<Key, Error> {
     key(app_id, "")
 }
 
-/// An application's summary.
 pub(crate) fn summary(app_id: &AppId) -> Result<Key, Error> {
     key(app_id, "application")
 }
 
-/// The sources of an application's payload functions.
 pub(crate) fn functions(app_id: &AppId) -> Result<Key, Error> {
     key(app_id, "functions")
 }
@@ -27,7 +25,6 @@ pub(crate) fn devices(app_id: &AppId) -> Result<Key, Error> {
     key(app_id, "device/")
 }
 
-/// A device.
 pub(crate) fn device(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("device/{dev_id}"))
 }
@@ -40,12 +37,10 @@ pub(crate) fn eui(app_id: &AppId, app_eui: AppEui, dev_eui: DevEui) -> Result<Op
     key(app_id, &format!("eui/{app_eui}-{dev_eui}")).map(Some)
 }
 
-/// The nonces that a device has used to join.
 pub(crate) fn nonces(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("nonces/{dev_id}"))
 }
 
-/// The queued downlinks of a device.
 pub(crate) fn downlinks(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("downlinks/{dev_id}"))
 }

@@ -36,7 +36,6 @@ pub struct DevicePage {
     pub total: usize,
 }
 
-/// What to do when a device already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IfExists {
     Replace,
@@ -71,7 +70,6 @@ impl Devices {
         self.records(app_id, dev_id).await.map(drop)
     }
 
-    /// The records of an application and one of its devices, in one read.
     async fn records(&self, app_id: &AppId, dev_id: &DevId) -> Result<(Bytes, Bytes), Error> {
         let keys = [store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?];
         let mut found = self.store.get(&keys).await?.into_iter();

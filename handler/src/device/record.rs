@@ -9,7 +9,6 @@ use types::{AppKey, AppSKey, NwkSKey};
 use super::model::Device;
 use crate::{Error, sealer::Sealer};
 
-/// The keys of a device, which are sealed together.
 #[derive(Default, Serialize, Deserialize)]
 struct DeviceKeys {
     app_key: Option<AppKey>,
@@ -26,14 +25,12 @@ struct Record<'a> {
     keys: Option<Sealed>,
 }
 
-/// The record of a device.
 pub(super) fn write(sealer: &Sealer, device: &Device) -> Result<Vec<u8>, Error> {
     let mut device = device.clone();
     let keys = take_keys(&mut device).map(|keys| sealer.seal(&aad(&device), &keys)).transpose()?;
     Ok(serde_json::to_vec(&Record { device: Cow::Owned(device), keys })?)
 }
 
-/// The device of a record, with its keys.
 pub(super) fn read(sealer: &Sealer, record: &[u8]) -> Result<Device, Error> {
     let Record { device, keys } = serde_json::from_slice(record)?;
     let mut device = device.into_owned();
@@ -50,7 +47,6 @@ pub(super) fn read_without_keys(record: &[u8]) -> Result<Device, Error> {
     Ok(serde_json::from_slice(record)?)
 }
 
-/// Takes the keys out of a device; none if it has none.
 fn take_keys(device: &mut Device) -> Option<DeviceKeys> {
     let lorawan = &mut device.lorawan;
     let keys = DeviceKeys {

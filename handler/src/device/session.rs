@@ -22,7 +22,6 @@ pub(crate) struct Nonces {
     pub(crate) app: BTreeSet<AppNonce>,
 }
 
-/// A session that begins with a join.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) dev_nonce: DevNonce,
@@ -71,7 +70,6 @@ impl Devices {
         Err(Error::device_conflict(app_id, dev_id))
     }
 
-    /// The id of the device that has the EUIs of this one.
     pub(crate) async fn find_by_euis(&self, device: &Device) -> Result<Option<DevId>, Error> {
         let Some(key) = eui_key(device)? else { return Ok(None) };
         let found = self.store.get(&[key]).await?.into_iter().next().flatten();

@@ -4,15 +4,11 @@ use super::address::Usage;
 use super::model::Device;
 use crate::Error;
 
-/// The most custom attributes of a device.
 const DEVICE_ATTRIBUTES_MAX: usize = 5;
-/// The most bytes of an attribute's key or value.
 const ATTRIBUTE_BYTES_MAX: usize = 64;
 /// Attributes with a fixed meaning, which do not count as custom.
 const ATTRIBUTES_BUILT_IN: [&str; 5] = ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version"];
-/// The most bytes of a description.
 const DESCRIPTION_BYTES_MAX: usize = 1024;
-/// The most bytes of the activation constraints.
 const CONSTRAINTS_BYTES_MAX: usize = 128;
 
 impl Device {

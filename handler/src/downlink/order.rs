@@ -10,7 +10,6 @@ use crate::output::mqtt::PublishedDownlink;
 /// How many devices are remembered before those without unfinished turns are forgotten.
 const DEVICES_KEPT: usize = 512;
 
-/// The last turn of each device.
 #[derive(Default)]
 pub(super) struct Order {
     last: HashMap<(AppId, DevId), oneshot::Receiver<()>>,

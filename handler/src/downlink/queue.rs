@@ -7,7 +7,6 @@ use types::{AppId, DevId, Downlink};
 
 use crate::{Error, application::store_keys};
 
-/// The most downlinks in one queue.
 const QUEUE_MAX: usize = 32;
 /// How often a change is attempted while others change the same queue.
 const PUT_ATTEMPTS_MAX: usize = 20;
@@ -61,7 +60,7 @@ pub(super) async fn put(
             return Ok(());
         }
     }
-    Err(Error::Conflict { what: format!("downlink queue of {app_id}:{dev_id}") })
+    Err(Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
 }
 
 fn insert(mut queue: VecDeque<Downlink>, downlink: &Downlink, schedule: Schedule) -> Result<VecDeque<Downlink>, Error> {

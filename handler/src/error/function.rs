@@ -6,7 +6,6 @@ use runtime::{Failure, LogEntry, Sources, sanitize};
 
 use crate::cost::Cost;
 
-/// How many logs the text shows.
 const LOGS_MAX: usize = 8;
 /// How much of each log the text shows, in characters.
 const LOG_CHARS_MAX: usize = 120;

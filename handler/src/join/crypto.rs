@@ -9,9 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 
-/// The length of a MIC.
 pub(super) const MIC_BYTES: usize = 4;
-/// The AES block size.
 const BLOCK_BYTES: usize = 16;
 
 /// The message integrity code of a frame: the first bytes of its AES-CMAC.
@@ -31,7 +29,6 @@ pub(super) fn encrypt_join_accept(key: &AppKey, content: &mut [u8]) -> Result<()
     encrypted.map_err(|_| Error::Crypto("encrypt a join accept"))
 }
 
-/// Derives the keys of a session.
 pub(super) fn session_keys(
     key: &AppKey,
     app_nonce: AppNonce,

@@ -5,16 +5,12 @@ use types::{AppEui, AppKey, AppNonce, DevAddr, DevEui, DevNonce, NetId};
 use super::crypto::{self, MIC_BYTES};
 use crate::Error;
 
-/// The MHDR of a join request.
 const MHDR_JOIN_REQUEST: u8 = 0x00;
-/// The MHDR of a join accept.
 const MHDR_JOIN_ACCEPT: u8 = 0x20;
-/// The length of a join request.
 const REQUEST_BYTES: usize = 23;
 /// The length of the settings in a join accept, without and with a channel list.
 const SETTINGS_BYTES: [usize; 2] = [2, 18];
 
-/// A join request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JoinRequest {
     pub(crate) app_eui: AppEui,
@@ -58,7 +54,6 @@ impl JoinRequest {
         Ok([&self.signed[..], &crypto::mic(key, &self.signed)?].concat())
     }
 
-    /// Whether it was signed with this key.
     pub(super) fn is_signed_with(&self, key: &AppKey) -> Result<bool, Error> {
         let expected = crypto::mic(key, &self.signed)?;
         Ok(aws_lc_rs::constant_time::verify_slices_are_equal(&expected, &self.mic).is_ok())

@@ -56,7 +56,6 @@ const DATA_TYPES: [DataType; 12] = [
 ];
 
 impl Values {
-    /// Whether the payload has no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

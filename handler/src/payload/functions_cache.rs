@@ -27,12 +27,10 @@ type Cell = Arc<OnceCell<Result<Functions, Failure>>>;
 /// Identifies a set: its sources, and the limits it was loaded with.
 type CacheKey = (SourcesHash, LimitsHash);
 
-/// The most sets that are kept for dry runs.
 const DRY_RUN_SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
 /// Dry runs get this fraction of the memory for sets.
 const DRY_RUN_MEMORY_DIVISOR: usize = 8;
 
-/// The loaded functions of many applications.
 pub(super) struct FunctionsCache {
     sets: Mutex<Sets>,
     bytes_max: usize,
@@ -40,7 +38,6 @@ pub(super) struct FunctionsCache {
     is_kept: bool,
     /// The limits of applications that have their own.
     limits: BTreeMap<AppId, HashedLimits>,
-    /// The limits of all others.
     default_limits: HashedLimits,
 }
 
@@ -59,7 +56,6 @@ struct Set {
 
 struct Sets {
     lru: LruCache<CacheKey, Set>,
-    /// The memory of all sets together.
     bytes: usize,
 }
 

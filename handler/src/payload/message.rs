@@ -35,7 +35,6 @@ impl Payload {
     }
 }
 
-/// Checks that a frame can carry this payload.
 pub(crate) fn check_length(payload: &[u8]) -> Result<(), Error> {
     let length = payload.len();
     if length <= PAYLOAD_BYTES_MAX {
@@ -44,7 +43,6 @@ pub(crate) fn check_length(payload: &[u8]) -> Result<(), Error> {
     Err(Error::invalid("Payload", format_args!("at most {PAYLOAD_BYTES_MAX} bytes are allowed, these are {length}")))
 }
 
-/// The port of a number from a client.
 pub(crate) fn parse_port(port: u32) -> Result<u8, Error> {
     u8::try_from(port).map_err(|_| Error::invalid("Port", "a number from 0 to 255 is allowed"))
 }

@@ -10,7 +10,6 @@ use std::{
 use api::api::Rates;
 use types::Timestamp;
 
-/// How often the averages are updated.
 const TICK: Duration = Duration::from_secs(5);
 /// The time constants of the averages, in minutes.
 const MINUTES: [f64; 3] = [1.0, 5.0, 15.0];
@@ -34,7 +33,6 @@ pub struct Meter {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Events since the last tick.
     uncounted: u32,
     /// When the last tick was; none before the first event.
     ticked: Option<Timestamp>,

@@ -7,7 +7,6 @@ use crate::{
     payload::{Decoded, Payload, Validity},
 };
 
-/// The message for a decoded payload of a device.
 pub(super) fn message(device: &Device, payload: Payload, decoded: Decoded) -> Uplink {
     let metadata = metadata(device, &payload);
     let attributes = match decoded.validity {

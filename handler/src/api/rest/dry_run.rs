@@ -13,7 +13,6 @@ use server::{
 use super::{ApplicationPath, DevicePath, Reply, Shared, fill_from_path};
 use crate::api::operations::DownlinkInput;
 
-/// Decodes a payload with the functions in the body.
 pub(super) async fn dry_uplink(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
@@ -27,7 +26,6 @@ pub(super) async fn dry_uplink(
     Ok(Json(DryUplinkResult { payload, ..decoded.into() }.into()))
 }
 
-/// Encodes fields with the encoder in the body.
 pub(super) async fn dry_downlink(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
@@ -41,7 +39,6 @@ pub(super) async fn dry_downlink(
     Ok(Json(DryDownlinkResult::from(encoded).into()))
 }
 
-/// Handles an uplink as if the device had sent it, and returns what it cost.
 pub(super) async fn simulate_uplink(
     State(operations): Shared,
     Path(path): Path<DevicePath>,

@@ -13,7 +13,6 @@ use types::{Kind, Kinded};
 
 use crate::{Error, FunctionError};
 
-/// An error on its way to a client.
 #[derive(Debug)]
 pub(super) struct ErrorResponse(Error);
 
