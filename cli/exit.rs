@@ -24,7 +24,6 @@ pub(crate) fn text(error: &anyhow::Error) -> Option<String> {
     (!is_broken_pipe(error)).then(|| lines(&format!("{error:#}")))
 }
 
-/// The exit code of an error.
 pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::from(BROKEN_PIPE);

@@ -8,7 +8,6 @@ pub(crate) struct Location {
     pub(crate) latitude: f64,
     /// Degrees, -180 to 180.
     pub(crate) longitude: f64,
-    /// Metres.
     pub(crate) altitude: Option<i32>,
 }
 

@@ -86,7 +86,6 @@ impl Network {
         self.credential_with(Scope::App(app_id.clone())).await
     }
 
-    /// A token with one scope.
     pub(crate) async fn credential_with(&self, scope: Scope) -> anyhow::Result<Credential> {
         let login = self.login().await?;
         Ok(Credential::Token(self.account()?.restrict_token(&login.access_token, &[scope]).await?))
@@ -109,7 +108,6 @@ impl Network {
         }
     }
 
-    /// The handler's announcement.
     pub(crate) async fn announcement(&self) -> anyhow::Result<api::discovery::Announcement> {
         let client = &self.settings.client;
         let discovery = DiscoveryClient::connect(&client.discovery_address, &self.trust()?)?;

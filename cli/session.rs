@@ -79,7 +79,6 @@ impl SessionFiles {
         self.write(LOGIN, login)
     }
 
-    /// Returns whether there was a login.
     pub(crate) fn delete_login(&self) -> anyhow::Result<bool> {
         self.delete(LOGIN)
     }

@@ -6,7 +6,6 @@ use prost::{Message, Name};
 
 use crate::handler::FunctionFailure;
 
-/// The prefix of type URLs.
 const TYPE_PREFIX: &str = "type.googleapis.com";
 
 /// The most bytes of the message in the headers, where it is sent twice: percent-encoded, and as base64 with the detail.

@@ -29,7 +29,6 @@ pub(crate) struct Load {
     back_off: Duration,
 }
 
-/// The results.
 #[derive(Default)]
 pub(crate) struct Taken {
     /// Status, and milliseconds since the request was due.

@@ -26,7 +26,6 @@ const IN_FLIGHT: usize = 32;
 /// Requests per second, and in flight, when measuring latency.
 const STEADY_PER_SECOND: u32 = 500;
 const STEADY_IN_FLIGHT: usize = 16;
-/// Logins in flight.
 const LOGINS: usize = 200;
 /// Tokens between two samples of memory.
 const TOKENS_PER_LOOK: usize = 50_000;

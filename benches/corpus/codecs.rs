@@ -10,19 +10,16 @@ const MESSAGES_MAX: usize = 8;
 /// The record member that marks scripts that read the globals of The Things Network v2.
 const READS_GLOBALS: &str = "v2_globals";
 
-/// A codec and its messages.
 pub(crate) struct Codec {
     pub(crate) id: String,
     pub(crate) script: String,
     pub(crate) dialect: Dialect,
     /// Whether the script reads the globals `payload` and `port`.
     pub(crate) reads_globals: bool,
-    /// Uplinks.
     pub(crate) messages: Vec<Call>,
 }
 
 impl Codec {
-    /// The name of the decoding function.
     pub(crate) fn function_name(&self) -> &'static str {
         self.dialect.function_name(Slot::Decoder).unwrap()
     }

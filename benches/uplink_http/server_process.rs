@@ -24,7 +24,6 @@ pub(crate) struct ServerProcess {
     _folder: TempDir,
 }
 
-/// An application with one device.
 pub(crate) struct Application {
     pub(crate) id: String,
     pub(crate) key: String,

@@ -101,7 +101,6 @@ impl Operation {
     }
 }
 
-/// The request body for a device.
 fn message(number: usize) -> body::Device {
     let device = dataset::device(dataset::app_id(0), number);
     let (app_id, dev_id) = (device.app_id.to_string(), device.dev_id.to_string());

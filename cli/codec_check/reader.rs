@@ -85,7 +85,6 @@ fn read_all(files: &[PathBuf], mut left: u64) -> Result<Vec<Codec>, BadInput> {
     Ok(codecs)
 }
 
-/// Reads the lines of one file.
 struct FileReader<'a> {
     file: &'a str,
     folder: &'a Path,

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 
-/// The members of a codec.
 pub(super) const OF_CODECS: &[&str] = &["id", "script", "script_file", "style", "examples"];
-/// The members of an example.
 pub(super) const OF_EXAMPLES: &[&str] = &[
     "kind",
     "port",

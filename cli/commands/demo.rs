@@ -128,7 +128,6 @@ impl Scenario {
         }
     }
 
-    /// The next uplink and its device.
     fn next(&mut self, number: usize, random: &dyn Random) -> anyhow::Result<(DevId, SentUplink)> {
         let device = number % self.devices().len();
         let dev_id = self.devices()[device].parse()?;
@@ -157,7 +156,6 @@ struct Setup {
     handler: HandlerClient,
     receiver: MqttClient,
     app_id: AppId,
-    /// One of its devices.
     device: &'static str,
     password: Secret,
     key: AccessKey,

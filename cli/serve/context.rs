@@ -74,7 +74,6 @@ impl Context {
         Ok((self.server.start(service, listeners), token))
     }
 
-    /// Starts the discovery service.
     pub(super) async fn start_discovery(&self, authenticator: Arc<Authenticator>) -> anyhow::Result<ServerHandle> {
         let discovery =
             Discovery::open(&self.settings.discovery, self.store.clone(), authenticator, self.clock.clone());

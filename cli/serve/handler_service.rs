@@ -34,7 +34,6 @@ use super::context::Context;
 /// Longest time to connect to the embedded broker on start, and to publish the last messages on stop.
 const BROKER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A running handler.
 pub(super) struct HandlerService {
     serving: ServerHandle,
     broker: Broker,

@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::data_dir::DataDir;
 
-/// A listening store socket.
 pub(super) struct StoreSocket {
     path: PathBuf,
     stop: CancellationToken,

@@ -23,7 +23,6 @@ use airlock_client::{
     types::{AppId, AppKey, Credential, Random, ServiceName},
 };
 
-/// The system's randomness.
 struct System;
 
 impl Random for System {

@@ -19,7 +19,6 @@ use airlock_client::{
 /// Where the account service displays the code; a web site would read it from the query instead.
 const REDIRECT_URI: &str = "/oauth/callback/airlock";
 
-/// The system's randomness.
 struct System;
 
 impl Random for System {

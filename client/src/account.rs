@@ -100,7 +100,6 @@ impl Exchanger {
     }
 }
 
-/// Adds a credential to a request.
 fn authorize(request: RequestBuilder, credential: &Credential) -> RequestBuilder {
     match credential {
         Credential::Token(token) => request.bearer_auth(token.expose()),

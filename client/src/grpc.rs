@@ -81,7 +81,6 @@ impl Peer {
         Error::Unreadable { service: self.service, address: self.address.clone(), source: source.into() }
     }
 
-    /// The error for a failed call.
     fn failed(&self, status: Status) -> Error {
         let (service, address) = (self.service, self.address.clone());
         // A status from the server has no source; one with a source comes from this side.
@@ -100,7 +99,6 @@ impl Peer {
     }
 }
 
-/// A request with a credential.
 pub(crate) fn authorized<T>(message: T, credential: &Credential) -> Result<Request<T>> {
     let (name, text) = match credential {
         Credential::Token(token) => ("token", token.expose()),

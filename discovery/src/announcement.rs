@@ -86,7 +86,6 @@ impl Announcement {
     }
 }
 
-/// Validates a line of text.
 fn line(what: &'static str, text: String) -> Result<String> {
     if text.chars().count() > TEXT_LENGTH_MAX || text.chars().any(char::is_control) {
         return Err(Error::invalid(what, format!("must be one line of at most {TEXT_LENGTH_MAX} characters")));

@@ -8,7 +8,6 @@ use std::fmt;
 use server::auth::AuthError;
 use types::{Kind, Kinded};
 
-/// The result of an operation.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// Why an operation failed.
@@ -79,7 +78,6 @@ impl Error {
         Self::Denied { reason: reason.into() }
     }
 
-    /// A corrupt record.
     pub(crate) fn record(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Record(source.into())
     }

@@ -13,7 +13,6 @@ use types::{AppEui, Credential};
 
 use crate::{Error, error::Result as OurResult, operations::Operations, operations::Service as Served, registry::Page};
 
-/// The gRPC service.
 pub(crate) struct Service {
     operations: Arc<Operations>,
 }

@@ -29,7 +29,6 @@ pub(crate) struct Service {
     pub(crate) metadata: Metadata,
 }
 
-/// All operations of the service.
 pub(crate) struct Operations {
     registry: Registry,
     authenticator: Arc<Authenticator>,
@@ -109,7 +108,6 @@ impl Operations {
         self.serving(Metadata::AppId(app_id)).await
     }
 
-    /// Returns the router of a gateway.
     pub(crate) async fn get_by_gateway_id(&self, gateway_id: GatewayId) -> Result<message::Announcement> {
         self.serving(Metadata::GatewayId(gateway_id)).await
     }

@@ -24,7 +24,6 @@ const TRIES_MAX: usize = 5;
 /// Maximum number of announcements in one response, which is one read of the store.
 pub(crate) const PAGE_MAX: usize = LIST_MAX;
 
-/// A page of a list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Page {
     /// Maximum number of items; zero for the default.
@@ -57,7 +56,6 @@ impl Registry {
         .await
     }
 
-    /// Returns the announcement of a component.
     pub(crate) async fn announcement(&self, service: ServiceName, id: &ComponentId) -> Result<Announcement> {
         let entry = self.entry(&announcement_key(service, id)?).await?;
         let entry = entry.ok_or_else(|| Error::NotFound { entity: format!("announcement:{service}:{id}") })?;
@@ -201,7 +199,6 @@ fn component(entry: &Entry) -> Result<ComponentId> {
     id.parse().map_err(|error: IdError| Error::record(error))
 }
 
-/// Parses the metadata in an entry's key.
 fn metadata(entry: &Entry, prefix: &Key) -> Result<Metadata> {
     let text = entry.key.path().strip_prefix(prefix.path()).unwrap_or_default();
     text.parse().map_err(|error: Error| Error::record(error))

@@ -117,7 +117,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 }
 
-/// A client's connection to the engine.
 struct EngineConnection {
     session_id: String,
     reader: BufReader<OwnedReadHalf>,

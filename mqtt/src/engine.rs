@@ -42,7 +42,6 @@ const SUBSCRIPTIONS_MAX: usize = 20;
 const TOPIC_ALIASES_MAX: u16 = 16;
 const CONNECTIONS_PER_SECOND_MAX: u32 = 10_000;
 
-/// The running engine.
 pub(crate) struct Engine {
     pub(crate) address: SocketAddr,
     secret: Secret,

@@ -40,7 +40,6 @@ pub(crate) struct Check {
     pub(crate) version: Option<Version>,
 }
 
-/// One change of a batch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Change {
     Put {

@@ -24,7 +24,6 @@ impl Record {
         Ok(Self { version, expires, value: bytes.split_off(HEADER_BYTES) })
     }
 
-    /// Encodes a record.
     pub(crate) fn encode(version: Version, expires: UnixMillis, value: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + value.len());
         bytes.extend_from_slice(&version.0.to_be_bytes());

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::Python;
 
-/// The package on PyPI.
 const PACKAGE: &str = "schemathesis==4.32.5";
 /// What must hold for every answer.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\

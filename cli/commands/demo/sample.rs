@@ -8,7 +8,6 @@ pub(crate) const DECODER: &str = include_str!("decoder.js");
 pub(crate) const CONVERTER: &str = include_str!("converter.js");
 pub(crate) const VALIDATOR: &str = include_str!("validator.js");
 
-/// The ids of the devices.
 pub(crate) const DEVICES: [&str; 3] = ["cold-room", "greenhouse", "water-meter"];
 
 /// One uplink of a device, and its expected fields.
@@ -19,7 +18,6 @@ pub(crate) struct Reading {
     pub(crate) fields: Value,
 }
 
-/// What the sensors measure.
 pub(crate) struct Sensors {
     /// In hundredths of a degree Celsius, of the cold room and the greenhouse.
     temperatures: [i16; 2],

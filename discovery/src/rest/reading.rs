@@ -65,7 +65,6 @@ struct PageParameters {
     offset: u32,
 }
 
-/// The page that a query asks for.
 pub(super) struct PageQuery(Result<Page>);
 
 impl<S: Send + Sync> FromRequestParts<S> for PageQuery {

@@ -58,7 +58,6 @@ impl Account {
         Self { url, shared }
     }
 
-    /// Returns the token of a component.
     pub(crate) fn component(&self, service: &str, id: &str) -> Credential {
         self.token(json!({"type": service, "sub": id}))
     }

@@ -8,7 +8,6 @@ use types::{Credential, Secret};
 
 use crate::harness::{TestDiscovery, announcement, request};
 
-/// Announces, and returns the code and message of the response.
 async fn announce(discovery: &TestDiscovery, message: Announcement, caller: Option<&Credential>) -> (Code, String) {
     match discovery.stub().await.announce(request(message, caller)).await {
         Ok(_) => (Code::Ok, String::new()),

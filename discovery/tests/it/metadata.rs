@@ -8,7 +8,6 @@ use types::{Credential, Kind, Kinded, ServiceName};
 
 use crate::harness::{TestDiscovery, request, serves};
 
-/// Adds metadata, and returns the code and message of the response.
 async fn add(discovery: &TestDiscovery, message: MetadataRequest, caller: Option<&Credential>) -> (Code, String) {
     match discovery.stub().await.add_metadata(request(message, caller)).await {
         Ok(_) => (Code::Ok, String::new()),

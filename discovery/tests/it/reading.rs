@@ -20,7 +20,6 @@ async fn get(discovery: &TestDiscovery, path: &str) -> (u16, Value) {
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-/// Returns the ids on a page.
 async fn ids(discovery: &TestDiscovery, service: &str, part: &[(&'static str, &str)]) -> Result<Vec<String>, Code> {
     let mut list = request(GetServiceRequest { service_name: service.into() }, None);
     for (name, number) in part {

@@ -33,7 +33,6 @@ pub fn refuse(operation: &mut Operation, status: StatusCode) {
     responses.entry(Code::Code(status.as_u16())).or_insert(reply);
 }
 
-/// The schema of the body of errors.
 pub(super) fn body(context: &mut GenContext, shape: ErrorFormat) -> Schema {
     match shape {
         ErrorFormat::Account => schema::sent::<ErrorBody>(context),

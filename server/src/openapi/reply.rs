@@ -44,7 +44,6 @@ pub(super) fn with_body(description: &str, schema: Schema) -> Response {
     Response { description: description.to_owned(), content, ..Response::default() }
 }
 
-/// A body with this schema.
 pub(super) fn media(schema: Schema) -> MediaType {
     MediaType { schema: Some(object(schema)), ..MediaType::default() }
 }

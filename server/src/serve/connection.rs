@@ -40,7 +40,6 @@ const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// The first bytes of every HTTP/2 client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     connections_max: usize,

@@ -32,7 +32,6 @@ const UNDECODABLE: &[u8] = b"failed%20to%20decode%20Protobuf%20message";
 /// The most bytes of an error text of axum's, which is a sentence.
 const REFUSAL_BYTES_MAX: usize = 4096;
 
-/// The middleware of one service.
 struct Middleware {
     name: &'static str,
     error_format: ErrorFormat,

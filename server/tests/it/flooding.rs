@@ -72,7 +72,6 @@ fn settings(_: u32) -> Vec<u8> {
     frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])
 }
 
-/// Pings.
 fn pings(_: u32) -> Vec<u8> {
     frame(PING, 0, 0, &[0; 8])
 }

@@ -24,7 +24,6 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread.
     pub(super) fn start(database: Arc<Database>, clock: Clock) -> Result<Self, Error> {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let run = move || run(&database, &clock, waiting);

@@ -62,7 +62,6 @@ impl ConnectionLike for Connection {
     }
 }
 
-/// The addresses in the settings.
 fn nodes(settings: &RedisSettings) -> Result<Vec<ConnectionInfo>, Error> {
     let parse = |url: &String| {
         let info = url.as_str().into_connection_info();

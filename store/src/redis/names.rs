@@ -2,7 +2,6 @@
 
 use crate::Key;
 
-/// Names with a prefix.
 pub(super) struct Names(pub(super) String);
 
 impl Names {

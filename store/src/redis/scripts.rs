@@ -8,7 +8,6 @@ use crate::{Batch, Key, Rate, UnixMillis, batch::Change, record::stored_expiry};
 /// How many expired entries a commit removes, in addition to two per change.
 const SWEEP_SPARE: usize = 64;
 
-/// The scripts with their hashes.
 pub(super) struct Scripts {
     names: Names,
     commit: Script,
@@ -73,7 +72,6 @@ impl Scripts {
         call
     }
 
-    /// Takes a token from a bucket.
     pub(super) fn take_token(&self, bucket: &Key, rate: Rate, now: UnixMillis) -> ScriptInvocation<'_> {
         let mut call = self.take_token.prepare_invoke();
         call.key(self.names.bucket(bucket)).arg(now.saturating_mul(1000));

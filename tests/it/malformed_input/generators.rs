@@ -82,7 +82,6 @@ const MEMBERS: &[&str] = &[
     "dev_addr_prefix",
 ];
 
-/// Valid bodies.
 const BODIES: &[&str] = &[
     r#"{"app_id": "nonsense-app"}"#,
     r#"{"payload_format": "custom", "decoder": "function Decoder(bytes) { return { n: bytes[0] }; }"}"#,

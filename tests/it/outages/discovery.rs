@@ -17,7 +17,6 @@ struct Stage {
     owner: Owner,
     settings: Settings,
     handler: Stack,
-    /// A client of that handler.
     manager: HandlerClient,
     witness: DiscoveryClient,
 }

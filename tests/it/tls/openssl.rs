@@ -9,7 +9,6 @@ use std::{
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
-/// What a server presented.
 pub(super) struct Served {
     pub(super) protocol: String,
     pub(super) cipher: String,

@@ -6,7 +6,6 @@ use types::{ClientId, Scope, Secret};
 
 use crate::rest::json::null_is_default;
 
-/// The general scopes.
 const GENERAL: &str = "^(profile|apps|gateways|components|clients)$";
 
 /// The grants that a third-party client may use.
