@@ -15,12 +15,12 @@ use self::access_key::AccessKeyRecord;
 pub use self::eui::{EuiBlock, EuiBlockError};
 use crate::{
     Account, Error, Result, audit,
+    entity::subject::Subject,
     entity::{
         self, Collaborators, Entity,
         access::{Access, Caller, Deleted, Requires, intersection},
         all_rights, not_found,
     },
-    token::subject::Subject,
 };
 
 const NAME_CHARACTERS_MAX: usize = 200;
@@ -28,7 +28,7 @@ const NAME_CHARACTERS_MAX: usize = 200;
 const RESERVED: [&str; 1] = ["token"];
 
 /// A caller's rights to an application.
-pub(crate) type Rights = entity::Rights<ApplicationRight>;
+pub(crate) type ApplicationRights = entity::Rights<ApplicationRight>;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Application {
@@ -83,7 +83,7 @@ impl Entity for Application {
         &mut self.collaborators
     }
 
-    fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights> {
+    fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<ApplicationRights> {
         account.find_key(self, key).map(|record| record.rights.clone())
     }
 }
@@ -126,7 +126,7 @@ impl Account {
 
     pub(crate) async fn rename_application(&self, caller: &Caller, app_id: &AppId, name: &str) -> Result<()> {
         check_name(name)?;
-        let rename = |application: &mut Application, _: &Rights| {
+        let rename = |application: &mut Application, _: &ApplicationRights| {
             name.clone_into(&mut application.name);
             Ok(())
         };
@@ -136,7 +136,7 @@ impl Account {
     /// Deletes an application. Its id stays taken, and it can be restored.
     pub(crate) async fn delete_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
         let now = self.clock.now();
-        let delete = |application: &mut Application, _: &Rights| {
+        let delete = |application: &mut Application, _: &ApplicationRights| {
             application.deleted = Some(now);
             Ok(())
         };
@@ -149,7 +149,7 @@ impl Account {
     pub(crate) async fn restore_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
         let user_id = caller.user()?;
         self.check_room::<Application>(&user_id).await?;
-        let restore = |application: &mut Application, _: &Rights| {
+        let restore = |application: &mut Application, _: &ApplicationRights| {
             application.deleted = None;
             Ok(())
         };

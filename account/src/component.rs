@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A caller's rights to a component.
-pub(crate) type Rights = entity::Rights<ComponentRight>;
+pub(crate) type ComponentRights = entity::Rights<ComponentRight>;
 
 /// A component. The operator's own components have no collaborators.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl Entity for Component {
         &mut self.collaborators
     }
 
-    fn rights_of_key(&self, _: &Account, _: &AccessKey) -> Option<Rights> {
+    fn rights_of_key(&self, _: &Account, _: &AccessKey) -> Option<ComponentRights> {
         None
     }
 }
@@ -100,7 +100,7 @@ impl Account {
     /// Deletes a component. Its id stays taken, and it gets no more tokens.
     pub(crate) async fn delete_component(&self, caller: &Caller, id: &ServiceAndId) -> Result<()> {
         let now = self.clock.now();
-        let delete = |component: &mut Component, _: &Rights| {
+        let delete = |component: &mut Component, _: &ComponentRights| {
             component.deleted = Some(now);
             Ok(())
         };

@@ -7,6 +7,7 @@ pub(crate) mod access;
 pub(crate) mod collaborators;
 mod index;
 pub(crate) mod stored_key;
+pub(crate) mod subject;
 
 use schemars::JsonSchema;
 use std::{
@@ -98,7 +99,7 @@ pub(crate) fn check_rights<R: Right>(rights: &[R]) -> Result<()> {
     if !rights.is_empty() && different.len() == rights.len() {
         Ok(())
     } else {
-        Err(Error::Invalid { what: "rights", must: "must name at least one right, and each only once" })
+        Err(Error::Invalid { what: "rights", must: "must name at least one right, and none twice" })
     }
 }
 

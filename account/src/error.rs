@@ -128,7 +128,7 @@ pub enum Error {
     /// The signing key that is to come next has not begun to sign.
     #[error("the next signing key is not in use yet: wait until it is, or rotate at once")]
     RotationPending,
-    /// There are as many signing keys as there may be.
+    /// A limit on the number of signing keys was reached.
     #[error("signing key not added: tokens of {count_max} others may still be valid; wait, or rotate at once")]
     TooManySigningKeys {
         /// The limit.
@@ -137,36 +137,36 @@ pub enum Error {
     /// Concurrent changes kept interfering.
     #[error("{what} is being changed by others: try again")]
     Contended {
-        /// What was to be changed.
+        /// What was being changed.
         what: &'static str,
     },
     /// Too many passwords are being verified.
     #[error("too many logins at once: try again in a second")]
     Busy,
-    /// Too many tries, from one address or for one user.
+    /// A rate limit was exceeded.
     #[error("too many attempts: try again in {} s", .0.wait_s)]
     RateLimited(server::rate_limit::RateLimitExceeded),
-    /// What the user was logged in with is over.
-    #[error("login is over: the user logged out, changed the password, or took back what the client may do")]
+    /// The session or token was revoked.
+    #[error("session or token revoked: the user logged out, changed the password, or revoked the access of the client")]
     LoginEnded,
-    /// The password that was to prove who asks is wrong.
-    #[error("password not valid: it is not the one until now")]
+    /// The current password is wrong.
+    #[error("current password not valid")]
     WrongPassword,
-    /// The name or password of a login is wrong; which of the two is nobody's business.
+    /// The name or password of a login is wrong. The error does not tell which.
     #[error("invalid username or password")]
     InvalidLogin,
-    /// A browser brings the session's cookie for another site.
-    #[error("request refused: it does not come from this site, open {0} and try there")]
+    /// Another site caused the browser to send the request.
+    #[error("cross-site request refused: open {0} and try again there")]
     OtherSite(String),
-    /// A token or code request is refused, in the words of OAuth 2.0.
+    /// An authorization or token request was refused.
     #[error("{reason}")]
     OAuth {
-        /// The word that programs read.
+        /// The error code, for programs.
         code: OAuthErrorCode,
-        /// What people read.
+        /// The description, for people.
         reason: String,
     },
-    /// A setting is not as it must be.
+    /// A setting is invalid.
     #[error("setting `{name}` not valid: {must}")]
     Setting {
         /// The setting.
@@ -174,30 +174,30 @@ pub enum Error {
         /// What it must be.
         must: &'static str,
     },
-    /// A secret in the store cannot be closed or opened.
+    /// Sealing or opening a secret failed.
     #[error(transparent)]
     Seal(#[from] seal::SealError),
-    /// What the store holds is not what this version writes.
+    /// A document in the store cannot be parsed.
     #[error("cannot read `{key}` in the store: it was written by another version, or damaged")]
     Record {
-        /// Deleted entry.
+        /// Its key.
         key: String,
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// The frequency plans that this program was built with are not as they must be.
-    #[error("cannot read the frequency plans that this program was built with")]
+    /// The built-in frequency plans are invalid.
+    #[error("cannot read the built-in frequency plans")]
     FrequencyPlans(#[source] serde_json::Error),
-    /// Cryptography failed where it should not.
+    /// Unexpected failure in the crypto library, or of the operating system.
     #[error("cannot {0}")]
     Crypto(&'static str),
-    /// The store does not answer.
+    /// The store failed or is unavailable.
     #[error("cannot use the store")]
     Store(#[from] store::Error),
 }
 
 impl Error {
-    /// A refused token request.
+    /// Shorthand for [`Error::OAuth`].
     pub(crate) fn oauth(code: OAuthErrorCode, reason: impl Into<String>) -> Self {
         Self::OAuth { code, reason: reason.into() }
     }

@@ -17,14 +17,14 @@ use crate::{
     Account, Error, Result, audit,
     entity::{
         self, Collaborators, Entity,
-        access::{Caller, Deleted, Requires},
+        access::{Caller, Requires},
         all_rights, collaborators,
         stored_key::StoredKey,
     },
 };
 
 /// A caller's rights to a gateway.
-pub(crate) type Rights = entity::Rights<GatewayRight>;
+pub(crate) type GatewayRights = entity::Rights<GatewayRight>;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Gateway {
@@ -94,8 +94,8 @@ impl Entity for Gateway {
     }
 
     /// A gateway may know its own exact location.
-    fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights> {
-        account.is_gateway_key(self, key).then(|| Rights::from([GatewayRight::Location]))
+    fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<GatewayRights> {
+        account.is_gateway_key(self, key).then(|| GatewayRights::from([GatewayRight::Location]))
     }
 }
 
@@ -140,14 +140,14 @@ impl Account {
     ) -> Result<()> {
         let actor = caller.user()?;
         // Checked first, so that only callers who may change the gateway learn which users exist.
-        self.access::<Gateway>(caller, gateway_id, Deleted::Excluded).await?.require(GatewayRight::Settings)?;
+        self.access_with::<Gateway>(caller, gateway_id, GatewayRight::Settings).await?;
         let heir = match &update.owner {
             Some(owner) => Some(self.require_user(owner.id()).await?.id),
             None => None,
         };
-        let change = |gateway: &mut Gateway, own: &Rights| {
-            self.update(gateway, update, own)?;
-            heir.as_ref().map_or(Ok(false), |heir| gateway.give(&actor, heir, own))
+        let change = |gateway: &mut Gateway, held: &GatewayRights| {
+            self.update(gateway, update, held)?;
+            heir.as_ref().map_or(Ok(false), |heir| gateway.give(&actor, heir, held))
         };
         let given = self.change_as(caller, gateway_id, Requires::Right(GatewayRight::Settings), change).await?;
         if let Some(heir) = heir.filter(|_| given) {
@@ -160,7 +160,7 @@ impl Account {
     /// Deletes a gateway with its location and attributes. Its id stays taken.
     pub(crate) async fn delete_gateway(&self, caller: &Caller, gateway_id: &GatewayId) -> Result<()> {
         let now = self.clock.now();
-        let delete = |gateway: &mut Gateway, _: &Rights| {
+        let delete = |gateway: &mut Gateway, _: &GatewayRights| {
             gateway.deleted = Some(now);
             gateway.antenna_location = None;
             gateway.attributes.clear();
@@ -174,7 +174,7 @@ impl Account {
 
 impl Gateway {
     /// Transfers the gateway to a user, who gets at least the rights of the previous owner. Returns `false` if they own it already.
-    fn give(&mut self, giver: &UserId, heir: &UserId, own: &Rights) -> Result<bool> {
+    fn give(&mut self, giver: &UserId, heir: &UserId, held: &GatewayRights) -> Result<bool> {
         if self.owner == *heir {
             return Ok(false);
         }
@@ -182,7 +182,7 @@ impl Gateway {
             return Err(Error::NotOwner(self.id.clone()));
         }
         self.owner = heir.clone();
-        self.collaborators.entry(heir.clone()).or_default().extend(own);
+        self.collaborators.entry(heir.clone()).or_default().extend(held);
         collaborators::check_whole(self)?;
         Ok(true)
     }

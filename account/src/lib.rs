@@ -36,4 +36,7 @@ pub use operator::{LISTED_MAX, OperatorClient, UserInfo};
 pub use public_url::PublicUrl;
 pub use settings::{ClientSettings, Limits, RouterSettings, Settings};
 pub use token::signing::{Rotation, SigningKeyInfo};
-pub use user::{AuthenticatedUser, SESSION_LIFETIME, Session};
+pub use user::{
+    profile::AuthenticatedUser,
+    session::{SESSION_LIFETIME, Session},
+};

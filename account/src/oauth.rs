@@ -3,6 +3,7 @@
 mod authorize;
 pub(crate) mod client;
 pub(crate) mod client_rules;
+mod client_update;
 mod code;
 mod consent;
 pub(crate) mod error_code;
@@ -10,8 +11,7 @@ mod metadata;
 mod pkce;
 mod redirect;
 mod refresh;
-mod registered;
-mod registration;
+mod registered_clients;
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ use serde::Deserialize;
 use types::{Scope, Secret};
 
 use self::client::{Client, GrantType};
-use crate::{Account, Error, Result, audit, metrics, token::TOKEN_SECONDS};
+use crate::{Account, Error, Result, audit, metrics, token::lifetime::TOKEN_SECONDS};
 
 pub use self::{
     authorize::{Authorization, AuthorizationRequest, ConsentRequest},
@@ -78,7 +78,7 @@ impl Account {
         }
         let scope = client.scope_for(request.scope.as_deref())?;
         let (Some(username), Some(password)) = (request.username, request.password) else {
-            return Err(Error::oauth(OAuthErrorCode::InvalidRequest, "username and password must be there"));
+            return Err(Error::oauth(OAuthErrorCode::InvalidRequest, "username and password are required"));
         };
         let refused = || Error::oauth(OAuthErrorCode::InvalidGrant, "Invalid username or password");
         let known = self.user_with_password(&username, password, from).await?.ok_or_else(refused)?.value;

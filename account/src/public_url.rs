@@ -33,7 +33,7 @@ impl FromStr for PublicUrl {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let must = "must look like https://account.example.com, in small letters and without a path: the site lies at \
+        let must = "must look like https://account.example.com, in lower case and without a path: the site is at \
                     the root of its address";
         let refused = || Error::Setting { name: "account.public_url", must };
         let text = text.strip_suffix('/').unwrap_or(text);

@@ -1,8 +1,8 @@
 //! The tokens of users, access keys, gateways and components: claims and lifetimes.
 
 mod exchange;
+pub(crate) mod lifetime;
 pub(crate) mod signing;
-pub(crate) mod subject;
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,25 @@ use types::{
     Timestamp, UserId,
 };
 
-use self::subject::{APPLICATION, GATEWAY, Subject, USER};
+use self::lifetime::{MACHINE_SECONDS, TOKEN_SECONDS};
 use crate::{
-    Account, Error, Result, application::Application, audit, component::Component, entity::Entity, gateway::Gateway,
+    Account, Error, Result,
+    application::Application,
+    audit,
+    component::Component,
+    entity::{
+        Entity,
+        subject::{APPLICATION, GATEWAY, Subject, USER},
+    },
+    gateway::Gateway,
     user::UserRecord,
 };
 
-/// The lifetime of tokens of users and access keys, in seconds.
-pub(crate) const TOKEN_SECONDS: u64 = 3600;
-/// The lifetime of tokens of gateways and components, in seconds: 93 days. No token lives longer.
-pub(crate) const MACHINE_SECONDS: u64 = 93 * 24 * 3600;
 /// How far `iat` is backdated, because v2 clients have no leeway for clocks that are ahead.
 const BACKDATED_SECONDS: u64 = 60;
 /// The most applications, gateways and components in one token.
 const ENTITIES_MAX: usize = 10;
+
 impl Account {
     /// Rejects a user's token if the user was disabled or changed the password, or revoked the client's access.
     ///

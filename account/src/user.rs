@@ -30,11 +30,6 @@ use crate::{
     metrics,
 };
 
-pub use self::{
-    profile::AuthenticatedUser,
-    session::{SESSION_LIFETIME, Session},
-};
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct UserRecord {
     pub(crate) id: UserId,

@@ -4,7 +4,7 @@ use api::rest::account::{self as body, NewAccessKey};
 use serde::{Deserialize, Serialize};
 use types::{AccessKey, AppId, ApplicationRight};
 
-use super::{Application, Rights};
+use super::{Application, ApplicationRights};
 use crate::{
     Account, Error, Result, audit,
     entity::{
@@ -23,7 +23,7 @@ pub(crate) struct AccessKeyRecord {
     pub(crate) id: String,
     /// Unique in the application.
     pub(crate) name: String,
-    pub(crate) rights: Rights,
+    pub(crate) rights: ApplicationRights,
     #[serde(flatten)]
     stored: StoredKey,
 }
@@ -50,7 +50,7 @@ impl Account {
         new: &NewAccessKey,
     ) -> Result<body::AccessKey> {
         check(new)?;
-        let create = |application: &mut Application, rights: &Rights| {
+        let create = |application: &mut Application, rights: &ApplicationRights| {
             self.add_key(application, new, rights)?;
             application.access_keys.last().cloned().ok_or(Error::Crypto("keep an access key"))
         };
@@ -60,7 +60,7 @@ impl Account {
     }
 
     pub(crate) async fn delete_key(&self, caller: &Caller, app_id: &AppId, name: &str) -> Result<()> {
-        let delete = |application: &mut Application, _: &Rights| {
+        let delete = |application: &mut Application, _: &ApplicationRights| {
             let before = application.access_keys.len();
             application.access_keys.retain(|key| key.name != name);
             if application.access_keys.len() < before { Ok(()) } else { Err(no_key(name)) }
@@ -71,19 +71,27 @@ impl Account {
     }
 
     /// The access keys, as a caller with these rights may see them.
-    pub(crate) fn show_keys(&self, application: &Application, rights: &Rights) -> Result<Vec<body::AccessKey>> {
+    pub(crate) fn show_keys(
+        &self,
+        application: &Application,
+        rights: &ApplicationRights,
+    ) -> Result<Vec<body::AccessKey>> {
         application.access_keys.iter().map(|key| self.show_key(&application.id, key, rights)).collect()
     }
 
     /// The access keys, if the caller's rights include seeing them.
-    pub(crate) fn keys_for(&self, application: &Application, rights: &Rights) -> Result<Option<Vec<body::AccessKey>>> {
+    pub(crate) fn keys_for(
+        &self,
+        application: &Application,
+        rights: &ApplicationRights,
+    ) -> Result<Option<Vec<body::AccessKey>>> {
         rights.contains(&ApplicationRight::Settings).then(|| self.show_keys(application, rights)).transpose()
     }
 
     pub(crate) fn show_key_named(
         &self,
         application: &Application,
-        rights: &Rights,
+        rights: &ApplicationRights,
         name: &str,
     ) -> Result<body::AccessKey> {
         let found = application.access_keys.iter().find(|key| key.name == name).ok_or_else(|| no_key(name))?;
@@ -97,7 +105,12 @@ impl Account {
     }
 
     /// Adds a new key. Fails if the key would have rights that the caller lacks.
-    pub(crate) fn add_key(&self, application: &mut Application, new: &NewAccessKey, rights: &Rights) -> Result<()> {
+    pub(crate) fn add_key(
+        &self,
+        application: &mut Application,
+        new: &NewAccessKey,
+        rights: &ApplicationRights,
+    ) -> Result<()> {
         if let Some(right) = new.rights.iter().find(|right| !rights.contains(right)) {
             return Err(Error::Escalation(right.as_str()));
         }
@@ -117,7 +130,12 @@ impl Account {
     }
 
     /// Omits the key itself if it has rights that the caller lacks.
-    fn show_key(&self, app_id: &AppId, record: &AccessKeyRecord, rights: &Rights) -> Result<body::AccessKey> {
+    fn show_key(
+        &self,
+        app_id: &AppId,
+        record: &AccessKeyRecord,
+        rights: &ApplicationRights,
+    ) -> Result<body::AccessKey> {
         let open = || self.open_key("an access key", &aad(app_id), &record.stored);
         let key = record.rights.is_subset(rights).then(open).transpose()?;
         let rights = record.rights.iter().copied().collect();
@@ -128,7 +146,10 @@ impl Account {
 fn check(new: &NewAccessKey) -> Result<()> {
     let characters = new.name.chars().count();
     if !(1..=NAME_CHARACTERS_MAX).contains(&characters) || new.name.chars().any(char::is_control) {
-        return Err(Error::Invalid { what: "key name", must: "must have 1 to 100 characters, none of them control" });
+        return Err(Error::Invalid {
+            what: "key name",
+            must: "must have 1 to 100 characters and no control characters",
+        });
     }
     check_rights(&new.rights)
 }

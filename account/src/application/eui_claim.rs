@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{AppEui, AppId, ApplicationRight};
 
-use super::{Application, Rights, eui::EUIS_MAX};
+use super::{Application, ApplicationRights, eui::EUIS_MAX};
 use crate::{
     Account, Error, Result, audit,
     documents::{Stored, retried},
@@ -33,7 +33,7 @@ struct Claim {
 impl Account {
     /// Adds a random EUI of the configured block to an application.
     pub(crate) async fn add_drawn_eui(&self, caller: &Caller, app_id: &AppId) -> Result<AppEui> {
-        let check = |application: &mut Application, _: &Rights| check_room(application);
+        let check = |application: &mut Application, _: &ApplicationRights| check_room(application);
         self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), check).await?;
         let eui = self.draw_eui(app_id).await?;
         audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
@@ -42,7 +42,7 @@ impl Account {
 
     /// Adds this EUI to an application. Fails if another application has it.
     pub(crate) async fn add_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
-        let begin = |application: &mut Application, _: &Rights| begin(application, eui);
+        let begin = |application: &mut Application, _: &ApplicationRights| begin(application, eui);
         // A listed EUI already has its claim. Rewriting that could outlive a concurrent removal that has read it.
         if self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), begin).await? {
             self.finish_claim(app_id, eui).await?;
@@ -55,7 +55,7 @@ impl Account {
     pub(crate) async fn remove_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
         // Read before the application gives it up: if another one claims it in between, its claim has another version.
         let claim = self.claim(eui).await?;
-        let remove = |application: &mut Application, _: &Rights| {
+        let remove = |application: &mut Application, _: &ApplicationRights| {
             let before = application.euis.len();
             application.euis.retain(|listed| *listed != eui);
             let not_found = || Error::NotFound { what: "EUI", id: eui.to_string() };

@@ -12,7 +12,7 @@ use super::{Entity, Rights, not_found};
 use crate::{
     Account, Error, Result,
     documents::{Stored, retried},
-    token::subject::Subject,
+    entity::subject::Subject,
 };
 
 /// Who calls, by credential.
@@ -123,6 +123,18 @@ impl Account {
     pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, deleted: Deleted) -> Result<Access<E>> {
         let (user_id, claims) = caller.user_and_claims()?;
         user_access(claims, &user_id, id, self.find_entity(id, deleted).await?)
+    }
+
+    /// The caller's current rights to an entity that is not deleted, which must include `right`.
+    pub(crate) async fn access_with<E: Entity>(
+        &self,
+        caller: &Caller,
+        id: &E::Id,
+        right: E::Right,
+    ) -> Result<Access<E>> {
+        let access = self.access(caller, id, Deleted::Excluded).await?;
+        access.require(right)?;
+        Ok(access)
     }
 
     /// Like [`Account::access`], but also accepts a key of the entity.

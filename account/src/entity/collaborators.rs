@@ -5,7 +5,7 @@ use types::Username;
 
 use super::{
     Entity, Rights,
-    access::{Caller, Deleted, Requires},
+    access::{Caller, Requires},
     check_rights,
 };
 use crate::{Account, Error, Result, audit, user::UserRecord};
@@ -54,12 +54,12 @@ impl Account {
     ) -> Result<()> {
         check_rights(rights)?;
         // Checked first, so that only callers who may add collaborators learn which users exist.
-        self.access::<E>(caller, id, Deleted::Excluded).await?.require(E::COLLABORATORS)?;
+        self.access_with::<E>(caller, id, E::COLLABORATORS).await?;
         let user_id = self.require_user(username).await?.id;
         let wanted: Rights<E::Right> = rights.iter().copied().collect();
-        let set = |entity: &mut E, own: &Rights<E::Right>| {
+        let set = |entity: &mut E, held: &Rights<E::Right>| {
             let before = entity.collaborators_mut().insert(user_id.clone(), wanted.clone()).unwrap_or_default();
-            if let Some(right) = wanted.iter().find(|right| !own.contains(right) && !before.contains(right)) {
+            if let Some(right) = wanted.iter().find(|right| !held.contains(right) && !before.contains(right)) {
                 return Err(Error::Escalation((*right).into()));
             }
             check_whole(entity)

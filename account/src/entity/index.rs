@@ -39,8 +39,9 @@ impl Account {
         let ids: BTreeSet<&str> = made.iter().chain(&shared).map(id_in).collect();
         let keys = ids.into_iter().map(E::key).collect::<Result<Vec<_>>>()?;
         let found: Vec<Option<Stored<E>>> = self.documents.read_all(&keys).await?;
-        let own = found.into_iter().flatten().filter(|stored| stored.value.collaborators().contains_key(user_id));
-        Ok(EntityPage { entities: own.map(|stored| stored.value).collect(), next })
+        let accessible =
+            found.into_iter().flatten().filter(|stored| stored.value.collaborators().contains_key(user_id));
+        Ok(EntityPage { entities: accessible.map(|stored| stored.value).collect(), next })
     }
 
     /// Fails if the user has created as many entities as allowed.
@@ -87,11 +88,11 @@ impl Account {
         let found: Vec<Option<Stored<E>>> = self.documents.read_all(&keys).await?;
         let mut made = false;
         for (key, stored) in entries.iter().zip(found) {
-            let own = stored.filter(|stored| stored.value.collaborators().contains_key(user_id));
-            if own.as_ref().is_some_and(|stored| !stored.value.is_deleted()) {
+            let accessible = stored.filter(|stored| stored.value.collaborators().contains_key(user_id));
+            if accessible.as_ref().is_some_and(|stored| !stored.value.is_deleted()) {
                 continue;
             }
-            if own.is_some() && E::RESTORE.is_some() {
+            if accessible.is_some() && E::RESTORE.is_some() {
                 self.documents.put(&shared_key::<E>(user_id, id_in(key))?, &()).await?;
             }
             self.documents.remove(key).await?;

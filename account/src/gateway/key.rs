@@ -2,7 +2,7 @@
 
 use types::{AccessKey, GatewayId, GatewayRight, Secret};
 
-use super::{Gateway, Rights};
+use super::{Gateway, GatewayRights};
 use crate::{
     Account, Result,
     entity::{Entity, access::Caller, stored_key::StoredKey},
@@ -22,7 +22,7 @@ impl Account {
     }
 
     /// The gateway's key, for callers who have every right that the key gives.
-    pub(crate) fn gateway_key_for(&self, gateway: &Gateway, rights: &Rights) -> Result<Option<AccessKey>> {
+    pub(crate) fn gateway_key_for(&self, gateway: &Gateway, rights: &GatewayRights) -> Result<Option<AccessKey>> {
         let all = [GatewayRight::Settings, GatewayRight::Location].iter().all(|right| rights.contains(right));
         all.then(|| self.gateway_key(gateway)).transpose()
     }

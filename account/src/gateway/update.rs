@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use api::rest::account::GatewayUpdate;
 use types::GatewayRight;
 
-use super::{Gateway, Rights, location};
+use super::{Gateway, GatewayRights, location};
 use crate::{Account, Error, Result, entity::Entity};
 
 const ATTRIBUTES_MAX: usize = 20;
@@ -18,7 +18,7 @@ impl Account {
     /// Applies an update, except for a new owner, with the caller's rights.
     ///
     /// On failure the gateway may be half updated and must be discarded.
-    pub(super) fn update(&self, gateway: &mut Gateway, update: &GatewayUpdate, own: &Rights) -> Result<()> {
+    pub(super) fn update(&self, gateway: &mut Gateway, update: &GatewayUpdate, held: &GatewayRights) -> Result<()> {
         if let Some(plan) = &update.frequency_plan {
             gateway.frequency_plan = self.frequency_plans.id_of(plan)?.to_owned();
         }
@@ -31,7 +31,7 @@ impl Account {
         }
         self.update_routers(gateway, update)?;
         update_flags(gateway, update);
-        publish(gateway, update, own)
+        publish(gateway, update, held)
     }
 
     fn update_routers(&self, gateway: &mut Gateway, update: &GatewayUpdate) -> Result<()> {
@@ -58,7 +58,7 @@ fn update_flags(gateway: &mut Gateway, update: &GatewayUpdate) {
 }
 
 /// Changes what is public. Publishing something requires the right to see it.
-fn publish(gateway: &mut Gateway, update: &GatewayUpdate, own: &Rights) -> Result<()> {
+fn publish(gateway: &mut Gateway, update: &GatewayUpdate, held: &GatewayRights) -> Result<()> {
     let flags = [
         (&mut gateway.location_public, update.location_public, GatewayRight::Location),
         (&mut gateway.status_public, update.status_public, GatewayRight::Status),
@@ -66,7 +66,7 @@ fn publish(gateway: &mut Gateway, update: &GatewayUpdate, own: &Rights) -> Resul
     ];
     for (flag, sent, right) in flags {
         let sent = sent.unwrap_or(*flag);
-        if sent && !*flag && !own.contains(&right) {
+        if sent && !*flag && !held.contains(&right) {
             let id = gateway.id.to_string();
             return Err(Error::MissingRight { what: Gateway::NOUN, id, right: right.into() });
         }
@@ -94,7 +94,7 @@ fn check_attribute(name: &str, value: &str) -> Result<()> {
     let plain = |text: &str| !text.chars().any(char::is_control);
     let named = (1..=NAME_CHARACTERS_MAX).contains(&name.chars().count()) && plain(name);
     if !named || value.chars().count() > VALUE_CHARACTERS_MAX || !plain(value) {
-        let must = "must have names of 1 to 40 and values of at most 200 characters, none of them control";
+        let must = "must have names of 1 to 40 and values of at most 200 characters, without control characters";
         return Err(Error::Invalid { what: "attributes", must });
     }
     if name == "placement" && !matches!(value, "" | "indoor" | "outdoor") {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope};
 
 use super::{
-    Client, GrantType, OAuthErrorCode,
+    client::{Client, GrantType},
+    error_code::OAuthErrorCode,
     pkce::Challenge,
     redirect::{self, URI_BYTES_MAX},
 };
@@ -45,7 +46,7 @@ pub enum Authorization {
     Ask(ConsentRequest),
 }
 
-/// What the user is parameters to allow.
+/// What the user is asked to allow.
 #[derive(Debug, Serialize)]
 pub struct ConsentRequest {
     /// The client's id.

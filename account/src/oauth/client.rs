@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, UserId};
 
-use super::{Basic, OAuthErrorCode, parse_scope};
+use super::{Basic, error_code::OAuthErrorCode, parse_scope};
 use crate::{
     Account, Error, Result, audit,
     id_index::IdIndex,
@@ -41,7 +41,7 @@ pub(crate) struct Client {
     pub(crate) description: String,
     #[serde(default = "GrantType::all")]
     pub(crate) grants: Vec<GrantType>,
-    #[serde(default)]
+    #[serde(default, rename = "standing")]
     pub(crate) status: ClientStatus,
 }
 

@@ -37,8 +37,8 @@ pub(crate) fn check_uri(text: &str) -> Result<()> {
                 http only on localhost";
     let (scheme, rest) = text.split_once("://").unwrap_or_default();
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
-    let shown = text.bytes().all(|byte| byte.is_ascii_graphic()) && !text.contains(['#', '@', '\\', '"', '<', '>']);
-    let whole = is_scheme(scheme) && !authority.is_empty() && shown && text.len() <= URI_BYTES_MAX;
+    let plain = text.bytes().all(|byte| byte.is_ascii_graphic()) && !text.contains(['#', '@', '\\', '"', '<', '>']);
+    let whole = is_scheme(scheme) && !authority.is_empty() && plain && text.len() <= URI_BYTES_MAX;
     if whole && !SCHEMES_REFUSED.contains(&scheme) && (scheme != "http" || is_local(authority)) {
         Ok(())
     } else {

@@ -11,7 +11,9 @@ use store::Key;
 use types::{ClientId, Scope, Secret, UserId};
 
 use super::{
-    Client, OAuthErrorCode, answer,
+    answer,
+    client::Client,
+    error_code::OAuthErrorCode,
     pkce::{self, Challenge},
     refresh::{Grant, GrantId, LIFETIME as GRANT_LIFETIME},
 };

@@ -74,10 +74,10 @@ impl Account {
     ) -> Result<()> {
         let missing = |scope: &Scope| Err(Error::NoConsent(scope.clone()));
         let Some(client) = client else { return scope.iter().try_for_each(missing) };
-        let mut strange = scope.iter().filter(|scope| !user.consents_to(client, std::slice::from_ref(*scope)));
-        let Some(strange) = strange.next() else { return Ok(()) };
+        let mut others = scope.iter().filter(|scope| !user.consents_to(client, std::slice::from_ref(*scope)));
+        let Some(other) = others.next() else { return Ok(()) };
         let found = self.client_named(client.as_str()).await?;
-        if found.is_some_and(|client| client.first_party) { Ok(()) } else { missing(strange) }
+        if found.is_some_and(|client| client.first_party) { Ok(()) } else { missing(other) }
     }
 
     /// Revokes the access tokens that a client has for a user. Its other grants can get new ones.

@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use types::Secret;
 
-use super::OAuthErrorCode;
+use super::error_code::OAuthErrorCode;
 use crate::{Error, Result};
 
 /// The SHA-256 of a verifier, sent with the authorization request.

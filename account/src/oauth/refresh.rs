@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, Timestamp, UserId};
 
-use super::{Client, OAuthErrorCode, answer, parse_scope};
+use super::{answer, client::Client, error_code::OAuthErrorCode, parse_scope};
 use crate::{
     Account, Error, Result, audit,
     documents::{Stored, retried},

@@ -40,7 +40,7 @@ impl Account {
         let keys = ids.iter().map(client_key).collect::<Result<Vec<_>>>()?;
         let found: Vec<Option<Stored<Client>>> = self.documents.read_all(&keys).await?;
         let there = found.iter().flatten().filter(|stored| stored.value.status != ClientStatus::Deleted);
-        Ok(there.map(|stored| stored.value.shown()).collect())
+        Ok(there.map(|stored| stored.value.body()).collect())
     }
 
     /// Registers a client. Returns its secret, which is not stored, unless the client is public.

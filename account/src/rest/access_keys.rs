@@ -15,7 +15,7 @@ use types::ApplicationRight;
 use crate::{
     Account,
     application::Application,
-    entity::access::{Caller, Deleted},
+    entity::access::Caller,
     http::{
         body::JsonBody,
         credentials::WantsJson,
@@ -42,8 +42,7 @@ pub(super) async fn list(
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Json<Vec<AccessKey>>, Reply> {
-    let access = account.access::<Application>(&caller, &app_id, Deleted::Excluded).await?;
-    access.require(ApplicationRight::Settings)?;
+    let access = account.access_with::<Application>(&caller, &app_id, ApplicationRight::Settings).await?;
     Ok(Json(account.show_keys(&access.entity.value, &access.rights)?))
 }
 
@@ -67,8 +66,7 @@ pub(super) async fn get(
     caller: Caller,
     EntityPathAnd(app_id, KeyName(name)): EntityPathAnd<Application, KeyName>,
 ) -> Result<Json<AccessKey>, Reply> {
-    let access = account.access::<Application>(&caller, &app_id, Deleted::Excluded).await?;
-    access.require(ApplicationRight::Settings)?;
+    let access = account.access_with::<Application>(&caller, &app_id, ApplicationRight::Settings).await?;
     Ok(Json(account.show_key_named(&access.entity.value, &access.rights, &name)?))
 }
 

@@ -10,7 +10,7 @@ use types::{AppId, Scope};
 
 use crate::{
     Account, Error,
-    application::{Application, Rights},
+    application::{Application, ApplicationRights},
     entity::{
         EntityPage,
         access::{Access, Caller},
@@ -120,13 +120,13 @@ pub(super) async fn rights(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Json<Rights>, Reply> {
+) -> Result<Json<ApplicationRights>, Reply> {
     Ok(Json(account.access_to_read(&caller, &app_id).await?.rights))
 }
 
 impl Account {
     /// The response body for a caller with these rights.
-    async fn show(&self, application: &Application, rights: &Rights) -> Result<Body, Error> {
+    async fn show(&self, application: &Application, rights: &ApplicationRights) -> Result<Body, Error> {
         Ok(Body {
             id: application.id.clone(),
             name: application.name.clone(),

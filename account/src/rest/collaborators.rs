@@ -13,10 +13,7 @@ use types::Username;
 
 use crate::{
     Account,
-    entity::{
-        Rights,
-        access::{Caller, Deleted},
-    },
+    entity::{Rights, access::Caller},
     http::{
         body::JsonBody,
         credentials::WantsJson,
@@ -30,8 +27,7 @@ pub(super) async fn list<E: EntityInPath>(
     caller: Caller,
     EntityPath(id): EntityPath<E>,
 ) -> Result<Json<Vec<Collaborator<E::Right>>>, Reply> {
-    let access = account.access::<E>(&caller, &id, Deleted::Excluded).await?;
-    access.require(E::COLLABORATORS)?;
+    let access = account.access_with::<E>(&caller, &id, E::COLLABORATORS).await?;
     Ok(Json(account.collaborators(&access.entity.value).await?))
 }
 
@@ -40,8 +36,7 @@ pub(super) async fn get<E: EntityInPath>(
     caller: Caller,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
 ) -> Result<Json<Collaborator<E::Right>>, Reply> {
-    let access = account.access::<E>(&caller, &id, Deleted::Excluded).await?;
-    access.require(E::COLLABORATORS)?;
+    let access = account.access_with::<E>(&caller, &id, E::COLLABORATORS).await?;
     Ok(Json(account.collaborator(&access.entity.value, &username).await?))
 }
 

@@ -8,7 +8,7 @@ use types::{ComponentId, ComponentRight, Scope};
 
 use crate::{
     Account, Error,
-    component::{Component, Rights, ServiceAndId},
+    component::{Component, ComponentRights, ServiceAndId},
     entity::{
         Entity, EntityPage,
         access::{Caller, Deleted},
@@ -21,7 +21,7 @@ use crate::{
         reply::Reply,
     },
     metrics,
-    token::MACHINE_SECONDS,
+    token::lifetime::MACHINE_SECONDS,
 };
 
 pub(super) async fn list(
@@ -74,8 +74,7 @@ pub(super) async fn token(
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
 ) -> Result<NoStore<ComponentToken>, Reply> {
-    let access = account.access::<Component>(&caller, &id, Deleted::Excluded).await?;
-    access.require(ComponentRight::Settings)?;
+    account.access_with::<Component>(&caller, &id, ComponentRight::Settings).await?;
     let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));
     let token = account.sign_component(id.service, &id.id)?;
     metrics::issued("component");
@@ -84,7 +83,7 @@ pub(super) async fn token(
 
 impl Account {
     /// The response body for a caller with these rights.
-    async fn show_component(&self, component: &Component, rights: &Rights) -> Result<Body, Error> {
+    async fn show_component(&self, component: &Component, rights: &ComponentRights) -> Result<Body, Error> {
         let Component { service, id, created, .. } = component.clone();
         let collaborators = self.collaborators_for(component, rights).await?;
         Ok(Body { service, id, created, collaborators })

@@ -17,7 +17,7 @@ use crate::{
         access::{Access, Caller},
         all_rights, not_found,
     },
-    gateway::{Gateway, Rights},
+    gateway::{Gateway, GatewayRights},
     http::{
         base_url::Address,
         body::JsonBody,
@@ -26,7 +26,7 @@ use crate::{
         reply::Reply,
     },
     metrics,
-    token::MACHINE_SECONDS,
+    token::lifetime::MACHINE_SECONDS,
 };
 
 /// A gateway, or what its firmware can read of it.
@@ -122,10 +122,14 @@ pub(super) async fn token(
 
 impl Account {
     /// A gateway and the caller's rights. Callers whose token is not about this gateway get its public part.
-    async fn gateway_for(&self, caller: Option<&Caller>, gateway_id: &GatewayId) -> Result<(Gateway, Rights), Error> {
+    async fn gateway_for(
+        &self,
+        caller: Option<&Caller>,
+        gateway_id: &GatewayId,
+    ) -> Result<(Gateway, GatewayRights), Error> {
         let scope = Gateway::scope(gateway_id);
-        let stranger = |caller: &&Caller| matches!(caller, Caller::Bearer(claims) if !claims.scope.contains(&scope));
-        if let Some(caller) = caller.filter(|caller| !stranger(caller)) {
+        let unrelated = |caller: &&Caller| matches!(caller, Caller::Bearer(claims) if !claims.scope.contains(&scope));
+        if let Some(caller) = caller.filter(|caller| !unrelated(caller)) {
             let Access { entity, rights, .. } = self.access_with_key::<Gateway>(caller, gateway_id).await?;
             if let Ok(user_id) = caller.user() {
                 self.repair_index::<Gateway>(&user_id, gateway_id).await?;
@@ -133,7 +137,7 @@ impl Account {
             return Ok((entity.value, rights));
         }
         let found = self.entity::<Gateway>(gateway_id).await?.filter(|stored| !stored.value.is_deleted());
-        Ok((found.ok_or_else(|| not_found::<Gateway>(gateway_id))?.value, Rights::new()))
+        Ok((found.ok_or_else(|| not_found::<Gateway>(gateway_id))?.value, GatewayRights::new()))
     }
 
     async fn answer_token(&self, caller: &Caller, gateway: &mut Gateway) -> Result<TokenAnswer, Error> {
@@ -143,7 +147,7 @@ impl Account {
     }
 
     /// The response body for a caller with these rights.
-    async fn show_gateway(&self, gateway: &Gateway, rights: &Rights, address: &Address) -> Result<Body, Error> {
+    async fn show_gateway(&self, gateway: &Gateway, rights: &GatewayRights, address: &Address) -> Result<Body, Error> {
         let may = |right: GatewayRight| rights.contains(&right);
         let exact = gateway.location_public || may(GatewayRight::Location);
         let owner = match gateway.owner_public || may(GatewayRight::Owner) {

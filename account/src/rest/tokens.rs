@@ -22,7 +22,7 @@ use crate::{
     },
     metrics,
     oauth::{Basic, RevokeRequest},
-    token::TOKEN_SECONDS,
+    token::lifetime::TOKEN_SECONDS,
 };
 
 /// A token with all its members.
@@ -94,7 +94,10 @@ pub(super) async fn exchange(
     auth: RequestAuth,
     AnyBody(Exchange(request)): AnyBody<Exchange>,
 ) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
-    let missing = || Error::Invalid { what: "body", must: "must have username and password: application id and key" };
+    let missing = || Error::Invalid {
+        what: "body",
+        must: "must have username (the application id) and password (the access key)",
+    };
     let app_id = request.username.as_deref().ok_or_else(missing)?;
     let key = request.password.ok_or_else(missing)?;
     exchanged(&account, auth, app_id, &key).await
@@ -107,11 +110,9 @@ pub(super) async fn exchange_for(
     AnyBody(ExchangeOf(request)): AnyBody<ExchangeOf>,
 ) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
     if request.username.is_some_and(|username| username != app_id.as_str()) {
-        return Err(
-            Error::Invalid { what: "username", must: "must be the application in the path, or left out" }.into()
-        );
+        return Err(Error::Invalid { what: "username", must: "must be the application in the path, if present" }.into());
     }
-    let missing = || Error::Invalid { what: "body", must: "must have password: an access key" };
+    let missing = || Error::Invalid { what: "body", must: "must have password (the access key)" };
     let key = request.password.ok_or_else(missing)?;
     exchanged(&account, auth, app_id.as_str(), &key).await
 }

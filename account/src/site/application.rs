@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     Account, Error,
-    application::{Application, Rights},
+    application::{Application, ApplicationRights},
     entity::{
         Entity, EntityPage,
         access::{Access, Deleted},
@@ -63,7 +63,7 @@ pub(in crate::site) struct Show {
     euis: Vec<AppEui>,
     access_keys: Vec<AccessKey>,
     collaborators: Vec<Collaborator<ApplicationRight>>,
-    rights: Rights,
+    rights: ApplicationRights,
     checkboxes: Vec<RightCheckbox>,
     forms: Forms,
 }
@@ -162,8 +162,7 @@ pub(in crate::site) async fn ask_delete(
     EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Page<ConfirmPage>, Reply> {
     let caller = viewer.caller::<Application>(&account, &app_id);
-    let access = account.access::<Application>(&caller, &app_id, Deleted::Excluded).await?;
-    access.require(ApplicationRight::Delete)?;
+    account.access_with::<Application>(&caller, &app_id, ApplicationRight::Delete).await?;
     let text = "Its access keys stop working and its collaborators cannot see it any more. It can be restored: \
                 the ID stays taken, and everything that belongs to the application is kept.";
     let (title, back) = (format!("Delete application {app_id}?"), path::<Application>(&app_id));

@@ -57,12 +57,12 @@ pub(in crate::site) fn collaborators_path<E: SiteEntity>(id: &E::Id) -> String {
     format!("{}/collaborators", path::<E>(id))
 }
 
-/// Checkboxes for all rights, of which the viewer can grant `own`.
-pub(in crate::site) fn checkboxes<E: SiteEntity>(own: &Rights<E::Right>) -> Vec<RightCheckbox> {
+/// Checkboxes for all rights, of which the viewer can grant those `held`.
+pub(in crate::site) fn checkboxes<E: SiteEntity>(held: &Rights<E::Right>) -> Vec<RightCheckbox> {
     let one = |right: &E::Right| RightCheckbox {
         name: (*right).into(),
         label: E::label(*right),
-        grantable: own.contains(right),
+        grantable: held.contains(right),
     };
     E::RIGHTS.iter().map(one).collect()
 }
@@ -71,7 +71,7 @@ pub(in crate::site) fn checkboxes<E: SiteEntity>(own: &Rights<E::Right>) -> Vec<
 pub(in crate::site) fn parse_rights<'a, E: Entity>(names: impl Iterator<Item = &'a str>) -> Result<Vec<E::Right>> {
     let parse = |name: &str| {
         let found = E::RIGHTS.iter().copied().find(|right| Into::<&'static str>::into(*right) == name);
-        found.ok_or(Error::Invalid { what: "rights", must: "must be some of those in the list" })
+        found.ok_or(Error::Invalid { what: "rights", must: "must be from the list" })
     };
     names.map(parse).collect()
 }

@@ -29,7 +29,7 @@ use crate::{
         Entity, EntityPage,
         access::{Access, Deleted},
     },
-    gateway::{Gateway, Rights},
+    gateway::{Gateway, GatewayRights},
     http::{paging::PageQuery, path::EntityPath, reply::Reply},
 };
 
@@ -63,7 +63,7 @@ pub(in crate::site) struct Show {
     plan: String,
     router: Option<Router>,
     collaborators: Vec<Collaborator<GatewayRight>>,
-    rights: Rights,
+    rights: GatewayRights,
     plans: Vec<Plan>,
     routers: Vec<String>,
     form: Form,
@@ -141,8 +141,7 @@ pub(in crate::site) async fn ask_delete(
     EntityPath(gateway_id): EntityPath<Gateway>,
 ) -> Result<Page<ConfirmPage>, Reply> {
     let caller = viewer.caller::<Gateway>(&account, &gateway_id);
-    let access = account.access::<Gateway>(&caller, &gateway_id, Deleted::Excluded).await?;
-    access.require(GatewayRight::Delete)?;
+    account.access_with::<Gateway>(&caller, &gateway_id, GatewayRight::Delete).await?;
     let text = "Its key stops working, and its location and attributes are forgotten. This cannot be taken back, \
                 and the ID stays taken.";
     let (title, back) = (format!("Delete gateway {gateway_id}?"), path::<Gateway>(&gateway_id));

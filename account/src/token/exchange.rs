@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 
 use types::{Claims, Scope, Secret};
 
-use super::{TOKEN_SECONDS, subject::USER};
-use crate::{Account, Error, Result, entity::access::Caller, user::no_user};
+use super::lifetime::TOKEN_SECONDS;
+use crate::{
+    Account, Error, Result,
+    entity::{access::Caller, subject::USER},
+    user::no_user,
+};
 
 impl Account {
     /// Exchanges an interchangeable token for one that names entities. It expires when the old one does.

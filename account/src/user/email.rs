@@ -18,7 +18,8 @@ impl FromStr for Email {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let invalid = Error::Invalid { what: "email", must: "must look like name@example.com, with 254 bytes at most" };
+        let invalid =
+            Error::Invalid { what: "email", must: "must look like name@example.com and have at most 254 bytes" };
         let Some((local, domain)) = text.rsplit_once('@') else { return Err(invalid) };
         let plain = text.chars().all(|character| !character.is_control() && !character.is_whitespace());
         let whole = !local.is_empty() && domain.split('.').all(|label| !label.is_empty());

@@ -50,7 +50,7 @@ pub(crate) fn check(password: &Secret, username: &Username) -> Result<()> {
     }
     let guess = password.to_ascii_lowercase();
     if guess == username.as_str() || COMMON.lines().any(|common| common == guess) {
-        return Err(Error::Invalid { what: "password", must: "must not be one that many people have" });
+        return Err(Error::Invalid { what: "password", must: "must not be a common password" });
     }
     Ok(())
 }
@@ -76,14 +76,14 @@ impl Passwords {
     }
 
     /// Whether the password matches the hash. Without a hash, takes as long as if there were one.
-    pub(crate) async fn verify(&self, password: Secret, record: Option<PasswordHashString>) -> Result<bool> {
-        let known = record.is_some();
-        let record = record.unwrap_or_else(|| self.dummy_hash.to_string());
+    pub(crate) async fn verify(&self, password: Secret, hash: Option<PasswordHashString>) -> Result<bool> {
+        let known = hash.is_some();
+        let hash = hash.unwrap_or_else(|| self.dummy_hash.to_string());
         // No user has a password this long, so do not spend time on hashing it.
         if password.expose().len() > CHARACTERS_MAX * char::MAX.len_utf8() {
             return Ok(false);
         }
-        let matches = self.run(move || verify(password.expose(), &record)).await??;
+        let matches = self.run(move || verify(password.expose(), &hash)).await??;
         Ok(matches && known)
     }
 
@@ -118,14 +118,14 @@ fn salt(random: &dyn Random) -> [u8; 16] {
 }
 
 fn hash(password: &str, salt: &[u8]) -> Result<PasswordHashString> {
-    let record: PasswordHash =
+    let hash: PasswordHash =
         argon2()?.hash_password_with_salt(password.as_bytes(), salt).map_err(|_| Error::Crypto("hash a password"))?;
-    Ok(record.to_string())
+    Ok(hash.to_string())
 }
 
-fn verify(password: &str, record: &str) -> Result<bool> {
-    let record = PasswordHash::new(record).map_err(|_| Error::Crypto("read a password's record"))?;
-    Ok(argon2()?.verify_password(password.as_bytes(), &record).is_ok())
+fn verify(password: &str, hash: &str) -> Result<bool> {
+    let hash = PasswordHash::new(hash).map_err(|_| Error::Crypto("parse a password hash"))?;
+    Ok(argon2()?.verify_password(password.as_bytes(), &hash).is_ok())
 }
 
 #[cfg(test)]

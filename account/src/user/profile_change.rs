@@ -53,7 +53,7 @@ impl Account {
         let passwords = match (change.old_password, change.password) {
             (Some(old), Some(new)) => Some((old, new)),
             (None, None) => None,
-            _ => return Err(Error::Invalid { what: "password", must: "must come together with old_password" }),
+            _ => return Err(Error::Invalid { what: "password", must: "must be sent together with old_password" }),
         };
         if let Some((_, new)) = &passwords {
             password::check(new, username.as_ref().unwrap_or(&user.username))?;

@@ -51,7 +51,7 @@ impl Account {
 impl UserRecord {
     fn count_name(&mut self) -> Result<()> {
         if self.names_taken >= NAMES_TAKEN_MAX {
-            let must = "must be one of those that you had before: nobody takes more than ten others";
+            let must = "must be one of your previous names: the limit is ten new ones";
             return Err(Error::Invalid { what: "user name", must });
         }
         self.names_taken += 1;

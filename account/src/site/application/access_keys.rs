@@ -11,7 +11,6 @@ use super::{Forms, refused};
 use crate::{
     Account, Error,
     application::Application,
-    entity::access::Deleted,
     http::{
         path::{EntityPath, EntityPathAnd},
         reply::Reply,
@@ -72,8 +71,7 @@ pub(in crate::site) async fn delete(
 /// Paths use the key's id, because its name may contain any characters.
 async fn name_of(account: &Account, viewer: &Viewer, app_id: &AppId, key_id: &str) -> Result<String, Error> {
     let caller = viewer.caller::<Application>(account, app_id);
-    let access = account.access::<Application>(&caller, app_id, Deleted::Excluded).await?;
-    access.require(ApplicationRight::Settings)?;
+    let access = account.access_with::<Application>(&caller, app_id, ApplicationRight::Settings).await?;
     let mut keys = access.entity.value.access_keys.into_iter();
     let found = keys.find(|key| key.id == key_id).map(|key| key.name);
     found.ok_or_else(|| Error::NotFound { what: "access key", id: key_id.to_owned() })

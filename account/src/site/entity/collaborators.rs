@@ -11,7 +11,7 @@ use types::Username;
 use super::{RightCheckbox, SiteEntity, checkboxes, collaborators_path, parse_rights, path};
 use crate::{
     Account, Error,
-    entity::access::{Access, Deleted},
+    entity::access::Access,
     http::{
         path::{EntityPath, EntityPathAnd},
         reply::Reply,
@@ -140,8 +140,7 @@ pub(in crate::site) async fn remove<E: SiteEntity>(
 }
 
 async fn access<E: SiteEntity>(account: &Account, viewer: &Viewer, id: &E::Id) -> Result<Access<E>, Error> {
-    let access = account.access::<E>(&viewer.caller::<E>(account, id), id, Deleted::Excluded).await?;
-    access.require(E::COLLABORATORS)?;
+    let access = account.access_with::<E>(&viewer.caller::<E>(account, id), id, E::COLLABORATORS).await?;
     Ok(access)
 }
 

@@ -7,7 +7,7 @@ use types::GatewayRight;
 
 use crate::{
     Account, Error, Result,
-    gateway::{Gateway, Rights, frequency_plan::FrequencyPlan},
+    gateway::{Gateway, GatewayRights, frequency_plan::FrequencyPlan},
     site::page::form::{Fields, Form},
 };
 
@@ -37,19 +37,19 @@ pub(in crate::site) fn read_new(fields: &Fields) -> Result<GatewayUpdate> {
 }
 
 /// Reads the form for an existing gateway. Empty fields remove their attribute.
-pub(in crate::site) fn read(fields: &Fields, rights: &Rights) -> Result<GatewayUpdate> {
+pub(in crate::site) fn read(fields: &Fields, rights: &GatewayRights) -> Result<GatewayUpdate> {
     let attribute = |name: &str| (name.to_owned(), fields.filled(name).map(str::to_owned));
     // The form has these checkboxes only for viewers with the right.
-    let shown = |name: &str, right| rights.contains(&right).then(|| fields.ticked(name));
+    let public = |name: &str, right| rights.contains(&right).then(|| fields.ticked(name));
     let router = fields.filled("router").map(str::parse).transpose()?.map(Named::Id);
     Ok(GatewayUpdate {
         frequency_plan: Some(fields.text("frequency_plan").to_owned()),
         antenna_location: location(fields)?,
         auto_update: Some(fields.ticked("auto_update")),
         beta_updates: Some(fields.ticked("beta_updates")),
-        location_public: shown("location_public", GatewayRight::Location),
-        status_public: shown("status_public", GatewayRight::Status),
-        owner_public: shown("owner_public", GatewayRight::Owner),
+        location_public: public("location_public", GatewayRight::Location),
+        status_public: public("status_public", GatewayRight::Status),
+        owner_public: public("owner_public", GatewayRight::Owner),
         attributes: Some(ATTRIBUTES.into_iter().map(attribute).collect::<BTreeMap<_, _>>()),
         router,
         ..GatewayUpdate::default()
@@ -58,13 +58,13 @@ pub(in crate::site) fn read(fields: &Fields, rights: &Rights) -> Result<GatewayU
 
 /// The form filled in for a gateway, with its location if the viewer may see it.
 pub(in crate::site) fn filled(gateway: &Gateway, router: &str, exact: bool) -> Form {
-    let place = gateway.antenna_location.filter(|_| exact).unwrap_or_default();
+    let location = gateway.antenna_location.filter(|_| exact).unwrap_or_default();
     let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     let mut values = vec![
         ("frequency_plan", gateway.frequency_plan.clone()),
-        ("latitude", number(place.latitude)),
-        ("longitude", number(place.longitude)),
-        ("altitude", place.altitude.map(|metres| metres.to_string()).unwrap_or_default()),
+        ("latitude", number(location.latitude)),
+        ("longitude", number(location.longitude)),
+        ("altitude", location.altitude.map(|metres| metres.to_string()).unwrap_or_default()),
         ("router", router.to_owned()),
     ];
     values.extend(ATTRIBUTES.map(|name| (name, gateway.attributes.get(name).cloned().unwrap_or_default())));

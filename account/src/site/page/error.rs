@@ -77,12 +77,12 @@ async fn page(response: Response, frame: Frame) -> Response {
 fn title(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "Please log in",
-        StatusCode::FORBIDDEN => "You may not do this",
+        StatusCode::FORBIDDEN => "Access denied",
         StatusCode::NOT_FOUND => "Page not found",
-        StatusCode::METHOD_NOT_ALLOWED => "This cannot be opened",
-        StatusCode::CONFLICT => "Somebody was faster",
-        StatusCode::TOO_MANY_REQUESTS => "Too many tries",
-        _ if status.is_server_error() => "Something went wrong here",
-        _ => "This request does not work",
+        StatusCode::METHOD_NOT_ALLOWED => "Method not allowed",
+        StatusCode::CONFLICT => "Conflicting change",
+        StatusCode::TOO_MANY_REQUESTS => "Too many attempts",
+        _ if status.is_server_error() => "Something went wrong",
+        _ => "Invalid request",
     }
 }

@@ -79,9 +79,9 @@ impl Form {
     /// Returns errors that the user did not cause.
     pub(in crate::site) fn refused(fields: &Fields, error: Error) -> Result<(Self, StatusCode), Error> {
         let status = server::status::http(error.kind());
-        let own =
+        let user_errors =
             [Kind::Invalid, Kind::Unauthenticated, Kind::Denied, Kind::NotFound, Kind::AlreadyExists, Kind::Exhausted];
-        if !own.contains(&error.kind()) {
+        if !user_errors.contains(&error.kind()) {
             return Err(error);
         }
         let open = fields.0.iter().filter(|(name, _)| !name.contains("password"));

@@ -29,7 +29,7 @@ pub(in crate::site) fn gateway_right(right: GatewayRight) -> &'static str {
 /// What a scope allows a program, to follow "It may".
 pub(in crate::site) fn scope(scope: &Scope) -> String {
     match scope {
-        Scope::Profile => "see and change your profile, your name and e-mail address included".to_owned(),
+        Scope::Profile => "see and change your profile, including your name and e-mail address".to_owned(),
         Scope::Apps => "see, change, create and delete your applications, with their devices and messages".to_owned(),
         Scope::App(id) => format!("see, change and delete the application {id}, with its devices and messages"),
         Scope::Gateways => "see, change, create and delete your gateways".to_owned(),

@@ -22,56 +22,41 @@ pub(in crate::site) enum Notice {
     CollaboratorRemoved,
 }
 
-impl Notice {
-    const ALL: [Self; 15] = [
-        Self::Registered,
-        Self::LoggedOut,
-        Self::Saved,
-        Self::PasswordChanged,
-        Self::MailSent,
-        Self::ClientRevoked,
-        Self::Created,
-        Self::Deleted,
-        Self::Restored,
-        Self::KeyCreated,
-        Self::KeyDeleted,
-        Self::EuiAdded,
-        Self::EuiRemoved,
-        Self::CollaboratorSet,
-        Self::CollaboratorRemoved,
-    ];
+/// All messages, with their names in URLs and their texts.
+const NOTICES: [(Notice, &str, &str); 15] = [
+    (Notice::Registered, "registered", "Welcome. Please confirm your e-mail address with the link that we sent you."),
+    (Notice::LoggedOut, "logged-out", "You are logged out."),
+    (Notice::Saved, "saved", "Saved."),
+    (
+        Notice::PasswordChanged,
+        "password-changed",
+        "Your password is changed. All other sessions and all tokens have ended.",
+    ),
+    (Notice::MailSent, "mail-sent", "If your address is not confirmed yet, a mail is on its way."),
+    (Notice::ClientRevoked, "revoked", "Access revoked. The tokens of that program no longer work."),
+    (Notice::Created, "created", "Created."),
+    (Notice::Deleted, "deleted", "Deleted."),
+    (Notice::Restored, "restored", "Restored."),
+    (Notice::KeyCreated, "key-created", "Access key created. Copy it from the list of access keys."),
+    (Notice::KeyDeleted, "key-deleted", "Access key deleted."),
+    (Notice::EuiAdded, "eui-added", "EUI added."),
+    (Notice::EuiRemoved, "eui-removed", "EUI removed."),
+    (Notice::CollaboratorSet, "collaborator-set", "Collaborator saved."),
+    (Notice::CollaboratorRemoved, "collaborator-removed", "Collaborator removed."),
+];
 
+impl Notice {
     /// Its name in URLs.
     pub(in crate::site) fn name(self) -> &'static str {
-        self.name_and_text().0
+        self.row().1
     }
 
     pub(in crate::site) fn text(self) -> &'static str {
-        self.name_and_text().1
+        self.row().2
     }
 
-    fn name_and_text(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Registered => {
-                ("registered", "Welcome. Please confirm your e-mail address with the link that we sent you.")
-            }
-            Self::LoggedOut => ("logged-out", "You are logged out."),
-            Self::Saved => ("saved", "Saved."),
-            Self::PasswordChanged => {
-                ("password-changed", "Your password is changed. All other sessions and all tokens have ended.")
-            }
-            Self::MailSent => ("mail-sent", "If your address is not confirmed yet, a mail is on its way."),
-            Self::ClientRevoked => ("revoked", "Access revoked. The tokens of that program no longer work."),
-            Self::Created => ("created", "Created."),
-            Self::Deleted => ("deleted", "Deleted."),
-            Self::Restored => ("restored", "Restored."),
-            Self::KeyCreated => ("key-created", "Access key created. Copy it from the list of access keys."),
-            Self::KeyDeleted => ("key-deleted", "Access key deleted."),
-            Self::EuiAdded => ("eui-added", "EUI added."),
-            Self::EuiRemoved => ("eui-removed", "EUI removed."),
-            Self::CollaboratorSet => ("collaborator-set", "Collaborator saved."),
-            Self::CollaboratorRemoved => ("collaborator-removed", "Collaborator removed."),
-        }
+    fn row(self) -> (Self, &'static str, &'static str) {
+        NOTICES.into_iter().find(|(notice, ..)| *notice == self).unwrap_or(NOTICES[0])
     }
 }
 
@@ -79,6 +64,6 @@ impl FromStr for Notice {
     type Err = ();
 
     fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|notice| notice.name() == name).ok_or(())
+        NOTICES.into_iter().find(|(_, known, _)| *known == name).map(|(notice, ..)| notice).ok_or(())
     }
 }

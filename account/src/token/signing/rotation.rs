@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use types::{Random, Timestamp};
 
 use super::{Signer, key_pair::SigningKey};
-use crate::{Error, Result, seal::SealingKeys, token::MACHINE_SECONDS};
+use crate::{Error, Result, seal::SealingKeys, token::lifetime::MACHINE_SECONDS};
 
 /// Additional time that a key verifies after its last token expires, for clock skew.
 const LEEWAY: Duration = Duration::from_secs(3600);

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 impl Client {
     /// The client without its secret.
-    pub(crate) fn shown(&self) -> body::Client {
+    pub(crate) fn body(&self) -> body::Client {
         body::Client {
             name: self.id.clone(),
             description: self.description.clone(),
@@ -60,7 +60,7 @@ impl Client {
 
 /// The password grant is for first-party clients only.
 fn grant_for_all(text: &str) -> Result<GrantType> {
-    let must = "must be authorization_code and refresh_token, or one of them";
+    let must = "must be authorization_code, refresh_token or both";
     let grant = text.parse().ok().filter(|grant| *grant != GrantType::Password);
     grant.ok_or(Error::Invalid { what: "grants", must })
 }

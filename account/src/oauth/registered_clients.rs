@@ -91,14 +91,14 @@ impl Account {
     pub async fn clients_undecided(&self) -> Result<Vec<body::Client>> {
         let found = self.clients_listed(&undecided_prefix()?, UNDECIDED_MAX).await?;
         let undecided = found.iter().filter(|client| client.status == ClientStatus::Undecided);
-        Ok(undecided.map(Client::shown).collect())
+        Ok(undecided.map(Client::body).collect())
     }
 
     /// Accepts a client. Returns it as accepted, because its owner may have just changed it.
     pub async fn accept_client(&self, id: &ClientId) -> Result<body::Client> {
         let client = self.decide_client(id, ClientStatus::Accepted).await?;
         audit::event("OAuth client accepted", &"operator", id);
-        Ok(client.shown())
+        Ok(client.body())
     }
 
     /// Rejects a client, with immediate effect.
@@ -162,13 +162,13 @@ impl Account {
 
     /// A client with its secret, for its owner.
     fn show_client(&self, client: &Client) -> Result<body::Client> {
-        let mut shown = client.shown();
+        let mut body = client.body();
         if let Some(sealed) = &client.sealed {
             let opened = self.keys.open("a client's secret", &aad(&client.id), sealed)?;
             let text = std::str::from_utf8(&opened).map_err(|_| seal::SealError::Sealed("a client's secret"))?;
-            shown.secret = Some(Secret::new(text));
+            body.secret = Some(Secret::new(text));
         }
-        Ok(shown)
+        Ok(body)
     }
 }
 

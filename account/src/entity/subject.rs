@@ -5,11 +5,11 @@ use types::{AppId, Claims, ServiceName, UserId};
 use crate::{Error, Result};
 
 /// The `type` of a user's token.
-pub(super) const USER: &str = "user";
+pub(crate) const USER: &str = "user";
 /// The `type` of a token that was exchanged for an access key.
-pub(super) const APPLICATION: &str = "application";
+pub(crate) const APPLICATION: &str = "application";
 /// The `type` of a gateway's own token.
-pub(super) const GATEWAY: &str = "gateway";
+pub(crate) const GATEWAY: &str = "gateway";
 
 /// Whom a token was issued to.
 #[derive(Debug, PartialEq, Eq)]
