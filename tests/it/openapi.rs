@@ -63,7 +63,7 @@ async fn documents_and_routes_agree() {
             let answer = request.send().await.unwrap();
             assert_ne!(answer.status(), 405, "{method} {path}");
             let text = answer.text().await.unwrap();
-            assert!(!text.contains("no such path"), "{method} {path}: {text}");
+            assert!(!text.contains("path not found"), "{method} {path}: {text}");
         }
     }
     network.stack.stop().await;

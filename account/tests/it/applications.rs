@@ -9,7 +9,7 @@ const APP: &str = "/api/v2/applications/my-app";
 
 #[tokio::test]
 async fn a_new_application_has_the_exact_json_that_clients_read() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let body = json!({"id": "my-app", "name": "Mine", "euis": null, "rights": ["x"], "created": "y", "deleted": 1});
         let answer = service.post("/api/v2/applications", &general, body).await;
@@ -69,7 +69,7 @@ async fn renaming_changes_nothing_else() {
 
 #[tokio::test]
 async fn a_deleted_application_is_hidden_until_it_is_restored() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let mine = service.application(&general, "my-app").await;
         let key = format!("Key {}", service.key(&mine, "my-app", "reader", &["messages:up:r"]).await);
@@ -96,7 +96,7 @@ async fn a_deleted_application_is_hidden_until_it_is_restored() {
 
 #[tokio::test]
 async fn euis_are_assigned_added_and_removed() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let (mine, other) =
             (service.application(&general, "my-app").await, service.application(&general, "other-app").await);

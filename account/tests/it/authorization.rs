@@ -1,4 +1,4 @@
-//! Access rules beyond the table of `matrix.rs`: tokens of access keys, and where a token may be sent.
+//! Access rules that `access_matrix.rs` does not cover: tokens of access keys, and where a token may be sent.
 
 use serde_json::{Value, json};
 

@@ -14,10 +14,10 @@ pub(crate) const APP: &str = "https://app.example.com/callback";
 pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// What a client asks, by name of the parameter.
+/// The parameters of an authorization request.
 type Request<'a> = Vec<(&'a str, &'a str)>;
 
-/// Settings with a confidential client of a third party beside those that there are anyway.
+/// Adds a confidential third-party client to the default settings.
 pub(crate) fn with_app() -> Settings {
     let client = ClientSettings {
         secret: Some(Secret::new("app-secret")),
@@ -31,7 +31,7 @@ pub(crate) fn with_app() -> Settings {
     settings
 }
 
-/// Logs in at the site; gives the cookie.
+/// Logs in at the site and returns the cookie.
 pub(crate) async fn session(service: &Service, username: &str) -> String {
     let body = json!({"username": username, "password": PASSWORD});
     let answer = service.post("/api/v2/users/login", "", body).await;
@@ -60,14 +60,14 @@ pub(crate) fn location(answer: &Answer) -> &str {
     answer.headers[LOCATION].to_str().unwrap()
 }
 
-/// Where the answer leads, and what it says there.
+/// The URI and the query parameters of a redirect.
 fn parameters(answer: &Answer) -> (String, BTreeMap<String, String>) {
     let url = reqwest::Url::parse("http://site.invalid").unwrap().join(location(answer)).unwrap();
     let place = location(answer).split('?').next().unwrap().to_owned();
     (place, url.query_pairs().into_owned().collect())
 }
 
-/// The code that a user gives a client, the first time or again.
+/// The code for a client, with or without earlier consent.
 pub(crate) async fn code(service: &Service, cookie: &str, request: &Request<'_>) -> String {
     let answer = decide(service, cookie, request, "allow").await;
     parameters(&answer).1.remove("code").unwrap_or_else(|| panic!("{answer:?}"))
@@ -115,7 +115,7 @@ async fn configured_clients_obey_the_rules_of_all_clients() {
 
 #[tokio::test]
 async fn a_user_consents_once_and_is_redirected_at_once_later() {
-    for service in Service::start_everywhere_with(with_app()).await {
+    for service in Service::start_on_each_store_with(with_app()).await {
         service.user("alice").await;
         let request = changed(&of_app(), "state", Some("a&b#c\r\nd"));
         let stranger = authorize(&service, "", &request).await;

@@ -6,7 +6,7 @@ use types::ServiceName;
 
 use crate::service::{PASSWORD, Service};
 
-/// The header or payload of a token.
+/// The decoded header or payload of a token.
 fn part(token: &str, which: usize) -> Value {
     let token = token.trim_start_matches("Bearer ");
     let part = token.split('.').nth(which).unwrap();

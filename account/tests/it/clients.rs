@@ -9,7 +9,7 @@ use crate::{
 
 const PATH: &str = "/api/v2/clients/my-client";
 
-/// What registering takes; the flags and the secret are what a command line of v2 also sends.
+/// A registration, with the flags and the secret that v2's command line also sends.
 fn new(name: &str) -> Value {
     json!({
         "name": name, "description": "Shows maps", "uri": "https://example.com/callback", "scope": ["profile", "apps"],
@@ -18,7 +18,7 @@ fn new(name: &str) -> Value {
     })
 }
 
-/// Asks for a token; gives the status and the word of OAuth.
+/// Requests a token and returns the status and the OAuth error code.
 async fn ask(service: &Service, secret: &str, grant: &str) -> (u16, String) {
     let form = [("grant_type", grant), ("refresh_token", "x"), ("username", "alice"), ("password", "x")];
     send(service.request("POST", "/users/token", "").basic_auth("my-client", Some(secret)).form(&form)).await.error()
@@ -26,7 +26,7 @@ async fn ask(service: &Service, secret: &str, grant: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn a_client_awaits_approval_and_keeps_its_secret() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let answer = service.post("/api/v2/clients", &general, new("my-client")).await;
         let secret = answer.json()["secret"].clone();
@@ -58,7 +58,7 @@ async fn a_client_awaits_approval_and_keeps_its_secret() {
 
 #[tokio::test]
 async fn an_accepted_client_gets_codes_and_a_rejected_one_does_not() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let secret = service.post("/api/v2/clients", &general, new("my-client")).await.json()["secret"].clone();
         let secret = secret.as_str().unwrap();
@@ -113,7 +113,7 @@ async fn an_accepted_client_needs_approval_again_after_a_change() {
 
 #[tokio::test]
 async fn only_the_owner_sees_and_deletes_a_client() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         let secret = service.post("/api/v2/clients", &alice, new("my-client")).await.json()["secret"].clone();
         service.account.accept_client(&"my-client".parse().unwrap()).await.unwrap();

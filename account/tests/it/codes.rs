@@ -75,7 +75,7 @@ async fn our_command_line_uses_any_loopback_port_and_needs_pkce() {
 
 #[tokio::test]
 async fn a_code_works_once_within_a_minute_and_reuse_revokes_its_grant() {
-    for service in Service::start_everywhere_with(with_app()).await {
+    for service in Service::start_on_each_store_with(with_app()).await {
         service.user("alice").await;
         let cookie = session(&service, "alice").await;
         let app = ("app", "app-secret");

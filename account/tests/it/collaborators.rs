@@ -8,7 +8,7 @@ const PATH: &str = "/api/v2/applications/my-app/collaborators";
 
 #[tokio::test]
 async fn a_collaborator_is_added_uses_their_rights_and_is_removed() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         let mine = service.application(&alice, "my-app").await;
         let his_path = format!("{PATH}/bob");

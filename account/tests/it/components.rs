@@ -10,7 +10,7 @@ const PATH: &str = "/api/v2/components/handlers/my-handler";
 
 #[tokio::test]
 async fn a_component_is_created_read_and_deleted() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let answer = service.post("/api/v2/components/handlers", &general, json!({"id": "my-handler"})).await;
         let all = json!(["component:settings", "component:delete", "component:collaborators"]);

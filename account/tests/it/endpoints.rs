@@ -4,20 +4,18 @@ use serde_json::{Value, json};
 
 use crate::service::{Answer, Service, send};
 
-/// What a body must be.
+/// An expected body.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// Nothing at all.
     Empty,
-    /// Exactly this JSON.
     Is(&'static str),
-    /// A text of 16 upper-case hexadecimal digits.
+    /// A string of 16 upper-case hexadecimal digits.
     Eui,
     /// An object with exactly these members, in any order.
     Members(&'static str),
-    /// A list, its entries being such objects.
+    /// An array of such objects.
     List(&'static str),
-    /// A list of texts.
+    /// An array of strings.
     Texts,
 }
 use Shape::{Empty, Eui, Is, List, Members, Texts};
@@ -34,7 +32,7 @@ const COMPONENT: &str = "type id created collaborators";
 const CLIENT: &str = "name description secret uri grants scope accepted rejected official";
 const TOKEN: &str = "access_token expires_in";
 
-/// Who calls: nobody, somebody with the general scopes, or with the scope of the one entity.
+/// Who sends the request: nobody, a user with general scopes, or a user with the entity in the scope.
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Nobody,
@@ -43,11 +41,10 @@ enum Who {
 }
 use Who::{Entity, General, Nobody};
 
-/// Method, path, who calls, body, status and body of the answer. Some answers differ `for JSON`: for clients that say
-/// that they understand it.
+/// Method, path, caller, request body, status and expected body. Some responses differ for clients that accept JSON.
 type Row = (&'static str, &'static str, Who, Value, u16, Shape);
 
-/// The rows work on what those before them left.
+/// Each row relies on the effects of the previous ones.
 fn rows() -> Vec<Row> {
     let none = || Value::Null;
     let eui = "/applications/app/euis/70B3D57ED0000001";
@@ -126,7 +123,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// The rows that are only under the prefix.
+/// The rows that exist under the prefix only.
 fn rows_of_the_api() -> Vec<Row> {
     let new = json!({"name": "cl", "description": "", "uri": "app://callback", "scope": ["apps"]});
     vec![
@@ -141,7 +138,7 @@ fn rows_of_the_api() -> Vec<Row> {
 #[tokio::test]
 async fn every_endpoint_answers_as_tabled_with_and_without_the_prefix() {
     for (prefix, more) in [("/api/v2", rows_of_the_api()), ("", Vec::new())] {
-        for service in Service::start_everywhere().await {
+        for service in Service::start_on_each_store().await {
             let general = service.user("alice").await;
             service.user("bob").await;
             for row in rows().into_iter().chain(more.clone()) {

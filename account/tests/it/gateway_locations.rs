@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::service::Service;
 
-/// How far a rough location may be off, as documented.
+/// The documented maximum error of an approximate location.
 const RADIUS_METRES: f64 = 1_000.0;
 const DEGREE_METRES: f64 = 111_320.0;
 
-/// Places in every quarter, at the equator, near the poles and at the date line.
+/// Locations in all four hemispheres, at the equator, near the poles and at the antimeridian.
 const PLACES: [(f64, f64); 7] =
     [(52.37403, 4.88968), (-33.86, 151.21), (0.0, 0.001), (64.1, -21.9), (1.3, 103.8), (-17.7, 179.9999), (89.0, 12.0)];
 
@@ -67,7 +67,7 @@ async fn repeated_requests_and_small_moves_reveal_nothing() {
     let general = service.user("alice").await;
     let gateway = gateway(&service, &general, "gw-1").await;
     gateway.put(52.37403, 4.88968).await;
-    // The middle of its square: from there it can go half a square in any direction.
+    // Starts at the center of the square, from which half a square in any direction is inside.
     let middle = gateway.rough().await;
     for number in 0..20 {
         let turn = f64::from(number);

@@ -10,7 +10,7 @@ use crate::{
 
 #[tokio::test]
 async fn anybody_sees_the_public_part_of_a_gateway() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         let mine = service.gateway(&alice, "my-gw").await;
         assert_eq!(
@@ -39,7 +39,7 @@ async fn anybody_sees_the_public_part_of_a_gateway() {
 
 #[tokio::test]
 async fn a_gateway_is_activated_by_using_its_key() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let mine = service.gateway(&general, "my-gw").await;
         service.gateway(&general, "other-gw").await;

@@ -7,7 +7,7 @@ use crate::service::Service;
 
 pub(crate) const GW: &str = "/api/v2/gateways/my-gw";
 
-/// Settings with two routers and an address.
+/// Settings with two routers and a public URL.
 pub(crate) fn network() -> Settings {
     let router = |id: &str| RouterSettings {
         id: id.parse().unwrap(),
@@ -24,7 +24,7 @@ fn router(id: &str) -> Value {
     })
 }
 
-/// Changes a gateway; gives the status.
+/// Updates a gateway and returns the status.
 pub(crate) async fn patch(service: &Service, authorization: &str, body: Value) -> u16 {
     service.call("PATCH", GW, authorization, body).await.status.as_u16()
 }
@@ -188,7 +188,7 @@ async fn rejects_invalid_updates_and_changes_nothing() {
 
 #[tokio::test]
 async fn only_the_owner_can_transfer_a_gateway() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         service.user("carol").await;
         let hers = service.gateway(&alice, "my-gw").await;
@@ -215,7 +215,7 @@ async fn only_the_owner_can_transfer_a_gateway() {
 
 #[tokio::test]
 async fn a_deleted_gateway_is_gone_and_its_id_is_not_reused() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let mine = service.gateway(&general, "my-gw").await;
         let key = format!("Key {}", service.get(GW, &mine).await.json()["key"].as_str().unwrap());

@@ -5,10 +5,10 @@ use store::{Batch, Commit, Key, Tag};
 
 use crate::service::Service;
 
-/// How many one user may make, and how many of what others shared are on one page.
+/// The limit of created entities, and the page length of shared ones.
 const FULL: usize = 1000;
 
-/// Writes entries into the store as if the service had.
+/// Writes index entries directly to the store.
 async fn put(service: &Service, entries: impl Iterator<Item = (Key, String)>) {
     for (key, value) in entries {
         let written = service.store.commit(Batch::new().put(key, value.into_bytes())).await;
@@ -25,7 +25,7 @@ fn entry(user_id: &str, index: &str, number: usize) -> (Key, String) {
     (Key::new(&Tag::user(user_id).unwrap(), &path).unwrap(), "null".to_owned())
 }
 
-/// Copies an application, without its key, under as many ids as one user may make.
+/// Copies an application, without its key, to as many ids as one user can create.
 async fn copy(service: &Service, app_id: &str, authorization: &str) {
     let key = format!("/applications/{app_id}/access-keys/default%20key");
     assert_eq!(service.call("DELETE", &key, authorization, Value::Null).await.status, 204);

@@ -12,16 +12,16 @@ use crate::{
     service::{PASSWORD, Service, send},
 };
 
-/// What tells the other process where the Redis is.
+/// The environment variable with the URL of Redis.
 const REDIS_URL: &str = "ACCOUNT_TEST_REDIS_URL";
-/// What comes before its address in what it says.
+/// The prefix of the line with its address.
 const SERVES: &str = "serves at ";
 
-/// Another process of the service; it ends with this value.
+/// Another process of the service, which ends when this is dropped.
 struct Process(Child);
 
 impl Process {
-    /// Starts one; gives its address, too.
+    /// Starts a process and returns its base URL.
     fn start(redis_url: &str) -> (Self, String) {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "instances::serves_until_killed", "--ignored", "--nocapture"]);
@@ -46,16 +46,16 @@ async fn serves_until_killed() {
     let Some(url) = std::env::var_os(REDIS_URL) else { return };
     let service = Service::start_on(url.into_string().unwrap()).await;
     println!("{SERVES}{}", service.base);
-    // Its input ends with whoever started it, however that ends.
+    // Its input is closed when its parent ends for any reason.
     tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn changes_on_one_instance_are_visible_on_the_other() {
-    for one in Service::start_everywhere().await {
+    for one in Service::start_on_each_store().await {
         let Some(url) = one.redis_url() else { continue };
         let (_process, address) = Process::start(&url);
-        // Everything that is asked of it is asked of the other process.
+        // Every request goes to the other process.
         let mut other = Service::start().await;
         other.base = address;
         let general = one.user("alice").await;

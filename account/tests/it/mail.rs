@@ -11,7 +11,7 @@ use types::Secret;
 
 use crate::service::{PASSWORD, Service};
 
-/// A mail server that takes every mail, but says "later" to the first tries.
+/// A mail server that accepts every mail, but answers the first attempts with a temporary error.
 pub(crate) struct Sink {
     url: String,
     mails: mpsc::UnboundedReceiver<String>,
@@ -33,7 +33,7 @@ impl Sink {
         Self { url, mails }
     }
 
-    /// The next mail: its text, with lines put together as they were, and the link in it.
+    /// The text of the next mail, with unfolded lines, and the link in it.
     pub(crate) async fn next(&mut self) -> (String, String) {
         let text = self.mails.recv().await.unwrap().replace("=\r\n", "").replace("=3D", "=");
         let link = text.lines().find(|line| line.starts_with("http")).unwrap_or_else(|| panic!("{text}")).to_owned();
@@ -41,7 +41,7 @@ impl Sink {
     }
 }
 
-/// Speaks SMTP with one client; gives the mail that it brought.
+/// Speaks SMTP with one client and returns its mail.
 async fn converse(stream: TcpStream, refused: &mut usize) -> Option<String> {
     let mut stream = BufReader::new(stream);
     let (mut mail, mut in_mail) = (String::new(), false);
@@ -82,7 +82,7 @@ pub(crate) fn settings(sink: &Sink) -> Settings {
     Settings { mail: Some(mail), public_url, ..Settings::default() }
 }
 
-/// Follows a link that was mailed.
+/// Opens a mailed link.
 async fn follow(service: &Service, link: &str) -> u16 {
     let path = link.strip_prefix("https://account.example.com").unwrap_or_else(|| panic!("{link}"));
     service.get(path, "").await.status.as_u16()

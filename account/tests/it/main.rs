@@ -1,10 +1,12 @@
 //! The account service over HTTP, in process, on every store.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod access_matrix;
 mod applications;
 mod authorization;
 mod authorize;
 mod claims;
+mod client_library;
 mod clients;
 mod codes;
 mod collaborators;
@@ -12,6 +14,7 @@ mod components;
 mod crash;
 mod endpoints;
 mod errors;
+mod first_steps;
 mod frequency_plans;
 mod gateway_locations;
 mod gateway_views;
@@ -20,12 +23,11 @@ mod indexes;
 mod instances;
 mod keys;
 mod mail;
-mod matrix;
 mod openapi;
 mod operator;
 mod profile;
-mod programs;
 mod races;
+mod rate_limits;
 mod refresh;
 mod rotation;
 mod schemathesis;
@@ -33,6 +35,4 @@ mod secrets;
 mod service;
 mod sessions;
 mod site;
-mod story;
-mod throttle;
 mod tokens;

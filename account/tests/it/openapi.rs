@@ -93,7 +93,7 @@ async fn the_description_is_complete() {
     }
 }
 
-/// The names of the path parameters of a call.
+/// The names of an operation's path parameters.
 fn parameters(call: &Value) -> BTreeSet<String> {
     let all = call["parameters"].as_array().into_iter().flatten();
     all.filter(|one| one["in"] == "path").map(|one| one["name"].as_str().unwrap().to_owned()).collect()

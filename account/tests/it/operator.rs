@@ -13,7 +13,7 @@ fn names(users: &[airlock_account::UserInfo]) -> Vec<String> {
 
 #[tokio::test]
 async fn lists_every_user_once_by_their_current_name() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         for username in ["carol", "alice"] {
             service.user(username).await;
         }
@@ -40,7 +40,7 @@ async fn lists_every_user_once_by_their_current_name() {
 
 #[tokio::test]
 async fn lists_all_clients_and_components_until_deleted() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let alice = service.user("alice").await;
         service.handler(&alice, "her-handler").await;
         service.account.component_token(ServiceName::Router, &"a-router".parse().unwrap()).await.unwrap();

@@ -30,7 +30,7 @@ async fn a_profile_changes_and_the_old_username_stays_reserved() {
 
 #[tokio::test]
 async fn a_profile_changes_atomically() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let token = service.user("alice").await;
         service.user("bob").await;
         let patch = async |body: Value| service.call("PATCH", "/api/v2/users/me", &token, body).await.status.as_u16();

@@ -10,14 +10,14 @@ use crate::{
 };
 
 const TRIES: usize = 50;
-/// How many users race: each takes a login, which is slow on purpose.
+/// The number of users; each needs a login, which is slow on purpose.
 const TRIES_OF_USERS: usize = 5;
-/// How often one thing is raced for: each round meets the store in another moment.
+/// The number of rounds, which start at different states of the store.
 const ROUNDS: usize = 20;
-/// How often codes are raced for.
+/// The number of rounds with codes.
 const ROUNDS_OF_CODES: usize = 200;
 
-/// Makes the calls at once; counts the statuses.
+/// Sends the requests concurrently and counts the statuses.
 async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, String, String, Value)>) -> Statuses {
     let mut running = tokio::task::JoinSet::new();
     for (method, path, authorization, body) in calls {
@@ -42,7 +42,7 @@ async fn concurrent_requests_create_one_entity_per_id() {
         ("/api/v2/components/brokers", "/api/v2/components", json!({"id": "my-id"})),
         ("/api/v2/clients", "/api/v2/clients", json!({"name": "my-id", "uri": "app://callback", "scope": ["apps"]})),
     ];
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         for (path, list, body) in &sorts {
             let call = |_| ("POST", (*path).to_owned(), general.clone(), body.clone());
@@ -55,7 +55,7 @@ async fn concurrent_requests_create_one_entity_per_id() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_registrations_create_one_user_per_name() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let call = |number| {
             let body = json!({"username": "alice", "email": "a@example.com", "password": format!("password {number}")});
             ("POST", "/api/v2/users".to_owned(), String::new(), body)
@@ -66,7 +66,7 @@ async fn concurrent_registrations_create_one_user_per_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_requests_create_one_key_per_name() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let mine = service.application(&service.user("alice").await, "my-app").await;
         let path = "/api/v2/applications/my-app/access-keys";
         let call = |name: String| ("POST", path.to_owned(), mine.clone(), json!({"name": name, "rights": ["devices"]}));
@@ -80,7 +80,7 @@ async fn concurrent_requests_create_one_key_per_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_claims_give_an_eui_to_one_application() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let mut applications = Vec::new();
         for number in 0..10 {
@@ -107,7 +107,7 @@ async fn concurrent_claims_give_an_eui_to_one_application() {
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_changes_never_list_an_eui_twice() {
     const EUI: &str = "70B3D57ED0000001";
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let first = service.application(&general, "app-1").await;
         let second = service.application(&general, "app-2").await;
@@ -129,7 +129,7 @@ async fn concurrent_changes_never_list_an_eui_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_collaborators_who_remove_each_other_leave_one() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         for round in 0..10 {
             let id = format!("id-{round}");
@@ -145,7 +145,7 @@ async fn two_collaborators_who_remove_each_other_leave_one() {
                 let both = [(path("bob"), hers), (path("alice"), his)];
                 let calls = both.map(|(path, authorization)| ("DELETE", path, authorization, Value::Null));
                 let statuses = at_once(&service, calls.into_iter()).await;
-                // Whoever is second is no collaborator any more, or would be the last to go.
+                // The second one is no collaborator anymore, or would be the last to leave.
                 assert_eq!(statuses.get(&204), Some(&1), "{root}: {statuses:?}");
             }
         }
@@ -154,7 +154,7 @@ async fn two_collaborators_who_remove_each_other_leave_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_collaborators_who_leave_at_once_leave_one() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let alice = service.user("alice").await;
         let hers = service.gateway(&alice, "my-gw").await;
         let mut leavers = vec![("alice".to_owned(), hers.clone())];
@@ -181,7 +181,7 @@ async fn fifty_collaborators_who_leave_at_once_leave_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_redeemed_concurrently_makes_one_grant() {
-    for service in Service::start_everywhere_with(with_app()).await {
+    for service in Service::start_on_each_store_with(with_app()).await {
         service.user("alice").await;
         let cookie = session(&service, "alice").await;
         for _ in 0..ROUNDS_OF_CODES {

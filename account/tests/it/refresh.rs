@@ -6,7 +6,7 @@ use crate::service::{Answer, PASSWORD, Service, send};
 
 #[tokio::test]
 async fn a_refresh_token_rotates_and_reuse_revokes_the_grant() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         service.user("alice").await;
         let first = service.login("alice", PASSWORD, Value::Null).await.json()["refresh_token"].clone();
         assert_eq!(first.as_str().unwrap().len(), 43);
@@ -50,7 +50,7 @@ async fn a_refreshed_token_may_have_fewer_scopes_but_not_more() {
 
 #[tokio::test]
 async fn a_rejected_refresh_does_not_use_up_the_token() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         service.user("bob").await;
         let hers = service.application(&service.user("alice").await, "an-app").await;
         let bob = async |method: &str, rights: Value| {
@@ -70,13 +70,13 @@ async fn a_rejected_refresh_does_not_use_up_the_token() {
     }
 }
 
-/// The next refresh token, or what was refused.
+/// The next refresh token, or the error code.
 async fn refresh(service: &Service, token: &Value) -> Result<Value, (u16, String)> {
     let answer = refresh_for(service, token, Value::Null).await;
     if answer.status == 200 { Ok(answer.json()["refresh_token"].clone()) } else { Err(answer.error()) }
 }
 
-/// Asks for a token with this scope; one of `null` is none.
+/// Requests a token with this scope; `null` sends none.
 async fn refresh_for(service: &Service, token: &Value, scope: Value) -> Answer {
     let body = json!({"grant_type": "refresh_token", "refresh_token": token, "scope": scope});
     send(service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).json(&body)).await

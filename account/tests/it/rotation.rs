@@ -6,14 +6,13 @@ use serde_json::Value;
 
 use crate::service::Service;
 
-/// The `kid` of a token.
 fn key_of(authorization: &str) -> String {
     let header = authorization.trim_start_matches("Bearer ").split('.').next().unwrap();
     let header: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(header).unwrap()).unwrap();
     header["kid"].as_str().unwrap().to_owned()
 }
 
-/// The ids of the published keys, the one that signs first.
+/// The ids of the published keys, starting with the current signing key.
 async fn published(service: &Service) -> Vec<String> {
     let keys = service.get("/.well-known/jwks.json", "").await.json();
     keys["keys"].as_array().unwrap().iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect()
@@ -25,7 +24,7 @@ async fn me(service: &Service, authorization: &str) -> u16 {
 
 #[tokio::test]
 async fn a_planned_rotation_keeps_all_tokens_valid_on_every_instance() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let other = service.reopen().await;
         let before = service.user("alice").await;
         let pem = service.get("/key", "").await.text;
@@ -73,7 +72,7 @@ async fn a_token_of_the_old_key_stays_valid_until_it_expires() {
 
 #[tokio::test]
 async fn an_immediate_rotation_invalidates_every_token_everywhere() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let other = service.reopen().await;
         let general = service.user("alice").await;
         let keys = service.account.rotate_signing_key(Rotation::AtOnce).await.unwrap();

@@ -7,7 +7,7 @@ use testing::Schemathesis;
 
 use crate::service::Service;
 
-/// Ids of things that are there.
+/// Ids of existing entities.
 const PARAMETERS: &str = r#"
 [parameters]
 "path.app_id" = "my-app"
@@ -16,9 +16,9 @@ const PARAMETERS: &str = r#"
 "path.id" = "my-handler"
 "#;
 
-/// A service that does not mind how often strangers try, and a token for everything that is in it.
+/// A service without rate limits, and a token for all of its entities.
 ///
-/// Its things have the ids that the description gives as examples.
+/// Their ids are the examples of the document.
 async fn start() -> (Service, String) {
     let limit = RateLimit { burst: 1_000_000, per_hour: 1_000_000 };
     let limits =

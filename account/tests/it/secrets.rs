@@ -18,9 +18,9 @@ use crate::{
     service::{PASSWORD, Service, send},
 };
 
-/// Everything that was logged, by the other tests too.
+/// The log, including that of other tests.
 ///
-/// The log of one thread would do, but the library forgets about it when another thread is first to log something.
+/// Capturing it per thread is unreliable: `tracing` caches whether a callsite is enabled when another thread logs first.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -94,7 +94,7 @@ impl Service {
     }
 
     /// Starts one on a store that can be made to fail.
-    pub(crate) async fn start_failing() -> (Self, Arc<FailingStore>) {
+    pub(crate) async fn start_on_failing_store() -> (Self, Arc<FailingStore>) {
         let clock = manual_clock();
         let store = Arc::new(FailingStore::new(clock.for_store()));
         (Self::on(Settings::default(), store.clone(), clock, None).await, store)
@@ -108,12 +108,12 @@ impl Service {
     }
 
     /// Starts one on each store that there is.
-    pub(crate) async fn start_everywhere() -> Vec<Self> {
-        Self::start_everywhere_with(Settings::default()).await
+    pub(crate) async fn start_on_each_store() -> Vec<Self> {
+        Self::start_on_each_store_with(Settings::default()).await
     }
 
     /// Starts one on each store that there is, with these settings.
-    pub(crate) async fn start_everywhere_with(chosen: Settings) -> Vec<Self> {
+    pub(crate) async fn start_on_each_store_with(chosen: Settings) -> Vec<Self> {
         let mut all = vec![Self::start_with(chosen.clone()).await];
         if let Some(redis) = RedisProcess::start() {
             let clock = manual_clock();

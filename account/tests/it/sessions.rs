@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use crate::service::{Answer, PASSWORD, Service, bearer, send};
 
-/// What a browser says when a page of the site asks.
+/// The header that a browser sends for requests from the site's own pages.
 const HERE: (&str, &str) = ("sec-fetch-site", "same-origin");
 
-/// The value of the cookie that an answer sets.
+/// The value of the cookie that a response sets.
 fn cookie(answer: &Answer) -> String {
     let set = answer.headers["set-cookie"].to_str().unwrap();
     set.split(';').next().unwrap().to_owned()
@@ -19,7 +19,7 @@ async fn log_in(service: &Service, username: &str, password: &str) -> Answer {
     service.post("/api/v2/users/login", "", body).await
 }
 
-/// A call with a session, from a page of the site.
+/// A request with a session, from a page of the site.
 async fn with(service: &Service, cookie: &str, method: &str, path: &str, body: Value) -> Answer {
     let request = service.request(method, path, "").header("cookie", cookie).header(HERE.0, HERE.1);
     send(if body.is_null() { request } else { request.json(&body) }).await
@@ -27,7 +27,7 @@ async fn with(service: &Service, cookie: &str, method: &str, path: &str, body: V
 
 #[tokio::test]
 async fn a_login_sets_a_new_cookie_that_a_logout_invalidates() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         service.user("alice").await;
         let form = [("username", "alice"), ("password", PASSWORD)];
         let first = send(service.request("POST", "/api/v2/users/login", "").form(&form)).await;
@@ -132,7 +132,7 @@ async fn cross_site_requests_change_nothing() {
 #[tokio::test]
 async fn a_new_password_ends_everything_but_the_current_session() {
     const NEW: &str = "another horse battery";
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         service.user("alice").await;
         let login = service.login("alice", PASSWORD, Value::Null).await.json();
         let token = bearer(&login["access_token"]);

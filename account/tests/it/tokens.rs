@@ -186,7 +186,7 @@ async fn a_restricted_token_has_only_the_users_rights() {
 
 #[tokio::test]
 async fn a_token_names_up_to_ten_entities_of_any_kind() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let alice = service.user("alice").await;
         service.application(&alice, "an-app").await;
         service.handler(&alice, "a-handler").await;

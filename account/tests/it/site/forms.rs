@@ -3,14 +3,14 @@
 use super::Browser;
 use crate::service::{PASSWORD, Service};
 
-/// Where a form goes, what is in it, and the answer: the status, the field that is wrong, and a word of the reason.
+/// A form's path, its fields, and the expected response: status, invalid field, and a word of the message.
 type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], u16, &'a str, &'a str);
 
 const NEW: &str = "an even better password";
 const ALICE: [(&str, &str); 4] =
     [("username", "bob"), ("email", "b@example.com"), ("password", NEW), ("password_again", NEW)];
 
-/// The fields of [`ALICE`] with another value in one of them.
+/// The fields of [`ALICE`] with one value replaced.
 fn registration<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
     ALICE.iter().map(|(known, old)| (*known, if *known == name { value } else { old })).collect()
 }
@@ -46,7 +46,7 @@ async fn the_registration_form_explains_errors() {
         let fields = registration(name, value);
         check(&mut Browser::new(&service), &[("/register", &fields, status, field, reason)]).await;
     }
-    for (password, reason) in [("short", "8 to 128"), ("password123", "many people")] {
+    for (password, reason) in [("short", "8 to 128"), ("password123", "common password")] {
         let fields: Vec<_> = [("username", "bob"), ("email", "b@example.com")]
             .into_iter()
             .chain([("password", password), ("password_again", password)])
@@ -78,7 +78,7 @@ async fn too_many_failed_logins_say_how_long_to_wait() {
         let page = Browser::new(&service).post("/users/login", &fields).await;
         if page.status == 429 {
             page.check("/users/login");
-            assert!(page.check_refusal("").contains("wait"));
+            assert!(page.check_refusal("").contains("try again in"));
             return;
         }
     }

@@ -9,9 +9,9 @@ use crate::{
     service::{Service, send},
 };
 
-/// What everybody may see.
+/// Public pages.
 const OPEN: [&str; 5] = ["/", "/register", "/users/login", "/oauth/callback/ttnctl?code=c", "/oauth/callback/airlock"];
-/// What needs a login.
+/// Pages that require a login.
 const PRIVATE: [&str; 17] = [
     "/users/profile",
     "/my/applications",

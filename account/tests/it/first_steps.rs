@@ -10,7 +10,7 @@ use crate::service::{PASSWORD, Service};
 
 #[tokio::test]
 async fn a_new_user_registers_and_gets_a_working_access_key() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         walk(&service).await;
     }
 }
@@ -60,7 +60,7 @@ async fn components_exchange_too(service: &Service, account: &Account, app_id: &
     assert!(client.exchange_key(app_id, key).await.is_ok());
 }
 
-/// What other services read: they have only the published keys.
+/// Verifies a token like the other services, with nothing but the public keys.
 async fn verified(service: &Service, client: &AccountClient, token: &Secret) -> Claims {
     let keys = client.keys().await.unwrap();
     Verifier::new(service.account.issuer(), &keys).verify(token.expose(), service.clock.now()).unwrap()

@@ -26,20 +26,19 @@ pub(super) const NAMES: [&str; 13] = [
 const KEY: usize = 11;
 const SESSION: usize = 4;
 
-/// The credentials.
 pub(super) struct Credentials {
     values: Vec<String>,
     gateway_keys: [String; 2],
 }
 
-/// How a credential is shown.
+/// How a credential is sent.
 pub(super) enum Shown<'a> {
     Authorization(&'a str),
     Cookie(&'a str),
 }
 
 impl Credentials {
-    /// Makes two of everything: `my-…`, that the calls are about, and `other-…`; and the credentials.
+    /// Creates two of each entity, `my-…`, which the requests are about, and `other-…`, and the credentials.
     pub(super) async fn make(service: &Service) -> Self {
         let early = service.user("alice").await;
         for username in ["bob", "carol", "dave"] {
@@ -83,7 +82,7 @@ impl Credentials {
         Self { values, gateway_keys }
     }
 
-    /// What a call to `path` brings. Keys are those of gateways where the path is about one.
+    /// The credential for a request to `path`. On paths of gateways, keys are gateway keys.
     pub(super) fn show(&self, column: usize, path: &str) -> Shown<'_> {
         match column {
             SESSION => Shown::Cookie(&self.values[column]),
@@ -93,7 +92,7 @@ impl Credentials {
     }
 }
 
-/// Creates one of each sort; gives the creator's token for them.
+/// Creates one entity of each kind and returns the creator's token.
 async fn things(service: &Service, general: &str, whose: &str) -> String {
     service.application(general, &format!("{whose}-app")).await;
     service.gateway(general, &format!("{whose}-gw")).await;
@@ -101,7 +100,7 @@ async fn things(service: &Service, general: &str, whose: &str) -> String {
     named(service, general, whose).await
 }
 
-/// A token for one of each sort.
+/// A token for one entity of each kind.
 async fn named(service: &Service, general: &str, whose: &str) -> String {
     let scopes = [format!("apps:{whose}-app"), format!("gateways:{whose}-gw"), format!("components:{whose}-handler")];
     service.restrict(general, &scopes.each_ref().map(String::as_str)).await
@@ -119,7 +118,7 @@ async fn session(service: &Service) -> String {
     cookie.split(';').next().unwrap().to_owned()
 }
 
-/// The same token, signed by somebody who knows only what everybody does: the public key, taken for a secret.
+/// A token with these claims, forged by using the public key as an HMAC secret.
 async fn signed_with_the_public_key(service: &Service, token: &str) -> String {
     let mut parts = token.trim_start_matches("Bearer ").split('.');
     let mut header: Value = serde_json::from_slice(&BASE64.decode(parts.next().unwrap()).unwrap()).unwrap();

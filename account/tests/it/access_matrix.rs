@@ -1,4 +1,4 @@
-//! Access rights: every operation with every kind of credential, compared with `matrix/table.md`.
+//! Access rights: every operation with every kind of credential, compared with `access_matrix/table.md`.
 
 mod credentials;
 
@@ -9,9 +9,9 @@ use serde_json::Value;
 use self::credentials::{Credentials, Shown};
 use crate::service::{Answer, Service, send};
 
-const TABLE: &str = include_str!("matrix/table.md");
+const TABLE: &str = include_str!("access_matrix/table.md");
 
-/// A row: a call, its body, and the status that each credential gets.
+/// A row of the table: a request, and the status for each credential.
 struct Row {
     method: String,
     path: String,
@@ -40,7 +40,7 @@ fn cells(line: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn every_operation_matches_the_table_for_every_credential() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         let credentials = Credentials::make(&service).await;
         let (columns, rows) = table();
         assert_eq!(columns, credentials::NAMES);
@@ -56,9 +56,9 @@ async fn every_operation_matches_the_table_for_every_credential() {
     }
 }
 
-/// Makes the call with every credential.
+/// Sends the request with every credential.
 ///
-/// Those who are to be refused come first: what they tried shows in the others' answers if it had an effect.
+/// Rejected ones come first: if they had an effect, the other responses would show it.
 async fn answers(service: &Service, credentials: &Credentials, row: &Row) -> Vec<u16> {
     let mut order: Vec<_> = (0..row.expected.len()).collect();
     order.sort_by_key(|column| row.expected[*column] < 400);
@@ -76,7 +76,7 @@ async fn answers(service: &Service, credentials: &Credentials, row: &Row) -> Vec
 async fn call(service: &Service, row: &Row, shown: Shown<'_>, column: usize) -> Answer {
     let request = match shown {
         Shown::Authorization(value) => service.request(&row.method, &row.path, value),
-        // As a browser does on a page of the site.
+        // Like a browser on a page of the site.
         Shown::Cookie(value) => {
             let request = service.request(&row.method, &row.path, "").header("cookie", value);
             request.header("origin", &service.base)
@@ -104,7 +104,7 @@ async fn the_table_has_every_operation() {
     assert!(called.len() > 60, "{}", called.len());
 }
 
-/// Whether a path is one of those that a template stands for; what a template says in letters comes first.
+/// Whether a path matches a template of the OpenAPI document.
 fn fits(template: &str, path: &str) -> bool {
     let path = path.split('?').next().unwrap();
     let (template, path) = (template.split('/'), path.split('/'));

@@ -8,7 +8,7 @@ use crate::service::{PASSWORD, Service, send};
 
 #[tokio::test]
 async fn twenty_wrong_passwords_pause_further_attempts() {
-    for service in Service::start_everywhere().await {
+    for service in Service::start_on_each_store().await {
         service.user("alice").await;
         service.user("bob").await;
         for _ in 0..19 {
@@ -37,7 +37,7 @@ async fn behind_a_proxy_guessing_is_limited_per_client_address() {
         send(request.json(&body)).await.status.as_u16()
     };
     for number in 0..20 {
-        // What the client itself says comes before what the proxy saw, and does not count.
+        // The client's own entry comes before the proxy's and must be ignored.
         assert_eq!(login(&format!("198.51.100.{number}, 192.0.2.66"), "wrong password").await, 401);
     }
     assert_eq!(login("192.0.2.66", PASSWORD).await, 429);
@@ -90,7 +90,7 @@ async fn invalid_registrations_do_not_count() {
 #[tokio::test]
 async fn distributed_guessing_does_not_lock_out_known_addresses() {
     let limits = Limits { user: RateLimit::new(3, 1), ..Limits::default() };
-    for service in Service::start_everywhere_with(Settings { proxies: 1, limits, ..Settings::default() }).await {
+    for service in Service::start_on_each_store_with(Settings { proxies: 1, limits, ..Settings::default() }).await {
         let call = async |path: &str, from: &str, password: &str| {
             let body = json!({"username": "alice", "email": "alice@example.com", "password": password});
             let request = service.request("POST", path, "").header("x-forwarded-for", from);
