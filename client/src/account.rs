@@ -15,7 +15,6 @@ use types::{ClientId, Credential, Secret};
 pub use self::{collaborators::WithCollaborators, pkce::Verifier, tokens::AuthorizationCode};
 use crate::{Error, Result, Trust, http::Http};
 
-/// The format of an account service's address.
 const ADDRESS_FORM: &str = "http(s)://host(:port)";
 
 /// The credentials of an OAuth client.
@@ -67,13 +66,6 @@ impl AccountClient {
         }
         let exchanger = take_credentials(&mut base).ok_or_else(invalid)?;
         Ok(Self { http: Http::new("account service", base, trust)?, exchanger })
-    }
-
-    /// Exchanges access keys as this OAuth client.
-    #[must_use]
-    pub fn exchanging_as_client(mut self, client: &ClientCredentials) -> Self {
-        self.exchanger = Exchanger::Basic { id: client.id.to_string(), secret: client.secret.clone() };
-        self
     }
 
     /// Exchanges access keys with this component's token.

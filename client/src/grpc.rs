@@ -18,12 +18,9 @@ use crate::{
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The most bytes of an answer.
 pub(crate) const ANSWER_BYTES_MAX: usize = 4 << 20;
-/// The form of a gRPC API's address.
 const ADDRESS_FORM: &str = "host:port";
 
-/// A component with a gRPC API.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     channel: Channel,
@@ -138,7 +135,6 @@ fn kind(code: Code) -> Kind {
     }
 }
 
-/// The seconds of the metadata `retry-after`, as in HTTP.
 fn retry_after(metadata: &MetadataMap) -> Option<Duration> {
     metadata.get("retry-after")?.to_str().ok()?.parse().ok().map(Duration::from_secs)
 }

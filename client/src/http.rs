@@ -17,7 +17,6 @@ use crate::{
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The most bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
 /// A service with a JSON API.
@@ -128,7 +127,6 @@ impl Http {
     }
 }
 
-/// The error that the server answered with.
 fn refused(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Error {
     // OAuth answers have the text in `error_description`, exchanges in `description`, all others in `error`.
     let answer: Option<serde_json::Value> = serde_json::from_slice(body).ok();

@@ -16,7 +16,6 @@ const LABEL_LENGTH_MAX: usize = 63;
 #[serde(transparent)]
 pub(crate) struct Address(String);
 
-/// The format of one kind of address.
 struct Form {
     what: &'static str,
     schemes: &'static [&'static str],

@@ -33,7 +33,6 @@ pub(crate) struct Announcement {
     amqp_address: Address,
 }
 
-/// An announcement as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) announcement: Announcement,

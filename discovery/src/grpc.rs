@@ -20,7 +20,6 @@ pub(crate) struct Service {
 type Answer<T> = Result<Response<T>, Status>;
 
 impl Service {
-    /// Serves `operations` over gRPC.
     pub(crate) fn server(operations: Arc<Operations>) -> DiscoveryServer<Self> {
         DiscoveryServer::new(Self { operations })
     }

@@ -7,14 +7,12 @@ const ANNOUNCEMENTS: &str = "airlock_discovery_announcements_total";
 const METADATA: &str = "airlock_discovery_metadata_changes_total";
 const CUT: &str = "airlock_discovery_cut_answers_total";
 
-/// Registers the description of each metric.
 pub(crate) fn describe() {
     describe_counter!(ANNOUNCEMENTS, "Accepted announcements, by service");
     describe_counter!(METADATA, "Accepted changes of what components serve, by service and change");
     describe_counter!(CUT, "Responses truncated because they had too much metadata");
 }
 
-/// Counts an announcement.
 pub(crate) fn announced(service: ServiceName) {
     counter!(ANNOUNCEMENTS, "service" => service.as_str()).increment(1);
 }

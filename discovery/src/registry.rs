@@ -38,7 +38,6 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Uses `store`.
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         Self { store }
     }

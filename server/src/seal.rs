@@ -21,7 +21,6 @@ use zeroize::Zeroizing;
 pub use self::signed_text::unverified_payload;
 use crate::private_file::create_private;
 
-/// The size of the key-encryption key.
 const KEY_BYTES: usize = 32;
 
 /// Why a secret cannot be sealed or opened.

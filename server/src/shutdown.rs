@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
@@ -53,16 +54,13 @@ impl Shutdown {
     }
 }
 
-#[cfg(unix)]
 struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
+    terminate: Signal,
+    interrupt: Signal,
 }
 
-#[cfg(unix)]
 impl Signals {
     fn new() -> Result<Self, Error> {
-        use tokio::signal::unix::{SignalKind, signal};
         let terminate = signal(SignalKind::terminate()).map_err(Error::Signals)?;
         let interrupt = signal(SignalKind::interrupt()).map_err(Error::Signals)?;
         Ok(Self { terminate, interrupt })
@@ -72,23 +70,6 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> Result<Self, Error> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) {
-        // Without a handler, Ctrl-C ends the process anyway.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
         }
     }
 }

@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use tonic::{Code, Status};
 use types::{Kind, Kinded};
 
-/// The text of every internal error.
 pub(crate) const INTERNAL: &str = "internal error";
 
 /// The HTTP status for this kind of error.

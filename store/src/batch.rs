@@ -9,7 +9,6 @@ use crate::{Error, Key, UnixMillis, Version, socket::base64};
 pub const BATCH_STEPS_MAX: usize = 1024;
 /// The most bytes of a value.
 pub const VALUE_BYTES_MAX: usize = 4 << 20;
-/// The most bytes of all values of one batch.
 const BATCH_BYTES_MAX: usize = 16 << 20;
 
 /// Conditions and changes that are committed together.
@@ -32,7 +31,6 @@ pub enum Commit {
     Conflict,
 }
 
-/// A condition of a batch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Check {
     pub(crate) key: Key,

@@ -109,7 +109,6 @@ impl Key {
 impl TryFrom<String> for Key {
     type Error = Error;
 
-    /// Parses the text of [`Key::as_str`].
     fn try_from(text: String) -> Result<Self, Error> {
         let parts = text.strip_prefix('{').and_then(|text| text.split_once('}'));
         let named = parts.and_then(|(tag, path)| tag.split_once(':').map(|(kind, id)| (kind, id, path)));

@@ -66,7 +66,6 @@ impl Redis {
         answer.map_err(|error: RedisError| Error::unavailable(what, error))
     }
 
-    /// Reads keys of the same tag.
     async fn get_of_tag(&self, keys: &[&Key], now: u64) -> Result<Vec<Option<Entry>>, Error> {
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
         let [entries, ..] = self.names.tag(first);
@@ -141,7 +140,6 @@ impl Store for Redis {
     }
 }
 
-/// Decodes the result of a script.
 fn entries(prefix: &Key, found: Vec<(String, Bytes)>, now: u64) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::with_capacity(found.len());
     for (path, bytes) in found {

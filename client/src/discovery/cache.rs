@@ -18,7 +18,6 @@ const AGE_MAX: Duration = Duration::from_secs(60);
 /// The most entries; when there are more, all are removed.
 const ENTRIES_MAX: usize = 1000;
 
-/// A service, and one of its components or all.
 pub(super) type Key = (ServiceName, Option<ComponentId>);
 
 #[derive(Default)]

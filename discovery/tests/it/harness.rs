@@ -64,7 +64,6 @@ impl TestDiscovery {
         discovery
     }
 
-    /// The client that programs use.
     pub(crate) fn client(&self) -> DiscoveryClient {
         DiscoveryClient::connect(&self.address, &Trust::Plaintext).unwrap()
     }

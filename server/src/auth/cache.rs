@@ -51,7 +51,6 @@ impl<K: Clone + Eq + Hash, V> Cache<K, V> {
         cell
     }
 
-    /// Removes a cell that could not be filled.
     pub(super) fn remove(&self, key: &K, cell: &Cell<V>) {
         let mut entries = self.lock();
         if entries.get(key).is_some_and(|entry| Arc::ptr_eq(&entry.cell, cell) && !cell.initialized()) {

@@ -82,7 +82,6 @@ impl Issuer {
         }
     }
 
-    /// The rights to one application that a token still has.
     pub(super) async fn remaining_rights(&self, app_id: &AppId, token: Secret) -> RemainingRights {
         let credential = Credential::Token(token);
         let answer = tokio::time::timeout(RIGHTS_TIMEOUT, self.client.rights(&credential, app_id)).await;

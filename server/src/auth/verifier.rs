@@ -11,9 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use types::{Claims, Timestamp};
 
-/// The most bytes of a token.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// The most bytes of a key id.
 const KEY_ID_BYTES_MAX: usize = 128;
 /// How far the issuer's clock may differ from ours, in seconds.
 const LEEWAY_S: u64 = 30;

@@ -16,7 +16,8 @@ pub type Header = (&'static str, &'static str, &'static str);
 pub fn reply<T: JsonSchema>(context: &mut GenContext) -> Response {
     let schema = schema::sent::<T>(context);
     let description = context.resolve_schema(&schema).get("description").and_then(Value::as_str);
-    with_body(&description.unwrap_or("Success.").to_owned(), schema)
+    let description = description.unwrap_or("Success.").to_owned();
+    with_body(&description, schema)
 }
 
 /// Adds headers to a reply.

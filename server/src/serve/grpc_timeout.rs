@@ -6,7 +6,6 @@ use axum::http::HeaderMap;
 
 /// A number and its unit, such as `250m` for 250 milliseconds.
 const HEADER: &str = "grpc-timeout";
-/// The most digits that gRPC allows.
 const DIGITS_MAX: usize = 8;
 
 /// How long the client waits; none when it does not say, or says it wrongly.

@@ -40,7 +40,6 @@ struct Middleware {
     timeout: Duration,
 }
 
-/// The protocol of a request and of its errors.
 #[derive(Clone, Copy)]
 enum Protocol {
     Rest,
@@ -100,7 +99,7 @@ async fn pass(
     let mut response = middleware.answer(request, next).instrument(span.clone()).await;
     let (elapsed, status) = (started.elapsed(), response.status());
     span.in_scope(|| {
-        tracing::debug!(status = status.as_u16(), elapsed_us = elapsed.as_micros() as u64, "request finished")
+        tracing::debug!(status = status.as_u16(), elapsed_us = elapsed.as_micros() as u64, "request finished");
     });
     let labels = [("service", middleware.name.to_owned()), ("route", route)];
     metrics::histogram!("airlock_request_seconds", &labels).record(elapsed);

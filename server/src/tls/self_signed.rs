@@ -36,7 +36,7 @@ pub(super) fn load_or_create(folder: &Path, names: &[String], clock: &dyn Clock)
     match fs::read_to_string(&path) {
         Ok(text) if is_current(&text, &names, clock.now()) => return Ok((path, text)),
         Ok(_) => {
-            tracing::info!(path = %path.display(), "replacing the certificate: its names changed or it expires soon")
+            tracing::info!(path = %path.display(), "replacing the certificate: its names changed or it expires soon");
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(source) => return Err(Error::File { action: "read", path, source }),

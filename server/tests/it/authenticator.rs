@@ -28,7 +28,6 @@ use crate::{
     signer::{Signer, claims},
 };
 
-/// A fake account service.
 struct Account {
     signer: Mutex<Signer>,
     clock: Arc<ManualClock>,

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::settings::{Layers, print};
 
-/// Settings of a fictional program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
@@ -23,7 +22,6 @@ struct Settings {
     handler: Handler,
 }
 
-/// The part that listens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Handler {

@@ -13,7 +13,6 @@ use crate::Error;
 
 /// The format that this version writes, and the newest that it reads.
 pub(super) const FORMAT: u64 = 1;
-/// The size of the page cache.
 const CACHE_BYTES: usize = 64 << 20;
 
 /// Opens the database in a file; fails when another process has it open.

@@ -10,7 +10,6 @@ use crate::{Clock, Error};
 
 /// How many writes can wait for the writer; beyond that, callers wait.
 const WAITING_MAX: usize = 1024;
-/// The most writes in one group.
 const GROUP_MAX: usize = 256;
 
 /// One step of a transaction; the returned function is called when the transaction is on disk.

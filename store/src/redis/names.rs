@@ -10,7 +10,6 @@ impl Names {
         ["entries", "index", "expiry", "version"].map(|part| format!("{}{}#{part}", self.0, key.tag()))
     }
 
-    /// The bucket of a rate limit.
     pub(super) fn bucket(&self, key: &Key) -> String {
         format!("{}{}#bucket/{}", self.0, key.tag(), key.path())
     }

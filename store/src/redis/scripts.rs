@@ -45,7 +45,6 @@ impl Scripts {
         call
     }
 
-    /// Lists entries from a key on.
     pub(super) fn list(
         &self,
         prefix: &Key,

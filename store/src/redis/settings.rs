@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::Error;
 
-/// The most bytes of the key prefix.
 const PREFIX_BYTES_MAX: usize = 32;
 
 /// How to reach Redis.

@@ -58,7 +58,6 @@ pub(super) async fn read<T: DeserializeOwned>(from: &mut (impl AsyncRead + Unpin
     Ok(serde_json::from_slice(&frame)?)
 }
 
-/// Serialises bytes as base64.
 pub(crate) mod base64 {
     use base64::{Engine, engine::general_purpose::STANDARD};
     use bytes::Bytes;

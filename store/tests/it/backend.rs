@@ -28,7 +28,6 @@ impl Backend {
         Self { store: Arc::new(store), clock, _server: None, _folder: None }
     }
 
-    /// A file behind a socket.
     pub(crate) async fn socket() -> Self {
         let mut file = Self::file();
         let path = file._folder.as_ref().unwrap().path().join("socket");

@@ -18,7 +18,6 @@ use crate::backend::Backend;
 const CASES: u32 = 48;
 const PATHS: [&str; 6] = ["a", "a/1", "a/2", "b", "b/~", "c"];
 
-/// A step on a few keys.
 #[derive(Clone, Debug)]
 enum Step {
     Commit(Plan),
