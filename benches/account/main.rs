@@ -6,16 +6,12 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-#[path = "../shared/figures.rs"]
-#[allow(dead_code, reason = "shared with other benches")]
-mod figures;
 mod load;
-#[path = "../shared/process.rs"]
-#[allow(dead_code, reason = "shared with other benches")]
-mod process;
 mod site;
 
 use std::time::Duration;
+use testing::figures;
+use testing::process;
 
 use figures::Figures;
 use load::{Load, Taken};

@@ -3,7 +3,7 @@
 use airlock::codec_check;
 use runtime::{Call, Dialect, Slot, Sources};
 
-use crate::shared::codecs;
+use crate::records;
 
 /// Maximum number of messages per codec, so that none dominates a run.
 const MESSAGES_MAX: usize = 8;
@@ -41,11 +41,11 @@ impl Codec {
 
 /// The codecs of the corpus that have a dialect and an uplink.
 pub(crate) fn read() -> Vec<Codec> {
-    codecs::read().into_iter().filter_map(with_messages).collect()
+    records::read().into_iter().filter_map(with_messages).collect()
 }
 
 fn with_messages(codec: codec_check::Codec) -> Option<Codec> {
-    let messages: Vec<Call> = codecs::uplinks(&codec).take(MESSAGES_MAX).collect();
+    let messages: Vec<Call> = records::uplinks(&codec).take(MESSAGES_MAX).collect();
     let codec_check::Codec { id, script, dialect, unknown_members, .. } = codec;
     let codec =
         Codec { id, script, dialect: dialect?, reads_globals: unknown_members.contains(READS_GLOBALS), messages };

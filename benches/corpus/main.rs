@@ -20,9 +20,9 @@ mod codecs;
 mod native;
 mod node;
 mod ours;
+#[path = "../shared/codecs.rs"]
+mod records;
 mod rounds;
-#[path = "../shared/mod.rs"]
-mod shared;
 mod table;
 
 use std::{env, fs};

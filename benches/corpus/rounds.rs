@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::shared::figures::{median, quantile};
+use testing::figures::{median, quantile};
 
 /// Target duration of a batch; shorter batches are interrupted less often.
 const BATCH: Duration = Duration::from_micros(1500);

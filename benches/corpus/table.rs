@@ -1,7 +1,7 @@
 //! Prints the results with their goals.
 
 use crate::rounds::Timing;
-use crate::shared::figures::{mean, median};
+use testing::figures::{mean, median};
 
 /// The timings of each codec by column; `None` if the variant was skipped or does not support the codec.
 pub(crate) struct Table {

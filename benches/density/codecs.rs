@@ -2,7 +2,7 @@
 
 use runtime::{Call, Sources};
 
-use crate::shared::codecs;
+use crate::records;
 
 /// A decoder and a message.
 pub(crate) struct Codec {
@@ -25,8 +25,8 @@ impl Codec {
 /// The codecs that decode an uplink.
 pub(crate) fn read() -> Vec<Codec> {
     let with_message = |codec: airlock::codec_check::Codec| {
-        let call = codecs::uplinks(&codec).next()?;
+        let call = records::uplinks(&codec).next()?;
         Some(Codec { script: codec.script, call })
     };
-    codecs::read().into_iter().filter_map(with_message).collect()
+    records::read().into_iter().filter_map(with_message).collect()
 }

@@ -8,14 +8,14 @@
 mod codecs;
 mod many;
 mod one;
-#[path = "../shared/mod.rs"]
-mod shared;
+#[path = "../shared/codecs.rs"]
+mod records;
 
 use std::sync::Arc;
 
 use runtime::{Engine, Settings};
 
-use crate::shared::figures::Figures;
+use testing::figures::Figures;
 
 /// Applications that take turns.
 const APPLICATIONS: usize = 10_000;

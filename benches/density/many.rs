@@ -11,9 +11,9 @@ use types::Timestamp;
 
 use crate::codecs::Codec;
 use crate::one::check;
-use crate::shared::figures::{Figures, mean, median, microseconds, quantile};
-use crate::shared::process::{faults, resident_mib};
 use crate::{APPLICATIONS, engine};
+use testing::figures::{Figures, mean, median, microseconds, quantile};
+use testing::process::{faults, resident_mib};
 
 /// Applications that are hot on a worker.
 const HOT: usize = 32;

@@ -6,7 +6,7 @@ use runtime::{CallOutcome, Engine, Settings};
 
 use crate::codecs::Codec;
 use crate::engine;
-use crate::shared::figures::{Figures, mean, median, microseconds, quantile};
+use testing::figures::{Figures, mean, median, microseconds, quantile};
 
 pub(crate) fn check(report: &CallOutcome) {
     assert!(report.result.is_ok(), "{report:?}");

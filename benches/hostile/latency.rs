@@ -11,8 +11,8 @@ use std::{
 use runtime::{Engine, Functions};
 
 use crate::message::{call, check, tenant};
-use crate::shared::figures::quantile;
 use crate::traffic::Traffic;
+use testing::figures::quantile;
 
 /// Endless loops of another application that are always queued.
 const ENDLESS_TASKS: usize = 100;

@@ -11,7 +11,7 @@ use runtime::{Engine, FailureKind, Limits, Settings};
 
 use crate::message::{call, check, load};
 use crate::seconds;
-use crate::shared::process::resident_mib;
+use testing::process::resident_mib;
 
 const BOMB: &str = "function Decoder() { var a = []; while (true) a.push(new ArrayBuffer(65536)); }";
 /// Uses most of the fuel, which takes tens of milliseconds.

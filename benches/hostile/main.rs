@@ -8,8 +8,6 @@
 mod latency;
 mod limits;
 mod message;
-#[path = "../shared/mod.rs"]
-mod shared;
 mod traffic;
 
 use std::{sync::Arc, time::Duration};
@@ -17,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 use runtime::{Engine, Settings};
 
 use message::{HONEST, load};
-use shared::figures::{Figures, median};
+use testing::figures::{Figures, median};
 use traffic::Traffic;
 
 /// Number of rounds, of which the median counts.

@@ -7,9 +7,6 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-#[path = "../shared/figures.rs"]
-#[allow(dead_code, reason = "shared with other benches")]
-mod figures;
 #[path = "../account/load.rs"]
 #[allow(dead_code, reason = "shared with the bench of the account service")]
 mod load;
@@ -22,6 +19,7 @@ use std::{
     },
     time::Duration,
 };
+use testing::figures;
 
 use load::Load;
 use rumqttc::{AsyncClient, Event, MqttOptions, Packet, QoS};

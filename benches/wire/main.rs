@@ -10,20 +10,16 @@
 mod calls;
 mod dataset;
 mod dry_run;
-#[path = "../shared/figures.rs"]
-#[allow(dead_code, reason = "shared with other benches")]
-mod figures;
 mod list;
 #[path = "../account/load.rs"]
 #[allow(dead_code, reason = "shared with the bench of the account service")]
 mod load;
-#[path = "../shared/process.rs"]
-#[allow(dead_code, reason = "shared with other benches")]
-mod process;
 mod scale;
 mod services;
 
 use std::time::Duration;
+use testing::figures;
+use testing::process;
 
 use dataset::Dataset;
 use figures::Figures;

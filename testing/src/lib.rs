@@ -3,7 +3,9 @@
 
 mod clock;
 mod failing_store;
+pub mod figures;
 mod packages;
+pub mod process;
 mod proxy;
 mod random;
 mod recording_store;

@@ -1,23 +1,24 @@
 //! Figures with their goals.
+#![allow(clippy::print_stdout, reason = "benches print their figures")]
 
 use std::time::Duration;
 
 /// Figures in the order in which they were measured.
 #[derive(Default)]
-pub(crate) struct Figures {
+pub struct Figures {
     rows: Vec<[String; 3]>,
 }
 
 impl Figures {
     /// Adds a figure; an empty goal means none.
-    pub(crate) fn add(&mut self, what: &str, measured: impl Into<String>, aim: &str) {
+    pub fn add(&mut self, what: &str, measured: impl Into<String>, aim: &str) {
         let row = [what.to_owned(), measured.into(), aim.to_owned()];
         println!("{}: {} {}", row[0], row[1], row[2]);
         self.rows.push(row);
     }
 
     /// Prints the figures as a table.
-    pub(crate) fn print(&self) {
+    pub fn print(&self) {
         println!("\n| figure | measured | aim |\n|---|--:|--:|");
         for [what, measured, aim] in &self.rows {
             println!("| {what} | {measured} | {aim} |");
@@ -26,19 +27,22 @@ impl Figures {
 }
 
 /// The value below which this fraction of all values lies. Sorts them.
-pub(crate) fn quantile<T: Copy + PartialOrd>(values: &mut [T], part: f64) -> T {
+pub fn quantile<T: Copy + PartialOrd>(values: &mut [T], part: f64) -> T {
     values.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap());
     values[((values.len() - 1) as f64 * part).round() as usize]
 }
 
-pub(crate) fn median(values: &mut [f64]) -> f64 {
+/// The median; sorts `values`.
+pub fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-pub(crate) fn mean(values: &[f64]) -> f64 {
+/// The arithmetic mean.
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-pub(crate) fn microseconds(time: Duration) -> f64 {
+/// `time` in microseconds.
+pub fn microseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
