@@ -78,7 +78,6 @@ impl Functions {
         self.module().as_bytes()
     }
 
-    /// The first function that an uplink passes.
     pub(crate) fn first_slot(&self) -> Slot {
         Slot::ALL.into_iter().find(|slot| self.dialect(*slot).is_some()).unwrap_or(Slot::Decoder)
     }

@@ -29,7 +29,6 @@ pub(crate) enum Outcome {
     Returned { json: Option<Vec<u8>> },
 }
 
-/// A call in progress.
 pub(crate) struct Call<'a> {
     pub(crate) guest: &'a Guest,
     pub(crate) message: Message<'a>,
@@ -151,7 +150,6 @@ impl Call<'_> {
         }
     }
 
-    /// Parses JSON.
     pub(crate) fn parse(&self, function: &Function, json: &[u8]) -> Result<Value, Failure> {
         let unusable = |message| Failure::output(function.slot, message);
         let text = CString::new(json).map_err(|_| unusable("got fields with a zero byte"))?;

@@ -63,7 +63,7 @@ impl Definitions {
             if *named == which && dialect.is_none_or(|dialect| fits(dialect, *candidate, which)) {
                 let code = self.0.at(index as u32)?;
                 if code.is_function() {
-                    let (slot, receiver) = (Function::slot_of(which), code.realm().undefined());
+                    let (slot, receiver) = (which.slot(), code.realm().undefined());
                     let globals = Untouched::default();
                     return Ok(Some(Function { slot, dialect: *candidate, code, receiver, globals }));
                 }
@@ -74,17 +74,6 @@ impl Definitions {
 }
 
 impl Function {
-    /// The slot that a function belongs to in failures.
-    pub(crate) fn slot_of(which: wire::Function) -> Slot {
-        use wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
-        match which {
-            Decoder | NormalizeUplink => Slot::Decoder,
-            Converter => Slot::Converter,
-            Validator => Slot::Validator,
-            Encoder | DecodeDownlink => Slot::Encoder,
-        }
-    }
-
     /// The failure message for a source that defines none of these functions.
     pub(crate) fn expected(any_of: &[wire::Function], dialect: Option<Dialect>) -> String {
         let fits = |candidate: &Dialect, which| dialect.is_none_or(|dialect| fits(dialect, *candidate, which));
@@ -99,7 +88,6 @@ impl Function {
         self.code.realm()
     }
 
-    /// Calls the function.
     pub(crate) fn call<const N: usize>(&self, guest: &Guest, arguments: [&Value; N]) -> Result<Value, Failure> {
         arguments.iter().for_each(|argument| argument.leak());
         guest.enter(self.slot);
@@ -110,7 +98,6 @@ impl Function {
         Ok(returned)
     }
 
-    /// The failure for a value thrown by this function.
     pub(crate) fn threw(&self, guest: &Guest, thrown: &Thrown) -> Failure {
         Failure::thrown(guest, self.slot, FailureKind::Thrown, thrown)
     }

@@ -28,17 +28,14 @@ unsafe extern "C" {
     fn __wasm_call_ctors();
 }
 
-/// The remaining fuel.
 pub(crate) fn fuel_left() -> i64 {
     metered_fuel_left()
 }
 
-/// The number of the running slot.
 pub(crate) fn running_slot() -> u8 {
     RUNNING_SLOT.load(Ordering::Relaxed)
 }
 
-/// Sets the running slot.
 pub(crate) fn set_running_slot(slot: u8) {
     RUNNING_SLOT.store(slot, Ordering::Relaxed);
 }

@@ -23,7 +23,6 @@ thread_local! {
 /// The functions that the sources define, indexed by [`crate::wire::Function`].
 pub(crate) type Functions = [Option<Function>; 6];
 
-/// The state of the guest.
 pub(crate) struct Guest {
     pub(crate) runtime: Runtime,
     /// One per slot, so that helpers of the same name in two sources do not collide.
@@ -97,7 +96,6 @@ impl Guest {
         self.limits.set(limits);
     }
 
-    /// The running slot.
     pub(crate) fn slot(&self) -> Option<Slot> {
         Slot::from_byte(exports::running_slot())
     }

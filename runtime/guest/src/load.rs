@@ -91,7 +91,6 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Finds the functions for the slots of this source.
     fn find(&self) -> Result<Functions, Failure> {
         let mut found = Functions::default();
         let definitions = self.fine(Definitions::of(self.realm()))?;
@@ -101,7 +100,7 @@ impl Source<'_> {
         let is_missing =
             |which: &wire::Function| self.slots != ANY_SLOT && self.fills(*which) && found[*which as usize].is_none();
         if let Some(which) = SLOTS.into_iter().find(is_missing) {
-            let slot = Function::slot_of(which);
+            let slot = which.slot();
             return Err(Failure::new(slot, FailureKind::Syntax, Function::expected(&[which], self.dialect)));
         }
         if found.iter().all(Option::is_none) {

@@ -27,7 +27,6 @@ const REQUEST_BYTES_MAX: usize = 1 << 28;
 struct Heap {
     /// Where the next fresh block's header goes; always 4 short of a multiple of 8.
     next: usize,
-    /// The end of the linear memory.
     end: usize,
     /// Where the first block after the last [`seal`] lies. Earlier blocks are never reused: that would dirty pages all
     /// over the image, and QuickJS treats what lies there as immortal.

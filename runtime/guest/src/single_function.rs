@@ -24,5 +24,5 @@ pub(crate) fn run(call: &mut Call<'_>, functions: &Functions, which: wire::Funct
 }
 
 fn missing(which: wire::Function) -> Failure {
-    Failure::new(Function::slot_of(which), FailureKind::Syntax, Function::expected(&[which], None))
+    Failure::new(which.slot(), FailureKind::Syntax, Function::expected(&[which], None))
 }

@@ -53,7 +53,6 @@ pub(crate) fn decode_downlink(call: &mut Call<'_>, functions: &Functions) -> Res
     Ok(Outcome::Fields { valid: true, json, normalized: None })
 }
 
-/// Calls a decoder and returns its result unchecked.
 pub(crate) fn call_decoder(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
     match function.dialect {
         Dialect::V2 => call_v2_decoder(call, function),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::contract::wire::{Dialect, FailureKind, Function, Slot};
+use crate::contract::wire::{Dialect, FailureKind, Slot};
 
 /// Why a function has no result. Its display is one sentence for the author of the function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,18 +73,6 @@ impl Slot {
             Self::Converter => "converter",
             Self::Validator => "validator",
             Self::Encoder => "encoder",
-        }
-    }
-}
-
-impl Function {
-    /// The slot whose source should define it, and which its failures are reported for.
-    pub const fn slot(self) -> Slot {
-        match self {
-            Self::Decoder | Self::NormalizeUplink => Slot::Decoder,
-            Self::Converter => Slot::Converter,
-            Self::Validator => Slot::Validator,
-            Self::Encoder | Self::DecodeDownlink => Slot::Encoder,
         }
     }
 }

@@ -36,7 +36,6 @@ impl GuestLimits {
         }
     }
 
-    /// Reads the limits from a request.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             heap_bytes_max: reader.number()?,

@@ -55,7 +55,6 @@ impl Sources {
         SourcesHash(hasher.finalize().into())
     }
 
-    /// The load request.
     pub(crate) fn load_request(&self, limits: &Limits) -> Writer {
         let mut request = Writer::default();
         GuestLimits::from(limits).write(&mut request);

@@ -71,6 +71,18 @@ pub enum Function {
     NormalizeUplink = 5,
 }
 
+impl Function {
+    /// The slot whose source should define it, and which its failures are reported for.
+    pub const fn slot(self) -> Slot {
+        match self {
+            Self::Decoder | Self::NormalizeUplink => Slot::Decoder,
+            Self::Converter => Slot::Converter,
+            Self::Validator => Slot::Validator,
+            Self::Encoder | Self::DecodeDownlink => Slot::Encoder,
+        }
+    }
+}
+
 /// Instead of a set of slots: the source may define any of the functions, and none in particular.
 pub(crate) const ANY_SLOT: u8 = 0x80;
 
@@ -133,7 +145,6 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Appends one byte.
     pub(crate) fn byte(&mut self, value: u8) -> &mut Self {
         self.bytes.push(value);
         self
@@ -180,7 +191,6 @@ impl<'a> Reader<'a> {
         Self { rest: message }
     }
 
-    /// Reads one byte.
     pub(crate) fn byte(&mut self) -> Option<u8> {
         self.take(1).map(|bytes| bytes[0])
     }

@@ -77,7 +77,6 @@ fn save(module: &Module, dir: &Path, path: &Path) -> io::Result<()> {
     remove_others(dir, path)
 }
 
-/// Removes the guests of earlier versions.
 fn remove_others(dir: &Path, path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;

@@ -36,7 +36,6 @@ pub(crate) fn check(engine: &Engine) -> Result<(), Error> {
     accepted.map_or(Ok(()), |(what, _)| Err(Error::Guest(format!("the engine accepts {what}"))))
 }
 
-/// A module of these sections.
 fn module(sections: &[u8]) -> Vec<u8> {
     [b"\0asm\x01\0\0\0", sections].concat()
 }

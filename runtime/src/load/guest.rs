@@ -127,7 +127,6 @@ impl<'a> Sections<'a> {
         global.and_then(|global| global.start).ok_or_else(|| refuse(format!("it does not export the global `{name}`")))
     }
 
-    /// The initial memory.
     fn memory(&self) -> Result<Box<[u8]>, Error> {
         let [memory] = self.memories.as_slice() else { return Err(refuse("it has not exactly one memory")) };
         let pages = usize::try_from(memory.initial).ok().filter(|pages| *pages <= 1024);
@@ -151,7 +150,6 @@ fn active_segment<'a>(data: &Data<'a>) -> Result<Option<(i64, &'a [u8])>, Binary
     Ok(number(offset_expr)?.map(|offset| (offset, data.data)))
 }
 
-/// The value of a constant expression.
 fn number(expression: &ConstExpr<'_>) -> Result<Option<i64>, BinaryReaderError> {
     Ok(match expression.get_operators_reader().read()? {
         Operator::I32Const { value } => Some(i64::from(value)),

@@ -28,7 +28,6 @@ const FORMAT: u8 = 1;
 pub(crate) struct Metadata {
     /// The SHA-256 of the guest.
     pub(crate) guest: [u8; 32],
-    /// The hash of the sources and limits.
     pub(crate) hash: SourcesHash,
     /// The calling convention of the function in each slot.
     pub(crate) dialects: [Option<Dialect>; 4],
@@ -68,7 +67,6 @@ impl Module {
         limits.kept_bytes_max.saturating_mul(2)
     }
 
-    /// Reads a module after verifying its seal.
     pub(crate) fn read(bytes: Box<[u8]>, key: &SealKey, limits: &Limits) -> Result<Self, ModuleError> {
         within(bytes.len(), Self::bytes_max(limits))?;
         let (body, seal) = split(&bytes).ok_or(ModuleError::Damaged("it does not end in a seal"))?;
@@ -92,7 +90,6 @@ impl Module {
         within(self.memory_bytes, limits.memory_bytes_max)
     }
 
-    /// The encoded module.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -107,7 +104,6 @@ impl Module {
         self.memory_bytes
     }
 
-    /// The total size of the pages that it changes.
     pub(crate) fn changed_bytes(&self) -> usize {
         self.pages.len() * PAGE_BYTES
     }
@@ -127,7 +123,6 @@ impl Module {
     }
 }
 
-/// The changes to one page.
 pub(crate) struct Page<'a> {
     /// Its address in the memory.
     pub(crate) start: usize,

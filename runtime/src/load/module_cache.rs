@@ -56,7 +56,6 @@ impl ModuleCache {
         }
     }
 
-    /// The key that modules are sealed with.
     pub(crate) fn key(&self) -> &SealKey {
         &self.key
     }
@@ -86,7 +85,6 @@ impl ModuleCache {
             .ok()
     }
 
-    /// Adds a module.
     pub(crate) fn insert(&self, hash: SourcesHash, module: &[u8]) {
         let Some(folder) = &self.folder else { return };
         if let Err(source) = folder.insert(hash, module) {

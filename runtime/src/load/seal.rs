@@ -6,7 +6,6 @@ use crate::error::ModuleError;
 
 /// The size of a key.
 pub(crate) const KEY_BYTES: usize = 32;
-/// The size of a seal.
 pub(crate) const SEAL_BYTES: usize = 32;
 
 /// An HMAC-SHA-256 key.

@@ -28,7 +28,6 @@ pub(crate) struct Mapping {
     access: Mutex<Access>,
 }
 
-/// The state of a mapping.
 #[derive(Default)]
 struct Access {
     /// Accessible bytes from the base.

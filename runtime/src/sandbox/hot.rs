@@ -79,7 +79,6 @@ impl HotSets {
         self.sets.push(set);
     }
 
-    /// The slot of a hot set.
     pub(crate) fn get(&mut self, hash: SourcesHash) -> Option<&mut MemorySlot> {
         self.index(hash).map(|index| &mut self.sets[index].slot)
     }

@@ -67,7 +67,6 @@ impl MemorySlot {
         Ok(run)
     }
 
-    /// A copy of the memory.
     pub(crate) fn snapshot(&self) -> Vec<u8> {
         self.mapping.snapshot()
     }

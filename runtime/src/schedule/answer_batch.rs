@@ -12,14 +12,12 @@ use tokio::sync::oneshot;
 
 use crate::contract::call::CallOutcome;
 
-/// The most answers in a batch.
 const ANSWERS_MAX: usize = 32;
 /// How long the first answer waits, measured by the messages after it.
 const AGE_MAX: Duration = Duration::from_micros(100);
 /// Answers do not wait for a message that is expected to use more fuel than this, which takes about as long.
 const FUEL_MAX: u64 = 1_000_000;
 
-/// Delayed answers.
 #[derive(Default)]
 pub(crate) struct AnswerBatch {
     answers: Vec<(oneshot::Sender<CallOutcome>, CallOutcome)>,
@@ -28,7 +26,6 @@ pub(crate) struct AnswerBatch {
 }
 
 impl AnswerBatch {
-    /// Adds an answer.
     pub(crate) fn push(&mut self, done: oneshot::Sender<CallOutcome>, outcome: CallOutcome) {
         if !self.answers.is_empty() {
             self.age += outcome.elapsed;
@@ -45,7 +42,6 @@ impl AnswerBatch {
         }
     }
 
-    /// Sends all answers.
     pub(crate) fn flush(&mut self) {
         for (done, outcome) in self.answers.drain(..) {
             // The caller may have given up meanwhile.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 const JOB_FUEL: u64 = 10_000;
 /// How far ahead of another a tenant may be served because the worker has its functions loaded.
 const SLACK_FUEL: u64 = 1_000_000;
-/// Tenants considered for that.
 const CANDIDATES: usize = 4;
 /// Idle tenants whose balance is remembered.
 const IDLE_MAX: usize = 16_384;
@@ -59,7 +58,6 @@ pub(crate) struct Turn {
 pub(crate) struct NextJob {
     /// Running jobs of the same tenant.
     pub(crate) running: usize,
-    /// The fuel that it is expected to use.
     pub(crate) expected_fuel: u64,
 }
 

@@ -34,13 +34,11 @@ pub enum Priority {
 #[error("all workers are busy and their queues are full; try again later")]
 pub struct Busy;
 
-/// The limits of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueLimits {
     pub(crate) workers: usize,
     /// Waiting jobs of all tenants.
     pub(crate) waiting_max: usize,
-    /// Waiting jobs of one tenant.
     pub(crate) tenant_waiting_max: usize,
     /// A job that uses more fuel than this counts as long.
     pub(crate) short_fuel_max: u64,

@@ -96,7 +96,6 @@ impl Realm {
         self.result(unsafe { qjs::JS_Eval(self.raw(), text.as_ptr(), length, file.as_ptr(), flags) })
     }
 
-    /// The global object.
     pub(crate) fn global(self) -> Value {
         // SAFETY: the context is never freed.
         self.own(unsafe { qjs::JS_GetGlobalObject(self.raw()) })
@@ -112,7 +111,6 @@ impl Realm {
         self.own(qjs::JS_NULL)
     }
 
-    /// A number.
     pub(crate) fn number(self, value: f64) -> Value {
         self.own(qjs::JS_NewFloat64(value))
     }
@@ -122,7 +120,6 @@ impl Realm {
         self.own(if value { qjs::JS_TRUE } else { qjs::JS_FALSE })
     }
 
-    /// A string.
     pub(crate) fn string(self, text: &str) -> Result<Value, Thrown> {
         // SAFETY: the pointer and length are those of `text`.
         self.result(unsafe { qjs::JS_NewStringLen(self.raw(), text.as_ptr().cast::<c_char>(), text.len() as _) })
@@ -134,7 +131,6 @@ impl Realm {
         self.result(unsafe { qjs::JS_NewObject(self.raw()) })
     }
 
-    /// A date.
     pub(crate) fn date(self, time_ms: i64) -> Result<Value, Thrown> {
         // SAFETY: the context is never freed.
         self.result(unsafe { qjs::JS_NewDate(self.raw(), time_ms as f64) })
@@ -159,13 +155,11 @@ impl Realm {
         self.result(unsafe { qjs::JS_NewUint8ArrayCopy(self.raw(), bytes.as_ptr(), bytes.len() as qjs::size_t) })
     }
 
-    /// An array of numbers.
     fn array(self, numbers: &[qjs::JSValue]) -> Result<Value, Thrown> {
         // SAFETY: numbers hold no references.
         self.result(unsafe { qjs::JS_NewArrayFrom(self.raw(), numbers.len() as c_int, numbers.as_ptr()) })
     }
 
-    /// Parses JSON.
     pub(crate) fn parse_json(self, text: &CStr) -> Result<Value, Thrown> {
         let length = text.to_bytes().len() as qjs::size_t;
         // SAFETY: the text ends in a zero byte.

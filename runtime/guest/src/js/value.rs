@@ -58,7 +58,6 @@ impl Value {
         raw
     }
 
-    /// The realm that created or read the value.
     pub(crate) fn realm(&self) -> Realm {
         self.realm
     }
@@ -74,7 +73,6 @@ impl Value {
         std::mem::forget(self.share(self.realm));
     }
 
-    /// The type of the value.
     pub(crate) fn primitive(&self) -> Primitive {
         // SAFETY: these only look at the bits of the value.
         unsafe {
@@ -122,7 +120,6 @@ impl Value {
         }
     }
 
-    /// Whether it is a typed array.
     pub(crate) fn is_typed_array(&self) -> bool {
         // SAFETY: the value is live.
         unsafe { qjs::JS_GetTypedArrayType(self.raw) >= 0 }
@@ -146,13 +143,11 @@ impl Value {
         }
     }
 
-    /// Whether it is a promise.
     pub(crate) fn is_promise(&self) -> bool {
         // SAFETY: the value is live.
         unsafe { qjs::JS_IsPromise(self.raw) }
     }
 
-    /// Whether it is an error object.
     pub(crate) fn is_error(&self) -> bool {
         // SAFETY: the value is live.
         unsafe { qjs::JS_IsError(self.raw) }
@@ -266,7 +261,6 @@ impl Value {
         if status < 0 { Err(self.realm.thrown()) } else { Ok(length) }
     }
 
-    /// Calls the function.
     pub(crate) fn call<const N: usize>(&self, this: &Value, arguments: [&Value; N]) -> Result<Value, Thrown> {
         let mut raw = arguments.map(|argument| argument.raw);
         // SAFETY: function, receiver and arguments are live until the call is over.
@@ -370,7 +364,6 @@ impl Drop for Keys {
 }
 
 impl Atom {
-    /// The name as text.
     pub(crate) fn text(self, realm: Realm) -> Result<Text, Thrown> {
         let mut length = 0;
         // SAFETY: atoms are never freed while in use.

@@ -26,7 +26,6 @@ pub(super) struct Segment<'a> {
     pub(super) rest: &'a [u8],
 }
 
-/// Reads a module without its seal.
 pub(super) fn body(body: &[u8]) -> Result<Parts, ModuleError> {
     let mut memory_bytes = None;
     let mut index = None;

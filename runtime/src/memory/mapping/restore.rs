@@ -25,7 +25,6 @@ const COUNT_IDLE_EVERY: u32 = 8;
 /// The contents of a memory before a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Baseline<'a> {
-    /// The mapped image.
     pub(crate) image: &'a Image,
     /// The length of the memory; zeros follow the image.
     pub(crate) len: usize,
