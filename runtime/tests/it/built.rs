@@ -1,21 +1,20 @@
-//! Whether `guest.wasm` was built from the sources beside it.
+//! Checks that `guest.wasm` was built from its sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// The folder of this crate, from which all paths count.
-fn home() -> &'static Path {
+fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files that the guest is built from, in the order of their paths.
+/// The source files of the guest, ordered by path.
 fn sources() -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("src/contract/wire.rs"), PathBuf::from("src/contract/guest_limits.rs")];
     let mut folders = vec![PathBuf::from("guest")];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(home().join(&folder)).unwrap() {
+        for entry in fs::read_dir(crate_dir().join(&folder)).unwrap() {
             let entry = entry.unwrap();
             let path = folder.join(entry.file_name());
             match entry.file_type().unwrap().is_dir() {
@@ -33,15 +32,15 @@ fn sources() -> Vec<PathBuf> {
 fn sum<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> String {
     let mut hasher = Sha256::new();
     for file in files {
-        hasher.update(fs::read(home().join(file)).unwrap());
+        hasher.update(fs::read(crate_dir().join(file)).unwrap());
     }
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// That takes no Wasm toolchain, so it cannot tell whether the build was honest: `guest/build.sh --check` can.
+/// This needs no Wasm toolchain, so it only compares hashes; `guest/build.sh --check` compares the bytes.
 #[test]
-fn the_guest_was_built_from_its_sources() {
-    let written = fs::read_to_string(home().join("guest.sums")).unwrap();
+fn the_committed_guest_matches_its_sources() {
+    let written = fs::read_to_string(crate_dir().join("guest.sums")).unwrap();
     let found = format!("{} guest.wasm\n{} sources\n", sum([&PathBuf::from("guest.wasm")]), sum(&sources()));
     assert!(sources().len() > 20, "there are more sources than that");
     assert_eq!(written, found, "the guest has changed since it was built: run guest/build.sh and commit what it gives");

@@ -1,20 +1,20 @@
-//! What scripts find beside the language itself, and what they do not find.
+//! The built-ins of scripts, and what they cannot reach.
 
 use airlock_runtime::{FailureKind, Slot};
 
-use crate::rig::{Rig, fields};
+use crate::harness::{Harness, fields};
 
-/// Fails unless each expression has the value that stands beside it, as JSON.
+/// Asserts the JSON value of each expression.
 fn check(table: &[(&str, &str)]) {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     for (expression, expected) in table {
         let text = format!("function Decoder(bytes) {{ return {{ is: {expression} }}; }}");
-        rig.check_decodes(&text, &[1, 2, 3, 4, 5, 6, 7, 8], &format!("{{\"is\":{expected}}}"));
+        harness.check_decodes(&text, &[1, 2, 3, 4, 5, 6, 7, 8], &format!("{{\"is\":{expected}}}"));
     }
 }
 
 #[test]
-fn buffers_are_made_of_whatever_holds_bytes() {
+fn buffers_are_created_from_anything_with_bytes() {
     check(&[
         ("Buffer.from(bytes)", r#"{"type":"Buffer","data":[1,2,3,4,5,6,7,8]}"#),
         ("Buffer.from([257, -1, 1.7, '3']).toString('hex')", r#""01ff0103""#),
@@ -93,7 +93,7 @@ fn buffers_read_and_write_numbers() {
 }
 
 #[test]
-fn buffers_refuse_what_node_refuses() {
+fn buffers_reject_what_node_rejects() {
     let caught = |body: &str| {
         format!("(() => {{ try {{ {body} }} catch (e) {{ return `${{e.name}} ${{e.code}}: ${{e.message}}`; }} }})()")
     };
@@ -140,7 +140,7 @@ fn text_is_encoded_and_decoded() {
 }
 
 #[test]
-fn the_language_is_whole() {
+fn the_whole_language_is_available() {
     check(&[
         ("[1, 2, 3].at(-1) + [3, 1, 2].toSorted().join('') + [1, 2].findLast((x) => x < 2)", r#""31231""#),
         ("Object.fromEntries(Object.entries({ a: 1 }).map(([k, v]) => [k + 1, v ?? 0]))", r#"{"a1":1}"#),
@@ -165,7 +165,7 @@ fn the_language_is_whole() {
 }
 
 #[test]
-fn what_reaches_outside_is_undefined() {
+fn apis_that_reach_outside_are_undefined() {
     let names = [
         "process",
         "require",
@@ -194,23 +194,23 @@ fn what_reaches_outside_is_undefined() {
 
 #[test]
 fn modules_cannot_be_imported_and_jobs_do_not_outlive_the_call() {
-    let mut rig = Rig::new();
-    rig.check_fails(Slot::Decoder, FailureKind::Output, "function Decoder() { return import('fs'); }");
-    rig.check_fails(Slot::Decoder, FailureKind::Syntax, "import fs from 'fs'; function Decoder() { return {}; }");
+    let mut harness = Harness::new();
+    harness.check_fails(Slot::Decoder, FailureKind::Output, "function Decoder() { return import('fs'); }");
+    harness.check_fails(Slot::Decoder, FailureKind::Syntax, "import fs from 'fs'; function Decoder() { return {}; }");
     let text = "var ran = 0; function Decoder() { Promise.resolve().then(() => { ran = 1; }); return { ran: ran }; }";
-    let functions = rig.load_in(Slot::Decoder, text);
+    let functions = harness.load_in(Slot::Decoder, text);
     for _ in 0..2 {
-        assert_eq!(fields(&rig.decode(&functions, b"x")), r#"{"ran":0}"#);
+        assert_eq!(fields(&harness.decode(&functions, b"x")), r#"{"ran":0}"#);
     }
 }
 
 #[test]
-fn a_name_of_the_texts_own_hides_a_built_in() {
-    let mut rig = Rig::new();
+fn a_source_can_shadow_a_built_in() {
+    let mut harness = Harness::new();
     for declaration in
         ["function Buffer() { return 1; }", "var Buffer = function () { return 1; };", "const Buffer = () => 1;"]
     {
-        rig.check_decodes(
+        harness.check_decodes(
             &format!("{declaration} function Decoder() {{ return {{ is: Buffer() }}; }}"),
             b"x",
             r#"{"is":1}"#,

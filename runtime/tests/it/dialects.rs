@@ -1,12 +1,12 @@
-//! The calling conventions: which function is called, what it gets, and what it hands on.
+//! The calling conventions: which function is called, with which input, and what it passes on.
 
 use airlock_runtime::{Dialect, EntryPoint, FailureKind, Slot, Sources, Value};
 
-use crate::rig::{Rig, call, check_encodes, fields, sources, uplink};
+use crate::harness::{Harness, call, check_encodes, fields, sources, uplink};
 
 #[test]
 fn each_dialect_gets_its_own_arguments() {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     for (text, expected) in [
         (
             "function Decoder(bytes, port) { return { bytes, port, n: arguments.length }; }",
@@ -21,13 +21,13 @@ fn each_dialect_gets_its_own_arguments() {
             r#"{"fPort":7,"bytes":[1,255],"variables":{}}"#,
         ),
     ] {
-        rig.check_decodes(text, &[1, 255], expected);
+        harness.check_decodes(text, &[1, 255], expected);
     }
 }
 
 #[test]
 fn entry_points_are_found_however_they_are_defined() {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     for definition in [
         "function Decoder(b) { return { a: b[0] }; }",
         "var Decoder = function (b) { return { a: b[0] }; };",
@@ -36,32 +36,32 @@ fn entry_points_are_found_however_they_are_defined() {
         "Decoder = function (b) { return { a: b[0] }; }",
         "if (typeof module !== 'undefined') { module.exports = { d: 1 }; }\nfunction Decoder(b) { return { a: b[0] }; }",
     ] {
-        rig.check_decodes(definition, &[9], r#"{"a":9}"#);
+        harness.check_decodes(definition, &[9], r#"{"a":9}"#);
     }
 }
 
 #[test]
 fn entry_points_are_found_where_they_are_only_exported() {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     for definition in [
         "module.exports = { Decoder: function (b) { return { a: b[0] }; } };",
         "exports.Decoder = (b) => ({ a: b[0] });",
         "(function () { function Decoder(b) { return { a: b[0] }; } module.exports.Decoder = Decoder; })();",
         "module = { exports: { Decoder(b) { return { a: b[0] }; } } };",
     ] {
-        rig.check_decodes(definition, &[9], r#"{"a":9}"#);
+        harness.check_decodes(definition, &[9], r#"{"a":9}"#);
     }
     for broken in ["module = null;", "module.exports = undefined; exports = null;", "exports = 5;"] {
-        rig.check_decodes(&format!("{broken} function Decoder(b) {{ return {{ a: b[0] }}; }}"), &[9], r#"{"a":9}"#);
-        rig.check_fails(Slot::Decoder, FailureKind::Syntax, broken);
+        harness.check_decodes(&format!("{broken} function Decoder(b) {{ return {{ a: b[0] }}; }}"), &[9], r#"{"a":9}"#);
+        harness.check_fails(Slot::Decoder, FailureKind::Syntax, broken);
     }
 }
 
 #[test]
-fn the_first_dialect_counts_where_a_text_has_several() {
+fn the_first_dialect_wins_if_a_source_has_several() {
     let all = "function Decode() { return { is: 3 }; } function Decoder() { return { is: 1 }; } function decodeUplink() { return { data: { is: 2 } }; }";
-    let mut rig = Rig::new();
-    rig.check_decodes(all, b"x", r#"{"is":2}"#);
+    let mut harness = Harness::new();
+    harness.check_decodes(all, b"x", r#"{"is":2}"#);
     for (dialect, expected) in [(Dialect::V2, r#"{"is":1}"#), (Dialect::ChirpStack3, r#"{"is":3}"#)] {
         let chosen = Sources { dialect: Some(dialect), ..sources(Slot::Decoder, all) };
         assert_eq!(uplink(&chosen, b"x").0, expected);
@@ -69,8 +69,8 @@ fn the_first_dialect_counts_where_a_text_has_several() {
 }
 
 #[test]
-fn a_text_without_a_fitting_function_is_told_what_was_expected() {
-    let failure = Rig::new().fail(Slot::Decoder, "function decode(bytes) { return {}; }");
+fn a_source_without_a_suitable_function_fails_with_the_expected_names() {
+    let failure = Harness::new().fail(Slot::Decoder, "function decode(bytes) { return {}; }");
     assert_eq!(failure.kind, FailureKind::Syntax);
     assert!(failure.message.contains("`decodeUplink`, `Decoder`, `Decode`"), "{failure}");
 }
@@ -91,7 +91,7 @@ fn decoder_converter_and_validator_run_one_after_the_other() {
 }
 
 #[test]
-fn what_is_handed_on_is_at_home_where_it_arrives() {
+fn values_get_the_prototypes_of_the_next_realm() {
     let decoder = "Object.prototype.polluted = Array.prototype.polluted = 1;
         function Decoder() { return { list: [[1]], at: new Date(5), nested: { more: {} }, frozen: Object.freeze({}) }; }";
     let converter = "function Converter(d) {
@@ -113,7 +113,7 @@ fn what_is_handed_on_is_at_home_where_it_arrives() {
 }
 
 #[test]
-fn circles_and_proxies_are_handed_on_unharmed() {
+fn cycles_and_proxies_are_passed_on_unchanged() {
     let steps = |value: &str| Sources {
         decoder: format!("function Decoder() {{ var o = {{ n: 1 }}; {value} return o; }}"),
         converter: "function Converter(d) { return { n: d.n }; }".to_owned(),
@@ -140,12 +140,16 @@ fn a_converter_without_a_decoder_gets_an_empty_object() {
 }
 
 #[test]
-fn ttn_v2_texts_see_their_input_as_globals() {
-    let mut rig = Rig::new();
+fn ttn_v2_functions_see_their_input_as_globals() {
+    let mut harness = Harness::new();
     let decoder = "function Decoder(bytes) { bytes[0] = 0; return { p: payload, port: port }; }";
-    rig.check_decodes(decoder, &[5, 6], r#"{"p":[5,6],"port":7}"#);
-    rig.check_decodes("var port = 'mine'; function Decoder() { return { port: port }; }", b"x", r#"{"port":"mine"}"#);
-    rig.check_decodes(
+    harness.check_decodes(decoder, &[5, 6], r#"{"p":[5,6],"port":7}"#);
+    harness.check_decodes(
+        "var port = 'mine'; function Decoder() { return { port: port }; }",
+        b"x",
+        r#"{"port":"mine"}"#,
+    );
+    harness.check_decodes(
         "function decodeUplink() { return { data: { t: typeof payload + typeof port } }; }",
         b"x",
         r#"{"t":"undefinedundefined"}"#,
@@ -155,8 +159,8 @@ fn ttn_v2_texts_see_their_input_as_globals() {
 
 #[test]
 fn sloppy_mode_code_runs_unchanged() {
-    let mut rig = Rig::new();
-    rig.check_decodes(
+    let mut harness = Harness::new();
+    harness.check_decodes(
         "function Decoder(b) { undeclared = 010; with ({ x: b[0] }) { return { x: x, y: undeclared }; } }",
         &[4],
         r#"{"x":4,"y":8}"#,
@@ -164,25 +168,26 @@ fn sloppy_mode_code_runs_unchanged() {
 }
 
 #[test]
-fn a_whole_text_needs_one_function_of_any_kind() {
-    let engine = Rig::new().engine;
+fn a_single_file_needs_at_least_one_function() {
+    let engine = Harness::new().engine;
     let failure = engine.load(&Sources::single_file("var nothing;"), engine.limits()).unwrap_err();
     assert!(failure.message.contains("`decodeUplink`") && failure.message.contains("`Encode`"), "{failure}");
     assert!(engine.load(&Sources::single_file("function normalizeUplink() {}"), engine.limits()).is_ok());
 }
 
 #[test]
-fn a_text_that_is_decoder_and_encoder_is_evaluated_once() {
+fn a_source_used_as_decoder_and_encoder_is_evaluated_once() {
     let text = "var evaluations = (globalThis.evaluations || 0) + 1;
         function decodeUplink(i) { return { data: { n: evaluations } }; }
         function encodeDownlink(i) { if (i.data.bad) throw new Error('bad'); return { bytes: [evaluations] }; }";
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     let twice = Sources { encoder: text.to_owned(), ..sources(Slot::Decoder, text) };
-    let functions = rig.load(&twice);
-    assert_eq!(fields(&rig.sandbox.call(&functions, &call(EntryPoint::Uplink, b"x"))), r#"{"n":1}"#);
-    let encoded = rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, b"{}")).result;
+    let functions = harness.load(&twice);
+    assert_eq!(fields(&harness.sandbox.call(&functions, &call(EntryPoint::Uplink, b"x"))), r#"{"n":1}"#);
+    let encoded = harness.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, b"{}")).result;
     assert!(matches!(encoded, Ok(Value::Bytes { bytes, .. }) if bytes == [1]));
-    let failure = rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, br#"{"bad":1}"#)).result.unwrap_err();
+    let failure =
+        harness.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, br#"{"bad":1}"#)).result.unwrap_err();
     assert_eq!((failure.slot, failure.line), (Slot::Encoder, Some(3)), "{failure}");
 }
 
@@ -197,24 +202,24 @@ fn converters_and_validators_combine_with_any_dialect() {
 }
 
 #[test]
-fn time_and_chance_are_the_messages_own() {
-    let mut rig = Rig::new();
+fn time_and_random_numbers_come_from_the_message() {
+    let mut harness = Harness::new();
     let text = "function Decoder() { return { now: Date.now(), zone: new Date().getTimezoneOffset(), r: [Math.random(), Math.random()] }; }";
-    let functions = rig.load_in(Slot::Decoder, text);
-    let first = fields(&rig.decode(&functions, b"x")).to_owned();
+    let functions = harness.load_in(Slot::Decoder, text);
+    let first = fields(&harness.decode(&functions, b"x")).to_owned();
     assert!(first.starts_with(r#"{"now":1700000000000,"zone":0,"r":[0."#), "{first}");
-    assert_eq!(fields(&rig.decode(&functions, b"x")), first);
+    assert_eq!(fields(&harness.decode(&functions, b"x")), first);
     let mut other = call(EntryPoint::Uplink, b"x");
     other.seed = 43;
-    assert_ne!(fields(&rig.sandbox.call(&functions, &other)), first);
+    assert_ne!(fields(&harness.sandbox.call(&functions, &other)), first);
 }
 
 #[test]
-fn texts_cannot_reach_what_the_runtime_uses() {
-    let mut rig = Rig::new();
+fn sources_cannot_reach_runtime_internals() {
+    let mut harness = Harness::new();
     let hostile = "JSON.stringify = JSON.parse = null; Object.keys = Array.isArray = function () { throw 1; };\n\
         Object.prototype.toString = null; console = undefined; Math.random = null;\n\
         Object.defineProperty(Array.prototype, '0', { set: function () { throw 2; } });\n\
         function Decoder(bytes) { return { a: bytes }; }";
-    rig.check_decodes(hostile, &[1, 2], r#"{"a":[1,2]}"#);
+    harness.check_decodes(hostile, &[1, 2], r#"{"a":[1,2]}"#);
 }

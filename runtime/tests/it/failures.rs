@@ -1,19 +1,19 @@
-//! What is told of a function that failed, and what it had logged.
+//! The failure and logs of a failing function.
 
 use airlock_runtime::{FailureKind, LogLevel, Slot};
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 
-/// The logs of a decoder with this body, as their JSON texts.
+/// The logs of a decoder with this body, as JSON.
 fn logs(body: &str) -> Vec<(LogLevel, Vec<String>)> {
-    let mut rig = Rig::new();
-    let functions = rig.load_in(Slot::Decoder, &format!("function Decoder(bytes) {{ {body} }}"));
-    rig.decode(&functions, b"x").logs.into_iter().map(|entry| (entry.level, entry.fields)).collect()
+    let mut harness = Harness::new();
+    let functions = harness.load_in(Slot::Decoder, &format!("function Decoder(bytes) {{ {body} }}"));
+    harness.decode(&functions, b"x").logs.into_iter().map(|entry| (entry.level, entry.fields)).collect()
 }
 
 #[test]
-fn failures_name_the_line_of_the_users_own_text() {
-    let mut rig = Rig::new();
+fn failures_name_the_line_in_the_source() {
+    let mut harness = Harness::new();
     for (text, kind, line) in [
         ("function Decoder() {\n  return { a: }\n}", FailureKind::Syntax, 2),
         ("function Decoder() {\n  throw new Error('boom');\n}", FailureKind::Thrown, 2),
@@ -24,15 +24,15 @@ fn failures_name_the_line_of_the_users_own_text() {
         ("function Decoder() {\n  var i = 0;\n  while (true) i++;\n}", FailureKind::Fuel, 3),
         ("function Decoder(n) {\n  return Decoder(n);\n}", FailureKind::Stack, 2),
     ] {
-        let failure = rig.fail(Slot::Decoder, text);
+        let failure = harness.fail(Slot::Decoder, text);
         assert_eq!((failure.kind, failure.line), (kind, Some(line)), "{failure} in {text}");
         assert!(failure.column > Some(1), "{failure} in {text}");
     }
 }
 
 #[test]
-fn fuel_used_up_inside_a_built_in_has_a_line_and_the_logs_until_then() {
-    let mut rig = Rig::with_limits(|limits| limits.fuel = 20_000_000);
+fn running_out_of_fuel_in_a_built_in_reports_line_and_logs() {
+    let mut harness = Harness::with_limits(|limits| limits.fuel = 20_000_000);
     for endless in [
         "for (;;) list.sort();",
         "/^(a+)+$/.test('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!');",
@@ -45,31 +45,31 @@ fn fuel_used_up_inside_a_built_in_has_a_line_and_the_logs_until_then() {
         let text = format!(
             "function Decoder(b) {{\n  console.log('before');\n  var list = new Array(20000).fill('x');\n  {endless}\n  return {{}};\n}}"
         );
-        let functions = rig.load_in(Slot::Decoder, &text);
-        let report = rig.decode(&functions, b"x");
-        let failure = report.result.expect_err(endless);
+        let functions = harness.load_in(Slot::Decoder, &text);
+        let outcome = harness.decode(&functions, b"x");
+        let failure = outcome.result.expect_err(endless);
         assert_eq!((failure.kind, failure.line), (FailureKind::Fuel, Some(4)), "{failure} in {endless}");
-        assert_eq!(report.logs.len(), 1, "{endless}");
+        assert_eq!(outcome.logs.len(), 1, "{endless}");
     }
 }
 
 #[test]
-fn whatever_is_thrown_has_the_line_of_its_throw() {
-    let mut rig = Rig::new();
+fn every_thrown_value_has_the_line_of_its_throw() {
+    let mut harness = Harness::new();
     for thrown in ["'text'", "null", "undefined", "{ code: 5 }", "new Error('e')", "Object.create(Error.prototype)"] {
         let text = format!(
             "function f() {{\n  try {{ throw 1; }} catch (e) {{}}\n  throw {thrown};\n}}\nfunction Decoder() {{ f(); }}"
         );
-        let failure = rig.fail(Slot::Decoder, &text);
+        let failure = harness.fail(Slot::Decoder, &text);
         assert_eq!((failure.kind, failure.line), (FailureKind::Thrown, Some(3)), "{failure} for {thrown}");
     }
-    let none = rig.fail(Slot::Decoder, "function Decoder() { try { throw 1; } catch (e) {} return 5; }");
+    let none = harness.fail(Slot::Decoder, "function Decoder() { try { throw 1; } catch (e) {} return 5; }");
     assert_eq!((none.kind, none.line), (FailureKind::Output, None));
 }
 
 #[test]
-fn whatever_is_thrown_is_told_in_bounded_words() {
-    let mut rig = Rig::new();
+fn every_thrown_value_is_described_within_the_limit() {
+    let mut harness = Harness::new();
     for (thrown, message) in [
         ("new TypeError('no')", "TypeError: no"),
         ("'text'", "text"),
@@ -81,10 +81,10 @@ fn whatever_is_thrown_is_told_in_bounded_words() {
         ("{ toJSON: function () { throw 1; }, toString: function () { throw 2; } }", "a value that cannot be shown"),
         ("Object.assign(new Error('x'), { message: 'own' })", "Error: own"),
     ] {
-        let failure = rig.fail(Slot::Decoder, &format!("function Decoder() {{ throw {thrown}; }}"));
+        let failure = harness.fail(Slot::Decoder, &format!("function Decoder() {{ throw {thrown}; }}"));
         assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Thrown, message), "{thrown}");
     }
-    let long = rig.fail(Slot::Decoder, "function Decoder() { throw new Error('é'.repeat(5000)); }");
+    let long = harness.fail(Slot::Decoder, "function Decoder() { throw new Error('é'.repeat(5000)); }");
     assert!(long.message.len() <= 1024 && long.message.ends_with('…'), "{}", long.message.len());
 }
 
@@ -123,7 +123,7 @@ fn values_that_cannot_be_logged_leave_a_placeholder() {
 }
 
 #[test]
-fn logs_are_bounded_and_say_so() {
+fn logs_are_truncated_with_a_marker() {
     let many = logs("for (var i = 0; i < 100; i++) console.log(i); return {};");
     assert_eq!(many.len(), 65);
     assert_eq!(many[64], (LogLevel::Warn, vec![r#""further log entries were dropped""#.to_owned()]));
@@ -139,9 +139,9 @@ fn logs_are_bounded_and_say_so() {
 
 #[test]
 fn logs_up_to_a_failure_are_kept() {
-    let mut rig = Rig::new();
-    let functions = rig.load_in(Slot::Decoder, "function Decoder() { console.log('before'); throw 1; }");
-    let report = rig.decode(&functions, b"x");
-    assert!(report.result.is_err());
-    assert_eq!((report.logs.len(), report.logs[0].slot), (1, Slot::Decoder));
+    let mut harness = Harness::new();
+    let functions = harness.load_in(Slot::Decoder, "function Decoder() { console.log('before'); throw 1; }");
+    let outcome = harness.decode(&functions, b"x");
+    assert!(outcome.result.is_err());
+    assert_eq!((outcome.logs.len(), outcome.logs[0].slot), (1, Slot::Decoder));
 }

@@ -1,4 +1,4 @@
-//! One engine and one sandbox, and short words for what tests do with them.
+//! The test harness: an engine with one sandbox, and helpers to run functions in it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use airlock_runtime::{
     Sources, Value,
 };
 
-/// Every way of putting memory back that this system has. Linux has them all, except in some containers.
+/// Every way to restore memory. Linux supports all of them, except in some containers.
 pub(crate) const RESETS: [Reset; 3] = [Reset::PageScan, Reset::Remap, Reset::Copy];
 
-/// Every way of putting memory back, once where each function set has a memory of its own from its first message on, and
-/// once where all share one.
+/// Every way to restore memory, both with a dedicated memory for each function set from its first message on, and with
+/// one shared memory.
 pub(crate) fn ways() -> impl Iterator<Item = (Reset, Settings)> {
     let places = || [32, 0].map(|hot_max| Settings { hot_max, hot_after: 1, ..settings() });
     RESETS.into_iter().flat_map(move |reset| places().map(|settings| (reset, settings)))
 }
 
-/// An engine and a sandbox of it.
-pub(crate) struct Rig {
+/// An engine and one of its sandboxes.
+pub(crate) struct Harness {
     pub(crate) engine: Arc<Engine>,
     pub(crate) sandbox: Sandbox,
 }
 
-impl Rig {
+impl Harness {
     pub(crate) fn new() -> Self {
         Self::of(Engine::new(&settings()).unwrap())
     }
@@ -44,17 +44,17 @@ impl Rig {
         Self { sandbox: engine.sandbox(), engine }
     }
 
-    /// Loads functions that must be loadable.
+    /// Loads functions; panics if that fails.
     pub(crate) fn load(&self, sources: &Sources) -> Functions {
         self.engine.load(sources, self.engine.limits()).unwrap_or_else(|failure| panic!("{failure}"))
     }
 
-    /// Loads one text into `slot`, beside nothing.
+    /// Loads one source into `slot`.
     pub(crate) fn load_in(&self, slot: Slot, text: &str) -> Functions {
         self.load(&sources(slot, text))
     }
 
-    /// Runs the function in `slot` of functions loaded with [`Rig::load_in`].
+    /// Runs the function in `slot`, loaded with [`Harness::load_in`].
     pub(crate) fn run(&mut self, slot: Slot, functions: &Functions, payload: &[u8]) -> CallOutcome {
         let call = if slot == Slot::Encoder {
             call(EntryPoint::EncodeDownlink, b"{}")
@@ -69,7 +69,7 @@ impl Rig {
         self.run(Slot::Decoder, functions, payload)
     }
 
-    /// The failure of a function in `slot`, at load or when it runs.
+    /// The failure of a function in `slot`, when loaded or run.
     pub(crate) fn fail(&mut self, slot: Slot, text: &str) -> Failure {
         match self.engine.load(&sources(slot, text), self.engine.limits()) {
             Ok(functions) => self.run(slot, &functions, b"x").result.expect_err(text),
@@ -77,21 +77,21 @@ impl Rig {
         }
     }
 
-    /// Fails unless a function in `slot` fails as `kind`.
+    /// Asserts that a function in `slot` fails with `kind`.
     pub(crate) fn check_fails(&mut self, slot: Slot, kind: FailureKind, text: &str) {
         let failure = self.fail(slot, text);
         assert_eq!((failure.slot, failure.kind), (slot, kind), "{failure} in {text}");
     }
 
-    /// Fails unless a decoder makes `fields`.
+    /// Asserts that a decoder returns `expected`.
     pub(crate) fn check_decodes(&mut self, text: &str, payload: &[u8], expected: &str) {
         let functions = self.load_in(Slot::Decoder, text);
         assert_eq!(fields(&self.decode(&functions, payload)), expected, "{text}");
     }
 }
 
-/// Defaults, with a compiled guest that is kept between test runs, functions that are not, and a clock that neither a busy
-/// machine nor one that stood still for a while runs into.
+/// Defaults, except that the compiled guest is cached between test runs, functions are not, and the time limit is so long
+/// that a busy machine does not reach it.
 pub(crate) fn settings() -> Settings {
     let limits = Limits { time_ms_max: 600_000, load_time_ms_max: 600_000, ..Limits::default() };
     Settings {
@@ -102,20 +102,19 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// `text` in `slot`, beside nothing.
+/// One source in `slot`.
 pub(crate) fn sources(slot: Slot, text: &str) -> Sources {
     let mut sources = Sources::default();
-    let place = match slot {
+    let source = match slot {
         Slot::Decoder => &mut sources.decoder,
         Slot::Converter => &mut sources.converter,
         Slot::Validator => &mut sources.validator,
         Slot::Encoder => &mut sources.encoder,
     };
-    *place = text.to_owned();
+    *source = text.to_owned();
     sources
 }
 
-/// A message with nothing special about it.
 pub(crate) fn call(entry_point: EntryPoint, payload: &[u8]) -> Call {
     Call {
         entry_point,
@@ -127,32 +126,32 @@ pub(crate) fn call(entry_point: EntryPoint, payload: &[u8]) -> Call {
     }
 }
 
-/// The fields of a message that must have some.
-pub(crate) fn fields(report: &CallOutcome) -> &str {
-    match &report.result {
+/// The fields of an outcome; panics if there are none.
+pub(crate) fn fields(outcome: &CallOutcome) -> &str {
+    match &outcome.result {
         Ok(Value::Fields { json, .. }) => json.get(),
         other => panic!("expected fields, got {other:?}"),
     }
 }
 
-/// The fields that `sources` make of `payload`, and whether they are valid.
+/// The fields that `sources` decode from `payload`, and whether they are valid.
 pub(crate) fn uplink(sources: &Sources, payload: &[u8]) -> (String, bool) {
-    let mut rig = Rig::new();
-    let functions = rig.load(sources);
-    match rig.sandbox.call(&functions, &call(EntryPoint::Uplink, payload)).result {
+    let mut harness = Harness::new();
+    let functions = harness.load(sources);
+    match harness.sandbox.call(&functions, &call(EntryPoint::Uplink, payload)).result {
         Ok(Value::Fields { json, valid, .. }) => (json.get().to_owned(), valid),
         other => panic!("expected fields, got {other:?}"),
     }
 }
 
-/// The report of an encoder given `fields`.
+/// The outcome of an encoder for `fields`.
 pub(crate) fn encode(text: &str, fields: &str) -> CallOutcome {
-    let mut rig = Rig::new();
-    let functions = rig.load_in(Slot::Encoder, text);
-    rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()))
+    let mut harness = Harness::new();
+    let functions = harness.load_in(Slot::Encoder, text);
+    harness.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()))
 }
 
-/// Fails unless an encoder makes `bytes` of `fields`, for that port.
+/// Asserts that an encoder returns `bytes` and `port` for `fields`.
 pub(crate) fn check_encodes(text: &str, fields: &str, bytes: &[u8], port: Option<u8>) {
     match encode(text, fields).result {
         Ok(Value::Bytes { bytes: got, port: on }) => assert_eq!((&got[..], on), (bytes, port), "{text}"),

@@ -1,17 +1,17 @@
-//! Results become what `JSON.stringify` would make of them, also when writing them runs script.
+//! Results are serialized like `JSON.stringify` does, even if that runs script.
 
 use airlock_runtime::{FailureKind, Slot, Sources};
 use serde_json::Value;
 
-use crate::rig::{Rig, fields};
+use crate::harness::{Harness, fields};
 
-/// Function bodies that make a value.
+/// Function bodies.
 const VALUES: [&str; 9] = [
-    // A getter that removes itself, and one that adds others.
+    // A getter that removes itself, and one that adds properties.
     "var o = {}; Object.defineProperty(o, 'own', { enumerable: true, configurable: true,
         get: function () { delete o.own; o.other = 1; return 5; } }); o.last = 1; return o;",
     "var o = { get a() { for (var i = 0; i < 2000; i++) o['more' + i] = i; return 1; } }; return o;",
-    // Members behind one whose `toJSON` removes those before it.
+    // Members after one whose `toJSON` removes earlier ones.
     "var o = {}; for (var i = 0; i < 12; i++) o['t' + i] = i;
         o.mid = { toJSON: function () { for (var i = 0; i < 12; i++) delete o['t' + i]; return 'm'; } };
         o.temperature = 21.5; o.humidity = 50; return o;",
@@ -25,44 +25,44 @@ const VALUES: [&str; 9] = [
 
 #[test]
 fn results_are_written_as_json_stringify_writes_them() {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     for body in VALUES {
         let text = format!(
             "function make() {{ {body} }}
              function Decoder() {{ return {{ text: JSON.stringify(make()), value: make() }}; }}"
         );
-        let functions = rig.load_in(Slot::Decoder, &text);
-        let written: Value = serde_json::from_str(fields(&rig.decode(&functions, &[1]))).unwrap();
+        let functions = harness.load_in(Slot::Decoder, &text);
+        let written: Value = serde_json::from_str(fields(&harness.decode(&functions, &[1]))).unwrap();
         assert_eq!(written["value"].to_string(), written["text"].as_str().unwrap(), "{body}");
     }
 }
 
 #[test]
-fn a_big_integer_is_refused_in_its_box_too() {
-    let mut rig = Rig::new();
+fn rejects_boxed_bigints_too() {
+    let mut harness = Harness::new();
     for value in ["5n", "Object(5n)"] {
-        let functions = rig.load_in(Slot::Decoder, &format!("function Decoder() {{ return {{ a: {value} }}; }}"));
-        let failure = rig.decode(&functions, &[1]).result.unwrap_err();
+        let functions = harness.load_in(Slot::Decoder, &format!("function Decoder() {{ return {{ a: {value} }}; }}"));
+        let failure = harness.decode(&functions, &[1]).result.unwrap_err();
         assert!(failure.kind == FailureKind::Output && failure.message.contains("BigInt"), "{value}: {failure}");
     }
 }
 
 #[test]
-fn what_json_leaves_out_counts_towards_the_length() {
-    let mut rig = Rig::new();
+fn values_that_json_omits_count_towards_the_length() {
+    let mut harness = Harness::new();
     for list in ["new Array(3e9)", "new Array(20000)", "Array.from({ length: 10000 })"] {
-        let functions = rig.load_in(Slot::Decoder, &format!("function Decoder() {{ return {{ a: {list} }}; }}"));
-        let report = rig.decode(&functions, &[1]);
-        let failure = report.result.unwrap_err();
+        let functions = harness.load_in(Slot::Decoder, &format!("function Decoder() {{ return {{ a: {list} }}; }}"));
+        let outcome = harness.decode(&functions, &[1]);
+        let failure = outcome.result.unwrap_err();
         assert!(failure.kind == FailureKind::Output && failure.message.contains("16"), "{list}: {failure}");
-        assert!(report.fuel < 20_000_000, "{list} took {} units", report.fuel);
+        assert!(outcome.fuel < 20_000_000, "{list} took {} units", outcome.fuel);
     }
 }
 
 #[test]
-fn getters_of_what_is_handed_on_run_only_when_they_are_asked() {
-    let mut rig = Rig::new();
-    let functions = rig.load(&Sources {
+fn passing_a_value_on_does_not_call_its_getters() {
+    let mut harness = Harness::new();
+    let functions = harness.load(&Sources {
         decoder: "var calls = 0;
             var counting = { enumerable: true, get: function () { calls += 1; return calls; } };
             function Decoder() {
@@ -72,5 +72,5 @@ fn getters_of_what_is_handed_on_run_only_when_they_are_asked() {
         converter: "function Converter(fields) { return { first: fields.list[1], second: fields.own.n }; }".to_owned(),
         ..Sources::default()
     });
-    assert_eq!(fields(&rig.decode(&functions, &[1])), r#"{"first":1,"second":2}"#);
+    assert_eq!(fields(&harness.decode(&functions, &[1])), r#"{"first":1,"second":2}"#);
 }

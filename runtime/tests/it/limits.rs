@@ -1,13 +1,13 @@
-//! Every limit, obeyed and violated, and the failure that tells which one it was; `hostile` has more ways to violate them.
+//! Every limit, obeyed and violated, and the failure that names it; `hostile` has more ways to violate them.
 
 use std::fs;
 use std::process::Command;
 
 use airlock_runtime::{FailureKind, Slot};
 
-use crate::rig::{Rig, fields, sources};
+use crate::harness::{Harness, fields, sources};
 
-/// A text that runs `body` as the function of `slot`.
+/// A source whose function for `slot` runs `body`.
 fn function(slot: Slot, body: &str) -> String {
     let name = ["Decoder", "Converter", "Validator", "Encoder"][slot as usize];
     format!("function {name}(input, port) {{\n{body}\n}}")
@@ -18,33 +18,33 @@ const COUNT: &str =
 
 #[test]
 fn fuel_ends_an_endless_loop_while_loading() {
-    let mut rig = Rig::with_limits(|limits| limits.load_fuel = 20_000_000);
+    let mut harness = Harness::with_limits(|limits| limits.load_fuel = 20_000_000);
     for slot in Slot::ALL {
-        rig.check_fails(slot, FailureKind::Fuel, &format!("while (true) {{}}\n{}", function(slot, "")));
+        harness.check_fails(slot, FailureKind::Fuel, &format!("while (true) {{}}\n{}", function(slot, "")));
     }
 }
 
 #[test]
 fn fuel_is_the_same_for_the_same_message() {
-    let mut rig = Rig::new();
-    let functions = rig.load_in(Slot::Decoder, COUNT);
-    let other = rig.load_in(Slot::Decoder, "function Decoder() { return { a: [1, 2, 3] }; }");
-    let fuel = rig.decode(&functions, &[3]).fuel;
+    let mut harness = Harness::new();
+    let functions = harness.load_in(Slot::Decoder, COUNT);
+    let other = harness.load_in(Slot::Decoder, "function Decoder() { return { a: [1, 2, 3] }; }");
+    let fuel = harness.decode(&functions, &[3]).fuel;
     for round in 0..100 {
-        assert_eq!(rig.decode(&functions, &[3]).fuel, fuel, "round {round}");
-        rig.decode(&other, &[round]);
-        rig.decode(&functions, &[round]);
+        assert_eq!(harness.decode(&functions, &[3]).fuel, fuel, "round {round}");
+        harness.decode(&other, &[round]);
+        harness.decode(&functions, &[round]);
     }
-    assert_eq!(Rig::new().decode(&functions, &[3]).fuel, fuel, "on another engine");
+    assert_eq!(Harness::new().decode(&functions, &[3]).fuel, fuel, "on another engine");
 }
 
 #[test]
 fn a_function_just_below_its_fuel_always_passes() {
-    let mut rig = Rig::new();
-    let functions = rig.load_in(Slot::Decoder, COUNT);
-    let fuel = rig.decode(&functions, &[50]).fuel;
-    let mut just_enough = Rig::with_limits(|limits| limits.fuel = fuel + fuel / 9);
-    let mut too_little = Rig::with_limits(|limits| limits.fuel = fuel - fuel / 9);
+    let mut harness = Harness::new();
+    let functions = harness.load_in(Slot::Decoder, COUNT);
+    let fuel = harness.decode(&functions, &[50]).fuel;
+    let mut just_enough = Harness::with_limits(|limits| limits.fuel = fuel + fuel / 9);
+    let mut too_little = Harness::with_limits(|limits| limits.fuel = fuel - fuel / 9);
     let (passing, failing) = (just_enough.load_in(Slot::Decoder, COUNT), too_little.load_in(Slot::Decoder, COUNT));
     for _ in 0..1000 {
         assert_eq!(fields(&just_enough.decode(&passing, &[50])), r#"{"n":1249975000}"#);
@@ -53,41 +53,41 @@ fn a_function_just_below_its_fuel_always_passes() {
 }
 
 #[test]
-fn memory_ends_a_heap_that_the_sandbox_has_no_room_for() {
-    let mut rig = Rig::with_limits(|limits| {
+fn the_memory_limit_ends_a_growing_heap() {
+    let mut harness = Harness::with_limits(|limits| {
         limits.fuel = u64::MAX;
         limits.memory_bytes_max = 4 << 20;
         limits.heap_bytes_max = 64 << 20;
     });
     let text = function(Slot::Decoder, "var a = []; while (true) a.push([a.length]);");
-    rig.check_fails(Slot::Decoder, FailureKind::Memory, &text);
-    rig.check_decodes("function Decoder() { return { a: 1 }; }", b"", r#"{"a":1}"#);
+    harness.check_fails(Slot::Decoder, FailureKind::Memory, &text);
+    harness.check_decodes("function Decoder() { return { a: 1 }; }", b"", r#"{"a":1}"#);
 }
 
 #[test]
-fn what_loading_leaves_behind_has_a_bound() {
-    let mut rig = Rig::with_limits(|limits| limits.kept_bytes_max = 1 << 20);
+fn the_memory_kept_after_loading_is_limited() {
+    let mut harness = Harness::with_limits(|limits| limits.kept_bytes_max = 1 << 20);
     let text = |bytes: usize| format!("var table = 'x'.repeat({bytes});\nfunction Decoder() {{ return {{}}; }}");
-    rig.load_in(Slot::Decoder, &text(200_000));
-    rig.check_fails(Slot::Decoder, FailureKind::Memory, &text(3_000_000));
+    harness.load_in(Slot::Decoder, &text(200_000));
+    harness.check_fails(Slot::Decoder, FailureKind::Memory, &text(3_000_000));
 }
 
 #[test]
-fn memory_that_was_refused_to_one_message_is_no_excuse_for_the_next() {
-    let mut rig = Rig::with_limits(|limits| limits.heap_bytes_max = 64 << 20);
+fn a_memory_failure_does_not_affect_the_next_failure() {
+    let mut harness = Harness::with_limits(|limits| limits.heap_bytes_max = 64 << 20);
     let text = "function Decoder(bytes) {
         if (bytes[0] === 0) throw new Error('mine');
         try { return { n: 'x'.repeat(1 << 25).length }; } catch (error) { return { n: -1 }; }
     }";
-    let functions = rig.load_in(Slot::Decoder, text);
-    assert_eq!(fields(&rig.decode(&functions, &[1])), r#"{"n":-1}"#);
-    let failure = rig.decode(&functions, &[0]).result.unwrap_err();
+    let functions = harness.load_in(Slot::Decoder, text);
+    assert_eq!(fields(&harness.decode(&functions, &[1])), r#"{"n":-1}"#);
+    let failure = harness.decode(&functions, &[0]).result.unwrap_err();
     assert!(failure.kind == FailureKind::Thrown && failure.message.contains("mine"), "{failure}");
 }
 
 #[test]
 fn ten_thousand_memory_bombs_do_not_grow_the_process() {
-    // In a process of its own, because the other tests of this one grow it meanwhile.
+    // In a separate process, because other tests grow this one meanwhile.
     let me = std::env::current_exe().unwrap();
     let name = "limits::memory_bombs_in_a_process_of_their_own";
     let status = Command::new(me).args(["--exact", name, "--ignored", "--nocapture"]).status().unwrap();
@@ -97,15 +97,15 @@ fn ten_thousand_memory_bombs_do_not_grow_the_process() {
 #[test]
 #[ignore = "started by the test above"]
 fn memory_bombs_in_a_process_of_their_own() {
-    let mut rig = Rig::with_limits(|limits| {
+    let mut harness = Harness::with_limits(|limits| {
         limits.fuel = u64::MAX;
         limits.heap_bytes_max = 1 << 20;
     });
     let text = "function Decoder() { var a = []; while (true) a.push(new ArrayBuffer(65536)); }";
-    let bomb = rig.load_in(Slot::Decoder, text);
+    let bomb = harness.load_in(Slot::Decoder, text);
     let mut explode = |times: usize| {
         for _ in 0..times {
-            assert_eq!(rig.decode(&bomb, b"").result.unwrap_err().kind, FailureKind::Memory);
+            assert_eq!(harness.decode(&bomb, b"").result.unwrap_err().kind, FailureKind::Memory);
         }
         resident_bytes()
     };
@@ -121,67 +121,67 @@ fn resident_bytes() -> usize {
 
 #[test]
 fn the_stack_ends_endless_recursion_while_loading() {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     for slot in Slot::ALL {
-        rig.check_fails(slot, FailureKind::Stack, &format!("(function f() {{ f(); }})();\n{}", function(slot, "")));
+        harness.check_fails(slot, FailureKind::Stack, &format!("(function f() {{ f(); }})();\n{}", function(slot, "")));
     }
     let sum = "return { n: (function f(n) { return n ? n + f(n - 1) : 0; })(200) };";
-    rig.check_decodes(&function(Slot::Decoder, sum), b"", r#"{"n":20100}"#);
+    harness.check_decodes(&function(Slot::Decoder, sum), b"", r#"{"n":20100}"#);
 }
 
 #[test]
-fn the_clock_ends_what_fuel_does_not() {
-    let mut rig = Rig::with_limits(|limits| {
+fn the_time_limit_ends_what_fuel_does_not() {
+    let mut harness = Harness::with_limits(|limits| {
         limits.fuel = u64::MAX;
         limits.time_ms_max = 30;
     });
     for slot in Slot::ALL {
-        rig.check_fails(slot, FailureKind::Time, &function(slot, "while (true) {}"));
+        harness.check_fails(slot, FailureKind::Time, &function(slot, "while (true) {}"));
     }
 }
 
 #[test]
-fn the_clock_ends_what_fuel_does_not_while_loading() {
-    let mut rig = Rig::with_limits(|limits| {
+fn the_time_limit_ends_loading_that_fuel_does_not() {
+    let mut harness = Harness::with_limits(|limits| {
         limits.load_fuel = u64::MAX;
         limits.load_time_ms_max = 30;
     });
-    rig.check_fails(Slot::Converter, FailureKind::Time, "while (true) {}");
+    harness.check_fails(Slot::Converter, FailureKind::Time, "while (true) {}");
 }
 
 #[test]
 fn a_text_may_be_as_long_as_its_limit_in_bytes() {
-    let mut rig = Rig::with_limits(|limits| limits.source_bytes_max = 1000);
+    let mut harness = Harness::with_limits(|limits| limits.source_bytes_max = 1000);
     let head = "function Decoder() { return {}; } //";
     let longest = format!("{head}{}{}", "é".repeat(400), "x".repeat(1000 - head.len() - 800));
-    rig.load_in(Slot::Decoder, &longest);
+    harness.load_in(Slot::Decoder, &longest);
     for slot in Slot::ALL {
-        let failure = rig.fail(slot, &format!("{longest}x"));
+        let failure = harness.fail(slot, &format!("{longest}x"));
         assert_eq!((failure.slot, failure.kind), (slot, FailureKind::Syntax));
         assert!(failure.message.contains("1001") && failure.message.contains("1000"), "{failure}");
     }
 }
 
 #[test]
-fn a_message_that_grows_its_memory_leaves_none_of_it() {
-    let mut rig = Rig::new();
+fn memory_growth_is_undone_after_the_message() {
+    let mut harness = Harness::new();
     let text = "function Decoder(b) { var a = new Uint8Array(b[0] * 65536).fill(7); return { n: a.length }; }";
-    let functions = rig.load_in(Slot::Decoder, text);
+    let functions = harness.load_in(Slot::Decoder, text);
     for pages in [0, 60, 0, 1, 100, 3] {
-        let report = rig.decode(&functions, &[pages]);
-        assert_eq!(fields(&report), format!(r#"{{"n":{}}}"#, usize::from(pages) * 65536));
-        let first = rig.sandbox.next_memory(&functions).unwrap();
-        assert_eq!(rig.decode(&functions, &[pages]).fuel, report.fuel);
-        assert_eq!(rig.sandbox.next_memory(&functions).unwrap(), first);
+        let outcome = harness.decode(&functions, &[pages]);
+        assert_eq!(fields(&outcome), format!(r#"{{"n":{}}}"#, usize::from(pages) * 65536));
+        let first = harness.sandbox.next_memory(&functions).unwrap();
+        assert_eq!(harness.decode(&functions, &[pages]).fuel, outcome.fuel);
+        assert_eq!(harness.sandbox.next_memory(&functions).unwrap(), first);
     }
 }
 
 #[test]
-fn a_message_never_writes_over_what_loading_left() {
-    let mut rig = Rig::new();
+fn a_message_never_overwrites_loaded_data() {
+    let mut harness = Harness::new();
     let mut outcomes = [0; 2];
     for blocks in 80..=96 {
-        // Leaves the end of the memory anywhere within the last MiB below its limit.
+        // Puts the end of the memory anywhere in the last MiB below its limit.
         let text = format!(
             "[2080000, 2500000, 3000000, 3600000].forEach(function (size) {{ 'x'.repeat(size); }});
              var hold = []; for (var i = 0; i < {blocks}; i++) hold.push('y'.repeat(33000)); hold = null;
@@ -191,8 +191,10 @@ fn a_message_never_writes_over_what_loading_left() {
                  return {{ right: keep.every(function (item, i) {{ return item === 'item number ' + i; }}) }};
              }}"
         );
-        let Ok(functions) = rig.engine.load(&sources(Slot::Decoder, &text), rig.engine.limits()) else { continue };
-        match rig.decode(&functions, &[1]).result {
+        let Ok(functions) = harness.engine.load(&sources(Slot::Decoder, &text), harness.engine.limits()) else {
+            continue;
+        };
+        match harness.decode(&functions, &[1]).result {
             Ok(value) => {
                 assert!(format!("{value:?}").contains("true"), "{blocks}: {value:?}");
                 outcomes[0] += 1;

@@ -1,45 +1,45 @@
-//! The limits on what functions give back: each one obeyed, and each one violated.
+//! The limits on results, each obeyed and violated.
 
 use std::sync::Arc;
 
 use airlock_runtime::{CallOutcome, Engine, EntryPoint, Failure, FailureKind, Limits, Settings, Slot, Value};
 
-use crate::rig::{Rig, call, fields, settings, sources};
+use crate::harness::{Harness, call, fields, settings, sources};
 
-/// What the function in `slot` makes of a message within limits that `change` sets.
+/// The outcome of the function in `slot` with changed limits.
 fn run(change: fn(&mut Limits), slot: Slot, text: &str, payload: &[u8]) -> CallOutcome {
-    let mut rig = Rig::with_limits(change);
-    let functions = rig.load_in(slot, text);
+    let mut harness = Harness::with_limits(change);
+    let functions = harness.load_in(slot, text);
     let entry = if slot == Slot::Encoder { EntryPoint::EncodeDownlink } else { EntryPoint::Uplink };
-    rig.sandbox.call(&functions, &call(entry, payload))
+    harness.sandbox.call(&functions, &call(entry, payload))
 }
 
 fn decode(change: fn(&mut Limits), expression: &str) -> CallOutcome {
     run(change, Slot::Decoder, &format!("function Decoder(bytes) {{ return {expression}; }}"), b"x")
 }
 
-/// Fails unless `obeyed` is taken, and `violated` refused with `words`.
+/// Asserts that `obeyed` is accepted and `violated` is rejected with `words`.
 fn check_pair(change: fn(&mut Limits), obeyed: &str, violated: &str, words: &str) {
-    let report = decode(change, obeyed);
-    assert!(report.result.is_ok(), "{obeyed}: {:?}", report.result);
+    let outcome = decode(change, obeyed);
+    assert!(outcome.result.is_ok(), "{obeyed}: {:?}", outcome.result);
     check_refused(&decode(change, violated), words);
 }
 
-fn check_refused(report: &CallOutcome, words: &str) {
-    match &report.result {
+fn check_refused(outcome: &CallOutcome, words: &str) {
+    match &outcome.result {
         Err(Failure { kind: FailureKind::Output, message, .. }) => assert!(message.contains(words), "{message}"),
         other => panic!("expected a refusal with {words:?}, got {other:?}"),
     }
 }
 
 #[test]
-fn fields_are_as_long_as_they_may_be() {
+fn enforces_the_length_of_fields() {
     check_pair(|limits| limits.fields_bytes_max = 20, "{ a: 'x'.repeat(12) }", "{ a: 'x'.repeat(13) }", "20 bytes");
     check_pair(|_| {}, "{ a: 'x'.repeat(16376) }", "{ a: 'x'.repeat(16377) }", "16384 bytes");
 }
 
 #[test]
-fn fields_are_as_deep_as_they_may_be() {
+fn enforces_the_depth_of_fields() {
     check_pair(|limits| limits.fields_depth_max = 2, "{ a: [1] }", "{ a: [[1]] }", "2 levels");
     check_pair(
         |limits| limits.fields_depth_max = 40,
@@ -50,12 +50,12 @@ fn fields_are_as_deep_as_they_may_be() {
 }
 
 #[test]
-fn fields_have_as_many_keys_as_they_may_have() {
+fn enforces_the_number_of_keys() {
     check_pair(|limits| limits.fields_keys_max = 3, "{ a: { b: 1 }, c: 1 }", "{ a: { b: 1 }, c: 1, d: 1 }", "3 keys");
 }
 
 #[test]
-fn an_encoder_returns_as_many_bytes_as_may_be_sent() {
+fn enforces_the_length_of_an_encoded_payload() {
     let encode = |count: usize| {
         let text = format!("function Encoder() {{ return new Array({count}).fill(7); }}");
         run(|limits| limits.payload_bytes_max = 5, Slot::Encoder, &text, b"{}")
@@ -65,12 +65,12 @@ fn an_encoder_returns_as_many_bytes_as_may_be_sent() {
 }
 
 #[test]
-fn a_payload_comes_in_as_long_as_it_may_be() {
+fn enforces_the_length_of_the_input_payload() {
     let text = "function Decoder(bytes) { return { n: bytes.length, last: bytes[bytes.length - 1] }; }";
     let decode = |bytes_max, payload: &[u8]| {
-        let mut rig = Rig::with_limits(|limits| limits.input_bytes_max = bytes_max);
-        let functions = rig.load_in(Slot::Decoder, text);
-        rig.sandbox.call(&functions, &call(EntryPoint::Uplink, payload))
+        let mut harness = Harness::with_limits(|limits| limits.input_bytes_max = bytes_max);
+        let functions = harness.load_in(Slot::Decoder, text);
+        harness.sandbox.call(&functions, &call(EntryPoint::Uplink, payload))
     };
     assert_eq!(fields(&decode(255, &[9; 255])), r#"{"n":255,"last":9}"#);
     check_refused(&decode(255, &[9; 256]), "at most 255");
@@ -78,7 +78,7 @@ fn a_payload_comes_in_as_long_as_it_may_be() {
 }
 
 #[test]
-fn fields_come_in_as_large_as_they_may_be() {
+fn enforces_the_size_of_input_fields() {
     let change = |limits: &mut Limits| {
         limits.fields_bytes_max = 30;
         limits.fields_depth_max = 2;
@@ -94,7 +94,7 @@ fn fields_come_in_as_large_as_they_may_be() {
 }
 
 #[test]
-fn warnings_are_as_many_and_as_long_as_they_may_be() {
+fn enforces_the_number_and_length_of_warnings() {
     let change = |limits: &mut Limits| {
         limits.warnings_max = 2;
         limits.message_bytes_max = 10;
@@ -104,7 +104,7 @@ fn warnings_are_as_many_and_as_long_as_they_may_be() {
 }
 
 #[test]
-fn the_text_of_a_failure_is_as_long_as_it_may_be() {
+fn enforces_the_length_of_failure_messages() {
     let thrown = |text: &str| {
         let body = format!("(() => {{ throw '{text}'; }})()");
         decode(|limits| limits.message_bytes_max = 10, &body).result.expect_err(text).message
@@ -116,15 +116,15 @@ fn the_text_of_a_failure_is_as_long_as_it_may_be() {
 }
 
 #[test]
-fn logs_are_as_many_and_as_long_as_they_may_be() {
+fn enforces_the_number_and_length_of_log_entries() {
     let change = |limits: &mut Limits| {
         limits.log_entries_max = 3;
         limits.log_field_bytes_max = 12;
         limits.log_bytes_max = 60;
     };
     let logs = |body: &str| -> Vec<String> {
-        let report = decode(change, &format!("(() => {{ {body}; return {{}}; }})()"));
-        report.logs.into_iter().flat_map(|entry| entry.fields).collect()
+        let outcome = decode(change, &format!("(() => {{ {body}; return {{}}; }})()"));
+        outcome.logs.into_iter().flat_map(|entry| entry.fields).collect()
     };
     let dropped = r#""further log entries were dropped""#;
     assert_eq!(logs("console.log(1); console.log(2); console.log(3)"), ["1", "2", "3"]);
@@ -138,18 +138,18 @@ fn logs_are_as_many_and_as_long_as_they_may_be() {
 }
 
 #[test]
-fn equal_texts_keep_the_limits_that_they_were_loaded_with() {
+fn equal_sources_keep_the_limits_they_were_loaded_with() {
     let text = sources(Slot::Decoder, "function Decoder() { return { a: 'x'.repeat(20) }; }");
-    // On one engine, and so often that both have a memory of their own in the end.
-    let mut rig = Rig::of(Engine::new(&Settings { hot_after: 3, ..settings() }).unwrap());
+    // On one engine, and often enough that both become hot.
+    let mut harness = Harness::of(Engine::new(&Settings { hot_after: 3, ..settings() }).unwrap());
     let sets = [(28, true), (27, false)].map(|(fields_bytes_max, is_enough)| {
         let limits = Arc::new(Limits { fields_bytes_max, ..settings().limits });
-        (rig.engine.load(&text, &limits).unwrap(), is_enough)
+        (harness.engine.load(&text, &limits).unwrap(), is_enough)
     });
     for round in 0..6 {
         for (functions, is_enough) in &sets {
-            let report = rig.sandbox.call(functions, &call(EntryPoint::Uplink, b"x"));
-            assert_eq!(report.result.is_ok(), *is_enough, "round {round}: {:?}", report.result);
+            let outcome = harness.sandbox.call(functions, &call(EntryPoint::Uplink, b"x"));
+            assert_eq!(outcome.result.is_ok(), *is_enough, "round {round}: {:?}", outcome.result);
         }
     }
 }

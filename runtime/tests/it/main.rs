@@ -1,4 +1,4 @@
-//! What payload functions may do, and what none of them can.
+//! Integration tests: what payload functions can do, and what they cannot.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod built;
@@ -7,6 +7,7 @@ mod cache;
 mod cold;
 mod dialects;
 mod failures;
+mod harness;
 mod hostile;
 mod isolation;
 mod json;
@@ -15,5 +16,4 @@ mod limits_of_output;
 mod module;
 mod pool;
 mod results;
-mod rig;
-mod trials;
+mod single_functions;

@@ -1,4 +1,4 @@
-//! Loaded functions as a Wasm module with nothing but data: any tool reads it, and only an unharmed one of ours is used.
+//! Loaded functions as data-only Wasm modules: any tool can read them, and only authentic and intact ones are used.
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use airlock_runtime::{Engine, Limits, ModuleError, Settings, Slot, is_module};
 use proptest::prelude::*;
 use wasmparser::{Parser, Payload, Validator};
 
-use crate::rig::{Rig, fields, settings};
+use crate::harness::{Harness, fields, settings};
 
 const TEXT: &str = "var table = [1, 2, 3].map(String); function Decoder(bytes) { return { t: table[bytes[0]] }; }";
 
 fn module() -> Vec<u8> {
-    Rig::new().load_in(Slot::Decoder, TEXT).module_bytes().to_vec()
+    Harness::new().load_in(Slot::Decoder, TEXT).module_bytes().to_vec()
 }
 
-/// An engine whose modules others can read: the key lies in a folder that they share.
-fn sharing(dir: &tempfile::TempDir) -> Rig {
-    Rig::of(
+/// An engine that shares its key with others through the cache directory.
+fn sharing(dir: &tempfile::TempDir) -> Harness {
+    Harness::of(
         Engine::new(&Settings { cache_dir: Some(dir.path().into()), cache_bytes_max: 1 << 20, ..settings() }).unwrap(),
     )
 }
 
 #[test]
-fn a_module_is_valid_and_holds_nothing_but_data() {
+fn a_module_is_valid_and_contains_only_data() {
     let module = module();
     Validator::new().validate_all(&module).unwrap();
     let sections: Vec<String> = Parser::new(0)
@@ -42,7 +42,7 @@ fn a_module_is_valid_and_holds_nothing_but_data() {
 }
 
 #[test]
-fn a_module_read_back_answers_as_the_one_that_was_written() {
+fn a_module_read_back_behaves_like_the_original() {
     let dir = tempfile::tempdir().unwrap();
     let (mut one, mut other) = (sharing(&dir), sharing(&dir));
     let written = one.load_in(Slot::Decoder, TEXT);
@@ -57,10 +57,10 @@ fn a_module_read_back_answers_as_the_one_that_was_written() {
 }
 
 #[test]
-fn the_same_texts_and_limits_make_the_same_module() {
+fn equal_sources_and_limits_give_equal_modules() {
     let dir = tempfile::tempdir().unwrap();
     let load = |limits: &Arc<Limits>| {
-        let sources = crate::rig::sources(Slot::Decoder, TEXT);
+        let sources = crate::harness::sources(Slot::Decoder, TEXT);
         sharing(&dir).engine.load(&sources, limits).unwrap()
     };
     let limits = Arc::new(settings().limits);
@@ -71,21 +71,21 @@ fn the_same_texts_and_limits_make_the_same_module() {
 }
 
 #[test]
-fn a_module_of_another_key_is_refused() {
-    let rig = Rig::new();
-    assert_eq!(rig.engine.read(&module(), rig.engine.limits()).unwrap_err(), ModuleError::Unauthentic);
+fn rejects_a_module_with_another_key() {
+    let harness = Harness::new();
+    assert_eq!(harness.engine.read(&module(), harness.engine.limits()).unwrap_err(), ModuleError::Unauthentic);
 }
 
 #[test]
-fn a_module_beyond_the_limits_is_refused() {
-    let rig = Rig::new();
-    let module = rig.load_in(Slot::Decoder, TEXT).module_bytes().to_vec();
+fn rejects_a_module_beyond_the_limits() {
+    let harness = Harness::new();
+    let module = harness.load_in(Slot::Decoder, TEXT).module_bytes().to_vec();
     let refused = |change: fn(&mut Limits)| {
         let mut limits = settings().limits;
         change(&mut limits);
-        rig.engine.read(&module, &Arc::new(limits)).unwrap_err()
+        harness.engine.read(&module, &Arc::new(limits)).unwrap_err()
     };
-    assert!(rig.engine.read(&module, rig.engine.limits()).is_ok());
+    assert!(harness.engine.read(&module, harness.engine.limits()).is_ok());
     for (change, bytes_max) in [
         ((|limits| limits.kept_bytes_max = 500) as fn(&mut Limits), 1000),
         (|limits| limits.kept_bytes_max = 20_000, 20_000),
@@ -96,7 +96,7 @@ fn a_module_beyond_the_limits_is_refused() {
     }
 }
 
-/// What is wrong with a module in which one thing was changed, seals not asked for.
+/// Asserts why a changed module is rejected; does not verify the seal.
 fn check_damaged(change: impl FnOnce(&mut Vec<u8>), reason: &str) {
     let mut module = module();
     change(&mut module);
@@ -104,11 +104,11 @@ fn check_damaged(change: impl FnOnce(&mut Vec<u8>), reason: &str) {
     assert!(error.contains(reason), "{error}, expected {reason}");
 }
 
-/// Where the data section of a module begins: behind the header and a memory of up to 127 Wasm pages.
+/// The offset of the data section: after the header and a memory of up to 127 Wasm pages.
 const DATA: usize = 8 + 5;
 
 #[test]
-fn a_damaged_module_is_refused_even_with_the_right_seal() {
+fn rejects_a_damaged_module_even_with_a_valid_seal() {
     assert!(is_module(&module()).is_ok());
     assert_eq!(module()[DATA], 11);
     check_damaged(Vec::clear, "does not end in a seal");
@@ -137,25 +137,25 @@ fn replace(module: &mut [u8], old: &[u8], new: &[u8]) {
 
 #[test]
 fn every_flipped_bit_breaks_the_seal() {
-    let rig = Rig::new();
-    let module = rig.load_in(Slot::Decoder, TEXT).module_bytes().to_vec();
+    let harness = Harness::new();
+    let module = harness.load_in(Slot::Decoder, TEXT).module_bytes().to_vec();
     for place in (0..module.len()).step_by(module.len() / 97).chain([module.len() - 1]) {
         let mut flipped = module.clone();
         flipped[place] ^= 1;
-        let error = rig.engine.read(&flipped, rig.engine.limits()).unwrap_err();
+        let error = harness.engine.read(&flipped, harness.engine.limits()).unwrap_err();
         assert!(matches!(error, ModuleError::Unauthentic | ModuleError::Damaged(_)), "{place}: {error}");
     }
 }
 
 proptest! {
     #[test]
-    fn no_bytes_make_reading_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn reading_arbitrary_bytes_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = is_module(&bytes);
     }
 }
 
 #[test]
-fn no_change_of_a_good_module_makes_reading_panic() {
+fn reading_a_corrupted_module_never_panics() {
     let good = module();
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     runner

@@ -1,4 +1,4 @@
-//! Workers and their queues.
+//! The worker pool and its queues.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use airlock_runtime::{
     Tenant,
 };
 
-use crate::rig::{call, fields, settings, sources};
+use crate::harness::{call, fields, settings, sources};
 
 const ECHO: &str = "function Decoder(bytes) { return { bytes: bytes }; }";
 const ENDLESS: &str = "function Decoder() { while (true) {} }";
@@ -28,7 +28,6 @@ async fn try_load(pool: &Pool, tenant: &str, sources: Sources) -> Result<Functio
     pool.load(&live(tenant), load).await.unwrap()
 }
 
-/// A message of this tenant.
 fn live(id: &str) -> Tenant {
     Tenant { id: id.into(), priority: Priority::Live }
 }
@@ -51,8 +50,8 @@ async fn every_message_gets_its_own_answer() {
         })
         .collect();
     for task in tasks {
-        let (n, report) = task.await.unwrap();
-        assert_eq!(fields(&report), format!(r#"{{"bytes":[{n},{n}]}}"#));
+        let (n, outcome) = task.await.unwrap();
+        assert_eq!(fields(&outcome), format!(r#"{{"bytes":[{n},{n}]}}"#));
     }
     assert_eq!(pool.waiting(), 0);
 }
@@ -66,9 +65,9 @@ async fn a_full_queue_refuses_and_recovers() {
     let endless = load(&pool, "a", sources(Slot::Decoder, ENDLESS)).await;
     let a = live("a");
     let ask = || pool.call(&a, endless.clone(), call(EntryPoint::Uplink, b""));
-    // One runs and one waits, so at least two of four find no room.
+    // One runs and one waits, so at least two of four are refused.
     let (a, b, c, d) = tokio::join!(ask(), ask(), ask(), ask());
-    let answers = [a, b, c, d].map(|answer| answer.map(|report| report.result.unwrap_err().kind));
+    let answers = [a, b, c, d].map(|answer| answer.map(|outcome| outcome.result.unwrap_err().kind));
     assert!(answers.iter().all(|answer| matches!(answer, Ok(FailureKind::Fuel) | Err(Busy))));
     assert!(answers.iter().filter(|answer| **answer == Err(Busy)).count() >= 2);
     assert_eq!(answers[0], Ok(FailureKind::Fuel));
@@ -76,7 +75,7 @@ async fn a_full_queue_refuses_and_recovers() {
 }
 
 #[tokio::test]
-async fn endless_loops_of_one_tenant_let_another_pass() {
+async fn endless_loops_of_one_tenant_do_not_block_another() {
     let pool = Arc::new(pool(|settings| {
         settings.workers = 1;
         settings.limits.fuel = 50_000_000;
@@ -88,21 +87,21 @@ async fn endless_loops_of_one_tenant_let_another_pass() {
         tokio::spawn(async move { pool.call(&live(tenant), functions, call(EntryPoint::Uplink, &[payload])).await })
     };
     let bad: Vec<_> = (0..40).map(|n| send("bad", &bad, n)).collect();
-    // All of them are in the queue once this task has its turn again.
+    // All of them are queued once this task runs again.
     tokio::task::yield_now().await;
     let before = pool.waiting();
     assert!(before > bad.len() / 2, "only {before} wait");
     for (n, task) in (0..20).map(|n| send("good", &good, n)).enumerate().collect::<Vec<_>>() {
-        let report = task.await.unwrap().unwrap();
-        assert_eq!(fields(&report), format!(r#"{{"bytes":[{n}]}}"#));
+        let outcome = task.await.unwrap().unwrap();
+        assert_eq!(fields(&outcome), format!(r#"{{"bytes":[{n}]}}"#));
     }
-    // One loop runs when they come; some more may begin before they are there and after they are gone.
+    // One loop is running when they arrive; a few more may start before and after them.
     let overtook = before - pool.waiting();
     assert!(overtook < 10, "{overtook} of {} endless loops went first", bad.len());
 }
 
 #[tokio::test]
-async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
+async fn an_idle_worker_takes_jobs_that_wait_for_a_busy_one() {
     let pool = pool(|settings| {
         settings.workers = 2;
         settings.limits.fuel = u64::MAX;
@@ -110,19 +109,19 @@ async fn an_idle_worker_takes_what_waits_for_a_busy_one() {
     });
     let text = "function Decoder(bytes) { while (bytes[0]) {} return {}; }";
     let functions = load(&pool, "a", sources(Slot::Decoder, text)).await;
-    // Both messages have the same home; the first holds it until the clock ends it.
+    // Both messages prefer the same worker; the first occupies it until the time limit.
     let a = live("a");
     let endless = pool.call(&a, functions.clone(), call(EntryPoint::Uplink, &[1]));
     let quick = pool.call(&a, functions, call(EntryPoint::Uplink, &[0]));
     tokio::select! {
         biased;
         _ = endless => panic!("an endless function has ended"),
-        report = quick => assert_eq!(fields(&report.unwrap()), "{}"),
+        outcome = quick => assert_eq!(fields(&outcome.unwrap()), "{}"),
     }
 }
 
 #[tokio::test]
-async fn a_load_that_fails_says_why() {
+async fn a_failed_load_reports_its_failure() {
     let pool = pool(|_| {});
     let failure = try_load(&pool, "a", sources(Slot::Encoder, "function Encoder( {")).await.unwrap_err();
     assert_eq!((failure.slot, failure.kind, failure.line), (Slot::Encoder, FailureKind::Syntax, Some(1)));

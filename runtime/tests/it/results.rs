@@ -1,12 +1,12 @@
-//! What functions may return, and what becomes of it.
+//! What functions may return, and how it is interpreted.
 
 use airlock_runtime::{EntryPoint, FailureKind, Slot, Sources};
 
-use crate::rig::{Rig, call, check_encodes, encode, fields, sources, uplink};
+use crate::harness::{Harness, call, check_encodes, encode, fields, sources, uplink};
 
 #[test]
 fn fields_follow_json_stringify() {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     for (value, expected) in [
         ("{ b: 1, a: 2, 7: 3 }", r#"{"7":3,"b":1,"a":2}"#),
         ("{ a: undefined, f: function () {}, s: Symbol(), n: null }", r#"{"n":null}"#),
@@ -30,45 +30,53 @@ fn fields_follow_json_stringify() {
         ("new Proxy({ a: [1] }, {})", r#"{"a":[1]}"#),
         ("{ u: new Uint8Array([1, 2]) }", r#"{"u":{"0":1,"1":2}}"#),
     ] {
-        rig.check_decodes(&format!("function Decoder() {{ return {value}; }}"), b"x", expected);
+        harness.check_decodes(&format!("function Decoder() {{ return {value}; }}"), b"x", expected);
     }
 }
 
 #[test]
 fn numbers_that_json_does_not_have_become_null_with_a_warning() {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     let text = "function Decoder() { return { a: NaN, b: { c: [1, -1 / 0] } }; }";
-    let functions = rig.load_in(Slot::Decoder, text);
-    let report = rig.decode(&functions, b"x");
-    assert_eq!(fields(&report), r#"{"a":null,"b":{"c":[1,null]}}"#);
-    assert!(report.warnings[0].contains("`a` is NaN"), "{:?}", report.warnings);
-    assert!(report.warnings[1].contains("`b.c[1]` is -Infinity"), "{:?}", report.warnings);
+    let functions = harness.load_in(Slot::Decoder, text);
+    let outcome = harness.decode(&functions, b"x");
+    assert_eq!(fields(&outcome), r#"{"a":null,"b":{"c":[1,null]}}"#);
+    assert!(outcome.warnings[0].contains("`a` is NaN"), "{:?}", outcome.warnings);
+    assert!(outcome.warnings[1].contains("`b.c[1]` is -Infinity"), "{:?}", outcome.warnings);
 }
 
 #[test]
 fn results_of_the_wrong_type_are_refused() {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     for value in ["[]", "'x'", "1", "null", "undefined", "true", "function () {}", "Promise.resolve({})", "new Date(0)"]
     {
-        rig.check_fails(Slot::Decoder, FailureKind::Output, &format!("function Decoder() {{ return {value}; }}"));
-        rig.check_fails(Slot::Converter, FailureKind::Output, &format!("function Converter() {{ return {value}; }}"));
+        harness.check_fails(Slot::Decoder, FailureKind::Output, &format!("function Decoder() {{ return {value}; }}"));
+        harness.check_fails(
+            Slot::Converter,
+            FailureKind::Output,
+            &format!("function Converter() {{ return {value}; }}"),
+        );
         let data = format!("function decodeUplink() {{ return {{ data: {value} }}; }}");
-        // That there is nothing to say is no mistake.
+        // Returning no data is not an error.
         if matches!(value, "null" | "undefined") {
-            rig.check_decodes(&data, b"x", "null");
+            harness.check_decodes(&data, b"x", "null");
         } else {
-            rig.check_fails(Slot::Decoder, FailureKind::Output, &data);
+            harness.check_fails(Slot::Decoder, FailureKind::Output, &data);
         }
     }
     for value in ["1", "undefined", "new Boolean(true)", "[]", "'true'", "Promise.resolve(true)"] {
-        rig.check_fails(Slot::Validator, FailureKind::Output, &format!("function Validator() {{ return {value}; }}"));
+        harness.check_fails(
+            Slot::Validator,
+            FailureKind::Output,
+            &format!("function Validator() {{ return {value}; }}"),
+        );
     }
-    rig.check_fails(Slot::Decoder, FailureKind::Output, "async function Decoder() { return {}; }");
+    harness.check_fails(Slot::Decoder, FailureKind::Output, "async function Decoder() { return {}; }");
 }
 
 #[test]
 fn values_without_json_are_refused() {
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     for body in [
         "var a = {}; a.a = a; return a;",
         "return { n: 10n };",
@@ -77,9 +85,9 @@ fn values_without_json_are_refused() {
         "return { a: 'x'.repeat(16384) };",
         "return { a: new Array(5000).fill(1000) };",
     ] {
-        rig.check_fails(Slot::Decoder, FailureKind::Output, &format!("function Decoder() {{ {body} }}"));
+        harness.check_fails(Slot::Decoder, FailureKind::Output, &format!("function Decoder() {{ {body} }}"));
     }
-    rig.check_decodes(
+    harness.check_decodes(
         "function Decoder() { var a = 1; for (var i = 0; i < 31; i++) a = [a]; return { a: a }; }",
         b"x",
         &format!("{{\"a\":{}1{}}}", "[".repeat(31), "]".repeat(31)),
@@ -87,32 +95,32 @@ fn values_without_json_are_refused() {
 }
 
 #[test]
-fn remarks_of_ts013_become_warnings_and_failures() {
-    let mut rig = Rig::new();
+fn ts013_warnings_and_errors_become_warnings_and_failures() {
+    let mut harness = Harness::new();
     let text = "function decodeUplink(input) { return { data: { a: 1 }, warnings: ['low battery'], errors: input.bytes[0] ? ['bad', 'worse'] : [] }; }";
-    let functions = rig.load_in(Slot::Decoder, text);
-    let report = rig.decode(&functions, &[0]);
-    assert_eq!((fields(&report), &report.warnings[..]), (r#"{"a":1}"#, &["low battery".to_owned()][..]));
-    let report = rig.decode(&functions, &[1]);
-    let failure = report.result.expect_err("errors are a failure");
+    let functions = harness.load_in(Slot::Decoder, text);
+    let outcome = harness.decode(&functions, &[0]);
+    assert_eq!((fields(&outcome), &outcome.warnings[..]), (r#"{"a":1}"#, &["low battery".to_owned()][..]));
+    let outcome = harness.decode(&functions, &[1]);
+    let failure = outcome.result.expect_err("errors are a failure");
     assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Thrown, "bad; worse"));
-    assert_eq!(report.warnings, ["low battery"]);
+    assert_eq!(outcome.warnings, ["low battery"]);
 }
 
 #[test]
-fn a_ts013_decoder_may_have_nothing_to_say() {
+fn a_ts013_decoder_may_return_no_data() {
     let nothing = "function decodeUplink() { return { data: null, warnings: ['asleep'] }; }";
-    let mut rig = Rig::new();
-    let functions = rig.load_in(Slot::Decoder, nothing);
-    let report = rig.decode(&functions, b"x");
-    assert_eq!((fields(&report), &report.warnings[..]), ("null", &["asleep".to_owned()][..]));
+    let mut harness = Harness::new();
+    let functions = harness.load_in(Slot::Decoder, nothing);
+    let outcome = harness.decode(&functions, b"x");
+    assert_eq!((fields(&outcome), &outcome.warnings[..]), ("null", &["asleep".to_owned()][..]));
     let converter = "function Converter(f) { f.n = Object.keys(f).length; return f; }".to_owned();
     let steps = Sources { converter, ..sources(Slot::Decoder, nothing) };
     assert_eq!(uplink(&steps, b"x").0, r#"{"n":0}"#);
 }
 
 #[test]
-fn encoders_make_bytes() {
+fn encoders_return_bytes() {
     check_encodes(
         "function Encoder(o, port) { return [o.a, 6 / 2, 255.0, port]; }",
         r#"{"a":0}"#,
@@ -136,7 +144,7 @@ fn encoders_make_bytes() {
 }
 
 #[test]
-fn bytes_that_cannot_be_sent_are_refused() {
+fn rejects_bytes_that_cannot_be_sent() {
     for value in ["256", "-1", "1.5", "NaN", "'1'", "true", "null", "undefined", "[1]", "1n"] {
         let failure = encode(&format!("function Encoder() {{ return [0, {value}]; }}"), "{}").result.expect_err(value);
         assert_eq!((failure.slot, failure.kind), (Slot::Encoder, FailureKind::Output), "{value}");
@@ -165,9 +173,9 @@ fn downlinks_are_decoded_by_either_text() {
     for (slot, entry) in
         [(Slot::Encoder, "function encodeDownlink() {}"), (Slot::Decoder, "function decodeUplink() {}")]
     {
-        let mut rig = Rig::new();
-        let functions = rig.load_in(slot, &format!("{decode}\n{entry}"));
-        let report = rig.sandbox.call(&functions, &call(EntryPoint::DecodeDownlink, &[1, 2]));
-        assert_eq!(fields(&report), r#"{"b":[1,2],"p":7}"#);
+        let mut harness = Harness::new();
+        let functions = harness.load_in(slot, &format!("{decode}\n{entry}"));
+        let outcome = harness.sandbox.call(&functions, &call(EntryPoint::DecodeDownlink, &[1, 2]));
+        assert_eq!(fields(&outcome), r#"{"b":[1,2],"p":7}"#);
     }
 }

@@ -1,22 +1,22 @@
-//! What else functions of a text are asked for: normalized fields, and trials that answer with all that they return.
+//! Normalized fields, and single functions that return their whole result.
 
 use airlock_runtime::{Call, EntryPoint, Failure, FailureKind, Function, SingleFunction, Slot, Sources, Value};
 
-use crate::rig::{Rig, call, sources, uplink};
+use crate::harness::{Harness, call, sources, uplink};
 
-/// What `normalizeUplink` makes of a message, and the warnings.
+/// The result of `normalizeUplink`, and the warnings.
 fn normalized(sources: &Sources) -> (Option<String>, Vec<String>) {
-    let mut rig = Rig::new();
-    let functions = rig.load(sources);
-    let report = rig.sandbox.call(&functions, &call(EntryPoint::Uplink, &[21]));
-    match report.result {
-        Ok(Value::Fields { normalized, .. }) => (normalized.map(|json| json.get().to_owned()), report.warnings),
+    let mut harness = Harness::new();
+    let functions = harness.load(sources);
+    let outcome = harness.sandbox.call(&functions, &call(EntryPoint::Uplink, &[21]));
+    match outcome.result {
+        Ok(Value::Fields { normalized, .. }) => (normalized.map(|json| json.get().to_owned()), outcome.warnings),
         other => panic!("expected fields, got {other:?}"),
     }
 }
 
 #[test]
-fn fields_are_normalized_where_the_text_can() {
+fn fields_are_normalized_if_the_source_can() {
     let decode = "function decodeUplink(input) { return { data: { t: input.bytes[0] } }; }\n";
     let with = |normalize: &str| normalized(&sources(Slot::Decoder, &format!("{decode}{normalize}")));
     for (normalize, expected, warnings) in [
@@ -47,7 +47,7 @@ fn fields_are_normalized_where_the_text_can() {
 }
 
 #[test]
-fn what_is_normalized_is_what_the_decoder_gave() {
+fn normalization_gets_the_result_of_the_decoder() {
     let text = "function decodeUplink(input) { return { data: { t: input.bytes[0] } }; }
         function normalizeUplink(input) { input.data.t += 1; return { data: input.data }; }";
     let converter = "function Converter(f) { f.t = 0; return f; }".to_owned();
@@ -58,20 +58,20 @@ fn what_is_normalized_is_what_the_decoder_gave() {
     assert_eq!(normalized(&steps).0, None);
 }
 
-/// What one function of `text` returns to a trial, or how it fails.
+/// The result or failure of one function of `text`, run alone.
 fn attempt(text: &str, function: Function, payload: &str, extra: &str) -> Result<Option<String>, Failure> {
-    let mut rig = Rig::new();
-    let functions = rig.load(&Sources::single_file(text));
+    let mut harness = Harness::new();
+    let functions = harness.load(&Sources::single_file(text));
     let single_function = Some(SingleFunction { function, extra: extra.to_owned() });
     let call = Call { port: 2, single_function, ..call(EntryPoint::SingleFunction, payload.as_bytes()) };
-    rig.sandbox.call(&functions, &call).result.map(|value| match value {
+    harness.sandbox.call(&functions, &call).result.map(|value| match value {
         Value::Returned { json } => json.map(|json| json.get().to_owned()),
         other => panic!("expected what was returned, got {other:?}"),
     })
 }
 
 #[test]
-fn a_trial_answers_with_all_that_a_function_returns() {
+fn a_single_function_returns_its_whole_result() {
     let ts013 = "function decodeUplink(i) { return { data: null, errors: ['e'], i: i }; }
         function encodeDownlink(i) { return i; } function decodeDownlink(i) { return i.bytes; } function normalizeUplink(i) { return i; }";
     let v2 = "function Decoder(b, p) { if (p === 2) return; } function Converter(f, p) { return [f, p, fields]; }
@@ -109,7 +109,7 @@ fn a_trial_answers_with_all_that_a_function_returns() {
 }
 
 #[test]
-fn a_trial_of_what_is_not_there_or_of_nonsense_fails() {
+fn a_missing_function_or_malformed_input_fails() {
     let encoder = "function Encoder() { throw new Error('x'); }";
     let failure = |function, payload, extra| attempt(encoder, function, payload, extra).unwrap_err();
     let missing = failure(Function::Decoder, "", "");

@@ -188,7 +188,7 @@ fn endless_texts_are_refused_when_they_are_loaded() {
         let tail = if head.contains("Decoder") { "" } else { "function Decoder() { return {}; }" };
         let text = format!("{head}\n{tail}");
         let sources = Sources { decoder: text, ..Sources::default() };
-        let failure = court.rig.engine.load(&sources, court.rig.engine.limits()).expect_err(head);
+        let failure = court.harness.engine.load(&sources, court.harness.engine.limits()).expect_err(head);
         assert!(super::is(&failure, Slot::Decoder, FailureKind::Fuel), "{case}: {failure} in {head}");
         court.check_innocent(head);
     }

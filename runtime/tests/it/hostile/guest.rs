@@ -62,9 +62,9 @@ fn fuel_is_the_same_on_every_engine() {
         "var s = 0; for (var i = 0; i < 1000; i++) s += Math.sqrt(i); return { s: s, t: [1, 2, 3].map(String) };";
     let fuels = [(); 3].map(|()| {
         let mut court = Court::new();
-        let functions = court.rig.load(&super::sources(Slot::Decoder, text));
+        let functions = court.harness.load(&super::sources(Slot::Decoder, text));
         (functions.load_fuel(), court.run(Slot::Decoder, &functions, 1).fuel)
     });
     assert!(fuels.iter().all(|fuel| *fuel == fuels[0]), "{fuels:?}");
-    let _: &Engine = &Court::new().rig.engine;
+    let _: &Engine = &Court::new().harness.engine;
 }

@@ -3,7 +3,7 @@
 use airlock_runtime::{Call, EntryPoint, FailureKind, Slot, Sources};
 
 use super::{Act, Court, DECODER, Fails, Gives, MAKERS};
-use crate::rig::{call, fields};
+use crate::harness::{call, fields};
 
 /// What must not be there: files, networks, timers, clocks, threads, engines.
 const ABSENT: [&str; 27] = [
@@ -127,16 +127,16 @@ fn spoiling_the_world_harms_nobody() {
 fn nothing_is_there_but_the_language() {
     let mut court = Court::new();
     for name in ABSENT {
-        let report = court.decode(&format!("return {{ t: typeof {name} }};"));
-        assert_eq!(fields(&report), r#"{"t":"undefined"}"#, "{name}");
+        let outcome = court.decode(&format!("return {{ t: typeof {name} }};"));
+        assert_eq!(fields(&outcome), r#"{"t":"undefined"}"#, "{name}");
     }
 }
 
 /// SBX-059: so that something new is noticed, whatever its name.
 #[test]
 fn the_globals_are_those_that_are_listed() {
-    let report = Court::new().decode("return { all: Object.getOwnPropertyNames(globalThis).sort() };");
-    let found: serde_json::Value = serde_json::from_str(fields(&report)).unwrap();
+    let outcome = Court::new().decode("return { all: Object.getOwnPropertyNames(globalThis).sort() };");
+    let found: serde_json::Value = serde_json::from_str(fields(&outcome)).unwrap();
     let found: Vec<&str> = found["all"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     let unknown: Vec<&str> = found.into_iter().filter(|name| !super::list::GLOBALS.contains(name)).collect();
     assert!(unknown.is_empty(), "{unknown:?}: may functions have them?");
@@ -154,7 +154,7 @@ fn modules_cannot_be_imported_or_written() {
         "var m = import.meta;\nfunction Decoder() { return {}; }",
     ] {
         let sources = Sources { decoder: text.to_owned(), ..Sources::default() };
-        let failure = court.rig.engine.load(&sources, court.rig.engine.limits()).expect_err(text);
+        let failure = court.harness.engine.load(&sources, court.harness.engine.limits()).expect_err(text);
         assert!(
             super::is(&failure, Slot::Decoder, FailureKind::Syntax) && failure.line == Some(1),
             "{failure} in {text}"
@@ -181,10 +181,10 @@ fn what_one_function_changes_the_next_does_not_see() {
             .to_owned(),
         ..Sources::default()
     };
-    let functions = court.rig.load(&sources);
-    let report = court.rig.decode(&functions, b"");
+    let functions = court.harness.load(&sources);
+    let outcome = court.harness.decode(&functions, b"");
     let expected = r#""spoilt":"undefined","map":"function","json":"object","max":"function","leaked":"undefined"}"#;
-    assert!(fields(&report).ends_with(expected), "{}", fields(&report));
+    assert!(fields(&outcome).ends_with(expected), "{}", fields(&outcome));
     court.check_innocent("spoilt prototypes");
 }
 
@@ -201,8 +201,8 @@ fn sloppy_codecs_of_old_work() {
         ("function eval() { return 1; } return { n: eval() };", r#"{"n":1}"#),
         ("return { n: (function (a, a) { return a; })(0, 1), t: typeof this };", r#"{"n":1,"t":"object"}"#),
     ] {
-        let report = court.decode(body);
-        assert_eq!(fields(&report), expected, "{body}");
+        let outcome = court.decode(body);
+        assert_eq!(fields(&outcome), expected, "{body}");
     }
 }
 
@@ -211,9 +211,9 @@ fn sloppy_codecs_of_old_work() {
 fn time_and_chance_are_those_of_the_message() {
     let mut court = Court::new();
     let body = "return { a: Date.now(), b: +new Date(), c: new Date().toString(), d: Date(), r: [Math.random(), Math.random()] };";
-    let functions = court.rig.load(&super::sources(Slot::Decoder, body));
+    let functions = court.harness.load(&super::sources(Slot::Decoder, body));
     let message = |time_ms, seed| Call { time_ms, seed, ..call(EntryPoint::Uplink, &[1]) };
-    let mut run = |message: &Call| fields(&court.rig.sandbox.call(&functions, message)).to_owned();
+    let mut run = |message: &Call| fields(&court.harness.sandbox.call(&functions, message)).to_owned();
     let first = run(&message(1_700_000_000_123, 42));
     assert!(
         first.starts_with(r#"{"a":1700000000123,"b":1700000000123,"c":"Tue Nov 14 2023 22:13:20 GMT+0000"#),
@@ -225,7 +225,7 @@ fn time_and_chance_are_those_of_the_message() {
     assert_ne!(chances(&other), chances(&first));
     let later = run(&message(1_700_000_000_124, 42));
     assert!(later.starts_with(r#"{"a":1700000000124"#) && chances(&later) == chances(&first), "{later}");
-    assert_eq!(Court::new().rig.engine.reset(), court.rig.engine.reset());
+    assert_eq!(Court::new().harness.engine.reset(), court.harness.engine.reset());
 }
 
 /// SBX-074
@@ -233,10 +233,10 @@ fn time_and_chance_are_those_of_the_message() {
 fn a_thousand_failures_do_not_disable_a_function() {
     let mut court = Court::with_limits(|limits| limits.fuel = 3_000_000);
     let text = "if (port === 1) throw 1; if (port === 2) for (;;); if (port === 3) (function f() { f(); })();";
-    let functions = court.rig.load(&super::sources(Slot::Decoder, text));
+    let functions = court.harness.load(&super::sources(Slot::Decoder, text));
     for round in 0..1000_u32 {
         let failing = Call { port: (round % 3 + 1) as u8, ..call(EntryPoint::Uplink, &[1]) };
-        assert!(court.rig.sandbox.call(&functions, &failing).result.is_err());
+        assert!(court.harness.sandbox.call(&functions, &failing).result.is_err());
         if round % 100 == 0 {
             court.check_next("many failures", Slot::Decoder, &functions);
         }

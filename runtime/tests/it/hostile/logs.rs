@@ -3,7 +3,7 @@
 use airlock_runtime::{EntryPoint, Slot, Sources};
 
 use super::Court;
-use crate::rig::{call, fields};
+use crate::harness::{call, fields};
 
 /// SBX-036, SBX-037
 #[test]
@@ -17,19 +17,19 @@ fn logs_are_cut_with_a_marker_and_the_call_goes_on() {
         ("console.log.apply(console, new Array(1e4).fill('x'.repeat(2000))); return { n: 1 };", 1),
         ("for (var i = 0; i < 1e5; i++) console.error(); return { n: 1 };", 65),
     ] {
-        let report = court.decode(body);
-        assert_eq!(fields(&report), r#"{"n":1}"#, "{body}");
-        assert!((1..=entries).contains(&report.logs.len()), "{} entries of {body}", report.logs.len());
-        let bytes: usize = report.logs.iter().flat_map(|entry| &entry.fields).map(String::len).sum();
+        let outcome = court.decode(body);
+        assert_eq!(fields(&outcome), r#"{"n":1}"#, "{body}");
+        assert!((1..=entries).contains(&outcome.logs.len()), "{} entries of {body}", outcome.logs.len());
+        let bytes: usize = outcome.logs.iter().flat_map(|entry| &entry.fields).map(String::len).sum();
         assert!(bytes <= 17 * 1024, "{bytes} bytes of {body}");
-        assert!(report.logs.iter().flat_map(|entry| &entry.fields).all(|field| field.len() <= 1024), "{body}");
+        assert!(outcome.logs.iter().flat_map(|entry| &entry.fields).all(|field| field.len() <= 1024), "{body}");
         court.check_innocent(body);
     }
-    let report = court.decode("for (var i = 0; i < 65; i++) console.log(i); return { n: 1 };");
-    assert_eq!(report.logs.len(), 65);
-    assert_eq!(report.logs[64].fields, [r#""further log entries were dropped""#]);
-    let report = court.decode("for (var i = 0; i < 64; i++) console.log(i); return { n: 1 };");
-    assert_eq!((report.logs.len(), &report.logs[63].fields[..]), (64, &["63".to_owned()][..]));
+    let outcome = court.decode("for (var i = 0; i < 65; i++) console.log(i); return { n: 1 };");
+    assert_eq!(outcome.logs.len(), 65);
+    assert_eq!(outcome.logs[64].fields, [r#""further log entries were dropped""#]);
+    let outcome = court.decode("for (var i = 0; i < 64; i++) console.log(i); return { n: 1 };");
+    assert_eq!((outcome.logs.len(), &outcome.logs[63].fields[..]), (64, &["63".to_owned()][..]));
 }
 
 /// SBX-038
@@ -44,9 +44,9 @@ fn entries_are_json_and_name_the_function_that_wrote_them() {
         encoder: format!("function Encoder() {{ {log} return []; }}"),
         ..Sources::default()
     };
-    let functions = court.rig.load(&sources);
-    let up = court.rig.sandbox.call(&functions, &call(EntryPoint::Uplink, b"")).logs;
-    let down = court.rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, b"{}")).logs;
+    let functions = court.harness.load(&sources);
+    let up = court.harness.sandbox.call(&functions, &call(EntryPoint::Uplink, b"")).logs;
+    let down = court.harness.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, b"{}")).logs;
     assert_eq!(up.iter().chain(&down).map(|entry| entry.slot).collect::<Vec<_>>(), Slot::ALL);
     for entry in up.iter().chain(&down) {
         assert_eq!(entry.fields, [r#""é\"""#, "1", r#"{"a":[true]}"#]);
@@ -76,10 +76,10 @@ fn whatever_is_logged_becomes_an_entry_and_the_call_goes_on() {
         ("'\\ud800'", "\"\u{fffd}\""),
         ("null", "null"),
     ] {
-        let report = court.decode(&format!("console.log({value}); return {{ n: 1 }};"));
-        assert_eq!(fields(&report), r#"{"n":1}"#, "{value}");
-        assert_eq!(report.logs.len(), 1, "{value}");
-        assert_eq!(report.logs[0].fields, [shown], "{value}");
+        let outcome = court.decode(&format!("console.log({value}); return {{ n: 1 }};"));
+        assert_eq!(fields(&outcome), r#"{"n":1}"#, "{value}");
+        assert_eq!(outcome.logs.len(), 1, "{value}");
+        assert_eq!(outcome.logs[0].fields, [shown], "{value}");
         court.check_innocent(value);
     }
 }
@@ -92,13 +92,13 @@ fn logging_while_something_is_logged_is_bounded_too() {
         "var o = { toJSON: function () { console.log(1); return 2; } }; console.log(o, o); return { n: 1 };",
         "var o = { get a() { console.log('in'); return 2; } }; console.log(o); return { n: 1 };",
     ] {
-        let report = court.decode(body);
-        assert_eq!(fields(&report), r#"{"n":1}"#);
-        assert!((2..=3).contains(&report.logs.len()), "{:?}", report.logs);
+        let outcome = court.decode(body);
+        assert_eq!(fields(&outcome), r#"{"n":1}"#);
+        assert!((2..=3).contains(&outcome.logs.len()), "{:?}", outcome.logs);
     }
-    let report =
+    let outcome =
         court.decode("var o = { toJSON: function () { console.log(o); return 2; } }; console.log(o); return { n: 1 };");
-    assert!(report.logs.len() <= 65);
+    assert!(outcome.logs.len() <= 65);
     court.check_innocent("a log that logs itself");
 }
 
@@ -109,8 +109,8 @@ fn what_was_logged_before_a_failure_is_kept() {
     for body in
         ["console.log('here'); throw 1;", "console.log('here'); while (true);", "console.log('here'); return 1;"]
     {
-        let report = court.decode(body);
-        assert!(report.result.is_err(), "{body}");
-        assert_eq!(report.logs.first().map(|entry| &entry.fields[..]), Some(&[r#""here""#.to_owned()][..]), "{body}");
+        let outcome = court.decode(body);
+        assert!(outcome.result.is_err(), "{body}");
+        assert_eq!(outcome.logs.first().map(|entry| &entry.fields[..]), Some(&[r#""here""#.to_owned()][..]), "{body}");
     }
 }

@@ -3,7 +3,7 @@
 use airlock_runtime::{EntryPoint, FailureKind, Slot};
 
 use super::{ALL, Act, Court, DECODER, ENCODER, Fails, FailsAs, FailsOrGives, Gives, MAKERS};
-use crate::rig::call;
+use crate::harness::call;
 
 /// The engine has limits of its own on strings and buffers, and throws there.
 const REFUSED: &[FailureKind] = &[FailureKind::Memory, FailureKind::Thrown];
@@ -118,15 +118,15 @@ fn each_limit_has_a_reason_of_its_own() {
 #[test]
 fn deep_fields_never_reach_the_encoder() {
     let mut court = Court::new();
-    let functions = court.rig.load_in(Slot::Encoder, "function Encoder(fields) { return [fields.n]; }");
+    let functions = court.harness.load_in(Slot::Encoder, "function Encoder(fields) { return [fields.n]; }");
     let deep = format!(r#"{{"n":{}{}}}"#, "[".repeat(8_000), "]".repeat(8_000));
     let deeper = format!(r#"{{"n":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     let long = format!(r#"{{"n":"{}"}}"#, "x".repeat(20_000));
     for fields in [deep, deeper, long] {
-        let report = court.rig.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()));
-        let failure = report.result.unwrap_err();
+        let outcome = court.harness.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()));
+        let failure = outcome.result.unwrap_err();
         assert!(super::is(&failure, Slot::Encoder, FailureKind::Output), "{failure}");
-        assert_eq!(report.fuel, 0, "the sandbox was not asked");
+        assert_eq!(outcome.fuel, 0, "the sandbox was not asked");
         court.check_next("deep fields", Slot::Encoder, &functions);
     }
 }

@@ -14,7 +14,7 @@ mod outputs;
 
 use airlock_runtime::{Call, CallOutcome, EntryPoint, Failure, FailureKind, Functions, Limits, Slot, Sources, Value};
 
-use crate::rig::{Rig, call, fields};
+use crate::harness::{Harness, call, fields};
 
 /// Which functions do it.
 const ALL: &[Slot] = &Slot::ALL;
@@ -43,7 +43,7 @@ use Verdict::{Fails, FailsAs, FailsOrGives, Gives};
 
 /// An application with hostile functions beside one that means well.
 struct Court {
-    rig: Rig,
+    harness: Harness,
     innocent: Functions,
     innocent_fuel: u64,
 }
@@ -54,10 +54,10 @@ impl Court {
     }
 
     fn with_limits(change: impl FnOnce(&mut Limits)) -> Self {
-        let mut rig = Rig::with_limits(change);
-        let innocent = rig.load(&sources(Slot::Converter, "fields.port = port; return fields;"));
-        let innocent_fuel = rig.decode(&innocent, &[1]).fuel;
-        Self { rig, innocent, innocent_fuel }
+        let mut harness = Harness::with_limits(change);
+        let innocent = harness.load(&sources(Slot::Converter, "fields.port = port; return fields;"));
+        let innocent_fuel = harness.decode(&innocent, &[1]).fuel;
+        Self { harness, innocent, innocent_fuel }
     }
 
     /// Sees that each act comes to its verdict, and nothing else to any harm.
@@ -70,13 +70,13 @@ impl Court {
     }
 
     fn judge_one(&mut self, what: &str, slot: Slot, body: &str, verdict: Verdict) {
-        let functions = self.rig.load(&sources(slot, body));
-        let report = self.run(slot, &functions, 1);
-        match (&report.result, verdict) {
+        let functions = self.harness.load(&sources(slot, body));
+        let outcome = self.run(slot, &functions, 1);
+        match (&outcome.result, verdict) {
             (Err(failure), Fails(kind) | FailsOrGives(kind, _)) => {
                 assert!(is(failure, slot, kind), "{what}: {failure}");
             }
-            (Ok(_), Gives(expected) | FailsOrGives(_, expected)) => assert_eq!(fields(&report), expected, "{what}"),
+            (Ok(_), Gives(expected) | FailsOrGives(_, expected)) => assert_eq!(fields(&outcome), expected, "{what}"),
             (Err(failure), FailsAs(kinds)) => {
                 assert!(kinds.iter().any(|kind| is(failure, slot, *kind)), "{what}: {failure}");
             }
@@ -88,8 +88,8 @@ impl Court {
 
     /// The next message of the same application comes out right.
     fn check_next(&mut self, what: &str, slot: Slot, functions: &Functions) {
-        let report = self.run(slot, functions, 2);
-        match &report.result {
+        let outcome = self.run(slot, functions, 2);
+        match &outcome.result {
             Ok(Value::Fields { json, .. }) => assert_eq!(json.get(), r#"{"n":2}"#, "after {what}"),
             Ok(Value::Bytes { bytes, .. }) => assert_eq!(bytes, &[2], "after {what}"),
             other => panic!("after {what}: {other:?}"),
@@ -98,19 +98,19 @@ impl Court {
 
     /// A message of the other application comes out right, and costs what it cost before.
     fn check_innocent(&mut self, what: &str) {
-        let report = self.rig.decode(&self.innocent, &[1]);
-        assert_eq!(fields(&report), r#"{"n":1,"port":7}"#, "after {what}");
-        assert_eq!(report.fuel, self.innocent_fuel, "after {what}");
+        let outcome = self.harness.decode(&self.innocent, &[1]);
+        assert_eq!(fields(&outcome), r#"{"n":1,"port":7}"#, "after {what}");
+        assert_eq!(outcome.fuel, self.innocent_fuel, "after {what}");
     }
 
     /// Sends the number `n` through the functions.
     fn run(&mut self, slot: Slot, functions: &Functions, n: u8) -> CallOutcome {
-        self.rig.sandbox.call(functions, &message(slot, n))
+        self.harness.sandbox.call(functions, &message(slot, n))
     }
 
-    /// The report of a decoder that does `body`.
+    /// The outcome of a decoder that does `body`.
     fn decode(&mut self, body: &str) -> CallOutcome {
-        let functions = self.rig.load(&sources(Slot::Decoder, body));
+        let functions = self.harness.load(&sources(Slot::Decoder, body));
         self.run(Slot::Decoder, &functions, 1)
     }
 

@@ -3,7 +3,7 @@
 use airlock_runtime::{EntryPoint, FailureKind, Slot, Value};
 
 use super::{Act, Court, DECODER, ENCODER, Fails, FailsAs, Gives, MAKERS, VALIDATOR};
-use crate::rig::{call, fields};
+use crate::harness::{call, fields};
 
 const RETURNS: &[Act] = &[
     ("SBX-041", MAKERS, "return 'text';", Fails(FailureKind::Output)),
@@ -174,7 +174,7 @@ fn payloads_of_an_encoder_within_the_limit_go_out() {
     for (body, expected) in
         [("return [];", 0), ("return new Array(242).fill(255);", 242), ("return new Uint8Array(242);", 242)]
     {
-        let functions = court.rig.load(&super::sources(Slot::Encoder, body));
+        let functions = court.harness.load(&super::sources(Slot::Encoder, body));
         match court.run(Slot::Encoder, &functions, 1).result {
             Ok(Value::Bytes { bytes, .. }) => assert_eq!(bytes.len(), expected),
             other => panic!("{body}: {other:?}"),
@@ -185,22 +185,22 @@ fn payloads_of_an_encoder_within_the_limit_go_out() {
 /// SBX-045
 #[test]
 fn numbers_that_json_does_not_have_come_with_a_warning() {
-    let report = Court::new().decode("return { a: NaN, b: { c: [1, -1 / 0] } };");
-    assert_eq!(fields(&report), r#"{"a":null,"b":{"c":[1,null]}}"#);
-    assert_eq!(report.warnings.len(), 2, "{:?}", report.warnings);
-    assert!(report.warnings[0].contains("`a` is NaN") && report.warnings[1].contains("`b.c[1]` is -Infinity"));
+    let outcome = Court::new().decode("return { a: NaN, b: { c: [1, -1 / 0] } };");
+    assert_eq!(fields(&outcome), r#"{"a":null,"b":{"c":[1,null]}}"#);
+    assert_eq!(outcome.warnings.len(), 2, "{:?}", outcome.warnings);
+    assert!(outcome.warnings[0].contains("`a` is NaN") && outcome.warnings[1].contains("`b.c[1]` is -Infinity"));
 }
 
 /// SBX-048
 #[test]
 fn results_within_the_limits_are_whole() {
     let mut court = Court::new();
-    let report = court.decode("return { a: 'x'.repeat(16384 - 8) };");
-    assert_eq!(fields(&report).len(), 16_384);
-    let report = court.decode("var a = {}; for (var i = 0; i < 1024; i++) a['k' + i] = 0; return a;");
-    assert_eq!(fields(&report).matches(':').count(), 1_024);
-    let report = court.decode("var a = 1; for (var i = 0; i < 31; i++) a = [a]; return { a: a };");
-    assert_eq!(fields(&report).matches(['[', '{']).count(), 32);
+    let outcome = court.decode("return { a: 'x'.repeat(16384 - 8) };");
+    assert_eq!(fields(&outcome).len(), 16_384);
+    let outcome = court.decode("var a = {}; for (var i = 0; i < 1024; i++) a['k' + i] = 0; return a;");
+    assert_eq!(fields(&outcome).matches(':').count(), 1_024);
+    let outcome = court.decode("var a = 1; for (var i = 0; i < 31; i++) a = [a]; return { a: a };");
+    assert_eq!(fields(&outcome).matches(['[', '{']).count(), 32);
 }
 
 /// SBX-041: warnings and errors of TS013 are bounded like everything else.
@@ -213,11 +213,11 @@ fn remarks_of_ts013_are_bounded() {
         ("warnings: [Symbol('s'), null, {}, []]", 4),
     ] {
         let text = format!("function decodeUplink() {{ return {{ data: {{}}, {remarks} }}; }}");
-        let functions = court.rig.load_in(Slot::Decoder, &text);
-        let report = court.rig.sandbox.call(&functions, &call(EntryPoint::Uplink, b""));
-        assert_eq!(fields(&report), "{}", "{remarks}");
-        assert_eq!(report.warnings.len(), count, "{remarks}");
-        assert!(report.warnings.iter().all(|warning| warning.len() <= 1024));
+        let functions = court.harness.load_in(Slot::Decoder, &text);
+        let outcome = court.harness.sandbox.call(&functions, &call(EntryPoint::Uplink, b""));
+        assert_eq!(fields(&outcome), "{}", "{remarks}");
+        assert_eq!(outcome.warnings.len(), count, "{remarks}");
+        assert!(outcome.warnings.iter().all(|warning| warning.len() <= 1024));
         court.check_innocent(remarks);
     }
 }
@@ -227,7 +227,7 @@ fn remarks_of_ts013_are_bounded() {
 fn a_function_that_fails_is_the_one_that_is_named() {
     let mut court = Court::new();
     for slot in DECODER.iter().chain(ENCODER).chain(VALIDATOR) {
-        let functions = court.rig.load(&super::sources(*slot, "throw new Error('mine');"));
+        let functions = court.harness.load(&super::sources(*slot, "throw new Error('mine');"));
         let failure = court.run(*slot, &functions, 1).result.unwrap_err();
         assert!(failure.to_string().starts_with(&format!("the {} failed (line 1, column", slot.name())), "{failure}");
     }

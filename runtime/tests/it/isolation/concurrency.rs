@@ -1,35 +1,37 @@
-//! The same with many threads on one engine: some meet every limit while others look for what they brought.
+//! The same with many threads on one engine: some hide secrets and hit every limit while others look for the secrets.
 
 use std::thread;
 
 use airlock_runtime::Slot;
 
 use super::tenant::{ENDINGS, SECRET, Tenant};
-use crate::rig::{Rig, ways};
+use crate::harness::{Harness, ways};
 
-/// Threads that hide, and as many that look.
+/// The number of hiding threads, and of looking threads.
 const PAIRS: usize = 3;
 const ROUNDS: usize = 2;
 
 #[test]
-fn nothing_gets_from_one_thread_to_another() {
+fn nothing_leaks_from_one_thread_to_another() {
     for way in ways() {
-        let rig = Rig::with_way(way);
-        let tenants: Vec<Tenant> =
-            ENDINGS.iter().flat_map(|ending| Slot::ALL.map(|slot| Tenant::load(&rig, "one", slot, ending))).collect();
+        let harness = Harness::with_way(way);
+        let tenants: Vec<Tenant> = ENDINGS
+            .iter()
+            .flat_map(|ending| Slot::ALL.map(|slot| Tenant::load(&harness, "one", slot, ending)))
+            .collect();
         thread::scope(|scope| {
             for number in 0..PAIRS {
-                let (rig, tenants) = (&rig, &tenants);
-                scope.spawn(move || hide(rig, tenants, number));
-                scope.spawn(move || look(rig, tenants, number));
+                let (harness, tenants) = (&harness, &tenants);
+                scope.spawn(move || hide(harness, tenants, number));
+                scope.spawn(move || look(harness, tenants, number));
             }
         });
     }
 }
 
-/// Hides a secret of the thread's own, and sees that nobody else's comes up in between.
-fn hide(rig: &Rig, tenants: &[Tenant], number: usize) {
-    let mut sandbox = rig.engine.sandbox();
+/// Hides this thread's secret, and checks that no other thread's secret appears.
+fn hide(harness: &Harness, tenants: &[Tenant], number: usize) {
+    let mut sandbox = harness.engine.sandbox();
     let secret = [SECRET, &[b'a' + number as u8]].concat();
     for tenant in turns(tenants, number) {
         tenant.hide(&mut sandbox, &secret, &format!("thread {number}"));
@@ -37,17 +39,17 @@ fn hide(rig: &Rig, tenants: &[Tenant], number: usize) {
     }
 }
 
-/// Looks for anybody's secret with the same functions, and with functions that are loaded meanwhile.
-fn look(rig: &Rig, tenants: &[Tenant], number: usize) {
-    let mut sandbox = rig.engine.sandbox();
+/// Looks for any thread's secret with the same functions, and with functions loaded meanwhile.
+fn look(harness: &Harness, tenants: &[Tenant], number: usize) {
+    let mut sandbox = harness.engine.sandbox();
     for tenant in turns(tenants, number) {
-        let fresh = Tenant::load(rig, &format!("fresh in thread {number}"), tenant.slot, &ENDINGS[0]);
+        let fresh = Tenant::load(harness, &format!("fresh in thread {number}"), tenant.slot, &ENDINGS[0]);
         fresh.look(&mut sandbox, SECRET, "functions that were loaded meanwhile");
         tenant.look(&mut sandbox, SECRET, &format!("beside {}", tenant.ending.name));
     }
 }
 
-/// All of them some times over, each thread in an order of its own.
+/// All endings several times, in a different order for each thread.
 fn turns(tenants: &[Tenant], number: usize) -> impl Iterator<Item = &Tenant> {
     tenants.iter().cycle().skip(number * 7).take(ROUNDS * tenants.len())
 }

@@ -1,4 +1,4 @@
-//! The same where functions hide a secret while they are loaded, and then cannot be loaded.
+//! The same for functions that hide a secret while they are loaded, and then fail to load.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use airlock_runtime::{FailureKind, Limits, Slot};
 
 use super::places_of;
 use super::tenant::{ENDINGS, SECRET, Tenant};
-use crate::rig::{Rig, settings, sources, ways};
+use crate::harness::{Harness, settings, sources, ways};
 
-/// What a text does when it is evaluated, and how that ends.
+/// What a source does when evaluated, and how that fails.
 const ENDS: [(&str, FailureKind); 6] = [
     ("throw new Error(text);", FailureKind::Thrown),
     ("while (true) text = (text + 'x').slice(1, 50);", FailureKind::Fuel),
@@ -19,26 +19,26 @@ const ENDS: [(&str, FailureKind); 6] = [
 ];
 
 #[test]
-fn nothing_survives_functions_that_cannot_be_loaded() {
+fn nothing_survives_a_failed_load() {
     for way in ways() {
-        let mut rig = Rig::with_way(way);
-        let before = Tenant::load(&rig, "before", Slot::Decoder, &ENDINGS[0]);
-        before.look(&mut rig.sandbox, SECRET, "before");
+        let mut harness = Harness::with_way(way);
+        let before = Tenant::load(&harness, "before", Slot::Decoder, &ENDINGS[0]);
+        before.look(&mut harness.sandbox, SECRET, "before");
         for (end, kind) in ENDS {
             for slot in Slot::ALL {
-                check_refused(&rig, slot, end, kind);
-                let again = Tenant::load(&rig, "before", Slot::Decoder, &ENDINGS[0]);
+                check_refused(&harness, slot, end, kind);
+                let again = Tenant::load(&harness, "before", Slot::Decoder, &ENDINGS[0]);
                 assert!(again.functions.module_bytes() == before.functions.module_bytes(), "after {end}");
-                before.look(&mut rig.sandbox, SECRET, end);
-                again.look(&mut rig.sandbox, SECRET, end);
+                before.look(&mut harness.sandbox, SECRET, end);
+                again.look(&mut harness.sandbox, SECRET, end);
             }
         }
-        assert_eq!(places_of(SECRET, &rig.sandbox.next_memory(&before.functions).unwrap()), 0);
+        assert_eq!(places_of(SECRET, &harness.sandbox.next_memory(&before.functions).unwrap()), 0);
     }
 }
 
-/// Loads a text that hides the secret and ends like that.
-fn check_refused(rig: &Rig, slot: Slot, end: &str, kind: FailureKind) {
+/// Loads a source that hides the secret and then fails.
+fn check_refused(harness: &Harness, slot: Slot, end: &str, kind: FailureKind) {
     let text = format!(
         "function Converter() {{}} function Validator() {{}} function Encoder() {{}} function Decoder() {{}}
         var text = '{}', all = []; Object.prototype.leaked = text; Symbol.for(text);
@@ -48,6 +48,6 @@ fn check_refused(rig: &Rig, slot: Slot, end: &str, kind: FailureKind) {
     );
     let limits =
         Limits { load_fuel: 20_000_000, heap_bytes_max: 3 << 20, kept_bytes_max: 1 << 20, ..settings().limits };
-    let failure = rig.engine.load(&sources(slot, &text), &Arc::new(limits)).expect_err(end);
+    let failure = harness.engine.load(&sources(slot, &text), &Arc::new(limits)).expect_err(end);
     assert_eq!((failure.slot, failure.kind), (slot, kind), "{failure} after {end}");
 }

@@ -1,34 +1,34 @@
-//! A planted secret: nothing that a message brought is there for the next, however the message ended.
+//! A planted secret: nothing of a message remains for the next one, however the message ended.
 
-mod crowd;
+mod concurrency;
 mod loading;
 mod tenant;
 
 use airlock_runtime::{EntryPoint, Reset, Sandbox, Settings, Slot};
 
 use self::tenant::{ENDINGS, Ending, SECRET, Tenant};
-use crate::rig::{RESETS, Rig, call, settings, ways};
+use crate::harness::{Harness, RESETS, call, settings, ways};
 
-/// The way from a message that hides the secret to the one that looks for it.
+/// How the message that looks for the secret relates to the one that hides it.
 #[derive(Clone, Copy, Debug)]
 struct Path {
-    /// How many function sets have a memory of their own; all others share one.
+    /// How many function sets get a dedicated memory; all others share one.
     hot_max: usize,
-    /// Whether those that look were there first, and got such a memory before those that hide.
+    /// Whether the looking functions run first, and so get a dedicated memory first.
     looker_first: bool,
     next: Next,
 }
 
-/// Who looks.
+/// Which functions look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Next {
     /// The same functions.
     Same,
-    /// The same, which meanwhile lost their memory and were read back from disk.
+    /// The same, evicted from memory and read from disk meanwhile.
     Reloaded,
     /// Those of another application.
     Other,
-    /// Those of the same application, of which another one now has the text that hid.
+    /// Those of the same application, with the hiding source in another slot.
     Swapped,
 }
 
@@ -43,13 +43,13 @@ fn nothing_survives_for_the_same_functions_in_a_shared_memory() {
 }
 
 #[test]
-fn nothing_survives_for_functions_that_were_put_out_and_read_back() {
+fn nothing_survives_for_functions_that_were_evicted_and_reloaded() {
     check(&[0, 1].map(|hot_max| Path { hot_max, looker_first: false, next: Next::Reloaded }));
 }
 
 #[test]
 fn nothing_survives_for_another_application() {
-    // Both in one shared memory, one of them there and the other not, and both in memories of their own.
+    // Both in the shared memory, one of them in it, and both in dedicated memories.
     let places = [(0, false), (1, false), (1, true), (9, false)];
     check(&places.map(|(hot_max, looker_first)| Path { hot_max, looker_first, next: Next::Other }));
 }
@@ -60,11 +60,11 @@ fn nothing_survives_a_change_of_functions() {
     check(&places.map(|(hot_max, looker_first)| Path { hot_max, looker_first, next: Next::Swapped }));
 }
 
-/// Sees that nothing gets over these paths: after every ending, whichever function hid it, by every way of resetting.
+/// Checks that nothing survives on these paths, for every ending, every hiding function, and every reset method.
 fn check(paths: &[Path]) {
     for path in paths {
         for reset in RESETS {
-            let walk = Walk { rig: path.rig(reset), path: *path };
+            let walk = Walk { harness: path.harness(reset), path: *path };
             for ending in &ENDINGS {
                 Slot::ALL.into_iter().for_each(|slot| walk.check(ending, slot));
             }
@@ -73,25 +73,26 @@ fn check(paths: &[Path]) {
 }
 
 impl Path {
-    /// An engine for it, which keeps functions only where they are to be read back.
-    fn rig(self, reset: Reset) -> Rig {
+    /// An engine for this path; it caches functions only if they are to be reloaded.
+    fn harness(self, reset: Reset) -> Harness {
         let cache_bytes_max = if self.next == Next::Reloaded { 64 << 20 } else { 0 };
-        Rig::with_way((reset, Settings { hot_max: self.hot_max, hot_after: 1, cache_bytes_max, ..settings() }))
+        Harness::with_way((reset, Settings { hot_max: self.hot_max, hot_after: 1, cache_bytes_max, ..settings() }))
     }
 }
 
 /// A path on one engine.
 struct Walk {
-    rig: Rig,
+    harness: Harness,
     path: Path,
 }
 
 impl Walk {
     fn check(&self, ending: &'static Ending, slot: Slot) {
-        let what = format!("{:?}, {:?}, {} ended by {}", self.path, self.rig.engine.reset(), slot.name(), ending.name);
-        // A worker of its own, in whose memories nobody was before.
-        let mut sandbox = self.rig.engine.sandbox();
-        let hider = Tenant::load(&self.rig, "one", slot, ending);
+        let what =
+            format!("{:?}, {:?}, {} ended by {}", self.path, self.harness.engine.reset(), slot.name(), ending.name);
+        // A new sandbox, whose memories are unused.
+        let mut sandbox = self.harness.engine.sandbox();
+        let hider = Tenant::load(&self.harness, "one", slot, ending);
         let looker = self.looker(&hider);
         let first = if self.path.looker_first { &looker } else { &hider };
         first.look(&mut sandbox, b"nothing", &what);
@@ -106,75 +107,74 @@ impl Walk {
         assert!(memory == clean, "{what}: something is left in the memory");
     }
 
-    /// Those who will look.
     fn looker(&self, hider: &Tenant) -> Tenant {
         match self.path.next {
             Next::Same | Next::Reloaded => hider.clone(),
-            Next::Other => Tenant::load(&self.rig, "other", hider.slot, &ENDINGS[0]),
-            Next::Swapped => Tenant::load(&self.rig, "one", Slot::ALL[(hider.slot as usize + 1) % 4], &ENDINGS[0]),
+            Next::Other => Tenant::load(&self.harness, "other", hider.slot, &ENDINGS[0]),
+            Next::Swapped => Tenant::load(&self.harness, "one", Slot::ALL[(hider.slot as usize + 1) % 4], &ENDINGS[0]),
         }
     }
 
-    /// What happens to those who look before they do.
+    /// Evicts and reloads the looking functions if the path says so.
     fn arrive(&self, sandbox: &mut Sandbox, looker: &Tenant) -> Tenant {
         if self.path.next != Next::Reloaded {
             return looker.clone();
         }
-        // Busy enough to be given the one memory of its own.
-        let busy = self.rig.load_in(Slot::Decoder, "function Decoder() { return {}; }");
+        // Busy enough to get the only dedicated memory.
+        let busy = self.harness.load_in(Slot::Decoder, "function Decoder() { return {}; }");
         for _ in 0..20 {
             sandbox.call(&busy, &call(EntryPoint::Uplink, b"")).result.unwrap();
         }
-        let again = Tenant::load(&self.rig, "one", looker.slot, looker.ending);
+        let again = Tenant::load(&self.harness, "one", looker.slot, looker.ending);
         assert_eq!(again.functions.fuel_spent(), 0, "they were not read back");
         again
     }
 }
 
 #[test]
-fn what_is_hidden_would_be_found() {
-    let mut rig = Rig::new();
+fn a_hidden_secret_would_be_found() {
+    let mut harness = Harness::new();
     for slot in Slot::ALL {
-        let tenant = Tenant::load(&rig, "one", slot, &ENDINGS[0]);
-        let failure = rig.sandbox.call(&tenant.functions, &tenant.finding()).result.unwrap_err();
+        let tenant = Tenant::load(&harness, "one", slot, &ENDINGS[0]);
+        let failure = harness.sandbox.call(&tenant.functions, &tenant.finding()).result.unwrap_err();
         assert!(failure.message.contains("found it"), "{failure}");
-        let clean = rig.sandbox.next_memory(&tenant.functions).unwrap();
+        let clean = harness.sandbox.next_memory(&tenant.functions).unwrap();
         assert_eq!(places_of(SECRET, &clean), 0, "what the others compare with must not have it");
     }
     assert_eq!(places_of(b"ab", b"a ab a\0b\0"), 2);
 }
 
 #[test]
-fn nothing_survives_a_message_that_met_no_page_fault() {
-    // From the second equal message on, all pages are there already, and the host need not ask which have changed.
+fn nothing_survives_a_message_without_page_faults() {
+    // From the second equal message on, all pages are resident, so the host skips the page scan.
     for way in ways().filter(|(reset, _)| *reset == Reset::PageScan) {
-        let mut rig = Rig::with_way(way);
+        let mut harness = Harness::with_way(way);
         let [success, _, throw, ..] = [0, 1, 2].map(|ending| &ENDINGS[ending]);
-        let tenant = Tenant::load(&rig, "one", Slot::Decoder, success);
-        tenant.look(&mut rig.sandbox, b"nothing", "the first message");
-        let clean = rig.sandbox.next_memory(&tenant.functions).unwrap();
+        let tenant = Tenant::load(&harness, "one", Slot::Decoder, success);
+        tenant.look(&mut harness.sandbox, b"nothing", "the first message");
+        let clean = harness.sandbox.next_memory(&tenant.functions).unwrap();
         for round in 0..30_u8 {
             let ending = if round % 10 == 9 { throw } else { success };
             let hider = Tenant { ending, ..tenant.clone() };
-            hider.hide(&mut rig.sandbox, SECRET, "a message without page faults");
-            assert!(rig.sandbox.next_memory(&tenant.functions).unwrap() == clean, "round {round}");
+            hider.hide(&mut harness.sandbox, SECRET, "a message without page faults");
+            assert!(harness.sandbox.next_memory(&tenant.functions).unwrap() == clean, "round {round}");
         }
-        assert!(rig.sandbox.messages_without_faults() > 10, "nearly every message met a page fault");
+        assert!(harness.sandbox.messages_without_faults() > 10, "nearly every message met a page fault");
     }
 }
 
 #[test]
-fn every_way_of_putting_back_gives_the_same_results() {
+fn every_reset_method_gives_the_same_results() {
     let mut reports = ways().map(|(reset, settings)| {
-        let mut rig = Rig::with_way((reset, settings));
-        assert_eq!(rig.engine.reset(), reset);
+        let mut harness = Harness::with_way((reset, settings));
+        assert_eq!(harness.engine.reset(), reset);
         ENDINGS
             .iter()
             .filter(|ending| ending.leaves_time())
             .map(|ending| {
-                let tenant = Tenant::load(&rig, "one", Slot::Decoder, ending);
-                let report = rig.sandbox.call(&tenant.functions, &tenant.hiding(SECRET));
-                (report.fuel, report.result.map_err(|failure| failure.to_string()).err(), report.logs)
+                let tenant = Tenant::load(&harness, "one", Slot::Decoder, ending);
+                let outcome = harness.sandbox.call(&tenant.functions, &tenant.hiding(SECRET));
+                (outcome.fuel, outcome.result.map_err(|failure| failure.to_string()).err(), outcome.logs)
             })
             .collect::<Vec<_>>()
     });
@@ -183,7 +183,7 @@ fn every_way_of_putting_back_gives_the_same_results() {
     assert!(reports.all(|others| others == first));
 }
 
-/// How often `secret` is in `memory`, as bytes or as UTF-16.
+/// How often `memory` contains `secret`, as bytes or as UTF-16.
 fn places_of(secret: &[u8], memory: &[u8]) -> usize {
     let wide: Vec<u8> = secret.iter().flat_map(|byte| [*byte, 0]).collect();
     let count = |needle: &[u8]| memory.windows(needle.len()).filter(|window| *window == needle).count();

@@ -1,20 +1,20 @@
-//! Functions that hide a secret wherever they can, end as they are told, and look for what others hid.
+//! Functions that hide a secret wherever they can, end in a given way, and look for secrets of others.
 
 use std::sync::Arc;
 
 use airlock_runtime::{Call, EntryPoint, FailureKind, Functions, Limits, Sandbox, Slot, Sources};
 
-use crate::rig::{Rig, call, settings};
+use crate::harness::{Harness, call, settings};
 
-/// What messages hide. It comes with them, so that no source text holds it.
+/// The secret. It is part of the message, so that no source contains it.
 pub(super) const SECRET: &[u8] = b"k7Qz-9fW2x";
-/// How often a message may be ended by the clock before it hid anything.
+/// How often the time limit may end a message before it hid anything.
 const TRIES_MAX: usize = 20;
-/// What the secret is veiled with for those who look for it.
+/// The mask that hides the secret from a memory search in messages that look for it.
 const VEIL: u8 = 0x55;
 const TEXT: &str = include_str!("tenant.js");
 
-/// A way for a message to end, and the limits that it takes.
+/// A way for a message to end, and the limits for that.
 pub(super) struct Ending {
     pub(super) name: &'static str,
     act: u8,
@@ -26,7 +26,7 @@ const fn ending(name: &'static str, act: u8, kind: Option<FailureKind>, change: 
     Ending { name, act, kind, change }
 }
 
-/// Every way for a message to end.
+/// All ways for a message to end.
 pub(super) const ENDINGS: [Ending; 9] = [
     ending("success", 1, None, |_| {}),
     ending("success in a memory that grew", 7, None, |_| {}),
@@ -46,7 +46,7 @@ pub(super) const ENDINGS: [Ending; 9] = [
 ];
 
 impl Ending {
-    /// Whether functions with these limits have the time to look for anything.
+    /// Whether the limits leave functions enough time to look for a secret.
     pub(super) fn leaves_time(&self) -> bool {
         self.kind != Some(FailureKind::Time)
     }
@@ -58,51 +58,50 @@ impl Ending {
     }
 }
 
-/// One application, in which the function of one slot hides and looks.
+/// An application whose function in one slot hides and looks.
 #[derive(Clone)]
 pub(super) struct Tenant {
     pub(super) functions: Functions,
     pub(super) slot: Slot,
-    /// How its messages end, which its limits suit.
+    /// How its messages end; its limits match.
     pub(super) ending: &'static Ending,
 }
 
 impl Tenant {
-    /// The application of this name.
-    pub(super) fn load(rig: &Rig, name: &str, slot: Slot, ending: &'static Ending) -> Self {
-        let functions = rig.engine.load(&sources(name, slot), &ending.limits());
+    pub(super) fn load(harness: &Harness, name: &str, slot: Slot, ending: &'static Ending) -> Self {
+        let functions = harness.engine.load(&sources(name, slot), &ending.limits());
         Self { functions: functions.unwrap_or_else(|failure| panic!("{name}: {failure}")), slot, ending }
     }
 
-    /// Hides `secret` in a message that must end as it should.
+    /// Hides `secret` in a message, which must end as specified.
     pub(super) fn hide(&self, sandbox: &mut Sandbox, secret: &[u8], what: &str) {
-        // On a busy machine the clock may come first.
+        // On a busy machine the time limit may come first.
         let tries = if self.ending.leaves_time() { 1 } else { TRIES_MAX };
         let has_hidden = (0..tries).any(|_| {
-            let report = sandbox.call(&self.functions, &self.hiding(secret));
-            let kind = report.result.as_ref().err().map(|failure| failure.kind);
-            assert_eq!(kind, self.ending.kind, "{what}: {:?}", report.result);
-            report.logs.len() == 1
+            let outcome = sandbox.call(&self.functions, &self.hiding(secret));
+            let kind = outcome.result.as_ref().err().map(|failure| failure.kind);
+            assert_eq!(kind, self.ending.kind, "{what}: {:?}", outcome.result);
+            outcome.logs.len() == 1
         });
         assert!(has_hidden, "{what}: nothing was hidden");
     }
 
-    /// Looks for `secret`, and must not find it. Where the clock ends everything soon there is no time for that.
+    /// Looks for `secret`, and must not find it. Skipped if the time limit is too short.
     pub(super) fn look(&self, sandbox: &mut Sandbox, secret: &[u8], what: &str) {
         let veiled: Vec<u8> = secret.iter().map(|byte| byte ^ VEIL).collect();
-        let report = sandbox.call(&self.functions, &self.message(0, &veiled));
+        let outcome = sandbox.call(&self.functions, &self.message(0, &veiled));
         if self.ending.leaves_time() {
-            assert!(report.result.is_ok(), "{what}: {:?}", report.result);
-            assert!(report.logs.is_empty() && report.warnings.is_empty(), "{what}: {report:?}");
+            assert!(outcome.result.is_ok(), "{what}: {:?}", outcome.result);
+            assert!(outcome.logs.is_empty() && outcome.warnings.is_empty(), "{what}: {outcome:?}");
         }
     }
 
-    /// The message that hides `secret`.
+    /// A message that hides `secret`.
     pub(super) fn hiding(&self, secret: &[u8]) -> Call {
         self.message(self.ending.act, secret)
     }
 
-    /// The message that hides the secret and looks for it at once, which must find it.
+    /// A message that hides the secret and finds it at once.
     pub(super) fn finding(&self) -> Call {
         self.message(8, SECRET)
     }
@@ -116,7 +115,7 @@ impl Tenant {
     }
 }
 
-/// The texts of an application; `slot` says which function acts.
+/// The sources of an application whose function in `slot` acts.
 fn sources(name: &str, slot: Slot) -> Sources {
     let acting = |function: &str| format!("{TEXT}\n{function}\n// {name}");
     let passing = || format!("function Decoder(bytes) {{ return {{ bytes: bytes }}; }}\n// {name}");
