@@ -28,7 +28,7 @@ impl Access {
     ///
     /// The application's calls are counted last, so that callers without rights cannot use up its limit. The result
     /// does not depend on whether the application exists, so that strangers learn nothing.
-    pub async fn allow(
+    pub(crate) async fn allow(
         &self,
         caller: Option<Credential>,
         app_id: &AppId,
@@ -70,7 +70,7 @@ impl Access {
     }
 
     /// Allows those who operate this handler: itself, and callers with a token that its owner issued for it.
-    pub async fn allow_component(&self, caller: Option<Credential>, id: &ComponentId) -> Result<(), Error> {
+    pub(crate) async fn allow_component(&self, caller: Option<Credential>, id: &ComponentId) -> Result<(), Error> {
         let claims = self.authenticator.authenticate(caller).await?;
         self.rate_limiter.count_client(&claims).await?;
         if claims.scope.contains(&Scope::Component(id.clone())) || claims.is_component(ServiceName::Handler, id) {

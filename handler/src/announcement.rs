@@ -58,12 +58,12 @@ impl Announcer {
     }
 
     /// Announces an application; later if the discovery service is unreachable, since the application works without.
-    pub async fn add_application(&self, caller: &Credential, app_id: &AppId) {
+    pub(crate) async fn add_application(&self, caller: &Credential, app_id: &AppId) {
         self.add_pending(caller, app_id, true).await;
     }
 
     /// Withdraws the announcement of an application; later if the discovery service is unreachable.
-    pub async fn remove_application(&self, caller: &Credential, app_id: &AppId) {
+    pub(crate) async fn remove_application(&self, caller: &Credential, app_id: &AppId) {
         self.add_pending(caller, app_id, false).await;
     }
 

@@ -5,7 +5,8 @@ mod model;
 mod record;
 pub(crate) mod store_keys;
 
+pub(crate) use self::model::Conversion;
 pub use self::{
     applications::{Applications, JoinKeyChange},
-    model::{Application, ApplicationSummary, Conversion},
+    model::{Application, ApplicationSummary},
 };

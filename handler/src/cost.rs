@@ -12,8 +12,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The elapsed time in whole microseconds.
-    pub fn microseconds(&self) -> u64 {
+    pub(crate) fn microseconds(&self) -> u64 {
         u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX)
     }
 }

@@ -8,10 +8,13 @@ mod record;
 mod session;
 mod validation;
 
-pub(crate) use self::session::{Nonces, Session};
 pub use self::{
     address::{Addresses, Prefix, Usage},
     change::Change,
-    devices::{DEVICE_PAGE_MAX, DevicePage, Devices},
+    devices::{DevicePage, Devices},
     model::{Device, Lorawan},
+};
+pub(crate) use self::{
+    devices::DEVICE_PAGE_MAX,
+    session::{Nonces, Session},
 };

@@ -99,13 +99,11 @@ pub enum Error {
 }
 
 impl Error {
-    /// A value that breaks a rule.
-    pub fn invalid(what: &'static str, reason: impl fmt::Display) -> Self {
+    pub(crate) fn invalid(what: &'static str, reason: impl fmt::Display) -> Self {
         Self::Invalid { what, reason: reason.to_string() }
     }
 
-    /// An object that does not exist.
-    pub fn not_found(what: &'static str, id: impl fmt::Display) -> Self {
+    pub(crate) fn not_found(what: &'static str, id: impl fmt::Display) -> Self {
         Self::NotFound { what, id: id.to_string() }
     }
 
@@ -121,8 +119,7 @@ impl Error {
         Self::Conflict(format!("device {app_id}:{dev_id}"))
     }
 
-    /// An object that already exists.
-    pub fn already_exists(what: &'static str, id: impl fmt::Display) -> Self {
+    pub(crate) fn already_exists(what: &'static str, id: impl fmt::Display) -> Self {
         Self::AlreadyExists { what, id: id.to_string() }
     }
 }

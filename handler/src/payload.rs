@@ -6,9 +6,12 @@ mod message;
 mod outcome;
 mod payloads;
 
-pub(crate) use self::message::{check_length, parse_port};
 pub use self::{
     message::{PAYLOAD_BYTES_MAX, Payload},
-    outcome::{DecodeError, Decoded, Encoded, Validity},
+    outcome::{DecodeError, Decoded, Validity},
     payloads::Payloads,
+};
+pub(crate) use self::{
+    message::{check_length, parse_port},
+    outcome::Encoded,
 };

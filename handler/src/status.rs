@@ -28,7 +28,7 @@ pub struct Component {
 
 impl Component {
     /// The status `now`; what the system does not say is zero.
-    pub fn status(&self, now: Timestamp) -> Status {
+    pub(crate) fn status(&self, now: Timestamp) -> Status {
         let uptime_ms = now.as_millis().saturating_sub(self.started.as_millis());
         let process = Process::myself();
         let stat = process.as_ref().ok().and_then(|process| process.stat().ok());

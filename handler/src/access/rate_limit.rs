@@ -45,12 +45,12 @@ impl RateLimiter {
     }
 
     /// Counts a call by this client; [`Error::RateLimited`] if it calls too often.
-    pub async fn count_client(&self, claims: &Claims) -> Result<(), Error> {
+    pub(crate) async fn count_client(&self, claims: &Claims) -> Result<(), Error> {
         self.count("client", self.limits.client, &client_id(claims), &claims.sub).await
     }
 
     /// Counts a call for this application; [`Error::RateLimited`] if there are too many.
-    pub async fn count_application(&self, app_id: &AppId) -> Result<(), Error> {
+    pub(crate) async fn count_application(&self, app_id: &AppId) -> Result<(), Error> {
         self.count("application", self.limits.application, app_id.as_str(), app_id.as_str()).await
     }
 

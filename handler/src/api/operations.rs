@@ -22,8 +22,7 @@ use crate::{
     uplink::{Frame, Uplinks},
 };
 
-/// The credential of a client; none if it sent none.
-pub type Caller = Option<Credential>;
+pub(crate) type Caller = Option<Credential>;
 
 /// The handler's operations.
 pub struct Operations {
@@ -52,8 +51,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Registers an application and announces it.
-    pub async fn register_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
+    pub(crate) async fn register_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller.clone(), app_id, &[ApplicationRight::Settings]).await?;
         let registered = self.applications.register(app_id).await;
         // An application that is already registered is announced again, because the first time may have failed.
@@ -68,7 +66,7 @@ impl Operations {
     /// Gets an application.
     ///
     /// The access key for registering on join is shown only to callers that may see devices.
-    pub async fn get_application(&self, caller: Caller, app_id: &AppId) -> Result<Application, Error> {
+    pub(crate) async fn get_application(&self, caller: Caller, app_id: &AppId) -> Result<Application, Error> {
         let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings]).await?;
         let application = self.applications.get(app_id).await?;
         let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
@@ -76,7 +74,7 @@ impl Operations {
     }
 
     /// Replaces an application's settings. Functions that cannot be loaded change nothing.
-    pub async fn set_application(&self, caller: Caller, application: Application) -> Result<(), Error> {
+    pub(crate) async fn set_application(&self, caller: Caller, application: Application) -> Result<(), Error> {
         let app_id = &application.summary().app_id;
         let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings]).await?;
         self.applications.check_registered(app_id).await?;
@@ -86,8 +84,7 @@ impl Operations {
         self.applications.set(application, join_key).await
     }
 
-    /// Deletes an application with its devices, and withdraws its announcement.
-    pub async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
+    pub(crate) async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete]).await?;
         let deleted = self.applications.delete(app_id).await;
         if let (Ok(()) | Err(Error::NotFound { .. }), Some(announcer), Some(credential)) =
@@ -98,14 +95,12 @@ impl Operations {
         deleted
     }
 
-    /// Gets a device.
-    pub async fn get_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
+    pub(crate) async fn get_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
         self.devices.get(app_id, dev_id).await
     }
 
-    /// Creates or replaces a device of a registered application.
-    pub async fn set_device(&self, caller: Caller, device: Device) -> Result<(), Error> {
+    pub(crate) async fn set_device(&self, caller: Caller, device: Device) -> Result<(), Error> {
         self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices]).await?;
         let change = self.devices.set(device.clone()).await?;
         let event = change.event(&device, self.clock.now());
@@ -113,8 +108,7 @@ impl Operations {
         Ok(())
     }
 
-    /// Deletes a device.
-    pub async fn delete_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+    pub(crate) async fn delete_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
         self.applications.check_registered(app_id).await?;
         self.devices.delete(app_id, dev_id).await?;
@@ -127,7 +121,7 @@ impl Operations {
     }
 
     /// Lists devices by id. A `limit` of zero means as many as one page may have.
-    pub async fn list_devices(
+    pub(crate) async fn list_devices(
         &self,
         caller: Caller,
         app_id: &AppId,
@@ -141,7 +135,7 @@ impl Operations {
     }
 
     /// Handles an uplink as if the device had sent it, and returns what it cost.
-    pub async fn simulate_uplink(&self, caller: Caller, uplink: SimulatedUplink) -> Result<Cost, Error> {
+    pub(crate) async fn simulate_uplink(&self, caller: Caller, uplink: SimulatedUplink) -> Result<Cost, Error> {
         let rights = [ApplicationRight::Devices, ApplicationRight::MessagesUpWrite];
         self.access.allow(caller, &uplink.app_id, &rights).await?;
         let SimulatedUplink { app_id, dev_id, port, payload } = uplink;
@@ -154,7 +148,7 @@ impl Operations {
     /// Decodes a payload with the functions in the request. Stores and publishes nothing.
     ///
     /// If a function fails, the error has the excerpt and the logs.
-    pub async fn dry_uplink(
+    pub(crate) async fn dry_uplink(
         &self,
         caller: Caller,
         application: Application,
@@ -172,7 +166,7 @@ impl Operations {
     /// Encodes fields with the encoder in the request. Stores and sends nothing.
     ///
     /// A downlink that already has bytes is returned as it is.
-    pub async fn dry_downlink(
+    pub(crate) async fn dry_downlink(
         &self,
         caller: Caller,
         application: Application,
@@ -207,8 +201,7 @@ impl Operations {
         Ok(activated)
     }
 
-    /// The handler's status, for those who operate it.
-    pub async fn status(&self, caller: Caller) -> Result<Status, Error> {
+    pub(crate) async fn status(&self, caller: Caller) -> Result<Status, Error> {
         self.access.allow_component(caller, &self.component.id).await?;
         Ok(self.component.status(self.clock.now()))
     }
@@ -236,22 +229,17 @@ impl Operations {
 
 /// A downlink to encode: either fields or bytes.
 #[derive(Clone, Debug)]
-pub struct DownlinkInput {
+pub(crate) struct DownlinkInput {
     /// A JSON object as text; empty for none.
-    pub fields: String,
-    /// Bytes; empty for none.
-    pub payload: Vec<u8>,
+    pub(crate) fields: String,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// An uplink that no device sent.
 #[derive(Clone, Debug)]
-pub struct SimulatedUplink {
-    /// The application.
-    pub app_id: AppId,
-    /// The device, which must exist.
-    pub dev_id: DevId,
-    /// The LoRaWAN port, 0 to 255.
-    pub port: u32,
-    /// At most 255 bytes.
-    pub payload: Vec<u8>,
+pub(crate) struct SimulatedUplink {
+    pub(crate) app_id: AppId,
+    pub(crate) dev_id: DevId,
+    pub(crate) port: u32,
+    pub(crate) payload: Vec<u8>,
 }

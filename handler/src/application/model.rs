@@ -27,14 +27,11 @@ pub struct ApplicationSummary {
     pub register_on_join_access_key: Option<AccessKey>,
 }
 
-/// How payloads are converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Conversion {
+pub(crate) enum Conversion {
     /// By the application's own functions, in the dialect that its payload format names, if any.
     Custom(Option<Dialect>),
-    /// As Cayenne Low Power Payload.
     CayenneLpp,
-    /// Not at all.
     None,
 }
 
@@ -84,8 +81,7 @@ impl Application {
         &self.summary
     }
 
-    /// The sources of its functions.
-    pub fn sources(&self) -> &Sources {
+    pub(crate) fn sources(&self) -> &Sources {
         &self.sources
     }
 
@@ -99,8 +95,7 @@ impl Application {
 }
 
 impl ApplicationSummary {
-    /// What the payload format asks for.
-    pub fn conversion(&self) -> Conversion {
+    pub(crate) fn conversion(&self) -> Conversion {
         Conversion::of(&self.payload_format)
     }
 }

@@ -45,7 +45,7 @@ impl Usage {
     pub const ALL: [Self; 6] = [Self::Otaa, Self::Abp, Self::World, Self::Local, Self::Private, Self::Testing];
 
     /// Its name on the wire.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Otaa => "otaa",
             Self::Abp => "abp",
@@ -56,8 +56,7 @@ impl Usage {
         }
     }
 
-    /// The usage of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|usage| usage.as_str() == name)
     }
 
@@ -90,13 +89,12 @@ impl Addresses {
         Self { prefixes, random }
     }
 
-    /// The prefixes of the network.
-    pub fn prefixes(&self) -> &[Prefix] {
+    pub(crate) fn prefixes(&self) -> &[Prefix] {
         &self.prefixes
     }
 
     /// A random address that may be used for all of `usage`; [`Error::NotFound`] if no prefix serves all of them.
-    pub fn random(&self, usage: &[Usage]) -> Result<DevAddr, Error> {
+    pub(crate) fn random(&self, usage: &[Usage]) -> Result<DevAddr, Error> {
         let serves = |prefix: &&Prefix| usage.iter().all(|usage| prefix.usage.contains(usage));
         let suitable: Vec<&Prefix> = self.prefixes.iter().filter(serves).collect();
         let mut bytes = [0; 8];

@@ -26,8 +26,7 @@ pub struct FunctionError {
 }
 
 impl FunctionError {
-    /// The error for a failure of the functions in `sources`.
-    pub fn new(failure: Failure, sources: &Sources, logs: Vec<LogEntry>, cost: Cost) -> Self {
+    pub(crate) fn new(failure: Failure, sources: &Sources, logs: Vec<LogEntry>, cost: Cost) -> Self {
         Self { excerpt: failure.excerpt(sources), failure, logs, cost }
     }
 }

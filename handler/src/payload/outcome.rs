@@ -36,17 +36,13 @@ pub enum Validity {
     Invalid,
 }
 
-/// The result of encoding the fields of a downlink.
 #[derive(Debug, Default)]
-pub struct Encoded {
-    /// The bytes to send.
-    pub payload: Vec<u8>,
+pub(crate) struct Encoded {
+    pub(crate) payload: Vec<u8>,
     /// The port that the encoder chose, if it did.
-    pub port: Option<u8>,
-    /// What the encoder wrote to the console.
-    pub logs: Vec<LogEntry>,
-    /// What it cost.
-    pub cost: Cost,
+    pub(crate) port: Option<u8>,
+    pub(crate) logs: Vec<LogEntry>,
+    pub(crate) cost: Cost,
 }
 
 /// Why a payload could not be decoded.

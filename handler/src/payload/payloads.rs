@@ -34,7 +34,7 @@ impl Payloads {
     }
 
     /// Checks that an application's functions can be loaded; [`Error::Function`] says why not.
-    pub async fn check(&self, application: &Application) -> Result<(), Error> {
+    pub(crate) async fn check(&self, application: &Application) -> Result<(), Error> {
         if !application.has_functions() {
             return Ok(());
         }
@@ -77,7 +77,7 @@ impl Payloads {
     }
 
     /// Encodes the fields of a downlink; [`Error::Function`] if the encoder fails.
-    pub async fn encode(
+    pub(crate) async fn encode(
         &self,
         application: &Application,
         fields: &str,

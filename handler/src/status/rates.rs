@@ -41,13 +41,11 @@ struct State {
 }
 
 impl Meter {
-    /// Counts an event.
-    pub fn mark(&self, now: Timestamp) {
+    pub(crate) fn mark(&self, now: Timestamp) {
         self.update(now, |state| state.uncounted = state.uncounted.saturating_add(1));
     }
 
-    /// The averages, in events per second.
-    pub fn rates(&self, now: Timestamp) -> Rates {
+    pub(crate) fn rates(&self, now: Timestamp) -> Rates {
         let averages = self.update(now, |state| state.averages).unwrap_or_default();
         let [rate1, rate5, rate15] = averages.map(|average| average as f32);
         Rates { rate1, rate5, rate15 }

@@ -40,8 +40,7 @@ impl Frame {
         Ok(Self { app_id, dev_id, port: parse_port(port)?, payload, received })
     }
 
-    /// The payload of the frame, which `device` sent.
-    pub fn open(self, device: &Device) -> Payload {
+    pub(crate) fn open(self, device: &Device) -> Payload {
         let counter = 0;
         Payload {
             bytes: (self.port > 0).then_some(self.payload),
