@@ -17,7 +17,7 @@ const LOGIN: &str = "login.json";
 const PENDING_LOGIN: &str = "begun.json";
 const SELECTION: &str = "selection.json";
 
-/// The files of one person, readable by nobody else.
+/// A user's files, readable by nobody else.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionFiles {
     directory: PathBuf,

@@ -34,7 +34,7 @@ fuzz_target!(init: { fixture(); }, |input: (u8, u8, i64, u64, Vec<u8>, String)| 
     let first = sandbox.call(functions, &call);
     let kind = first.result.as_ref().err().map(|failure| failure.kind);
     assert!(!matches!(kind, Some(FailureKind::Broken | FailureKind::Time)), "{first:?}");
-    // The same again, in memory that was put back: the same answer for the same fuel.
+    // Run it again after the reset: the result and the fuel must be the same.
     let second = sandbox.call(functions, &call);
     assert_eq!(format!("{:?}", first.result), format!("{:?}", second.result));
     assert_eq!((first.fuel, first.logs, first.warnings), (second.fuel, second.logs, second.warnings));

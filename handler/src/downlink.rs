@@ -120,7 +120,7 @@ impl Downlinks {
         Ok(Downlink { port, confirmed: downlink.confirmed, payload_raw: Some(payload), ..Downlink::default() })
     }
 
-    /// What the application's encoder makes of fields, and the port that it chose.
+    /// The output of the application's encoder, and the port that it chose.
     async fn encode_fields(&self, app_id: &AppId, fields: &str, port: u8) -> Result<(Vec<u8>, Option<u8>), Error> {
         let application = self.applications.get(app_id).await?;
         if application.summary().conversion() == Conversion::None {

@@ -3,58 +3,58 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one function set and one message may use.
+/// Limits of a function set and of a message.
 ///
-/// The defaults are measured: of 277 published vendor codecs with 2,099 messages the worst uses at most a tenth of
+/// The defaults are measured: of 277 published vendor codecs with 2,099 messages, the worst uses at most a tenth of
 /// `fuel`, `load_fuel`, `heap_bytes_max` and `kept_bytes_max`.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Longest text of one function, in bytes. Published vendor codecs reach 235 kB, far over the 40 960 bytes that
+    /// Maximum length of a source, in bytes. Published vendor codecs reach 235 kB, far more than the 40,960 bytes that
     /// other servers allow.
     pub source_bytes_max: usize,
-    /// Longest payload that a function gets, in bytes.
+    /// Maximum length of a payload, in bytes.
     pub input_bytes_max: usize,
-    /// Fuel for all functions that one message meets; the normal limit, the same on every machine. A median codec uses
-    /// 25 thousand, the worst published one 6.3 million.
+    /// Fuel for all functions of one message. This is the limit that normally stops a function, and the same on every
+    /// machine. A median codec uses 25 thousand, the worst published one 6.3 million.
     pub fuel: u64,
-    /// Fuel for parsing and evaluating a function set once; the worst published one uses 32 million.
+    /// Fuel for parsing and evaluating a function set. The worst published one uses 32 million.
     pub load_fuel: u64,
-    /// Linear memory of one sandbox, in bytes; rounded down to 64 KiB.
+    /// Linear memory of a sandbox, in bytes, rounded down to 64 KiB.
     pub memory_bytes_max: usize,
-    /// JavaScript heap inside that memory, in bytes; beyond it a function sees an out-of-memory error.
-    /// The worst published codec needs 650 KiB, of which 330 are the engine's own.
+    /// JavaScript heap within that memory, in bytes; beyond it, a function gets an out-of-memory error. The worst
+    /// published codec needs 650 KiB, of which the engine uses 330.
     pub heap_bytes_max: u32,
-    /// What evaluating a function set may leave in that heap, in bytes of whole pages of 4 KiB that it changed.
-    /// The worst published codec changes 708 KiB.
+    /// Memory that may change when a function set is evaluated, in bytes of whole 4 KiB pages. The worst published
+    /// codec changes 708 KiB.
     pub kept_bytes_max: usize,
-    /// Longest result in bytes of JSON, and the longest JSON that an encoder gets.
+    /// Maximum length of a result, and of an encoder's input, in bytes of JSON.
     pub fields_bytes_max: u32,
-    /// How deep objects and arrays of a result, or of what an encoder gets, may lie in each other.
+    /// Maximum nesting depth of a result, and of an encoder's input.
     pub fields_depth_max: u32,
-    /// How many keys all objects of a result, or of what an encoder gets, may have together.
+    /// Maximum number of keys in all objects of a result, or of an encoder's input.
     pub fields_keys_max: u32,
-    /// Longest payload that an encoder may return, in bytes; no data rate carries more than 242.
+    /// Maximum length of an encoded payload, in bytes. No data rate carries more than 242.
     pub payload_bytes_max: u32,
-    /// Calls of `console.log` and its like for one message; further ones are dropped.
+    /// Maximum number of `console` calls per message; further ones are dropped.
     pub log_entries_max: u32,
-    /// Longest argument of such a call, in bytes of JSON; longer ones are cut.
+    /// Maximum length of an argument of such a call, in bytes of JSON; longer ones are truncated.
     pub log_field_bytes_max: u32,
-    /// All of them together, in bytes; what comes then is dropped.
+    /// Maximum length of all arguments together, in bytes; further ones are dropped.
     pub log_bytes_max: u32,
-    /// Longest text of a failure or a warning, in bytes; longer ones are cut.
+    /// Maximum length of the text of a failure or warning, in bytes; longer ones are truncated.
     pub message_bytes_max: u32,
-    /// Warnings of one message; further ones are dropped.
+    /// Maximum number of warnings per message; further ones are dropped.
     pub warnings_max: u32,
-    /// Wall-clock time of one message, in milliseconds; an alarm rather than a limit, fuel should end it first.
+    /// Wall-clock time of a message, in milliseconds. A backstop: fuel should run out first.
     pub time_ms_max: u64,
     /// Wall-clock time of parsing and evaluating a function set, in milliseconds.
     pub load_time_ms_max: u64,
 }
 
-/// The longest memory that there is room for in an image.
+/// The largest memory that fits into an image.
 const MEMORY_BYTES_MAX: usize = 64 << 20;
-/// As deep as results can be written and read within the stack.
+/// The deepest result that can be written and read within the stack.
 const FIELDS_DEPTH_MAX: u32 = 256;
 
 impl Limits {

@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::Limits;
 
-/// How functions are run: where, how many at once, within which limits.
+/// Settings of the sandbox.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Folder that keeps the compiled sandbox and loaded functions between starts; not kept when absent.
+    /// Directory that caches the compiled sandbox and loaded functions between starts. If unset, nothing is cached.
     pub cache_dir: Option<PathBuf>,
-    /// The most that loaded functions take in that folder, in bytes; the oldest go first. With 0 none are kept.
+    /// Maximum size of cached functions in that directory, in bytes; the oldest are deleted first. Zero caches none.
     pub cache_bytes_max: u64,
-    /// Threads that run functions; 0 means one per processor.
+    /// Worker threads that run functions. Zero means one per processor.
     pub workers: usize,
-    /// Messages that may wait for a worker; more are refused.
+    /// Maximum number of messages that wait for a worker; further ones are refused.
     pub queue_max: usize,
-    /// Messages of one application that may wait for a worker. When many wait it is fewer, so that there is room for
-    /// others.
+    /// Maximum number of messages of one application that wait for a worker. The more others wait, the lower it is, so
+    /// that every application finds room.
     pub tenant_queue_max: usize,
-    /// Function sets that have a memory of their own with one worker; each takes up to 3 MiB and an open file. The others
-    /// share one, which costs each of their messages some µs more.
+    /// Function sets per worker with their own memory (hot); each takes up to 3 MiB and an open file. The others share
+    /// one, which adds some µs to each of their messages.
     pub hot_max: usize,
-    /// Messages of one function set that a worker must have met lately to give it a memory of its own, which takes as
-    /// long as some tens of messages.
+    /// Recent messages that make a function set hot on a worker. Giving it its own memory takes as long as some tens of
+    /// messages.
     pub hot_after: u32,
-    /// What one function set and one message may use.
+    /// Limits of a function set and of a message.
     pub limits: Limits,
 }
 

@@ -15,7 +15,7 @@ pub(crate) const GATEWAY: &str = "gateway";
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     User(UserId),
-    /// Whoever had this access key of the application.
+    /// The holder of this access key of the application.
     Application {
         app_id: AppId,
         key_id: String,

@@ -113,7 +113,7 @@ fn text(value: &Value) -> String {
     marked(value.as_str().unwrap_or_default())
 }
 
-/// Text with what stands between backticks as code.
+/// Renders text in backticks as code.
 fn marked(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(index, part)| match index % 2 {
         0 => escaped(part),

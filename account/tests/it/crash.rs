@@ -121,7 +121,7 @@ async fn a_crash_while_changing_an_eui_leaves_one_owner_or_none() {
     let once = async |service: &Service, general: &str, writes: i64| {
         service.application(general, "new-app").await;
         let theirs = call(service, general, "PUT", NEW).await.status.as_u16();
-        // The second write is the claim: before it the EUI goes to whoever comes, after it to the first.
+        // The second write is the claim: before it the EUI is free, after it it belongs to the first application.
         assert_eq!(theirs, if writes < 2 { 204 } else { 409 }, "after {writes} writes");
         let ours = call(service, general, "PUT", OLD).await.status.as_u16();
         assert_eq!(ours, if writes < 2 { 409 } else { 204 }, "after {writes} writes");
@@ -139,7 +139,7 @@ async fn a_crash_while_changing_an_eui_leaves_one_owner_or_none() {
         }
         service.application(general, "new-app").await;
         let theirs = call(service, general, "PUT", NEW).await.status.as_u16();
-        // Three writes add it; the next one lets go of it, and what remains of the claim stands in nobody's way.
+        // Three writes add it. The next one removes it, and what remains of the claim blocks nobody.
         assert_eq!(theirs, if writes == 3 { 409 } else { 204 }, "after {writes} writes");
     };
     stopping(with_eui, free_or_ours).await;

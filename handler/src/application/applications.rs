@@ -21,7 +21,7 @@ const SET_ATTEMPTS_MAX: usize = 8;
 pub enum JoinKeyChange {
     /// It is set too.
     Replace,
-    /// It stays: whoever sets the application may not know it.
+    /// Keep the key: the caller may not know it.
     Keep,
 }
 
