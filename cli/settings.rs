@@ -11,6 +11,7 @@ use handler::output::mqtt::MqttOutputSettings;
 use mqtt::BrokerSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use server::{serve, settings::Layers, telemetry};
 use types::{AccessKey, AppId, ComponentId};
 
@@ -218,35 +219,22 @@ impl Settings {
 }
 
 fn flags(layers: Layers, global: &Global) -> Layers {
-    let mut layers = layers;
-    if let Some(folder) = &global.data {
-        layers = layers.flag("--data", "data_dir", folder);
-    }
-    for (flag, key, value) in [
-        ("--auth-server", "client.auth_server", &global.auth_server),
-        ("--discovery-address", "client.discovery_address", &global.discovery_address),
-        ("--mqtt-address", "client.mqtt_address", &global.mqtt_address),
-    ] {
-        if let Some(value) = value {
-            layers = layers.flag(flag, key, value);
-        }
-    }
-    if let Some(id) = &global.handler_id {
-        layers = layers.flag("--handler-id", "client.handler_id", id);
-    }
-    if let Some(id) = &global.router_id {
-        layers = layers.flag("--router-id", "client.router_id", id);
-    }
-    if let Some(app_id) = &global.mqtt_username {
-        layers = layers.flag("--mqtt-username", "client.mqtt_username", app_id);
-    }
-    if let Some(key) = &global.mqtt_password {
-        layers = layers.flag("--mqtt-password", "client.mqtt_password", key);
-    }
-    if global.allow_insecure {
-        layers = layers.flag("--allow-insecure", "client.allow_insecure", true);
-    }
-    layers
+    let layers = match &global.data {
+        Some(directory) => layers.flag("--data", "data_dir", directory),
+        None => layers,
+    };
+    let flags = [
+        ("--auth-server", "client.auth_server", json!(global.auth_server)),
+        ("--discovery-address", "client.discovery_address", json!(global.discovery_address)),
+        ("--handler-id", "client.handler_id", json!(global.handler_id)),
+        ("--mqtt-address", "client.mqtt_address", json!(global.mqtt_address)),
+        ("--mqtt-username", "client.mqtt_username", json!(global.mqtt_username)),
+        ("--mqtt-password", "client.mqtt_password", json!(global.mqtt_password)),
+        ("--router-id", "client.router_id", json!(global.router_id)),
+        ("--allow-insecure", "client.allow_insecure", json!(global.allow_insecure.then_some(true))),
+    ];
+    let given = flags.into_iter().filter(|(.., value)| !value.is_null());
+    given.fold(layers, |layers, (flag, key, value)| layers.flag(flag, key, value))
 }
 
 /// Prints every setting with its description and value.

@@ -14,7 +14,7 @@ use tokio::{
 };
 use types::{Scope, Secret};
 
-use crate::harness::{Network, PASSWORD, PATIENCE};
+use crate::harness::{MESSAGE_TIMEOUT, Network, PASSWORD};
 
 const DESK: Look = Look { width: 1200, dark: false, scripts: true };
 const SECRET: &str = "app-secret";
@@ -34,7 +34,8 @@ impl Program {
 
     /// The path with which the browser returns.
     async fn called(&self) -> String {
-        let (stream, _) = tokio::time::timeout(PATIENCE, self.listener.accept()).await.expect("it comes").unwrap();
+        let (stream, _) =
+            tokio::time::timeout(MESSAGE_TIMEOUT, self.listener.accept()).await.expect("it comes").unwrap();
         let mut stream = BufReader::new(stream);
         let mut line = String::new();
         stream.read_line(&mut line).await.unwrap();

@@ -7,20 +7,20 @@ mod messages;
 use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};
 
 /// alice on a network of her own, with the application `my-app` selected; bob is registered too.
-struct Desk {
+struct CommandLine {
     network: Network,
 }
 
-impl Desk {
-    async fn set() -> Self {
-        let desk = Self { network: Network::start().await };
+impl CommandLine {
+    async fn start() -> Self {
+        let line = Self { network: Network::start().await };
         for name in ["bob", "alice"] {
             let email = format!("{name}@example.com");
-            desk.answered(&["user", "register", name, &email, "--password-stdin"], PASSWORD);
+            line.answered(&["user", "register", name, &email, "--password-stdin"], PASSWORD);
         }
-        desk.answered(&["user", "login", "alice", "--password-stdin"], PASSWORD);
-        desk.typed(&["applications", "add", "my-app", "My application"]);
-        desk
+        line.answered(&["user", "login", "alice", "--password-stdin"], PASSWORD);
+        line.typed(&["applications", "add", "my-app", "My application"]);
+        line
     }
 
     fn typed(&self, arguments: &[&str]) -> String {
@@ -40,75 +40,75 @@ impl Desk {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn manages_applications_and_collaborators() {
-    let desk = Desk::set().await;
-    let (code, error) = desk.refused(&["applications", "select", "no-such-app"], "");
+    let line = CommandLine::start().await;
+    let (code, error) = line.refused(&["applications", "select", "no-such-app"], "");
     assert!(code == 3 || code == 4, "{code} {error}");
-    assert!(desk.typed(&["applications", "select"]).contains("Selected application my-app"));
-    let (_, error) = desk.refused(&["applications", "select", "my-app", "0102030405060708"], "");
+    assert!(line.typed(&["applications", "select"]).contains("Selected application my-app"));
+    let (_, error) = line.refused(&["applications", "select", "my-app", "0102030405060708"], "");
     assert!(error.contains("application my-app has no EUI 0102030405060708"), "{error}");
-    desk.typed(&["applications", "add", "other-app", "Another", "--app-eui", "0102030405060708", "--skip-select"]);
-    let said = desk.answered(&["applications", "select"], "2\n");
+    line.typed(&["applications", "add", "other-app", "Another", "--app-eui", "0102030405060708", "--skip-select"]);
+    let said = line.answered(&["applications", "select"], "2\n");
     assert!(said.contains("other-app  Another") && said.contains("Selected application other-app"), "{said}");
-    desk.typed(&["applications", "select", "other-app", "0102030405060708"]);
-    desk.typed(&["applications", "register"]);
-    assert!(desk.typed(&["devices", "register", "dev-1"]).contains("AppEUI: 0102030405060708"));
+    line.typed(&["applications", "select", "other-app", "0102030405060708"]);
+    line.typed(&["applications", "register"]);
+    assert!(line.typed(&["devices", "register", "dev-1"]).contains("AppEUI: 0102030405060708"));
 
-    desk.typed(&["applications", "collaborators", "add", "my-app", "bob", "devices", "messages:up:r"]);
-    assert!(desk.typed(&["applications", "info", "my-app"]).contains("messages:up:r, devices"));
-    let (code, error) = desk.refused(&["applications", "collaborators", "add", "my-app", "bob", "everything"], "");
+    line.typed(&["applications", "collaborators", "add", "my-app", "bob", "devices", "messages:up:r"]);
+    assert!(line.typed(&["applications", "info", "my-app"]).contains("messages:up:r, devices"));
+    let (code, error) = line.refused(&["applications", "collaborators", "add", "my-app", "bob", "everything"], "");
     assert!(code == 2 && error.contains("messages:down:w"), "{error}");
-    desk.typed(&["applications", "collaborators", "delete", "my-app", "bob"]);
-    assert!(!desk.typed(&["applications", "info", "my-app"]).contains("bob"));
+    line.typed(&["applications", "collaborators", "delete", "my-app", "bob"]);
+    assert!(!line.typed(&["applications", "info", "my-app"]).contains("bob"));
 
-    assert!(desk.answered(&["applications", "unregister"], "no\n").contains("Not doing anything"));
-    assert!(desk.typed(&["devices", "list"]).contains("dev-1"));
-    desk.answered(&["applications", "unregister"], "yes\n");
-    assert_eq!(desk.refused(&["devices", "list"], "").0, 3);
-    desk.typed(&["applications", "delete", "--yes"]);
-    assert!(desk.refused(&["applications", "info"], "").1.contains("airlock applications select"));
-    desk.network.stack.stop().await;
+    assert!(line.answered(&["applications", "unregister"], "no\n").contains("Not doing anything"));
+    assert!(line.typed(&["devices", "list"]).contains("dev-1"));
+    line.answered(&["applications", "unregister"], "yes\n");
+    assert_eq!(line.refused(&["devices", "list"], "").0, 3);
+    line.typed(&["applications", "delete", "--yes"]);
+    assert!(line.refused(&["applications", "info"], "").1.contains("airlock applications select"));
+    line.network.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn empty_input_removes_no_function() {
-    let desk = Desk::set().await;
+    let line = CommandLine::start().await;
     let decoder = "function Decoder(bytes) { return { n: bytes.length }; }";
-    desk.answered(&["applications", "pf", "set", "decoder", "--skip-test"], decoder);
+    line.answered(&["applications", "pf", "set", "decoder", "--skip-test"], decoder);
     for file in [&[][..], &["-"]] {
         let command = [&["applications", "pf", "set", "decoder"][..], file].concat();
         for input in ["", " \n"] {
-            assert!(desk.refused(&command, input).1.contains("standard input is empty"));
+            assert!(line.refused(&command, input).1.contains("standard input is empty"));
         }
     }
-    assert!(desk.typed(&["applications", "pf"]).contains("bytes.length"));
-    std::fs::write(desk.network.folder.path().join("empty.js"), "").unwrap();
-    desk.typed(&["applications", "pf", "set", "decoder", "empty.js"]);
-    assert!(desk.typed(&["applications", "pf"]).contains("// no decoder"));
-    desk.network.stack.stop().await;
+    assert!(line.typed(&["applications", "pf"]).contains("bytes.length"));
+    std::fs::write(line.network.folder.path().join("empty.js"), "").unwrap();
+    line.typed(&["applications", "pf", "set", "decoder", "empty.js"]);
+    assert!(line.typed(&["applications", "pf"]).contains("// no decoder"));
+    line.network.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn offers_a_test_before_saving_a_function() {
-    let desk = Desk::set().await;
+    let line = CommandLine::start().await;
     let decoder = "function Decoder(b, p) { console.log(p); if (b[0]) throw new Error('no'); return { p: p }; }";
-    std::fs::write(desk.network.folder.path().join("decoder.js"), decoder).unwrap();
+    std::fs::write(line.network.folder.path().join("decoder.js"), decoder).unwrap();
     let set = ["applications", "pf", "set", "decoder", "decoder.js"];
-    let failed = desk.network.type_at_terminal(&set, "y\n01\n\n");
+    let failed = line.network.type_at_terminal(&set, "y\n01\n\n");
     let said = String::from_utf8_lossy(&failed.stdout);
     assert!(!failed.status.success() && said.contains("nothing was changed") && said.contains("Error: no"), "{said}");
-    assert!(desk.typed(&["applications", "pf"]).contains("// no decoder"));
-    let said = printed(&desk.network.type_at_terminal(&set, "\n00\n7\n"));
+    assert!(line.typed(&["applications", "pf"]).contains("// no decoder"));
+    let said = printed(&line.network.type_at_terminal(&set, "\n00\n7\n"));
     for expected in ["decoder: 7", r#"Fields: {"p":7}"#, "The message is valid", "Updated application my-app"] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
-    std::fs::write(desk.network.folder.path().join("decoder.js"), "function Encoder(f) { return [f.led]; }").unwrap();
+    std::fs::write(line.network.folder.path().join("decoder.js"), "function Encoder(f) { return [f.led]; }").unwrap();
     let set = ["applications", "pf", "set", "encoder", "decoder.js"];
-    let said = printed(&desk.network.type_at_terminal(&set, "yes\n{\"led\": 17}\n1\n"));
+    let said = printed(&line.network.type_at_terminal(&set, "yes\n{\"led\": 17}\n1\n"));
     assert!(said.contains("Payload: 11"), "{said}");
-    let said = printed(&desk.network.type_at_terminal(&set, "n\n"));
+    let said = printed(&line.network.type_at_terminal(&set, "n\n"));
     assert!(said.contains("Updated") && !said.contains("Fields"), "{said}");
-    assert!(!printed(&desk.network.type_at_terminal(&[&set[..], &["--skip-test"]].concat(), "")).contains("test"));
-    desk.network.stack.stop().await;
+    assert!(!printed(&line.network.type_at_terminal(&[&set[..], &["--skip-test"]].concat(), "")).contains("test"));
+    line.network.stack.stop().await;
 }
 
 #[test]

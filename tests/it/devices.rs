@@ -6,12 +6,12 @@ use testing::RedisProcess;
 use crate::harness::{Network, Owner, next_of_all};
 
 /// HTTP requests of the owner of some devices.
-struct Desk<'a> {
+struct Requests<'a> {
     network: &'a Network,
     owner: &'a Owner,
 }
 
-impl Desk<'_> {
+impl Requests<'_> {
     async fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value, Vec<String>) {
         let url = format!("{}/applications/{}/devices{path}", self.network.handler_http(), self.owner.app_id);
         let request = reqwest::Client::new().request(method.parse().unwrap(), url).json(&body);
@@ -43,17 +43,17 @@ impl Desk<'_> {
     }
 }
 
-async fn a_change_keeps_keys_and_address_and_nothing_else(desk: &Desk<'_>) {
+async fn a_change_keeps_keys_and_address_and_nothing_else(requests: &Requests<'_>) {
     let session = json!({
         "dev_eui": "0102030405060708", "app_key": "2b7e151628aed2a6abf7158809cf4f3c", "dev_addr": "26000001",
         "nwk_s_key": "11".repeat(16), "app_s_key": "22".repeat(16), "f_cnt_up": 7, "uses32_bit_f_cnt": true,
         "activation_constraints": "abp,local",
     });
     let more = json!({"description": "by the door", "altitude": -3, "attributes": {"floor": "3"}});
-    assert_eq!(desk.put("changing", session, more).await, (200, json!({})));
-    assert_eq!(desk.get("changing").await["lorawan_device"]["app_key"], "2B7E151628AED2A6ABF7158809CF4F3C");
-    assert_eq!(desk.put("changing", json!({"dev_addr": "", "app_key": null}), json!({})).await.0, 200);
-    let app_id = desk.owner.app_id.as_str();
+    assert_eq!(requests.put("changing", session, more).await, (200, json!({})));
+    assert_eq!(requests.get("changing").await["lorawan_device"]["app_key"], "2B7E151628AED2A6ABF7158809CF4F3C");
+    assert_eq!(requests.put("changing", json!({"dev_addr": "", "app_key": null}), json!({})).await.0, 200);
+    let app_id = requests.owner.app_id.as_str();
     let left = json!({
         "app_id": app_id, "dev_id": "changing", "lorawan_device": {
             "app_eui": "", "dev_eui": "", "app_id": app_id, "dev_id": "changing", "dev_addr": "",
@@ -61,11 +61,11 @@ async fn a_change_keeps_keys_and_address_and_nothing_else(desk: &Desk<'_>) {
             "activation_constraints": "local",
         },
     });
-    assert_eq!(desk.get("changing").await, left);
-    assert_eq!(desk.ask("DELETE", "/changing", json!({})).await.0, 200);
+    assert_eq!(requests.get("changing").await, left);
+    assert_eq!(requests.ask("DELETE", "/changing", json!({})).await.0, 200);
 }
 
-async fn a_pair_of_euis_belongs_to_one_device(desk: &Desk<'_>) {
+async fn a_pair_of_euis_belongs_to_one_device(requests: &Requests<'_>) {
     let euis = |last: u8| json!({"app_eui": "70B3D57ED0000001", "dev_eui": format!("01020304050607{last:02X}")});
     for (dev_id, pair, status) in [
         ("one", euis(1), 200),
@@ -80,18 +80,18 @@ async fn a_pair_of_euis_belongs_to_one_device(desk: &Desk<'_>) {
         ("four", json!({}), 200),
         ("five", json!({}), 200),
     ] {
-        let (found, answer) = desk.put(dev_id, pair.clone(), json!({})).await;
+        let (found, answer) = requests.put(dev_id, pair.clone(), json!({})).await;
         assert_eq!(found, status, "{dev_id} {pair}: {answer}");
     }
     for dev_id in ["one", "two", "three", "four", "five"] {
-        assert_eq!(desk.ask("DELETE", &format!("/{dev_id}"), json!({})).await.0, 200, "{dev_id}");
+        assert_eq!(requests.ask("DELETE", &format!("/{dev_id}"), json!({})).await.0, 200, "{dev_id}");
     }
 }
 
-async fn lists_come_in_parts_and_say_how_many_there_are(desk: &Desk<'_>) {
-    assert_eq!(desk.ask("GET", "", json!({})).await.1, json!({}));
+async fn lists_come_in_parts_and_say_how_many_there_are(requests: &Requests<'_>) {
+    assert_eq!(requests.ask("GET", "", json!({})).await.1, json!({}));
     for dev_id in ["c3", "a1", "d4", "b2"] {
-        assert_eq!(desk.put(dev_id, json!({}), json!({})).await.0, 200);
+        assert_eq!(requests.put(dev_id, json!({}), json!({})).await.0, 200);
     }
     for (query, ids, selected) in [
         ("", &["a1", "b2", "c3", "d4"][..], "4"),
@@ -102,27 +102,27 @@ async fn lists_come_in_parts_and_say_how_many_there_are(desk: &Desk<'_>) {
         ("?offset=4", &[], "0"),
         ("?limit=99999999&offset=1", &["b2", "c3", "d4"], "3"),
     ] {
-        let (found, counts) = desk.list(query).await;
+        let (found, counts) = requests.list(query).await;
         assert_eq!(found, ids, "{query}");
         assert_eq!(counts, ["4", selected], "{query}");
     }
 }
 
-async fn nothing_of_a_deleted_application_comes_back(desk: &Desk<'_>) {
-    desk.owner.handler.delete_application(&desk.owner.app_id).await.unwrap();
-    assert_eq!(desk.ask("GET", "", json!({})).await.0, 404);
-    desk.owner.handler.register_application(&desk.owner.app_id).await.unwrap();
-    assert_eq!(desk.list("").await, (Vec::new(), vec!["0".to_owned(), "0".to_owned()]));
-    assert_eq!(desk.put("a1", json!({"dev_eui": "0102030405060701"}), json!({})).await.0, 200);
+async fn nothing_of_a_deleted_application_comes_back(requests: &Requests<'_>) {
+    requests.owner.handler.delete_application(&requests.owner.app_id).await.unwrap();
+    assert_eq!(requests.ask("GET", "", json!({})).await.0, 404);
+    requests.owner.handler.register_application(&requests.owner.app_id).await.unwrap();
+    assert_eq!(requests.list("").await, (Vec::new(), vec!["0".to_owned(), "0".to_owned()]));
+    assert_eq!(requests.put("a1", json!({"dev_eui": "0102030405060701"}), json!({})).await.0, 200);
 }
 
 async fn story(network: Network) {
     let owner = network.owner("keeper").await;
-    let desk = Desk { network: &network, owner: &owner };
-    a_change_keeps_keys_and_address_and_nothing_else(&desk).await;
-    a_pair_of_euis_belongs_to_one_device(&desk).await;
-    lists_come_in_parts_and_say_how_many_there_are(&desk).await;
-    nothing_of_a_deleted_application_comes_back(&desk).await;
+    let requests = Requests { network: &network, owner: &owner };
+    a_change_keeps_keys_and_address_and_nothing_else(&requests).await;
+    a_pair_of_euis_belongs_to_one_device(&requests).await;
+    lists_come_in_parts_and_say_how_many_there_are(&requests).await;
+    nothing_of_a_deleted_application_comes_back(&requests).await;
     network.stack.stop().await;
 }
 
@@ -136,20 +136,20 @@ async fn setting_and_deleting_devices_publishes_events() {
     let network = Network::start().await;
     let owner = network.owner("curious").await;
     let mut listener = owner.listen(&network).await;
-    let desk = Desk { network: &network, owner: &owner };
+    let requests = Requests { network: &network, owner: &owner };
     for (place, topic, told) in [
         (json!({"latitude": 52.5, "altitude": 3}), "dev-1/events/create", json!({"latitude": 52.5, "altitude": 3})),
         (json!({"latitude": 52.5, "longitude": 4.25}), "dev-1/events/update", json!({"longitude": 4.25})),
         (json!({"latitude": 52.5, "longitude": 4.25}), "dev-1/events/update", json!({})),
     ] {
-        assert_eq!(desk.put("dev-1", json!({}), place).await.0, 200);
+        assert_eq!(requests.put("dev-1", json!({}), place).await.0, 200);
         let (heard, mut event) = next_of_all(&mut listener).await;
         let time = event.as_object_mut().unwrap().remove("update_at").unwrap();
         assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
         assert_eq!((heard.as_str(), event), (topic, told));
     }
-    assert_eq!(desk.put("dev-1", json!({"dev_eui": "no"}), json!({})).await.0, 400);
-    assert_eq!(desk.ask("DELETE", "/dev-1", json!({})).await.0, 200);
+    assert_eq!(requests.put("dev-1", json!({"dev_eui": "no"}), json!({})).await.0, 400);
+    assert_eq!(requests.ask("DELETE", "/dev-1", json!({})).await.0, 200);
     let expected = ("dev-1/events/delete".to_owned(), Value::Null);
     assert_eq!(next_of_all(&mut listener).await, expected, "and nothing of what was refused");
     network.stack.stop().await;

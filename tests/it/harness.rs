@@ -33,7 +33,7 @@ use tonic::{Request, transport::Channel};
 use types::{AccessKey, AppId, ApplicationRight, Credential, Scope, Secret, ServiceName};
 
 /// How long to wait for anything.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const MESSAGE_TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
 /// All services in this process, on free ports.
@@ -197,7 +197,7 @@ pub(crate) async fn next(listener: &mut MqttClient) -> (String, serde_json::Valu
 
 /// The next message of any kind.
 pub(crate) async fn next_of_all(listener: &mut MqttClient) -> (String, serde_json::Value) {
-    let message = tokio::time::timeout(PATIENCE, listener.next()).await.expect("a message arrives").unwrap();
+    let message = tokio::time::timeout(MESSAGE_TIMEOUT, listener.next()).await.expect("a message arrives").unwrap();
     let (_, topic) = message.topic.split_once("/devices/").unwrap();
     (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())
 }

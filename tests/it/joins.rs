@@ -9,7 +9,7 @@ use serde_json::json;
 use tonic::Code;
 use types::{Credential, Secret};
 
-use self::network_broker::{APP_EUI, BROKER, DEV_ADDR, DEV_EUI, Radio, bytes, message, told};
+use self::network_broker::{APP_EUI, BROKER, DEV_ADDR, DEV_EUI, NetworkBroker, bytes, message, told};
 use crate::harness::{Network, Owner, device, next};
 
 const APP_KEY: &str = "B6B53F4A168A7A88BDF7EA135CE9CFCA";
@@ -38,14 +38,14 @@ async fn get(owner: &Owner, dev_id: &str) -> api::lorawan::Device {
 async fn a_device_joins_and_events_are_published() {
     let network = network().await;
     let owner = network.owner("joiner").await;
-    let radio = Radio::of(&network, "joiner", "brokers", BROKER).await;
+    let broker = NetworkBroker::of(&network, "joiner", "brokers", BROKER).await;
     set(&owner, "dev-1", DEV_EUI, APP_KEY).await;
     let mut listener = owner.listen(&network).await;
     // The same as lora-packet computes for this request.
-    let request = radio.challenge(&owner.app_id, "dev-1", DEV_EUI, 0xCC85).await.unwrap();
+    let request = broker.challenge(&owner.app_id, "dev-1", DEV_EUI, 0xCC85).await.unwrap();
     assert_eq!(hex::encode_upper(&request), "00EA0D00D07ED5B37030051C000BA3040085CCC6EBD142");
 
-    let answer = radio.activate(message(&owner.app_id, "dev-1", DEV_EUI, request)).await.unwrap();
+    let answer = broker.activate(message(&owner.app_id, "dev-1", DEV_EUI, request)).await.unwrap();
     assert_eq!((answer.payload[0], answer.payload.len()), (0x20, 17));
     assert_eq!(answer.downlink_option.as_ref().unwrap().identifier, "option");
     let told = told(&answer);
@@ -69,21 +69,21 @@ async fn only_trusted_network_brokers_may_activate_devices() {
     let network = network().await;
     let owner = network.owner("wary").await;
     set(&owner, "dev-1", DEV_EUI, APP_KEY).await;
-    let trusted = Radio::of(&network, "wary", "brokers", BROKER).await;
+    let trusted = NetworkBroker::of(&network, "wary", "brokers", BROKER).await;
     let handler = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();
     let Credential::Token(user) = &owner.token else { panic!("owners have tokens") };
-    for (who, radio, code) in [
-        ("nobody", Radio::new(&network, None).await, Code::Unauthenticated),
-        ("a user", Radio::new(&network, Some(user.clone())).await, Code::PermissionDenied),
-        ("no token", Radio::new(&network, Some(Secret::new("a.b.c"))).await, Code::Unauthenticated),
-        ("the handler", Radio::new(&network, Some(Secret::new(handler.trim()))).await, Code::PermissionDenied),
-        ("a broker", Radio::of(&network, "wary", "brokers", "broker-2").await, Code::PermissionDenied),
-        ("a router", Radio::of(&network, "wary", "routers", "router-1").await, Code::PermissionDenied),
+    for (who, broker, code) in [
+        ("nobody", NetworkBroker::new(&network, None).await, Code::Unauthenticated),
+        ("a user", NetworkBroker::new(&network, Some(user.clone())).await, Code::PermissionDenied),
+        ("no token", NetworkBroker::new(&network, Some(Secret::new("a.b.c"))).await, Code::Unauthenticated),
+        ("the handler", NetworkBroker::new(&network, Some(Secret::new(handler.trim()))).await, Code::PermissionDenied),
+        ("a broker", NetworkBroker::of(&network, "wary", "brokers", "broker-2").await, Code::PermissionDenied),
+        ("a router", NetworkBroker::of(&network, "wary", "routers", "router-1").await, Code::PermissionDenied),
     ] {
-        let status = radio.challenge(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap_err();
+        let status = broker.challenge(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap_err();
         assert_eq!(status.code(), code, "{who} asks for a challenge: {status}");
         let request = trusted.challenge(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap();
-        let status = radio.activate(message(&owner.app_id, "dev-1", DEV_EUI, request)).await.unwrap_err();
+        let status = broker.activate(message(&owner.app_id, "dev-1", DEV_EUI, request)).await.unwrap_err();
         assert_eq!(status.code(), code, "{who} brings a join: {status}");
     }
     trusted.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.expect("nobody used the nonce");
@@ -94,21 +94,21 @@ async fn only_trusted_network_brokers_may_activate_devices() {
 async fn a_rejected_join_names_the_reason_and_changes_nothing() {
     let network = network().await;
     let owner = network.owner("strict").await;
-    let radio = Radio::of(&network, "strict", "brokers", BROKER).await;
+    let broker = NetworkBroker::of(&network, "strict", "brokers", BROKER).await;
     set(&owner, "dev-1", DEV_EUI, APP_KEY).await;
     set(&owner, "keyless", "0004A30B001C0531", "").await;
-    radio.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap();
+    broker.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap();
     let before = get(&owner, "dev-1").await;
     let mut listener = owner.listen(&network).await;
 
-    let good = radio.challenge(&owner.app_id, "dev-1", DEV_EUI, 2).await.unwrap();
+    let good = broker.challenge(&owner.app_id, "dev-1", DEV_EUI, 2).await.unwrap();
     let message = |change: &dyn Fn(&mut api::broker::DeduplicatedDeviceActivationRequest)| {
         let mut message = message(&owner.app_id, "dev-1", DEV_EUI, good.clone());
         change(&mut message);
         message
     };
-    let used = radio.challenge(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap();
-    let other = radio.challenge(&owner.app_id, "dev-1", "0004A30B001C0532", 2).await.unwrap();
+    let used = broker.challenge(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap();
+    let other = broker.challenge(&owner.app_id, "dev-1", "0004A30B001C0532", 2).await.unwrap();
     let cases = [
         (
             message(&|it| it.payload = used.clone()),
@@ -167,7 +167,7 @@ async fn a_rejected_join_names_the_reason_and_changes_nothing() {
     ];
     for (message, (code, text), is_published) in cases {
         let dev_id = message.dev_id.clone();
-        let status = radio.activate(message).await.unwrap_err();
+        let status = broker.activate(message).await.unwrap_err();
         assert_eq!(status.code(), code, "{text}: {status}");
         assert!(status.message().starts_with(text), "{text}: {status}");
         if is_published {
@@ -178,9 +178,9 @@ async fn a_rejected_join_names_the_reason_and_changes_nothing() {
         }
     }
     assert_eq!(get(&owner, "dev-1").await, before);
-    radio.join(&owner.app_id, "dev-1", DEV_EUI, 2).await.expect("the nonce was not used");
+    broker.join(&owner.app_id, "dev-1", DEV_EUI, 2).await.expect("the nonce was not used");
     // Each nonce is accepted once per key.
     set(&owner, "dev-1", DEV_EUI, "00112233445566778899AABBCCDDEEFF").await;
-    radio.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.expect("a new key has used none");
+    broker.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.expect("a new key has used none");
     network.stack.stop().await;
 }

@@ -20,15 +20,15 @@ use crate::{
 };
 
 /// The account service with the user alice, and her files.
-struct Desk {
+struct CommandLine {
     base: String,
     stack: Stack,
     folder: TempDir,
     browser: Browser,
 }
 
-impl Desk {
-    async fn set() -> Self {
+impl CommandLine {
+    async fn start() -> Self {
         server::system::install_crypto();
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings::default().temporary(folder.path());
@@ -69,71 +69,71 @@ impl Desk {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_works_once_for_the_login_that_requested_it() {
-    let desk = Desk::set().await;
-    let code = desk.code(&desk.begin()).await;
+    let line = CommandLine::start().await;
+    let code = line.code(&line.begin()).await;
     let stranger = tempfile::tempdir().unwrap();
-    let elsewhere = run(airlock(stranger.path()).args(["--auth-server", &desk.base, "user", "login", &code]), "");
+    let elsewhere = run(airlock(stranger.path()).args(["--auth-server", &line.base, "user", "login", &code]), "");
     assert!(complaint(&elsewhere).contains("run `airlock user login` first"));
 
-    let said = printed(&desk.type_command(&["user", "login", &code], ""));
+    let said = printed(&line.type_command(&["user", "login", &code], ""));
     assert!(said.contains("Logged in as alice (alice@example.com)"), "{said}");
-    assert!(printed(&desk.type_command(&["user"], "")).contains("valid until"));
-    assert!(!desk.file("begun.json").exists());
-    assert!(complaint(&desk.type_command(&["user", "login", &code], "")).contains("get the code at"));
-    desk.stack.stop().await;
+    assert!(printed(&line.type_command(&["user"], "")).contains("valid until"));
+    assert!(!line.file("begun.json").exists());
+    assert!(complaint(&line.type_command(&["user", "login", &code], "")).contains("get the code at"));
+    line.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_code_for_an_earlier_login() {
-    let desk = Desk::set().await;
-    let code = desk.code(&desk.begin()).await;
-    desk.begin();
-    let error = complaint(&desk.type_command(&["user", "login", &code], ""));
+    let line = CommandLine::start().await;
+    let code = line.code(&line.begin()).await;
+    line.begin();
+    let error = complaint(&line.type_command(&["user", "login", &code], ""));
     assert!(error.contains("code_verifier"), "{error}");
-    assert!(complaint(&desk.type_command(&["user"], "")).contains("not logged in"));
-    let error = complaint(&desk.type_command(&["user", "login"], "no-code\n"));
+    assert!(complaint(&line.type_command(&["user"], "")).contains("not logged in"));
+    let error = complaint(&line.type_command(&["user", "login"], "no-code\n"));
     assert!(error.contains("38 characters"), "{error}");
-    desk.stack.stop().await;
+    line.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_can_be_entered_at_the_prompt() {
-    let desk = Desk::set().await;
+    let line = CommandLine::start().await;
     let mut child =
-        desk.command(&["user", "login"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        line.command(&["user", "login"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let url = output.by_ref().lines().map_while(Result::ok).find(|line| line.starts_with("http")).unwrap();
-    let code = desk.code(&url).await;
+    let code = line.code(&url).await;
     writeln!(child.stdin.take().unwrap(), "{code}").unwrap();
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();
     assert!(child.wait().unwrap().success() && rest.contains("Logged in as alice"), "{rest}");
-    desk.stack.stop().await;
+    line.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_login_is_refreshed_until_it_is_revoked() {
-    let desk = Desk::set().await;
-    printed(&desk.type_command(&["user", "login", "alice", "--password-stdin"], PASSWORD));
-    let kept = std::fs::read(desk.file("login.json")).unwrap();
+    let line = CommandLine::start().await;
+    printed(&line.type_command(&["user", "login", "alice", "--password-stdin"], PASSWORD));
+    let kept = std::fs::read(line.file("login.json")).unwrap();
     let end = |with: &[(&str, Value)]| {
-        let mut login: Value = serde_json::from_slice(&std::fs::read(desk.file("login.json")).unwrap()).unwrap();
+        let mut login: Value = serde_json::from_slice(&std::fs::read(line.file("login.json")).unwrap()).unwrap();
         login["expires"] = json!("2017-01-17T14:47:09Z");
         with.iter().for_each(|(name, value)| login[name] = value.clone());
-        std::fs::write(desk.file("login.json"), login.to_string()).unwrap();
+        std::fs::write(line.file("login.json"), login.to_string()).unwrap();
     };
     end(&[]);
-    assert!(printed(&desk.type_command(&["user"], "")).contains("alice@example.com"));
+    assert!(printed(&line.type_command(&["user"], "")).contains("alice@example.com"));
     for refresh_token in [Value::Null, json!("nonsense")] {
         end(&[("refresh_token", refresh_token)]);
-        let error = complaint(&desk.type_command(&["user"], ""));
+        let error = complaint(&line.type_command(&["user"], ""));
         assert!(error.contains("your login has expired: log in again with `airlock user login alice`"), "{error}");
     }
     // A copy of a revoked login is useless.
-    std::fs::write(desk.file("login.json"), &kept).unwrap();
-    assert!(printed(&desk.type_command(&["user", "logout"], "")).contains("Logged out"));
-    std::fs::write(desk.file("login.json"), &kept).unwrap();
+    std::fs::write(line.file("login.json"), &kept).unwrap();
+    assert!(printed(&line.type_command(&["user", "logout"], "")).contains("Logged out"));
+    std::fs::write(line.file("login.json"), &kept).unwrap();
     end(&[]);
-    assert!(complaint(&desk.type_command(&["user"], "")).contains("your login has expired"));
-    desk.stack.stop().await;
+    assert!(complaint(&line.type_command(&["user"], "")).contains("your login has expired"));
+    line.stack.stop().await;
 }

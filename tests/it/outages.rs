@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use types::Credential;
 
-use crate::harness::PATIENCE;
+use crate::harness::MESSAGE_TIMEOUT;
 
 struct Caller {
     http: reqwest::Client,
@@ -17,7 +17,7 @@ struct Caller {
 
 impl Caller {
     fn new(credential: &Credential) -> Self {
-        let http = reqwest::Client::builder().timeout(PATIENCE).build().unwrap();
+        let http = reqwest::Client::builder().timeout(MESSAGE_TIMEOUT).build().unwrap();
         Self { http, authorization: credential.to_header() }
     }
 
@@ -40,7 +40,7 @@ impl Caller {
 async fn soon<T: PartialEq + std::fmt::Debug>(expected: T, mut find: impl AsyncFnMut() -> T) {
     let mut tick = tokio::time::interval(Duration::from_millis(20));
     let mut last = None;
-    let found = tokio::time::timeout(PATIENCE, async {
+    let found = tokio::time::timeout(MESSAGE_TIMEOUT, async {
         while *last.insert(find().await) != expected {
             tick.tick().await;
         }

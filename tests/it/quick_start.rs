@@ -27,9 +27,9 @@ async fn the_quick_start_works() {
     typed(&["devices", "register", "my-first-device"]);
     let key = typed(&["applications", "key"]);
 
-    let stranger = Stranger::listen(&network, "my-first-app", key.trim());
+    let subscriber = Subscriber::listen(&network, "my-first-app", key.trim());
     typed(&["devices", "simulate", "my-first-device", "095C"]);
-    let uplink = stranger.uplink();
+    let uplink = subscriber.uplink();
     assert_eq!(uplink["payload_fields"], serde_json::json!({"temperature": 23.96, "port": 1}));
     assert_eq!(uplink["payload_raw"], "CVw=");
 
@@ -68,12 +68,12 @@ async fn errors_say_what_to_do_next() {
 }
 
 /// `mosquitto_sub`, waiting for one uplink.
-struct Stranger {
+struct Subscriber {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Stranger {
+impl Subscriber {
     /// Starts `mosquitto_sub`; returns when the broker has granted the subscription.
     fn listen(network: &Network, app_id: &str, key: &str) -> Self {
         let port = network.stack.mqtt_address().unwrap().port().to_string();

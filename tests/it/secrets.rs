@@ -11,7 +11,7 @@ use tracing_subscriber::{filter::LevelFilter, fmt::MakeWriter};
 
 use crate::{
     harness::{Network, device, next},
-    joins::network_broker::{APP_EUI, BROKER, DEV_EUI, Radio},
+    joins::network_broker::{APP_EUI, BROKER, DEV_EUI, NetworkBroker},
 };
 
 const APP_KEY: &str = "C0FFEE0123456789ABCDEF0BADC0DE42";
@@ -53,7 +53,7 @@ async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
     tracing_subscriber::fmt().with_max_level(LevelFilter::DEBUG).with_ansi(false).with_writer(log.clone()).init();
     let network = Network::with(|settings| settings.handler.brokers = vec![BROKER.parse().unwrap()]).await;
     let owner = network.owner("discreet").await;
-    let radio = Radio::of(&network, "discreet", "brokers", BROKER).await;
+    let broker = NetworkBroker::of(&network, "discreet", "brokers", BROKER).await;
     let mut listener = owner.listen(&network).await;
     let mut seen = Vec::new();
 
@@ -70,8 +70,8 @@ async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
     let (app_eui, dev_eui) = (APP_EUI.parse().unwrap(), DEV_EUI.parse().unwrap());
     body.lorawan_device = Some(LorawanDevice { app_eui, dev_eui, app_key: Some(APP_KEY.parse().unwrap()), ..lorawan });
     owner.handler.set_device(body.clone().into()).await.unwrap();
-    radio.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap();
-    seen.push(radio.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap_err().to_string());
+    broker.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap();
+    seen.push(broker.join(&owner.app_id, "dev-1", DEV_EUI, 1).await.unwrap_err().to_string());
     owner.simulate("dev-1", &[1], 1).await.unwrap();
     // Two events about joining, the uplink, and the error of its decoder.
     for _ in 0..4 {

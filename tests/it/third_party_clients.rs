@@ -1,4 +1,4 @@
-//! Third-party programs and libraries against our services, as their users install them.
+//! Third-party clients, installed unmodified from their registries.
 
 pub(crate) mod browser;
 mod generated_stubs;

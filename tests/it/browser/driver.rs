@@ -13,7 +13,7 @@ use fantoccini::{Client, ClientBuilder, Locator, key::Key};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
-use crate::harness::PATIENCE;
+use crate::harness::MESSAGE_TIMEOUT;
 
 /// The audit that every page must pass.
 const AUDIT: &str = include_str!("audit.js");
@@ -97,7 +97,7 @@ impl Browser {
 
     pub(super) async fn wait_for(&self, heading: &str) {
         let path = format!("//h1[normalize-space()={heading:?}]");
-        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::XPath(&path)).await;
+        let found = self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::XPath(&path)).await;
         if found.is_err() {
             panic!("no page {heading:?}: {}", self.client.source().await.unwrap());
         }
@@ -105,7 +105,7 @@ impl Browser {
 
     /// Waits for a form with validation errors.
     pub(super) async fn wait_for_refusal(&self) {
-        self.client.wait().at_most(PATIENCE).for_element(Locator::Css(".problem")).await.unwrap();
+        self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(".problem")).await.unwrap();
     }
 
     pub(super) async fn press(&self, keys: &str) {

@@ -1,8 +1,8 @@
 //! `airlock devices …`, at a running network.
 
-use super::Desk;
+use super::CommandLine;
 
-impl Desk {
+impl CommandLine {
     /// The value of a line of `devices info`; empty if there is none.
     fn device(&self, dev_id: &str, name: &str) -> String {
         let said = self.typed(&["devices", "info", dev_id]);
@@ -13,11 +13,11 @@ impl Desk {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn updates_personalizes_and_deletes_a_device() {
-    let desk = Desk::set().await;
+    let line = CommandLine::start().await;
     let app_key = "2B7E151628AED2A6ABF7158809CF4F3C";
-    desk.typed(&["devices", "register", "dev-1", "0102030405060708", app_key, "-52.5,4.25,12"]);
-    assert_eq!(desk.device("dev-1", "Location"), "-52.5, 4.25, 12 m");
-    desk.typed(&[
+    line.typed(&["devices", "register", "dev-1", "0102030405060708", app_key, "-52.5,4.25,12"]);
+    assert_eq!(line.device("dev-1", "Location"), "-52.5, 4.25, 12 m");
+    line.typed(&[
         "devices",
         "set",
         "dev-1",
@@ -34,7 +34,7 @@ async fn updates_personalizes_and_deletes_a_device() {
         "url:http://x",
         "--disable-fcnt-check",
     ]);
-    desk.typed(&["devices", "set", "dev-1", "--attr-remove", "floor", "--fcnt-down", "-1"]);
+    line.typed(&["devices", "set", "dev-1", "--attr-remove", "floor", "--fcnt-down", "-1"]);
     for (name, expected) in [
         ("Description", "by the door"),
         ("Location", "52.5, 4.25, 12 m"),
@@ -43,45 +43,45 @@ async fn updates_personalizes_and_deletes_a_device() {
         ("Attributes", "url: http://x"),
         ("AppKey", app_key),
     ] {
-        assert_eq!(desk.device("dev-1", name), expected, "{name}");
+        assert_eq!(line.device("dev-1", name), expected, "{name}");
     }
-    assert!(desk.typed(&["devices", "info", "dev-1", "--format", "lsb"]).contains("{ 0x08, 0x07, 0x06"));
+    assert!(line.typed(&["devices", "info", "dev-1", "--format", "lsb"]).contains("{ 0x08, 0x07, 0x06"));
 
-    let (_, error) = desk.refused(&["devices", "set", "dev-1", "--dev-addr", "26000001"], "");
+    let (_, error) = line.refused(&["devices", "set", "dev-1", "--dev-addr", "26000001"], "");
     assert!(error.contains("--override"), "{error}");
-    desk.typed(&["devices", "set", "dev-1", "--dev-addr", "26000001", "--override"]);
-    assert_eq!(desk.device("dev-1", "DevAddr"), "26000001");
+    line.typed(&["devices", "set", "dev-1", "--dev-addr", "26000001", "--override"]);
+    assert_eq!(line.device("dev-1", "DevAddr"), "26000001");
 
-    let said = desk.typed(&["devices", "personalize", "dev-1", &"1F".repeat(16)]);
+    let said = line.typed(&["devices", "personalize", "dev-1", &"1F".repeat(16)]);
     assert!(said.contains(&"1F".repeat(16)) && said.contains("DevAddr: 26000"), "{said}");
-    assert_eq!(desk.device("dev-1", "NwkSKey"), "1F".repeat(16));
-    assert_eq!(desk.device("dev-1", "AppSKey").len(), 32);
-    assert_eq!((desk.device("dev-1", "AppKey"), desk.device("dev-1", "FCntUp")), (String::new(), "0".to_owned()));
+    assert_eq!(line.device("dev-1", "NwkSKey"), "1F".repeat(16));
+    assert_eq!(line.device("dev-1", "AppSKey").len(), 32);
+    assert_eq!((line.device("dev-1", "AppKey"), line.device("dev-1", "FCntUp")), (String::new(), "0".to_owned()));
 
-    assert!(desk.answered(&["devices", "delete", "dev-1"], "").contains("Not doing anything"));
-    desk.typed(&["devices", "delete", "dev-1", "--yes"]);
-    assert_eq!(desk.refused(&["devices", "info", "dev-1"], "").0, 3);
-    desk.network.stack.stop().await;
+    assert!(line.answered(&["devices", "delete", "dev-1"], "").contains("Not doing anything"));
+    line.typed(&["devices", "delete", "dev-1", "--yes"]);
+    assert_eq!(line.refused(&["devices", "info", "dev-1"], "").0, 3);
+    line.network.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn registers_a_template_for_joining_devices() {
-    let desk = Desk::set().await;
+    let line = CommandLine::start().await;
     let key = "2B7E151628AED2A6ABF7158809CF4F3C";
-    let (code, error) = desk.refused(&["devices", "register", "on-join", "a-prefix-of-20-chars"], "");
+    let (code, error) = line.refused(&["devices", "register", "on-join", "a-prefix-of-20-chars"], "");
     assert!(code == 2 && error.contains("19 characters"), "{error}");
-    desk.typed(&["devices", "register", "on-join", "a-prefix-of-19-char", key]);
-    assert_eq!(desk.device("a-prefix-of-19-char", "AppKey"), key);
-    assert_eq!(desk.device("a-prefix-of-19-char", "DevEUI"), "");
-    assert!(desk.typed(&["devices", "list"]).contains("register on join"));
+    line.typed(&["devices", "register", "on-join", "a-prefix-of-19-char", key]);
+    assert_eq!(line.device("a-prefix-of-19-char", "AppKey"), key);
+    assert_eq!(line.device("a-prefix-of-19-char", "DevEUI"), "");
+    assert!(line.typed(&["devices", "list"]).contains("register on join"));
 
     // A second template uses the access key of the first.
-    desk.typed(&["devices", "register", "on-join", "second"]);
-    let info = desk.typed(&["applications", "info"]);
+    line.typed(&["devices", "register", "on-join", "second"]);
+    let info = line.typed(&["applications", "info"]);
     let keys: Vec<_> = info.lines().filter(|line| line.trim().starts_with("register-on-join")).collect();
     assert!(keys.len() == 1 && keys[0].trim().ends_with(" devices"), "{info}");
-    desk.typed(&["applications", "pf", "set", "cayennelpp"]);
-    let printed = desk.typed(&["applications", "key", "--name", "register-on-join"]);
+    line.typed(&["applications", "pf", "set", "cayennelpp"]);
+    let printed = line.typed(&["applications", "key", "--name", "register-on-join"]);
     assert!(keys[0].contains(printed.trim()), "{info} {printed}");
-    desk.network.stack.stop().await;
+    line.network.stack.stop().await;
 }

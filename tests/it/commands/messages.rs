@@ -9,51 +9,51 @@ use client::mqtt::MqttClient;
 use serde_json::json;
 use types::Credential;
 
-use super::Desk;
+use super::CommandLine;
 use crate::harness::{airlock, next};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_reaches_subscribers() {
-    let desk = Desk::set().await;
-    desk.typed(&["devices", "register", "dev-1"]);
-    let key = desk.typed(&["applications", "key"]);
+    let line = CommandLine::start().await;
+    line.typed(&["devices", "register", "dev-1"]);
+    let key = line.typed(&["applications", "key"]);
     let key = Credential::Key(key.trim().parse().unwrap());
     let app_id = "my-app".parse().unwrap();
-    let mut listener = MqttClient::connect(&desk.network.mqtt(), &app_id, &key).await.unwrap();
+    let mut listener = MqttClient::connect(&line.network.mqtt(), &app_id, &key).await.unwrap();
     listener.subscribe("my-app/devices/+/down").await.unwrap();
-    desk.typed(&["downlink", "dev-1", "01ff", "--fport", "2", "--confirmed"]);
+    line.typed(&["downlink", "dev-1", "01ff", "--fport", "2", "--confirmed"]);
     let (topic, message) = next(&mut listener).await;
     let expected = json!({"port": 2, "confirmed": true, "payload_raw": "Af8="});
     assert_eq!((topic.as_str(), message), ("dev-1/down", expected));
-    desk.typed(&["downlink", "dev-1", r#"{"led": true}"#, "--json"]);
+    line.typed(&["downlink", "dev-1", r#"{"led": true}"#, "--json"]);
     let (_, message) = next(&mut listener).await;
     assert_eq!(message, json!({"port": 1, "payload_fields": {"led": true}}));
     for (arguments, reason) in
         [(&["0x01"][..], "hexadecimal"), (&["[1]", "--json"], "is a JSON object"), (&[""], "empty")]
     {
-        let (_, error) = desk.refused(&[&["downlink", "dev-1"][..], arguments].concat(), "");
+        let (_, error) = line.refused(&[&["downlink", "dev-1"][..], arguments].concat(), "");
         assert!(error.contains(reason), "{error}");
     }
-    desk.network.stack.stop().await;
+    line.network.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn subscribe_shows_messages() {
-    let desk = Desk::set().await;
-    desk.typed(&["devices", "register", "dev-1"]);
-    let key = desk.typed(&["applications", "key"]);
+    let line = CommandLine::start().await;
+    line.typed(&["devices", "register", "dev-1"]);
+    let key = line.typed(&["applications", "key"]);
     // With an access key, no login is needed.
     let elsewhere = tempfile::tempdir().unwrap();
-    let mqtt = desk.network.mqtt();
+    let mqtt = line.network.mqtt();
     let mut command = airlock(elsewhere.path());
     command.args(["subscribe", "--count", "1", "--mqtt-address", &mqtt]);
     command.args(["--mqtt-username", "my-app", "--mqtt-password", key.trim()]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("Listening to my-app")));
-    desk.typed(&["devices", "simulate", "dev-1", "01 FF", "--port", "7"]);
+    line.typed(&["devices", "simulate", "dev-1", "01 FF", "--port", "7"]);
     let shown = lines.next().expect("the uplink is shown");
     assert!(shown.contains("dev-1") && shown.contains("port 7") && shown.contains("01FF"), "{shown}");
     assert!(child.wait().unwrap().success());
-    desk.network.stack.stop().await;
+    line.network.stack.stop().await;
 }

@@ -9,7 +9,7 @@ use types::ApplicationRight;
 
 use super::{
     APP_KEY, network,
-    network_broker::{BROKER, DEV_EUI, Radio, message},
+    network_broker::{BROKER, DEV_EUI, NetworkBroker, message},
     set,
     templates::{devices, make_key, set_key},
 };
@@ -20,12 +20,12 @@ const MANY: usize = 50;
 /// Concurrent joins with one nonce, of a registered device and through a template.
 async fn one_of_many(network: Network) {
     let owner = network.owner("crowd").await;
-    let radio = Radio::of(&network, "crowd", "brokers", BROKER).await;
+    let broker = NetworkBroker::of(&network, "crowd", "brokers", BROKER).await;
     set(&owner, "dev-1", DEV_EUI, APP_KEY).await;
     set(&owner, "sensor", "", APP_KEY).await;
     set_key(&owner, Some(make_key(&network, &owner, "planting", &[ApplicationRight::Devices]).await)).await;
     for (dev_id, dev_eui) in [("dev-1", DEV_EUI), ("sensor", "0004A30B001C0533")] {
-        let answers = many(&radio, &owner, dev_id, dev_eui).await;
+        let answers = many(&broker, &owner, dev_id, dev_eui).await;
         let (joined, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
         assert_eq!(joined.len(), 1, "{dev_id}: {refused:?}");
         let texts: BTreeSet<String> =
@@ -36,12 +36,12 @@ async fn one_of_many(network: Network) {
     network.stack.stop().await;
 }
 
-async fn many(radio: &Radio, owner: &Owner, dev_id: &str, dev_eui: &str) -> Vec<Result<(), Status>> {
-    let request = radio.challenge(&owner.app_id, dev_id, dev_eui, 7).await.unwrap();
+async fn many(broker: &NetworkBroker, owner: &Owner, dev_id: &str, dev_eui: &str) -> Vec<Result<(), Status>> {
+    let request = broker.challenge(&owner.app_id, dev_id, dev_eui, 7).await.unwrap();
     let mut tries = JoinSet::new();
     for _ in 0..MANY {
-        let (radio, message) = (radio.clone(), message(&owner.app_id, dev_id, dev_eui, request.clone()));
-        tries.spawn(async move { radio.activate(message).await.map(drop) });
+        let (broker, message) = (broker.clone(), message(&owner.app_id, dev_id, dev_eui, request.clone()));
+        tries.spawn(async move { broker.activate(message).await.map(drop) });
     }
     tries.join_all().await
 }

@@ -27,12 +27,12 @@ const TEMPLATE: &str = "20000000130000432E0126030100000000";
 
 /// A client that calls the handler as a network broker.
 #[derive(Clone)]
-pub(crate) struct Radio {
+pub(crate) struct NetworkBroker {
     stub: HandlerClient<Channel>,
     token: Option<Secret>,
 }
 
-impl Radio {
+impl NetworkBroker {
     pub(crate) async fn new(network: &Network, token: Option<Secret>) -> Self {
         let channel = Channel::from_shared(network.handler_http()).unwrap().connect().await.unwrap();
         Self { stub: HandlerClient::new(channel), token }

@@ -8,7 +8,7 @@ use types::{AccessKey, ApplicationRight};
 
 use super::{
     APP_KEY, get, network,
-    network_broker::{BROKER, DEV_ADDR, DEV_EUI, Radio, bytes},
+    network_broker::{BROKER, DEV_ADDR, DEV_EUI, NetworkBroker, bytes},
     set,
 };
 use crate::harness::{Network, Owner, next};
@@ -36,7 +36,7 @@ pub(super) async fn devices(owner: &Owner) -> Vec<String> {
 async fn a_template_registers_devices_with_the_right_key() {
     let network = network().await;
     let (owner, stranger) = (network.owner("planter").await, network.owner("stranger").await);
-    let radio = Radio::of(&network, "planter", "brokers", BROKER).await;
+    let broker = NetworkBroker::of(&network, "planter", "brokers", BROKER).await;
     set(&owner, "sensor", "", APP_KEY).await;
     let reading = make_key(&network, &owner, "reading", &[ApplicationRight::MessagesUpRead]).await;
     let foreign = make_key(&network, &stranger, "foreign", &[ApplicationRight::Devices]).await;
@@ -50,13 +50,13 @@ async fn a_template_registers_devices_with_the_right_key() {
         (Some(foreign), Code::InvalidArgument, "Application not valid: access key not valid"),
     ] {
         set_key(&owner, key).await;
-        let status = radio.join(&owner.app_id, "sensor", DEV_EUI, 1).await.unwrap_err();
+        let status = broker.join(&owner.app_id, "sensor", DEV_EUI, 1).await.unwrap_err();
         assert!(status.code() == code && status.message().starts_with(text), "{text}: {status}");
         assert_eq!(devices(&owner).await, ["sensor"]);
     }
     set_key(&owner, Some(make_key(&network, &owner, "planting", &[ApplicationRight::Devices]).await)).await;
     let mut listener = owner.listen(&network).await;
-    radio.join(&owner.app_id, "sensor", DEV_EUI, 1).await.unwrap();
+    broker.join(&owner.app_id, "sensor", DEV_EUI, 1).await.unwrap();
     let dev_id = format!("sensor-{}", DEV_EUI.to_lowercase());
     let (created, nothing) = next(&mut listener).await;
     let (joined, activation) = next(&mut listener).await;
@@ -69,11 +69,11 @@ async fn a_template_registers_devices_with_the_right_key() {
     assert_eq!(get(&owner, "sensor").await.dev_addr, [0; 4], "a template has no session");
     // After that it is a device of its own, under either id, and its nonce is used.
     for dev_id in ["sensor", &dev_id] {
-        let status = radio.join(&owner.app_id, dev_id, DEV_EUI, 1).await.unwrap_err();
+        let status = broker.join(&owner.app_id, dev_id, DEV_EUI, 1).await.unwrap_err();
         assert_eq!(status.message(), "Activation DevNonce not valid: already used");
     }
     set_key(&owner, None).await;
-    radio.join(&owner.app_id, "sensor", DEV_EUI, 2).await.expect("it is registered already");
+    broker.join(&owner.app_id, "sensor", DEV_EUI, 2).await.expect("it is registered already");
     assert_eq!(devices(&owner).await, ["sensor", &dev_id]);
     network.stack.stop().await;
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 const WORDS: &[&str] = &[
     "",
-    "nonsense-app",
+    "malformed-app",
     "dev-1",
     "dev-2",
     "handler",
@@ -83,13 +83,13 @@ const MEMBERS: &[&str] = &[
 ];
 
 const BODIES: &[&str] = &[
-    r#"{"app_id": "nonsense-app"}"#,
+    r#"{"app_id": "malformed-app"}"#,
     r#"{"payload_format": "custom", "decoder": "function Decoder(bytes) { return { n: bytes[0] }; }"}"#,
-    r#"{"dev_id": "dev-1", "lorawan_device": {"app_id": "nonsense-app", "dev_id": "dev-1"}, "description": "x"}"#,
+    r#"{"dev_id": "dev-1", "lorawan_device": {"app_id": "malformed-app", "dev_id": "dev-1"}, "description": "x"}"#,
     r#"{"payload": "AQI=", "port": 1}"#,
     r#"{"payload": "AQI=", "port": 1, "app": {"decoder": "function Decoder(bytes) { return { n: bytes[0] }; }"}}"#,
     r#"{"fields": "{}", "port": 1, "app": {"encoder": "function Encoder(fields) { return [1]; }"}}"#,
-    r#"{"net_address": "localhost:1904", "metadata": [{"app_id": "nonsense-app"}]}"#,
+    r#"{"net_address": "localhost:1904", "metadata": [{"app_id": "malformed-app"}]}"#,
 ];
 
 pub(super) fn word() -> impl Strategy<Value = String> {

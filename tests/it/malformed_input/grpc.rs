@@ -10,7 +10,7 @@ use tonic::{
     transport::Channel,
 };
 
-use super::{Stage, generators, try_many};
+use super::{Services, generators, try_many};
 
 const HANDLER: &[&str] = &[
     "/handler.ApplicationManager/RegisterApplication",
@@ -68,7 +68,7 @@ fn call() -> impl Strategy<Value = Call> {
 
 /// Nested fields with arbitrary numbers and types.
 fn message() -> impl Strategy<Value = Vec<u8>> {
-    let first = Just(field(1, 2, b"nonsense-app"));
+    let first = Just(field(1, 2, b"malformed-app"));
     let leaf = vec(scalar(), 0..6).prop_map(|fields| fields.concat());
     let nested = leaf.prop_recursive(3, 16, 4, |inner| {
         vec(
@@ -148,10 +148,10 @@ impl Decoder for Raw {
     }
 }
 
-impl Stage {
+impl Services {
     async fn call(&self, channel: &Channel, call: &Call) -> Result<(), Status> {
         let mut request = Request::new(call.message.clone());
-        request.set_timeout(crate::harness::PATIENCE);
+        request.set_timeout(crate::harness::MESSAGE_TIMEOUT);
         let metadata = request.metadata_mut();
         metadata.insert("token", MetadataValue::try_from(call.token.as_deref().unwrap_or(self.token())).unwrap());
         if let Some(limit) = &call.limit {
@@ -165,20 +165,20 @@ impl Stage {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_grpc_calls_succeed_or_fail_as_client_errors() {
-    let stage = Stage::set().await;
+    let services = Services::start().await;
     let connect = async |url: String| Channel::from_shared(url).unwrap().connect().await.unwrap();
-    let handler = connect(stage.network.handler_http()).await;
-    let discovery = connect(stage.discovery_http.clone()).await;
-    try_many(call(), &stage, async |call, before| {
+    let handler = connect(services.network.handler_http()).await;
+    let discovery = connect(services.discovery_http.clone()).await;
+    try_many(call(), &services, async |call, before| {
         let channel = if DISCOVERY.contains(&call.method) { &discovery } else { &handler };
-        let answer = stage.call(channel, &call).await;
+        let answer = services.call(channel, &call).await;
         let what = format!("{call:?}, answered by {answer:?},");
         if let Err(status) = &answer {
             assert!(BLAMELESS.contains(&status.code()), "{what}");
             assert!(!status.message().is_empty(), "{what}");
         }
-        (stage.kept_after(before, answer.is_ok(), &what).await, answer.is_ok())
+        (services.data_after(before, answer.is_ok(), &what).await, answer.is_ok())
     })
     .await;
-    stage.network.stack.stop().await;
+    services.network.stack.stop().await;
 }

@@ -4,23 +4,23 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use reqwest::header::HeaderValue;
 use serde_json::Value;
 
-use super::{Stage, generators, try_many};
+use super::{Services, generators, try_many};
 
 const METHODS: &[&str] = &["GET", "GET", "GET", "PUT", "PUT", "POST", "POST", "DELETE", "PATCH", "OPTIONS"];
 
 /// Paths with placeholders, and values that exist.
 const PATHS: &[&str] = &[
     "/applications",
-    "/applications/{nonsense-app}",
-    "/applications/{nonsense-app}/devices",
-    "/applications/{nonsense-app}/devices/{dev-1}",
-    "/applications/{nonsense-app}/devices/{dev-1}/simulate",
-    "/applications/{nonsense-app}/dry-uplink",
-    "/applications/{nonsense-app}/dry-downlink",
+    "/applications/{malformed-app}",
+    "/applications/{malformed-app}/devices",
+    "/applications/{malformed-app}/devices/{dev-1}",
+    "/applications/{malformed-app}/devices/{dev-1}/simulate",
+    "/applications/{malformed-app}/dry-uplink",
+    "/applications/{malformed-app}/dry-downlink",
     "/announcements/{handler}",
     "/announcements/{handler}/{handler}",
     "/announcements/{handler}/{handler}/metadata",
-    "/announcements/handler/by-app-id/{nonsense-app}",
+    "/announcements/handler/by-app-id/{malformed-app}",
     "/announcements/handler/by-app-eui/{0102030405060708}",
     "/announcements/router/by-gateway-id/{gateway}",
     "/{nowhere}",
@@ -61,8 +61,8 @@ fn fill(path: &str, words: Vec<Option<Vec<u8>>>, query: Option<Vec<(&str, Vec<u8
     let mut filled = String::new();
     for (number, part) in path.split(['{', '}']).enumerate() {
         // Every second part is a placeholder.
-        let nonsense = (number % 2 == 1).then(|| words.next().flatten()).flatten();
-        filled += &nonsense.map_or_else(|| part.to_owned(), |bytes| encode(&bytes));
+        let malformed = (number % 2 == 1).then(|| words.next().flatten()).flatten();
+        filled += &malformed.map_or_else(|| part.to_owned(), |bytes| encode(&bytes));
     }
     let query = query.into_iter().flatten().map(|(name, value)| format!("{name}={}", encode(&value)));
     filled + "?" + &query.collect::<Vec<_>>().join("&")
@@ -72,7 +72,7 @@ fn encode(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-impl Stage {
+impl Services {
     async fn ask(&self, request: &Request) -> reqwest::Response {
         let base = if request.to_handler { self.network.handler_http() } else { self.discovery_http.clone() };
         let own = || HeaderValue::from_str(&format!("Bearer {}", self.token())).unwrap();
@@ -80,15 +80,15 @@ impl Stage {
         let method = request.method.parse().unwrap();
         let answer =
             reqwest::Client::new().request(method, base + &request.path).header("authorization", authorization);
-        answer.timeout(crate::harness::PATIENCE).body(request.body.clone()).send().await.unwrap()
+        answer.timeout(crate::harness::MESSAGE_TIMEOUT).body(request.body.clone()).send().await.unwrap()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_http_requests_succeed_or_fail_as_client_errors() {
-    let stage = Stage::set().await;
-    try_many(request(), &stage, async |request, before| {
-        let answer = stage.ask(&request).await;
+    let services = Services::start().await;
+    try_many(request(), &services, async |request, before| {
+        let answer = services.ask(&request).await;
         let (status, text) = (answer.status(), answer.text().await.unwrap());
         let what = format!("{request:?}, answered by {status} {text},");
         assert!(status.is_success() || status.is_client_error(), "{what}");
@@ -98,15 +98,15 @@ async fn malformed_http_requests_succeed_or_fail_as_client_errors() {
             assert!(is_whole, "{what}");
         }
         let was_done = status.is_success();
-        (stage.kept_after(before, was_done && request.method != "GET", &what).await, was_done)
+        (services.data_after(before, was_done && request.method != "GET", &what).await, was_done)
     })
     .await;
-    stage.network.stack.stop().await;
+    services.network.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn discovery_rejects_bodies_that_are_too_large_or_invalid() {
-    let stage = Stage::set().await;
+    let services = Services::start().await;
     let text = |bytes: usize| format!(r#"{{"description": "{}"}}"#, "x".repeat(bytes)).into_bytes();
     for (body, status, what) in [
         (text(3 << 20), 413, "three megabytes"),
@@ -114,11 +114,11 @@ async fn discovery_rejects_bodies_that_are_too_large_or_invalid() {
         (format!("{{\"unknown\": {}", "[".repeat(100_000)).into_bytes(), 400, "lists in each other"),
         (b"{\"description\": \"\xff\xfe\"}".to_vec(), 400, "no UTF-8"),
     ] {
-        let path = "/announcements/handler/nonsense".to_owned();
+        let path = "/announcements/handler/malformed".to_owned();
         let request = Request { to_handler: false, method: "PUT", path, authorization: None, body };
-        let answer = stage.ask(&request).await;
+        let answer = services.ask(&request).await;
         assert_eq!(answer.status(), status, "{what}");
         assert!(answer.json::<Value>().await.unwrap()["error"].is_string(), "{what}");
     }
-    stage.network.stack.stop().await;
+    services.network.stack.stop().await;
 }

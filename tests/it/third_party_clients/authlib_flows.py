@@ -19,10 +19,10 @@ def check_is_alice(session):
 
 
 session = OAuth2Session(
-    "stranger",
+    "third-party",
     secret,
     scope="apps profile",
-    redirect_uri="https://stranger.example/callback",
+    redirect_uri="https://third-party.example/callback",
     code_challenge_method="S256",
 )
 verifier = generate_token(48)
@@ -38,7 +38,7 @@ fresh = session.refresh_token(token_endpoint)
 assert fresh["refresh_token"] != token["refresh_token"]
 check_is_alice(session)
 
-session = OAuth2Session("stranger", secret, scope="apps profile")
+session = OAuth2Session("third-party", secret, scope="apps profile")
 session.fetch_token(token_endpoint, username="alice", password=password)
 check_is_alice(session)
 print("done")

@@ -8,13 +8,13 @@ use super::python_sdk::{full_key, python, run};
 use crate::harness::{Network, PASSWORD, printed};
 
 /// Requests to the account service over HTTP.
-struct Desk {
+struct Registrations {
     account: AccountClient,
     url: String,
     general: Secret,
 }
 
-impl Desk {
+impl Registrations {
     async fn of(network: &Network, username: &str) -> Self {
         let url = network.stack.settings().client.auth_server.clone();
         let account = AccountClient::new(&url).unwrap();
@@ -26,16 +26,16 @@ impl Desk {
 
     async fn component(&self, services: &str, id: &str) -> String {
         self.create(&format!("components/{services}"), json!({ "id": id })).await;
-        let hers = self.account.restrict_token(&self.general, &[Scope::Component(id.parse().unwrap())]).await.unwrap();
+        let token = self.account.restrict_token(&self.general, &[Scope::Component(id.parse().unwrap())]).await.unwrap();
         let request = reqwest::Client::new().get(format!("{}/api/v2/components/{services}/{id}/token", self.url));
-        let answer: Value = request.bearer_auth(hers.expose()).send().await.unwrap().json().await.unwrap();
+        let answer: Value = request.bearer_auth(token.expose()).send().await.unwrap().json().await.unwrap();
         answer["token"].as_str().unwrap().to_owned()
     }
 
     async fn gateway(&self, id: &str) -> String {
         self.create("gateways", json!({"id": id, "frequency_plan": "EU_863_870"})).await;
-        let hers = self.account.restrict_token(&self.general, &[Scope::Gateway(id.parse().unwrap())]).await.unwrap();
-        hers.expose().to_owned()
+        let token = self.account.restrict_token(&self.general, &[Scope::Gateway(id.parse().unwrap())]).await.unwrap();
+        token.expose().to_owned()
     }
 
     async fn create(&self, what: &str, body: Value) {
@@ -50,7 +50,7 @@ async fn every_call_works_with_the_generated_code_of_v2() {
     let Some(python) = python() else { return };
     let network = Network::start().await;
     let owner = network.owner("generated").await;
-    let desk = Desk::of(&network, "generated").await;
+    let registrations = Registrations::of(&network, "generated").await;
     let token = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();
     let environment = vec![
         ("HANDLER", network.stack.handler_http_address().unwrap().to_string()),
@@ -59,10 +59,10 @@ async fn every_call_works_with_the_generated_code_of_v2() {
         ("APP_ID", owner.app_id.to_string()),
         ("GATEWAY_ID", "gateway-1".to_owned()),
         ("ACCESS_KEY", String::from(full_key(&network, &owner).await)),
-        ("GATEWAY_TOKEN", desk.gateway("gateway-1").await),
+        ("GATEWAY_TOKEN", registrations.gateway("gateway-1").await),
         ("HANDLER_TOKEN", token.trim().to_owned()),
-        ("ROUTER_TOKEN", desk.component("routers", "router-1").await),
-        ("BROKER_TOKEN", desk.component("brokers", "broker-1").await),
+        ("ROUTER_TOKEN", registrations.component("routers", "router-1").await),
+        ("BROKER_TOKEN", registrations.component("brokers", "broker-1").await),
     ];
     assert!(printed(&run(python, "stubs.py", environment).await).ends_with("done\n"));
     network.stack.stop().await;

@@ -19,7 +19,7 @@ use types::{Scope, Secret};
 use super::browser::Browser;
 use crate::harness::{PASSWORD, metrics};
 
-const SECRET: &str = "Ki6yF0cYAK2xB-the-strangers-secret_1qZ";
+const SECRET: &str = "Ki6yF0cYAK2xB-the-clients-secret_1qZ";
 
 /// The account service with the program as a client, and the user alice.
 struct Site {
@@ -33,14 +33,14 @@ impl Site {
         server::system::install_crypto();
         let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings::default().temporary(folder.path());
-        let stranger = ClientSettings {
+        let client = ClientSettings {
             secret: Some(Secret::new(SECRET)),
             first_party: true,
             scope: vec![Scope::Apps, Scope::Profile],
-            redirect_uris: vec!["https://stranger.example/callback".to_owned()],
+            redirect_uris: vec!["https://third-party.example/callback".to_owned()],
             legacy: false,
         };
-        settings.account.clients.insert("stranger".parse().unwrap(), stranger);
+        settings.account.clients.insert("third-party".parse().unwrap(), client);
         let stack = Stack::start(settings, Some(Service::Account), metrics()).await.unwrap();
         let base = stack.settings().client.auth_server.clone();
         Self { base, stack, _folder: folder }
@@ -74,7 +74,7 @@ async fn pyjwt_verifies_a_token_with_the_published_key_alone() {
     let Some(python) = Python::install(&folder(script), &["PyJWT==2.15.1", "cryptography==50.0.2"]) else { return };
     let site = Site::start().await;
     Browser::register(&site.base).await;
-    let client = ClientCredentials { id: "stranger".parse().unwrap(), secret: Secret::new(SECRET) };
+    let client = ClientCredentials { id: "third-party".parse().unwrap(), secret: Secret::new(SECRET) };
     let (alice, password) = ("alice".parse().unwrap(), Secret::new(PASSWORD));
     let token = site.account().password_token(&client, &alice, &password, &[]).await.unwrap().access_token;
     let mut command = python.command(&path(script));

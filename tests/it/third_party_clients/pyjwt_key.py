@@ -12,7 +12,7 @@ import jwt
 base, token = sys.argv[1:]
 document = json.load(urllib.request.urlopen(f"{base}/key"))
 claims = jwt.decode(token, document["key"], algorithms=[document["algorithm"]])
-assert claims["client"] == "stranger" and "apps" in claims["scope"], claims
+assert claims["client"] == "third-party" and "apps" in claims["scope"], claims
 
 header, payload, signature = token.split(".")
 forged = f"{header}.{payload}.{'A' if signature[0] != 'A' else 'B'}{signature[1:]}"

@@ -8,8 +8,8 @@ const readline = require("node:readline/promises");
 const { AuthorizationCode, ResourceOwnerPassword } = require("simple-oauth2");
 
 const [base, secret, password] = process.argv.slice(2);
-const redirect_uri = "https://stranger.example/callback";
-const client = { id: "stranger", secret };
+const redirect_uri = "https://third-party.example/callback";
+const client = { id: "third-party", secret };
 const auth = { tokenHost: base, tokenPath: "/users/token", revokePath: "/users/revoke" };
 
 async function checkIsAlice(token) {
