@@ -31,12 +31,12 @@ async fn schemathesis_finds_no_violation_of_the_descriptions() {
         [(discovery, &["DeleteMetadata"][..]), (network.handler_http(), &["DeleteDevice", "DeleteApplication"])]
     {
         let (url, authorization) = (format!("{service}/openapi.json"), owner.token.to_header());
-        let Some(stranger) =
+        let Some(schemathesis) =
             Schemathesis::install(env!("CARGO_TARGET_TMPDIR").as_ref(), PARAMETERS, url, authorization)
         else {
             return;
         };
-        stranger.test_all(last).await;
+        schemathesis.test_all(last).await;
     }
     network.stack.stop().await;
 }

@@ -12,18 +12,18 @@ use super::soon;
 use crate::harness::{Network, Owner, device, metrics};
 
 /// A handler whose discovery service is stopped and started, and another service that sees the same announcements.
-struct Stage {
+struct Services {
     network: Network,
     owner: Owner,
     settings: Settings,
     handler: Stack,
     manager: HandlerClient,
-    witness: DiscoveryClient,
+    second_client: DiscoveryClient,
 }
 
-impl Stage {
+impl Services {
     /// Starts the handler without discovery.
-    async fn set(redis: &RedisProcess) -> Self {
+    async fn start(redis: &RedisProcess) -> Self {
         let network = Network::on(redis, |_| ()).await;
         let owner = network.owner("alone").await;
         let mut settings = network.stack.settings().clone();
@@ -35,9 +35,9 @@ impl Stage {
         let handler = Stack::start(settings.clone(), Some(Service::Handler), metrics()).await.unwrap();
         let place = handler.handler_http_address().unwrap().to_string();
         let manager = HandlerClient::connect_to(&place, &Trust::Plaintext, owner.token.clone()).unwrap();
-        let witness = network.stack.discovery_http_address().unwrap().to_string();
-        let witness = DiscoveryClient::connect(&witness, &Trust::Plaintext).unwrap();
-        Self { network, owner, settings, handler, manager, witness }
+        let second_client = network.stack.discovery_http_address().unwrap().to_string();
+        let second_client = DiscoveryClient::connect(&second_client, &Trust::Plaintext).unwrap();
+        Self { network, owner, settings, handler, manager, second_client }
     }
 
     async fn discovery(&self) -> Stack {
@@ -45,15 +45,15 @@ impl Stage {
     }
 
     /// The handler of the application, if it is announced.
-    async fn place(&self) -> Option<String> {
-        match self.witness.get_by_app_id(&self.owner.app_id).await {
+    async fn address(&self) -> Option<String> {
+        match self.second_client.get_by_app_id(&self.owner.app_id).await {
             Ok(handler) => Some(handler.api_address),
             Err(error) if error.kind() == Kind::NotFound => None,
             Err(error) => panic!("{error}"),
         }
     }
 
-    fn handler_place(&self) -> String {
+    fn handler_address(&self) -> String {
         format!("http://{}", self.handler.handler_http_address().unwrap())
     }
 
@@ -71,35 +71,35 @@ impl Stage {
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_announcements_are_sent_when_discovery_returns() {
     let Some(redis) = RedisProcess::start() else { return };
-    let stage = Stage::set(&redis).await;
-    let app_id = stage.owner.app_id.clone();
-    stage.owner.handler.delete_application(&app_id).await.unwrap();
-    assert_eq!(stage.place().await, None);
+    let services = Services::start(&redis).await;
+    let app_id = services.owner.app_id.clone();
+    services.owner.handler.delete_application(&app_id).await.unwrap();
+    assert_eq!(services.address().await, None);
 
     // The handler started without discovery.
-    stage.manager.register_application(&app_id).await.unwrap();
-    stage.work().await;
-    assert_eq!(stage.place().await, None);
-    let discovery = stage.discovery().await;
-    soon(Some(stage.handler_place()), || stage.place()).await;
-    let announced = stage.witness.get_all(ServiceName::Handler).await.unwrap();
+    services.manager.register_application(&app_id).await.unwrap();
+    services.work().await;
+    assert_eq!(services.address().await, None);
+    let discovery = services.discovery().await;
+    soon(Some(services.handler_address()), || services.address()).await;
+    let announced = services.second_client.get_all(ServiceName::Handler).await.unwrap();
     assert_eq!(announced.len(), 1);
 
     // Discovery stops while the handler runs. Of two announcements about an application, the last one wins.
     discovery.stop().await;
-    stage.work().await;
-    stage.manager.delete_application(&app_id).await.unwrap();
-    stage.manager.register_application(&app_id).await.unwrap();
-    stage.manager.delete_application(&app_id).await.unwrap();
-    assert_eq!(stage.place().await, Some(stage.handler_place()));
-    let discovery = stage.discovery().await;
-    soon(None, || stage.place()).await;
+    services.work().await;
+    services.manager.delete_application(&app_id).await.unwrap();
+    services.manager.register_application(&app_id).await.unwrap();
+    services.manager.delete_application(&app_id).await.unwrap();
+    assert_eq!(services.address().await, Some(services.handler_address()));
+    let discovery = services.discovery().await;
+    soon(None, || services.address()).await;
 
     // After that, announcements take effect at once again.
-    stage.manager.register_application(&app_id).await.unwrap();
-    soon(Some(stage.handler_place()), || stage.place()).await;
-    stage.work().await;
-    stage.handler.stop().await;
+    services.manager.register_application(&app_id).await.unwrap();
+    soon(Some(services.handler_address()), || services.address()).await;
+    services.work().await;
+    services.handler.stop().await;
     discovery.stop().await;
-    stage.network.stack.stop().await;
+    services.network.stack.stop().await;
 }

@@ -11,7 +11,7 @@ use super::{Caller, soon};
 use crate::harness::{Network, Owner, device, metrics, next};
 
 /// All services, and a second handler and discovery service, on one Redis.
-struct Stage {
+struct Services {
     network: Network,
     owner: Owner,
     caller: Caller,
@@ -19,8 +19,8 @@ struct Stage {
     discovery: Stack,
 }
 
-impl Stage {
-    async fn set(redis: &RedisProcess) -> Self {
+impl Services {
+    async fn start(redis: &RedisProcess) -> Self {
         let network = Network::on(redis, |settings| {
             settings.store.redis.as_mut().unwrap().response_timeout_ms = 1000;
         });
@@ -36,7 +36,7 @@ impl Stage {
 
     fn applications(&self) -> [String; 2] {
         let place = |stack: &Stack| stack.handler_http_address().unwrap();
-        [&self.network.stack, &self.handler].map(|stack| format!("http://{}/applications/patient-app", place(stack)))
+        [&self.network.stack, &self.handler].map(|stack| format!("http://{}/applications/patient-app", address(stack)))
     }
 
     /// All read requests of both instances.
@@ -67,55 +67,55 @@ impl Stage {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_store_is_used_again_without_loss() {
     let Some(mut redis) = RedisProcess::start() else { return };
-    let stage = Stage::set(&redis).await;
-    let before = stage.read_all().await;
+    let services = Services::start(&redis).await;
+    let before = services.read_all().await;
     assert!(before.len() == 10 && before.iter().all(|(status, _)| *status == 200), "{before:?}");
-    let dev_2 = serde_json::to_string(&device(&stage.owner.app_id, "dev-2")).unwrap();
+    let dev_2 = serde_json::to_string(&device(&services.owner.app_id, "dev-2")).unwrap();
 
     redis.stop();
-    for answer in stage.read_all().await {
+    for answer in services.read_all().await {
         assert_eq!(answer, (503, json!(14)));
     }
-    for url in stage.applications() {
-        assert_eq!(stage.caller.ask("PUT", &format!("{url}/devices/dev-2"), dev_2.clone()).await, (503, json!(14)));
+    for url in services.applications() {
+        assert_eq!(services.caller.ask("PUT", &format!("{url}/devices/dev-2"), dev_2.clone()).await, (503, json!(14)));
     }
-    let status = stage.network.manager().await.get_application(stage.owner.sign(Default::default())).await;
+    let status = services.network.manager().await.get_application(services.owner.sign(Default::default())).await;
     assert_eq!(status.unwrap_err().code(), Code::InvalidArgument, "what is wrong in itself is said all the same");
-    let id = api::handler::ApplicationIdentifier { app_id: stage.owner.app_id.to_string() };
-    let status = stage.network.manager().await.get_application(stage.owner.sign(id)).await.unwrap_err();
+    let id = api::handler::ApplicationIdentifier { app_id: services.owner.app_id.to_string() };
+    let status = services.network.manager().await.get_application(services.owner.sign(id)).await.unwrap_err();
     assert_eq!(status.code(), Code::Unavailable, "{status}");
-    assert!(stage.owner.simulate("dev-1", &[1], 1).await.is_err());
+    assert!(services.owner.simulate("dev-1", &[1], 1).await.is_err());
 
     redis.start_again();
-    soon(before, || stage.read_all()).await;
+    soon(before, || services.read_all()).await;
     // The second handler runs the function for the first time, and both see changes made through the other.
-    let [first, second] = stage.applications();
-    assert_eq!(stage.caller.ask("PUT", &format!("{second}/devices/dev-2"), dev_2).await.0, 200);
-    assert_eq!(stage.caller.ask("GET", &format!("{first}/devices/dev-2"), String::new()).await.0, 200);
-    let mut listener = listen(&stage.owner, &stage.handler).await;
+    let [first, second] = services.applications();
+    assert_eq!(services.caller.ask("PUT", &format!("{second}/devices/dev-2"), dev_2).await.0, 200);
+    assert_eq!(services.caller.ask("GET", &format!("{first}/devices/dev-2"), String::new()).await.0, 200);
+    let mut listener = listen(&services.owner, &services.handler).await;
     let uplink = json!({"payload": "Bw==", "port": 1}).to_string();
-    assert_eq!(stage.caller.ask("POST", &format!("{second}/devices/dev-2/simulate"), uplink).await.0, 200);
+    assert_eq!(services.caller.ask("POST", &format!("{second}/devices/dev-2/simulate"), uplink).await.0, 200);
     let (topic, message) = next(&mut listener).await;
     assert_eq!((topic.as_str(), &message["payload_fields"]), ("dev-2/up", &json!({"n": 7})));
-    stage.stop().await;
+    services.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hanging_store_delays_calls_by_the_timeout_at_most() {
     let Some(redis) = RedisProcess::start() else { return };
-    let stage = Stage::set(&redis).await;
-    let before = stage.read_all().await;
+    let services = Services::start(&redis).await;
+    let before = services.read_all().await;
     redis.freeze();
-    for url in stage.reads() {
-        let answer = stage.caller.ask_within(Some("50m"), "GET", &url, String::new()).await;
+    for url in services.reads() {
+        let answer = services.caller.ask_within(Some("50m"), "GET", &url, String::new()).await;
         assert_eq!(answer, (504, json!(4)), "{url}");
     }
-    for url in stage.applications() {
-        assert_eq!(stage.caller.ask("GET", &url, String::new()).await, (503, json!(14)), "{url}");
+    for url in services.applications() {
+        assert_eq!(services.caller.ask("GET", &url, String::new()).await, (503, json!(14)), "{url}");
     }
     redis.thaw();
-    soon(before, || stage.read_all()).await;
-    stage.stop().await;
+    soon(before, || services.read_all()).await;
+    services.stop().await;
 }
 
 /// Subscribes to the application at one handler, which has its own broker.
