@@ -33,8 +33,8 @@ impl Services {
         settings.listen.discovery.clone_from(&free);
         settings.client.discovery_address = free;
         let handler = Stack::start(settings.clone(), Some(Service::Handler), metrics()).await.unwrap();
-        let place = handler.handler_http_address().unwrap().to_string();
-        let manager = HandlerClient::connect_to(&place, &Trust::Plaintext, owner.token.clone()).unwrap();
+        let address = handler.handler_http_address().unwrap().to_string();
+        let manager = HandlerClient::connect_to(&address, &Trust::Plaintext, owner.token.clone()).unwrap();
         let second_client = network.stack.discovery_http_address().unwrap().to_string();
         let second_client = DiscoveryClient::connect(&second_client, &Trust::Plaintext).unwrap();
         Self { network, owner, settings, handler, manager, second_client }

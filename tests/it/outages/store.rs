@@ -35,7 +35,7 @@ impl Services {
     }
 
     fn applications(&self) -> [String; 2] {
-        let place = |stack: &Stack| stack.handler_http_address().unwrap();
+        let address = |stack: &Stack| stack.handler_http_address().unwrap();
         [&self.network.stack, &self.handler].map(|stack| format!("http://{}/applications/patient-app", address(stack)))
     }
 
