@@ -9,6 +9,7 @@ mod clients;
 mod collaborators;
 mod components;
 mod description;
+mod entities;
 mod euis;
 mod frequency_plans;
 mod gateways;
@@ -16,11 +17,14 @@ mod sessions;
 mod tokens;
 mod users;
 
-use aide::axum::{
-    ApiRouter,
-    routing::{ApiMethodRouter, delete_with, get_with, post_with, put_with},
+use aide::{
+    axum::{
+        ApiRouter,
+        routing::{ApiMethodRouter, delete_with, get_with, post_with},
+    },
+    transform::TransformOperation,
 };
-use api::rest::account::{AccessKey, ErrorBody, User};
+use api::rest::account::{ErrorBody, User};
 use axum::{
     Router,
     extract::{Request, State},
@@ -33,22 +37,17 @@ use schemars::JsonSchema;
 use serde_json::Value;
 use server::{
     json::Json,
-    openapi::{self, OperationExt, described, named},
+    openapi::{self, OperationExt, doc},
 };
 use types::Kind;
 
 use crate::{
     Account, Error,
-    application::Application,
-    component::Component,
-    gateway::Gateway,
     http::{
-        cookie,
-        path::EntityInPath,
-        peer,
-        reply::{ExchangeBody, OAuthBody, Reply},
+        cookie, peer,
+        reply::{OAuthBody, Reply},
     },
-    openapi::{Described, Description, about},
+    openapi::{Description, about},
     site,
 };
 
@@ -77,7 +76,7 @@ impl Account {
     }
 
     fn routes(&self) -> ApiRouter<Self> {
-        let entities = ApiRouter::new().merge(applications()).merge(gateways()).merge(components());
+        let entities = entities::routes();
         let same_site = from_fn_with_state(self.clone(), cookie::same_site);
         let api = ApiRouter::new()
             .merge(users().layer(same_site.clone()))
@@ -110,18 +109,15 @@ async fn method_not_allowed() -> Reply {
 /// Registration and sessions.
 fn users() -> ApiRouter<Account> {
     let register = post_with(users::register, |op| {
-        op.id("register")
-            .summary("Register")
-            .description(
-                "A mail asks to confirm the address. The reply sets the cookie `session`. The same address \
-                          can register only so often.",
-            )
-            .fails(&[Kind::Denied])
+        op.doc(
+            "register",
+            "Register. A mail asks to confirm the address. The reply sets the cookie `session`. The same \
+             address can register only so often.",
+        )
+        .fails(&[Kind::Denied])
     });
     let log_in = post_with(sessions::log_in, |op| {
-        op.id("logIn")
-            .summary("Log in at the site")
-            .description("The reply sets the cookie `session`.")
+        op.doc("logIn", "Log in at the site. The reply sets the cookie `session`.")
             .public()
             .fails(&[Kind::Unauthenticated, Kind::Denied])
     });
@@ -133,25 +129,29 @@ fn users() -> ApiRouter<Account> {
 }
 
 fn log_out(id: &str) -> ApiMethodRouter<Account> {
-    post_with(sessions::log_out, |op| op.id(id).summary("Log out at the site").public().fails(&[Kind::Denied]))
+    post_with(sessions::log_out, |op| op.doc(id, "Log out at the site").public().fails(&[Kind::Denied]))
 }
 
 /// What people do for themselves, with a token or a session.
 fn profile() -> ApiRouter<Account> {
-    let me = get_with(users::me, described("getProfile", "Get your profile", "A token needs the scope `profile`."))
-        .patch_with(users::update, |op| {
-            op.id("updateProfile")
-                .summary("Change your profile or password")
-                .description("A new password needs the old one and ends every other session, grant and token.")
-                .fails(&[Kind::Exhausted])
-        });
+    let me = get_with(users::me, doc("getProfile", "Get your profile. A token needs the scope `profile`.")).patch_with(
+        users::update,
+        |op| {
+            op.doc(
+                "updateProfile",
+                "Change your profile or password. A new password needs the old one and ends every other \
+                 session, grant and token.",
+            )
+            .fails(&[Kind::Exhausted])
+        },
+    );
     let confirmation = post_with(users::resend_confirmation, |op| {
-        op.id("askConfirmation").summary("Send the mail again that confirms your address").fails(&[Kind::Exhausted])
+        op.doc("askConfirmation", "Send the mail again that confirms your address").fails(&[Kind::Exhausted])
     });
-    let clients = get_with(users::clients, named("listAuthorizedClients", "List the clients that may act for you"));
+    let clients = get_with(users::clients, doc("listAuthorizedClients", "List the clients that may act for you"));
     let client = delete_with(
         users::revoke_client,
-        described("revokeClient", "Revoke what a client may do", "Ends its grants and tokens."),
+        doc("revokeClient", "Revoke what a client may do. Ends its grants and tokens."),
     );
     ApiRouter::new()
         .api_route("/users/me", me)
@@ -161,22 +161,28 @@ fn profile() -> ApiRouter<Account> {
         .with_path_items(|path| path.tag("Users"))
 }
 
+/// Adds the errors that OAuth 2.0 defines.
+fn fails_as_oauth(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST).fails_with::<OAuthBody<'_>>(StatusCode::UNAUTHORIZED)
+}
+
 /// Where browsers go: OAuth authorization, and the link of a mail.
 fn authorization() -> ApiRouter<Account> {
     let authorize = get_with(authorize::authorize, |op| {
-        op.id("authorize")
-            .summary("Ask a user for a code")
-            .description("RFC 6749, with PKCE (RFC 7636). An error that cannot be told to the client is answered here.")
-            .public()
-            .response::<200, Html<String>>()
-            .fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST)
-            .fails_with::<OAuthBody<'_>>(StatusCode::UNAUTHORIZED)
+        op.doc(
+            "authorize",
+            "Ask a user for a code. RFC 6749, with PKCE (RFC 7636). An error that cannot be told to the client \
+             is answered here.",
+        )
+        .public()
+        .response::<200, Html<String>>()
+        .with(fails_as_oauth)
     })
     .post_with(authorize::decide, |op| {
-        op.id("decide").summary("Answer for the user").fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST)
+        op.doc("decide", "Answer for the user").fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST)
     });
     let confirm = get_with(site::confirm, |op| {
-        op.id("confirmEmail").summary("Confirm an address with the link of a mail").response::<200, Json<User>>()
+        op.doc("confirmEmail", "Confirm an address with the link of a mail").response::<200, Json<User>>()
     });
     ApiRouter::new().api_route("/users/authorize", authorize).with_path_items(|path| path.tag("OAuth 2.0")).merge(
         ApiRouter::new()
@@ -188,38 +194,34 @@ fn authorization() -> ApiRouter<Account> {
 
 fn tokens() -> ApiRouter<Account> {
     let token = post_with(tokens::token, |op| {
-        op.id("token")
-            .summary("Ask for a token")
-            .description(
-                "Grants `password`, `authorization_code` and `refresh_token`. The client authenticates with \
-                          Basic credentials or in the body.",
-            )
-            .public()
-            .fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST)
-            .fails_with::<OAuthBody<'_>>(StatusCode::UNAUTHORIZED)
+        op.doc(
+            "token",
+            "Ask for a token. Grants `password`, `authorization_code` and `refresh_token`. The client \
+             authenticates with Basic credentials or in the body.",
+        )
+        .public()
+        .with(fails_as_oauth)
     });
     let revoke = post_with(tokens::revoke, |op| {
-        op.id("revoke")
-            .summary("End the grant of a refresh token")
-            .description(
-                "RFC 7009. The grant ends at once, whether or not there was one. Its access tokens stay valid \
-                          until they expire, an hour at most; when a user revokes what a client may do, they end too.",
-            )
-            .public()
-            .fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST)
-            .fails_with::<OAuthBody<'_>>(StatusCode::UNAUTHORIZED)
+        op.doc(
+            "revoke",
+            "End the grant of a refresh token. RFC 7009. The grant ends at once, whether or not there was one. \
+             Its access tokens stay valid until they expire, an hour at most; when a user revokes what a client \
+             may do, they end too.",
+        )
+        .public()
+        .with(fails_as_oauth)
     });
     let restrict = post_with(tokens::restrict, |op| {
-        op.id("restrictToken")
-            .summary("Exchange your token for one with other scopes")
-            .description(
-                "The new token may name up to ten applications, gateways and components. Only a token from a \
-                          login can be exchanged.",
-            )
-            .fails(&[Kind::NotFound])
+        op.doc(
+            "restrictToken",
+            "Exchange your token for one with other scopes. The new token may name up to ten applications, \
+             gateways and components. Only a token from a login can be exchanged.",
+        )
+        .fails(&[Kind::NotFound])
     });
     let metadata =
-        get_with(tokens::metadata, named("getMetadata", "Get the metadata of the authorization server (RFC 8414)"));
+        get_with(tokens::metadata, doc("getMetadata", "Get the metadata of the authorization server (RFC 8414)"));
     ApiRouter::new()
         .api_route("/users/token", token)
         .api_route("/users/revoke", revoke)
@@ -230,10 +232,10 @@ fn tokens() -> ApiRouter<Account> {
 
 fn keys() -> ApiRouter<Account> {
     ApiRouter::new()
-        .api_route("/key", get_with(tokens::key, named("getKey", "Get the key that verifies tokens")))
+        .api_route("/key", get_with(tokens::key, doc("getKey", "Get the key that verifies tokens")))
         .api_route(
             "/.well-known/jwks.json",
-            get_with(tokens::jwks, named("getKeySet", "Get every key that verifies tokens")),
+            get_with(tokens::jwks, doc("getKeySet", "Get every key that verifies tokens")),
         )
         .with_path_items(|path| path.tag("Keys"))
 }
@@ -254,258 +256,25 @@ async fn add_hsts(State(account): State<Account>, request: Request, next: Next) 
     response
 }
 
-fn applications() -> ApiRouter<Account> {
-    let all = get_with(
-        applications::list,
-        described("listApplications", "List your applications", "Needs the scope `apps`."),
-    )
-    .post_with(applications::create, |op| {
-        op.id("createApplication").summary("Create an application").description(
-            "Needs the scope `apps`. You become its first collaborator. Without EUIs it is given one, \
-                          without access keys a `default key`.",
-        )
-    });
-    let one = get_with(applications::get, |op| {
-        op.id("getApplication")
-            .summary("Get an application")
-            .description("Shows what you may see of it.")
-            .security_requirement("key")
-    })
-    .patch_with(
-        applications::update,
-        described("updateApplication", "Rename an application", "Needs the right `settings`."),
-    )
-    .delete_with(
-        applications::delete,
-        described(
-            "deleteApplication",
-            "Delete an application",
-            "Needs the right `delete`. It can be restored; its id stays taken.",
-        ),
-    );
-    let restore = post_with(
-        applications::restore,
-        described("restoreApplication", "Restore a deleted application", "Needs the right `delete`."),
-    );
-    let rights = get_with(applications::rights, |op| {
-        op.id("listApplicationRights").summary("List what you may do").security_requirement("key")
-    });
-    ApiRouter::new()
-        .api_route("/applications", all)
-        .api_route("/applications/{app_id}", one)
-        .api_route("/applications/{app_id}/restore", restore)
-        .api_route("/applications/{app_id}/rights", rights)
-        .merge(exchanges())
-        .merge(euis())
-        .merge(access_keys())
-        .merge(collaborators::<Application>("/applications/{app_id}", "Application", "collaborators"))
-        .with_path_items(|path| path.tag("Applications"))
-}
-
-fn exchanges() -> ApiRouter<Account> {
-    let any = post_with(tokens::exchange, |op| {
-        op.id("exchangeKey")
-            .summary("Exchange an access key for a token")
-            .description("Client credentials or a component's token are optional, but must be valid.")
-            .security_requirement("token")
-            .public()
-            .fails(&[Kind::Denied])
-            .fails_with::<ExchangeBody>(StatusCode::UNAUTHORIZED)
-    });
-    let of = post_with(tokens::exchange_for, |op| {
-        op.id("exchangeKeyOf")
-            .summary("Exchange an access key of this application for a token")
-            .security_requirement("token")
-            .public()
-            .fails(&[Kind::Denied])
-            .fails_with::<ExchangeBody>(StatusCode::UNAUTHORIZED)
-    });
-    ApiRouter::new().api_route("/applications/token", any).api_route("/applications/{app_id}/token", of)
-}
-
-fn euis() -> ApiRouter<Account> {
-    let all = get_with(euis::list, |op| op.id("listEuis").summary("List the EUIs").security_requirement("key"))
-        .post_with(
-            euis::create,
-            described(
-                "createEui",
-                "Add an EUI of the network's block",
-                "Needs the right `settings`. Clients that accept `application/json` get an object.",
-            ),
-        );
-    let one = put_with(
-        euis::add,
-        described("addEui", "Add an EUI of your own", "Needs the right `settings`. An EUI belongs to one application."),
-    )
-    .delete_with(euis::delete, described("deleteEui", "Remove an EUI", "Needs the right `settings`."));
-    ApiRouter::new().api_route("/applications/{app_id}/euis", all).api_route("/applications/{app_id}/euis/{eui}", one)
-}
-
-fn access_keys() -> ApiRouter<Account> {
-    let all = get_with(
-        access_keys::list,
-        described(
-            "listAccessKeys",
-            "List the access keys",
-            "Needs the right `settings`. Leaves out a key itself where it may do more than you.",
-        ),
-    )
-    .post_with(access_keys::create, |op| {
-        op.id("createAccessKey")
-            .summary("Create an access key")
-            .description(
-                "Needs the right `settings`, and every right of the key. Clients that accept \
-                          `application/json` get the key with 201, all others 204.",
-            )
-            .response::<201, Json<AccessKey>>()
-            .response::<204, ()>()
-            .fails(&[Kind::Conflict])
-    });
-    let one = get_with(access_keys::get, described("getAccessKey", "Get an access key", "Needs the right `settings`."))
-        .delete_with(
-            access_keys::delete,
-            described("deleteAccessKey", "Delete an access key", "Needs the right `settings`."),
-        );
-    ApiRouter::new()
-        .api_route("/applications/{app_id}/access-keys", all)
-        .api_route("/applications/{app_id}/access-keys/{name}", one)
-}
-
-fn gateways() -> ApiRouter<Account> {
-    let all = get_with(gateways::list, described("listGateways", "List your gateways", "Needs the scope `gateways`."))
-        .post_with(gateways::create, |op| {
-            op.id("createGateway")
-                .summary("Create a gateway")
-                .description("Needs the scope `gateways`. You become its owner and first collaborator.")
-                .fails(&[Kind::NotFound])
-        });
-    let one = get_with(gateways::get, |op| {
-        op.id("getGateway")
-            .summary("Get a gateway")
-            .description(
-                "Without credentials, shows what is public, with the location within a kilometre. With the \
-                          gateway's key, shows all that the gateway needs.",
-            )
-            .security_requirement("key")
-            .public()
-            .fails(&[Kind::Unauthenticated, Kind::Denied])
-    })
-    .patch_with(
-        gateways::update,
-        described(
-            "updateGateway",
-            "Change a gateway",
-            "Needs the right `gateway:settings`; only the owner can give it away.",
-        ),
-    )
-    .delete_with(
-        gateways::delete,
-        described("deleteGateway", "Delete a gateway", "Needs the right `gateway:delete`. Its id stays taken."),
-    );
-    let token = get_with(gateways::token, |op| {
-        op.id("getGatewayToken")
-            .summary("Get a token for the network's components")
-            .description("Needs the gateway's key, or the right `gateway:settings`.")
-            .security_requirement("key")
-    });
-    let rights = get_with(collaborators::rights::<Gateway>, |op| {
-        op.id("listGatewayRights").summary("List what you may do").security_requirement("key")
-    });
-    ApiRouter::new()
-        .api_route("/gateways", all)
-        .api_route("/gateways/{gw_id}", one)
-        .api_route("/gateways/{gw_id}/token", token)
-        .api_route("/gateways/{gw_id}/rights", rights)
-        .merge(collaborators::<Gateway>("/gateways/{gw_id}", "Gateway", "gateway:collaborators"))
-        .with_path_items(|path| path.tag("Gateways"))
-}
-
-fn components() -> ApiRouter<Account> {
-    let list = get_with(
-        components::list,
-        described("listComponents", "List your components", "Needs the scope `components`."),
-    );
-    let create = post_with(
-        components::create,
-        described("createComponent", "Create a component", "Needs the scope `components`."),
-    );
-    let one = get_with(components::get, named("getComponent", "Get a component")).delete_with(
-        components::delete,
-        described("deleteComponent", "Delete a component", "Needs the right `component:delete`. Its id stays taken."),
-    );
-    let token = get_with(
-        components::token,
-        described(
-            "getComponentToken",
-            "Get the token with which a component authenticates",
-            "Needs the right `component:settings`. The token is valid for 93 days.",
-        ),
-    );
-    let rights = get_with(collaborators::rights::<Component>, named("listComponentRights", "List what you may do"));
-    ApiRouter::new()
-        .api_route("/components", list)
-        .api_route("/components/{services}", create)
-        .api_route("/components/{services}/{id}", one)
-        .api_route("/components/{services}/{id}/token", token)
-        .api_route("/components/{services}/{id}/rights", rights)
-        .merge(collaborators::<Component>("/components/{services}/{id}", "Component", "component:collaborators"))
-        .with_path_items(|path| path.tag("Components"))
-}
-
-/// The collaborators of the entities at a path, and the right that one needs.
-fn collaborators<E: EntityInPath + Described + 'static>(path: &str, noun: &str, right: &str) -> ApiRouter<Account> {
-    let needs = format!("Needs the right `{right}`");
-    let all = get_with(
-        collaborators::list::<E>,
-        described(&format!("list{noun}Collaborators"), "List the collaborators", &format!("{needs}.")),
-    );
-    let one = get_with(
-        collaborators::get::<E>,
-        described(&format!("get{noun}Collaborator"), "Get a collaborator", &format!("{needs}.")),
-    )
-    .put_with(collaborators::set::<E>, |op| {
-        op.id(&format!("set{noun}Collaborator"))
-            .summary("Set the rights of a collaborator")
-            .description(&format!(
-                "{needs}. Nobody can give a right that they do not have, and somebody must keep `{right}`. Clients \
-                 that accept `application/json` get an empty object, all others no body."
-            ))
-            .response::<201, ()>()
-            .fails(&[Kind::Conflict])
-    })
-    .delete_with(
-        collaborators::delete::<E>,
-        described(
-            &format!("delete{noun}Collaborator"),
-            "Remove a collaborator",
-            &format!("{needs}; the last one who has it stays."),
-        ),
-    );
-    ApiRouter::new()
-        .api_route(&format!("{path}/collaborators"), all)
-        .api_route(&format!("{path}/collaborators/{{username}}"), one)
-}
-
 fn frequency_plans() -> ApiRouter<Account> {
     ApiRouter::new()
         .api_route(
             "/frequency-plans",
-            get_with(frequency_plans::list, named("listFrequencyPlans", "List the frequency plans")),
+            get_with(frequency_plans::list, doc("listFrequencyPlans", "List the frequency plans")),
         )
         .api_route(
             "/frequency-plans/{plan_id}",
-            get_with(frequency_plans::get, named("getFrequencyPlan", "Get the configuration of a packet forwarder")),
+            get_with(frequency_plans::get, doc("getFrequencyPlan", "Get the configuration of a packet forwarder")),
         )
         .with_path_items(|path| path.tag("Frequency plans"))
 }
 
 fn description() -> ApiRouter<Account> {
     let document = get_with(description::document, |op| {
-        op.id("getDescription").summary("Get this description").response::<200, Json<serde_json::Map<String, Value>>>()
+        op.doc("getDescription", "Get this description").response::<200, Json<serde_json::Map<String, Value>>>()
     });
-    let page = get_with(description::page, |op| {
-        op.id("getDocs").summary("Read this description").response::<200, Html<String>>()
-    });
+    let page =
+        get_with(description::page, |op| op.doc("getDocs", "Read this description").response::<200, Html<String>>());
     ApiRouter::new()
         .api_route("/openapi.json", document)
         .api_route("/docs", page)
@@ -515,26 +284,25 @@ fn description() -> ApiRouter<Account> {
 fn clients() -> ApiRouter<Account> {
     let all = get_with(
         clients::list,
-        described(
+        doc(
             "listClients",
-            "List the OAuth clients that you registered",
-            "Needs the scope `clients`, as all of these do.",
+            "List the OAuth clients that you registered. Needs the scope `clients`, as all of these do.",
         ),
     )
     .post_with(
         clients::create,
-        described("createClient", "Register an OAuth client", "The client waits for the operator's approval."),
+        doc("createClient", "Register an OAuth client. The client waits for the operator's approval."),
     );
-    let one = get_with(clients::get, named("getClient", "Get an OAuth client"))
+    let one = get_with(clients::get, doc("getClient", "Get an OAuth client"))
         .patch_with(
             clients::update,
-            described(
+            doc(
                 "updateClient",
-                "Change an OAuth client",
-                "With another address, other scopes or grants it waits for approval again.",
+                "Change an OAuth client. With another address, other scopes or grants it waits for approval \
+                 again.",
             ),
         )
-        .delete_with(clients::delete, described("deleteClient", "Delete an OAuth client", "Its id stays taken."));
+        .delete_with(clients::delete, doc("deleteClient", "Delete an OAuth client. Its id stays taken."));
     ApiRouter::new()
         .api_route("/clients", all)
         .api_route("/clients/{name}", one)

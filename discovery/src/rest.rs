@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use server::{
     json::Json,
-    openapi::{self, About, OperationExt, described, named},
+    openapi::{self, About, OperationExt, doc},
     reply::{ErrorFormat, ErrorReply},
 };
 use types::{ComponentId, Kind, ServiceName};
@@ -61,30 +61,27 @@ fn routes() -> ApiRouter<Arc<Operations>> {
 }
 
 fn announcements() -> ApiRouter<Arc<Operations>> {
-    let component = get_with(reading::get_one, |op| {
-        op.id("Get").summary("Get a component and what it serves").fails(&[Kind::NotFound])
-    })
-    .put_with(
-        changing::announce,
-        described(
-            "Announce",
-            "Announce a component",
-            "Needs the token of that component. What the component serves is not read here.",
-        ),
-    )
-    .post_with(changing::announce, named("AnnounceByPost", "Announce a component; the same as PUT"));
+    let component =
+        get_with(reading::get_one, |op| op.doc("Get", "Get a component and what it serves").fails(&[Kind::NotFound]))
+            .put_with(
+                changing::announce,
+                doc(
+                    "Announce",
+                    "Announce a component. Needs the token of that component. What the component serves is not read \
+                     here.",
+                ),
+            )
+            .post_with(changing::announce, doc("AnnounceByPost", "Announce a component; the same as PUT"));
     let metadata = post_with(changing::add_metadata, |op| {
-        op.id("AddMetadata").summary("Add something that a component serves").fails(&[Kind::NotFound, Kind::Conflict])
+        op.doc("AddMetadata", "Add something that a component serves").fails(&[Kind::NotFound, Kind::Conflict])
     })
     .delete_with(changing::delete_metadata, |op| {
-        op.id("DeleteMetadata")
-            .summary("Remove something that a component serves")
-            .fails(&[Kind::NotFound, Kind::Conflict])
+        op.doc("DeleteMetadata", "Remove something that a component serves").fails(&[Kind::NotFound, Kind::Conflict])
     });
     ApiRouter::new()
         .api_route(
             "/announcements/{service_name}",
-            get_with(reading::get_all, named("GetAll", "List the components of a service")),
+            get_with(reading::get_all, doc("GetAll", "List the components of a service")),
         )
         .api_route("/announcements/{service_name}/{id}", component)
         .api_route("/announcements/{service_name}/{id}/metadata", metadata)
@@ -95,19 +92,19 @@ fn lookups() -> ApiRouter<Arc<Operations>> {
         .api_route(
             "/announcements/handler/by-app-id/{app_id}",
             get_with(reading::get_by_app_id, |op| {
-                op.id("GetByAppID").summary("Find the handler of an application").fails(&[Kind::NotFound])
+                op.doc("GetByAppID", "Find the handler of an application").fails(&[Kind::NotFound])
             }),
         )
         .api_route(
             "/announcements/handler/by-app-eui/{app_eui}",
             get_with(reading::get_by_app_eui, |op| {
-                op.id("GetByAppEUI").summary("Find the handler of a join EUI").fails(&[Kind::NotFound])
+                op.doc("GetByAppEUI", "Find the handler of a join EUI").fails(&[Kind::NotFound])
             }),
         )
         .api_route(
             "/announcements/router/by-gateway-id/{gateway_id}",
             get_with(reading::get_by_gateway_id, |op| {
-                op.id("GetByGatewayID").summary("Find the router of a gateway").fails(&[Kind::NotFound])
+                op.doc("GetByGatewayID", "Find the router of a gateway").fails(&[Kind::NotFound])
             }),
         )
 }

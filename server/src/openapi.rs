@@ -49,22 +49,16 @@ pub struct About {
     pub failures: &'static [Kind],
 }
 
-/// Gives an operation its id and a summary.
-pub fn named(id: &str, summary: &str) -> impl for<'t> FnOnce(TransformOperation<'t>) -> TransformOperation<'t> {
-    move |operation| operation.id(id).summary(summary)
-}
-
-/// Gives an operation its id, a summary and a description.
-pub fn described(
-    id: &str,
-    summary: &str,
-    description: &str,
-) -> impl for<'t> FnOnce(TransformOperation<'t>) -> TransformOperation<'t> {
-    move |operation| operation.id(id).summary(summary).description(description)
+/// Documents an operation; see [`OperationExt::doc`].
+pub fn doc(id: &str, text: &str) -> impl for<'t> FnOnce(TransformOperation<'t>) -> TransformOperation<'t> {
+    move |operation| operation.doc(id, text)
 }
 
 /// What a route adds to the description of its operation.
 pub trait OperationExt: Sized {
+    /// Sets the id, and a text whose first sentence is the summary.
+    fn doc(self, id: &str, text: &str) -> Self;
+
     /// Adds the error replies for these kinds.
     fn fails(self, kinds: &[Kind]) -> Self;
 
@@ -76,6 +70,13 @@ pub trait OperationExt: Sized {
 }
 
 impl OperationExt for TransformOperation<'_> {
+    fn doc(self, id: &str, text: &str) -> Self {
+        match text.split_once(". ") {
+            Some((summary, description)) => self.id(id).summary(summary).description(description),
+            None => self.id(id).summary(text),
+        }
+    }
+
     fn fails(mut self, kinds: &[Kind]) -> Self {
         for kind in kinds {
             refuse(self.inner_mut(), status::http(*kind));

@@ -13,7 +13,6 @@ use aide::{
     },
     generate::GenContext,
     openapi::{Operation, Response as Description, StatusCode},
-    transform::TransformOperation,
 };
 use api::rest::handler as body;
 use axum::{
@@ -92,7 +91,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
         description: "Applications, their payload functions and devices. Members with default values are left out of \
-                      replies. All paths but those of dry runs and of simulated uplinks are as in The Things Network v2.",
+                      replies. All paths but those of dry runs and simulated uplinks are as in The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
@@ -108,25 +107,25 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
 
 fn applications() -> ApiRouter<Arc<Operations>> {
     let application = get_with(get_application, |op| {
-        op.id("GetApplication").summary("Get the settings of an application").fails(&[Kind::NotFound])
+        op.doc("GetApplication", "Get the settings of an application").fails(&[Kind::NotFound])
     })
     .put_with(set_application, |op| {
-        op.id("SetApplication")
-            .summary("Replace the settings of an application")
-            .description("A member that is left out is emptied. Functions that cannot be loaded change nothing.")
-            .fails(&[Kind::NotFound, Kind::Conflict])
+        op.doc(
+            "SetApplication",
+            "Replace the settings of an application. A member that is left out is emptied. Functions that \
+             cannot be loaded change nothing.",
+        )
+        .fails(&[Kind::NotFound, Kind::Conflict])
     })
     .post_with(set_application, |op| {
-        op.id("SetApplicationByPost")
-            .summary("Replace the settings of an application; the same as PUT")
+        op.doc("SetApplicationByPost", "Replace the settings of an application; the same as PUT")
             .fails(&[Kind::NotFound, Kind::Conflict])
     })
     .delete_with(delete_application, |op| {
-        op.id("DeleteApplication").summary("Delete an application and all that it owns").fails(&[Kind::NotFound])
+        op.doc("DeleteApplication", "Delete an application and all that it owns").fails(&[Kind::NotFound])
     });
     let register = post_with(register_application, |op| {
-        op.id("RegisterApplication")
-            .summary("Register an application with this handler")
+        op.doc("RegisterApplication", "Register an application with this handler")
             .fails(&[Kind::NotFound, Kind::Conflict])
     });
     ApiRouter::new().api_route("/applications", register).api_route("/applications/{app_id}", application)
@@ -134,31 +133,30 @@ fn applications() -> ApiRouter<Arc<Operations>> {
 
 fn devices() -> ApiRouter<Arc<Operations>> {
     let list = get_with(list_devices, |op| {
-        op.id("GetDevicesForApplication").summary("List the devices of an application by id").fails(&[Kind::NotFound])
+        op.doc("GetDevicesForApplication", "List the devices of an application by id").fails(&[Kind::NotFound])
     })
     .put_with(add_device, |op| {
-        op.id("SetDeviceOfBody")
-            .summary("Create or replace the device that the body names")
+        op.doc("SetDeviceOfBody", "Create or replace the device that the body names")
             .fails(&[Kind::NotFound, Kind::Conflict])
     })
     .post_with(add_device, |op| {
-        op.id("SetDeviceOfBodyByPost")
-            .summary("Create or replace the device that the body names; the same as PUT")
+        op.doc("SetDeviceOfBodyByPost", "Create or replace the device that the body names; the same as PUT")
             .fails(&[Kind::NotFound, Kind::Conflict])
     });
-    let device = get_with(get_device, |op| op.id("GetDevice").summary("Get a device").fails(&[Kind::NotFound]))
+    let device = get_with(get_device, |op| op.doc("GetDevice", "Get a device").fails(&[Kind::NotFound]))
         .put_with(set_device, |op| {
-            op.id("SetDevice")
-                .summary("Create or replace a device")
-                .description("A member that is left out is emptied, except for the address and the keys.")
-                .fails(&[Kind::NotFound, Kind::Conflict])
+            op.doc(
+                "SetDevice",
+                "Create or replace a device. A member that is left out is emptied, except for the address and \
+                 the keys.",
+            )
+            .fails(&[Kind::NotFound, Kind::Conflict])
         })
         .post_with(set_device, |op| {
-            op.id("SetDeviceByPost")
-                .summary("Create or replace a device; the same as PUT")
+            op.doc("SetDeviceByPost", "Create or replace a device; the same as PUT")
                 .fails(&[Kind::NotFound, Kind::Conflict])
         })
-        .delete_with(delete_device, |op| op.id("DeleteDevice").summary("Delete a device").fails(&[Kind::NotFound]));
+        .delete_with(delete_device, |op| op.doc("DeleteDevice", "Delete a device").fails(&[Kind::NotFound]));
     ApiRouter::new()
         .api_route("/applications/{app_id}/devices", list)
         .api_route("/applications/{app_id}/devices/{dev_id}", device)
@@ -166,24 +164,20 @@ fn devices() -> ApiRouter<Arc<Operations>> {
 
 fn dry_runs() -> ApiRouter<Arc<Operations>> {
     let simulate = post_with(dry_run::simulate_uplink, |op| {
-        op.id("SimulateUplink").summary("Handle an uplink as if the device had sent it").fails(&[Kind::NotFound])
+        op.doc("SimulateUplink", "Handle an uplink as if the device had sent it").fails(&[Kind::NotFound])
     });
     let uplink = post_with(dry_run::dry_uplink, |op| {
-        let op = op.id("DryUplink").summary("Show what functions make of a payload");
-        function_may_fail(op.description("Stores and publishes nothing."))
+        op.doc("DryUplink", "Show what functions make of a payload. Stores and publishes nothing.")
+            .fails_with::<FunctionErrorBody>(http::StatusCode::BAD_REQUEST)
     });
     let downlink = post_with(dry_run::dry_downlink, |op| {
-        let op = op.id("DryDownlink").summary("Show what an encoder makes of fields");
-        function_may_fail(op.description("Stores and sends nothing."))
+        op.doc("DryDownlink", "Show what an encoder makes of fields. Stores and sends nothing.")
+            .fails_with::<FunctionErrorBody>(http::StatusCode::BAD_REQUEST)
     });
     ApiRouter::new()
         .api_route("/applications/{app_id}/devices/{dev_id}/simulate", simulate)
         .api_route("/applications/{app_id}/dry-uplink", uplink)
         .api_route("/applications/{app_id}/dry-downlink", downlink)
-}
-
-fn function_may_fail(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.fails_with::<FunctionErrorBody>(http::StatusCode::BAD_REQUEST)
 }
 
 async fn register_application(

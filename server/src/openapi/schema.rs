@@ -33,7 +33,22 @@ pub(super) fn taken<T: JsonSchema>(context: &mut GenContext) -> Schema {
 
 /// The schema of a query, in which no member is `null`.
 pub(super) fn of_query<T: JsonSchema>() -> Schema {
-    settings().with_transform(RecursiveTransform(leave_out_null)).into_generator().into_root_schema_for::<T>()
+    let settings = settings().with_transform(RecursiveTransform(leave_out_null));
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    // The query of an enum has one of its members, so none is required.
+    if let Some(Value::Array(choices)) = schema.remove("oneOf") {
+        let members = choices.into_iter().flat_map(|choice| {
+            let description = choice["description"].clone();
+            let members = choice["properties"].as_object().cloned().unwrap_or_default().into_iter();
+            members.map(move |(name, mut member)| {
+                member["description"] = description.clone();
+                (name, member)
+            })
+        });
+        let members = members.collect();
+        schema.insert("properties".to_owned(), Value::Object(members));
+    }
+    schema
 }
 
 /// The schema of what is written from a `T`.
