@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use libfuzzer_sys::fuzz_target;
-use runtime::{Call, Engine, EntryPoint, Function, Functions, FailureKind, Settings, Sources, SingleFunction};
+use runtime::{Call, Engine, EntryPoint, FailureKind, Function, Functions, Settings, SingleFunction, Sources};
 
 const FUNCTIONS: [Function; 6] = [
     Function::Decoder,

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use libfuzzer_sys::fuzz_target;
-use runtime::{Call, Engine, EntryPoint, Functions, FailureKind, Limits, Sandbox, Settings, Sources, Value};
+use runtime::{Call, Engine, EntryPoint, FailureKind, Functions, Limits, Sandbox, Settings, Sources, Value};
 
 /// The fuel of an input: little, so that about a hundred inputs run per second.
 const FUEL: u64 = 5_000_000;
@@ -44,7 +44,14 @@ fn fixture() -> &'static Fixture {
 }
 
 fn call(payload: &[u8]) -> Call {
-    Call { entry_point: EntryPoint::Uplink, port: 1, time_ms: 0, seed: 0, payload: payload.to_vec(), single_function: None }
+    Call {
+        entry_point: EntryPoint::Uplink,
+        port: 1,
+        time_ms: 0,
+        seed: 0,
+        payload: payload.to_vec(),
+        single_function: None,
+    }
 }
 
 /// A broken sandbox or one that only the clock ended is a find.

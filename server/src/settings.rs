@@ -17,7 +17,7 @@ use crate::Error;
 pub use self::print::print;
 
 /// The prefix of environment variables.
-pub const ENVIRONMENT_PREFIX: &str = "AIRLOCK_";
+const ENVIRONMENT_PREFIX: &str = "AIRLOCK_";
 /// Separates a table from its key in a variable: single underscores are part of names.
 const SEPARATOR: &str = "__";
 

@@ -15,8 +15,7 @@ impl Clock {
         Self(Arc::new(now))
     }
 
-    /// Milliseconds since 1970.
-    pub fn now_ms(&self) -> UnixMillis {
+    pub(crate) fn now_ms(&self) -> UnixMillis {
         // 285,000 years: Redis counts in floating point, which is exact up to here.
         (self.0)().min(1 << 53)
     }

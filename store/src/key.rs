@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 
 /// The most bytes of a tag's id.
-pub const ID_BYTES_MAX: usize = 128;
+const ID_BYTES_MAX: usize = 128;
 /// The most bytes of a key's path.
-pub const PATH_BYTES_MAX: usize = 512;
+const PATH_BYTES_MAX: usize = 512;
 /// The most bytes of a tag's kind.
 const KIND_BYTES_MAX: usize = 8;
 
@@ -21,7 +21,7 @@ pub struct Tag(Arc<str>);
 
 /// A tag and a path under it.
 ///
-/// The path has up to [`PATH_BYTES_MAX`] bytes of visible ASCII; an empty path is a prefix of every key of the tag.
+/// The path has up to 512 bytes of visible ASCII; an empty path is a prefix of every key of the tag.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Key {
@@ -52,7 +52,7 @@ impl Tag {
 
     /// The tag of anything else: `{kind:id}`.
     ///
-    /// A kind has 1 to 8 lowercase letters, an id 1 to [`ID_BYTES_MAX`] letters, digits and `-_.:@+`.
+    /// A kind has 1 to 8 lowercase letters, an id 1 to 128 letters, digits and `-_.:@+`.
     pub fn named(kind: &str, id: &str) -> Result<Self, Error> {
         if !(1..=KIND_BYTES_MAX).contains(&kind.len()) || !kind.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return Err(Error::invalid("kind of tag", kind, "1 to 8 lowercase letters are allowed"));

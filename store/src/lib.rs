@@ -19,7 +19,7 @@ pub use self::{
     clock::{Clock, UnixMillis},
     embedded::Embedded,
     error::{Error, Kind},
-    key::{ID_BYTES_MAX, Key, PATH_BYTES_MAX, Tag},
+    key::{Key, Tag},
     rate::{Rate, Token},
     redis::{Redis, RedisSettings},
     socket::SocketStore,

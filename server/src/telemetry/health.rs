@@ -54,8 +54,7 @@ impl Health {
         self.draining.cancel();
     }
 
-    /// Whether the process is shutting down.
-    pub fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
 
