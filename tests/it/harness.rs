@@ -119,7 +119,13 @@ impl Network {
         let words = [command.get_program()].into_iter().chain(command.get_args());
         let line = words.map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ");
         let mut terminal = Command::new("script");
-        terminal.args(["-qec", &line, "/dev/null"]).current_dir(self.folder.path()).env("HOME", self.folder.path());
+        terminal.args(["-qec", &line, "/dev/null"]).current_dir(self.folder.path());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => terminal.env(name, value),
+                None => terminal.env_remove(name),
+            };
+        }
         run(&mut terminal, input)
     }
 
