@@ -1,8 +1,8 @@
-//! Functions that never end, or take long.
+//! Functions that loop endlessly or take long.
 
 use airlock_runtime::{FailureKind, Slot, Sources};
 
-use super::{ALL, Act, Court, DECODER, Fails, FailsAs, FailsOrGives, Gives, MAKERS, VALIDATOR};
+use super::{ALL, Act, DECODER, Fails, FailsAs, FailsOrGives, Gives, HostileHarness, MAKERS, VALIDATOR};
 
 const ENDLESS: &[Act] = &[
     ("SBX-001", DECODER, "while (true) {}", Fails(FailureKind::Fuel)),
@@ -18,7 +18,7 @@ const ENDLESS: &[Act] = &[
     ("SBX-006", ALL, "new RegExp('(a|a)*b').exec('a'.repeat(40)); return { n: 0 };", Fails(FailureKind::Fuel)),
 ];
 
-/// Where a loop may hide: in what the glue calls, and in what built-in functions call.
+/// Endless loops in callbacks of the guest and of built-in functions.
 const HIDDEN: &[Act] = &[
     ("SBX-001", MAKERS, "return { get a() { while (true) {} } };", Fails(FailureKind::Fuel)),
     ("SBX-001", MAKERS, "return { toJSON: function () { while (true) {} } };", Fails(FailureKind::Fuel)),
@@ -65,7 +65,7 @@ const HIDDEN: &[Act] = &[
     ("SBX-001", MAKERS, "`${{ toString() { while (true); } }}`;", Fails(FailureKind::Fuel)),
 ];
 
-/// Much work in one call of a built-in function: it must pay for what it does, not for being called.
+/// Built-in functions that do much work in one call: fuel must count the work, not the call.
 const BULKY: &[Act] = &[
     ("SBX-001", DECODER, "var s = 'x'.repeat(1e6); while (true) s.indexOf('y');", Fails(FailureKind::Fuel)),
     ("SBX-001", DECODER, "var a = new Array(1e5).fill(0); while (true) a.indexOf(1);", Fails(FailureKind::Fuel)),
@@ -111,7 +111,7 @@ const BULKY: &[Act] = &[
     ),
 ];
 
-/// What would run after the call never runs.
+/// Jobs queued for after the call never run.
 const LATER: &[Act] = &[
     ("SBX-016", MAKERS, "return Promise.resolve({ n: 1 });", Fails(FailureKind::Output)),
     ("SBX-016", MAKERS, "return (async function () { return { n: 1 }; })();", Fails(FailureKind::Output)),
@@ -158,27 +158,27 @@ const LATER: &[Act] = &[
 
 #[test]
 fn endless_functions_use_up_their_fuel() {
-    Court::with_limits(|limits| limits.fuel = 5_000_000).judge(ENDLESS);
+    HostileHarness::with_limits(|limits| limits.fuel = 5_000_000).judge(ENDLESS);
 }
 
 #[test]
-fn endless_functions_are_found_wherever_they_hide() {
-    Court::with_limits(|limits| limits.fuel = 5_000_000).judge(HIDDEN);
+fn endless_loops_are_stopped_everywhere() {
+    HostileHarness::with_limits(|limits| limits.fuel = 5_000_000).judge(HIDDEN);
 }
 
 #[test]
-fn much_work_in_one_step_is_paid_for() {
-    Court::new().judge(BULKY);
+fn expensive_built_ins_use_fuel() {
+    HostileHarness::new().judge(BULKY);
 }
 
 #[test]
 fn nothing_runs_after_the_call() {
-    Court::new().judge(LATER);
+    HostileHarness::new().judge(LATER);
 }
 
 #[test]
-fn endless_texts_are_refused_when_they_are_loaded() {
-    let mut court = Court::with_limits(|limits| limits.load_fuel = 20_000_000);
+fn endless_sources_fail_to_load() {
+    let mut hostile = HostileHarness::with_limits(|limits| limits.load_fuel = 20_000_000);
     for (case, head) in [
         ("SBX-003", "while (true) {}"),
         ("SBX-003", "var wait = (function () { for (;;) {} })();"),
@@ -188,8 +188,8 @@ fn endless_texts_are_refused_when_they_are_loaded() {
         let tail = if head.contains("Decoder") { "" } else { "function Decoder() { return {}; }" };
         let text = format!("{head}\n{tail}");
         let sources = Sources { decoder: text, ..Sources::default() };
-        let failure = court.harness.engine.load(&sources, court.harness.engine.limits()).expect_err(head);
+        let failure = hostile.harness.engine.load(&sources, hostile.harness.engine.limits()).expect_err(head);
         assert!(super::is(&failure, Slot::Decoder, FailureKind::Fuel), "{case}: {failure} in {head}");
-        court.check_innocent(head);
+        hostile.check_innocent(head);
     }
 }

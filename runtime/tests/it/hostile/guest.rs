@@ -1,11 +1,11 @@
-//! The guest itself: what it can reach, and what it is.
+//! Properties of the guest module.
 
 use std::path::Path;
 
 use airlock_runtime::{Engine, Slot};
 use wasmparser::{Parser, Payload};
 
-use super::Court;
+use super::HostileHarness;
 
 fn sections(visit: impl FnMut(Payload<'_>)) {
     let wasm = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("guest.wasm")).unwrap();
@@ -14,7 +14,7 @@ fn sections(visit: impl FnMut(Payload<'_>)) {
 
 /// SBX-061
 #[test]
-fn the_guest_imports_nothing_and_exports_what_is_listed() {
+fn the_guest_has_no_imports_and_the_expected_exports() {
     let mut exported = Vec::new();
     sections(|payload| match payload {
         Payload::ImportSection(imports) => assert_eq!(imports.count(), 0, "the guest imports something"),
@@ -28,9 +28,9 @@ fn the_guest_imports_nothing_and_exports_what_is_listed() {
     assert_eq!(exported, ["alloc", "call", "fuel", "load", "memory", "running_slot", "stack_pointer", "trap_report"]);
 }
 
-/// SBX-061: a table of any size that cannot grow, and one memory.
+/// SBX-061: one memory, and one table that cannot grow.
 #[test]
-fn the_guest_has_one_memory_and_a_table_that_stays_as_it_is() {
+fn the_guest_has_one_memory_and_a_fixed_table() {
     let (mut memories, mut tables) = (0, 0);
     sections(|payload| match payload {
         Payload::MemorySection(section) => memories += section.count(),
@@ -46,7 +46,7 @@ fn the_guest_has_one_memory_and_a_table_that_stays_as_it_is() {
     assert_eq!((memories, tables), (1, 1));
 }
 
-/// SBX-052: nothing of the machine that built the guest is in it, where a function might find it.
+/// SBX-052: the guest contains no paths of the build machine.
 #[test]
 fn the_guest_holds_no_paths() {
     let wasm = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("guest.wasm")).unwrap();
@@ -61,10 +61,10 @@ fn fuel_is_the_same_on_every_engine() {
     let text =
         "var s = 0; for (var i = 0; i < 1000; i++) s += Math.sqrt(i); return { s: s, t: [1, 2, 3].map(String) };";
     let fuels = [(); 3].map(|()| {
-        let mut court = Court::new();
-        let functions = court.harness.load(&super::sources(Slot::Decoder, text));
-        (functions.load_fuel(), court.run(Slot::Decoder, &functions, 1).fuel)
+        let mut hostile = HostileHarness::new();
+        let functions = hostile.harness.load(&super::sources(Slot::Decoder, text));
+        (functions.load_fuel(), hostile.run(Slot::Decoder, &functions, 1).fuel)
     });
     assert!(fuels.iter().all(|fuel| *fuel == fuels[0]), "{fuels:?}");
-    let _: &Engine = &Court::new().harness.engine;
+    let _: &Engine = &HostileHarness::new().harness.engine;
 }

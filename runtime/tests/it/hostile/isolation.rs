@@ -1,11 +1,11 @@
-//! Functions that change their world, or look for another one.
+//! Functions that change their globals, or try to escape.
 
 use airlock_runtime::{Call, EntryPoint, FailureKind, Slot, Sources};
 
-use super::{Act, Court, DECODER, Fails, Gives, MAKERS};
+use super::{Act, DECODER, Fails, Gives, HostileHarness, MAKERS};
 use crate::harness::{call, fields};
 
-/// What must not be there: files, networks, timers, clocks, threads, engines.
+/// Globals that must not exist: files, networks, timers, clocks, threads, engine internals.
 const ABSENT: [&str; 27] = [
     "process",
     "require",
@@ -36,7 +36,7 @@ const ABSENT: [&str; 27] = [
     "self",
 ];
 
-/// Ways to more power: none, and all of them metered.
+/// Attempts to gain capabilities; all of them fail and use fuel.
 const CLIMBING: &[Act] = &[
     ("SBX-060", DECODER, "import('fs'); return { n: 1 };", Gives(r#"{"n":1}"#)),
     (
@@ -70,7 +70,7 @@ const CLIMBING: &[Act] = &[
     ),
 ];
 
-/// Changes of what the glue and the next function rely on; the message itself comes out right.
+/// Changes to globals that the guest and the next function use; the result must still be correct.
 const SPOILING: &[Act] = &[
     (
         "SBX-053",
@@ -113,29 +113,29 @@ const SPOILING: &[Act] = &[
 ];
 
 #[test]
-fn there_is_no_way_to_more_power() {
-    Court::new().judge(CLIMBING);
+fn no_function_gains_capabilities() {
+    HostileHarness::new().judge(CLIMBING);
 }
 
 #[test]
-fn spoiling_the_world_harms_nobody() {
-    Court::new().judge(SPOILING);
+fn changed_globals_affect_only_their_own_function() {
+    HostileHarness::new().judge(SPOILING);
 }
 
 /// SBX-059
 #[test]
-fn nothing_is_there_but_the_language() {
-    let mut court = Court::new();
+fn only_the_language_is_available() {
+    let mut hostile = HostileHarness::new();
     for name in ABSENT {
-        let outcome = court.decode(&format!("return {{ t: typeof {name} }};"));
+        let outcome = hostile.decode(&format!("return {{ t: typeof {name} }};"));
         assert_eq!(fields(&outcome), r#"{"t":"undefined"}"#, "{name}");
     }
 }
 
-/// SBX-059: so that something new is noticed, whatever its name.
+/// SBX-059: also notices new globals.
 #[test]
 fn the_globals_are_those_that_are_listed() {
-    let outcome = Court::new().decode("return { all: Object.getOwnPropertyNames(globalThis).sort() };");
+    let outcome = HostileHarness::new().decode("return { all: Object.getOwnPropertyNames(globalThis).sort() };");
     let found: serde_json::Value = serde_json::from_str(fields(&outcome)).unwrap();
     let found: Vec<&str> = found["all"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     let unknown: Vec<&str> = found.into_iter().filter(|name| !super::list::GLOBALS.contains(name)).collect();
@@ -145,7 +145,7 @@ fn the_globals_are_those_that_are_listed() {
 /// SBX-060
 #[test]
 fn modules_cannot_be_imported_or_written() {
-    let court = Court::new();
+    let hostile = HostileHarness::new();
     for text in [
         "import fs from 'fs';\nfunction Decoder() { return {}; }",
         "export function Decoder() { return {}; }",
@@ -154,7 +154,7 @@ fn modules_cannot_be_imported_or_written() {
         "var m = import.meta;\nfunction Decoder() { return {}; }",
     ] {
         let sources = Sources { decoder: text.to_owned(), ..Sources::default() };
-        let failure = court.harness.engine.load(&sources, court.harness.engine.limits()).expect_err(text);
+        let failure = hostile.harness.engine.load(&sources, hostile.harness.engine.limits()).expect_err(text);
         assert!(
             super::is(&failure, Slot::Decoder, FailureKind::Syntax) && failure.line == Some(1),
             "{failure} in {text}"
@@ -162,10 +162,10 @@ fn modules_cannot_be_imported_or_written() {
     }
 }
 
-/// SBX-053: each function has built-ins of its own.
+/// SBX-053: each function has its own built-ins.
 #[test]
-fn what_one_function_changes_the_next_does_not_see() {
-    let mut court = Court::new();
+fn built_ins_changed_by_one_function_are_intact_in_the_next() {
+    let mut hostile = HostileHarness::new();
     let sources = Sources {
         decoder: "function Decoder(bytes) {
             Object.prototype.spoilt = 1; Array.prototype.map = null; JSON = null; Math.max = null; leaked = 1;
@@ -181,17 +181,17 @@ fn what_one_function_changes_the_next_does_not_see() {
             .to_owned(),
         ..Sources::default()
     };
-    let functions = court.harness.load(&sources);
-    let outcome = court.harness.decode(&functions, b"");
+    let functions = hostile.harness.load(&sources);
+    let outcome = hostile.harness.decode(&functions, b"");
     let expected = r#""spoilt":"undefined","map":"function","json":"object","max":"function","leaked":"undefined"}"#;
     assert!(fields(&outcome).ends_with(expected), "{}", fields(&outcome));
-    court.check_innocent("spoilt prototypes");
+    hostile.check_innocent("spoilt prototypes");
 }
 
 /// SBX-058
 #[test]
-fn sloppy_codecs_of_old_work() {
-    let mut court = Court::new();
+fn old_sloppy_mode_codecs_work() {
+    let mut hostile = HostileHarness::new();
     for (body, expected) in [
         ("undeclared = 010; return { n: undeclared };", r#"{"n":8}"#),
         ("return { n: arguments.callee.length, l: arguments.length };", r#"{"n":2,"l":2}"#),
@@ -201,19 +201,19 @@ fn sloppy_codecs_of_old_work() {
         ("function eval() { return 1; } return { n: eval() };", r#"{"n":1}"#),
         ("return { n: (function (a, a) { return a; })(0, 1), t: typeof this };", r#"{"n":1,"t":"object"}"#),
     ] {
-        let outcome = court.decode(body);
+        let outcome = hostile.decode(body);
         assert_eq!(fields(&outcome), expected, "{body}");
     }
 }
 
 /// SBX-064
 #[test]
-fn time_and_chance_are_those_of_the_message() {
-    let mut court = Court::new();
+fn time_and_random_numbers_come_with_the_message() {
+    let mut hostile = HostileHarness::new();
     let body = "return { a: Date.now(), b: +new Date(), c: new Date().toString(), d: Date(), r: [Math.random(), Math.random()] };";
-    let functions = court.harness.load(&super::sources(Slot::Decoder, body));
+    let functions = hostile.harness.load(&super::sources(Slot::Decoder, body));
     let message = |time_ms, seed| Call { time_ms, seed, ..call(EntryPoint::Uplink, &[1]) };
-    let mut run = |message: &Call| fields(&court.harness.sandbox.call(&functions, message)).to_owned();
+    let mut run = |message: &Call| fields(&hostile.harness.sandbox.call(&functions, message)).to_owned();
     let first = run(&message(1_700_000_000_123, 42));
     assert!(
         first.starts_with(r#"{"a":1700000000123,"b":1700000000123,"c":"Tue Nov 14 2023 22:13:20 GMT+0000"#),
@@ -225,22 +225,22 @@ fn time_and_chance_are_those_of_the_message() {
     assert_ne!(chances(&other), chances(&first));
     let later = run(&message(1_700_000_000_124, 42));
     assert!(later.starts_with(r#"{"a":1700000000124"#) && chances(&later) == chances(&first), "{later}");
-    assert_eq!(Court::new().harness.engine.reset(), court.harness.engine.reset());
+    assert_eq!(HostileHarness::new().harness.engine.reset(), hostile.harness.engine.reset());
 }
 
 /// SBX-074
 #[test]
 fn a_thousand_failures_do_not_disable_a_function() {
-    let mut court = Court::with_limits(|limits| limits.fuel = 3_000_000);
+    let mut hostile = HostileHarness::with_limits(|limits| limits.fuel = 3_000_000);
     let text = "if (port === 1) throw 1; if (port === 2) for (;;); if (port === 3) (function f() { f(); })();";
-    let functions = court.harness.load(&super::sources(Slot::Decoder, text));
+    let functions = hostile.harness.load(&super::sources(Slot::Decoder, text));
     for round in 0..1000_u32 {
         let failing = Call { port: (round % 3 + 1) as u8, ..call(EntryPoint::Uplink, &[1]) };
-        assert!(court.harness.sandbox.call(&functions, &failing).result.is_err());
+        assert!(hostile.harness.sandbox.call(&functions, &failing).result.is_err());
         if round % 100 == 0 {
-            court.check_next("many failures", Slot::Decoder, &functions);
+            hostile.check_next("many failures", Slot::Decoder, &functions);
         }
     }
-    court.check_next("a thousand failures", Slot::Decoder, &functions);
-    court.check_innocent("a thousand failures");
+    hostile.check_next("a thousand failures", Slot::Decoder, &functions);
+    hostile.check_innocent("a thousand failures");
 }

@@ -1,8 +1,8 @@
-//! The list of cases in `README.md`, checked against the tests; and the globals that functions have.
+//! Checks the cases in `README.md` against the tests, and lists the globals of functions.
 
 use std::path::Path;
 
-/// All names on the global object of a decoder: the language, what codecs expect beside it, and its own.
+/// All names on the global object of a decoder.
 pub(super) const GLOBALS: &[&str] = &[
     "AggregateError",
     "Array",
@@ -84,7 +84,7 @@ pub(super) const GLOBALS: &[&str] = &[
 
 const LIST: &str = include_str!("README.md");
 
-/// The file that the list calls `name`: beside it, among the tests, in the crate, or in the workspace.
+/// Reads the file `name`, relative to this folder, the tests, the crate or the workspace.
 fn file(name: &str) -> String {
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = ["tests/it/hostile", "tests/it", ".", ".."];
@@ -93,7 +93,7 @@ fn file(name: &str) -> String {
 }
 
 #[test]
-fn every_case_of_the_list_names_tests_that_exist() {
+fn every_listed_case_names_existing_tests() {
     let rows: Vec<&str> = LIST.lines().filter(|line| line.starts_with("| SBX-")).collect();
     assert!(rows.len() >= 50, "{} cases", rows.len());
     for row in rows {
@@ -110,7 +110,7 @@ fn every_case_of_the_list_names_tests_that_exist() {
 }
 
 #[test]
-fn every_case_that_a_test_names_is_in_the_list() {
+fn every_case_named_by_a_test_is_listed() {
     for name in
         ["cpu.rs", "inputs.rs", "isolation.rs", "logs.rs", "memory.rs", "outputs.rs", "tests/it/hostile_functions.rs"]
     {

@@ -1,11 +1,11 @@
-//! Functions that want more memory or stack than there is.
+//! Functions that exceed the memory or stack limit.
 
 use airlock_runtime::{EntryPoint, FailureKind, Slot};
 
-use super::{ALL, Act, Court, DECODER, ENCODER, Fails, FailsAs, FailsOrGives, Gives, MAKERS};
+use super::{ALL, Act, DECODER, ENCODER, Fails, FailsAs, FailsOrGives, Gives, HostileHarness, MAKERS};
 use crate::harness::call;
 
-/// The engine has limits of its own on strings and buffers, and throws there.
+/// QuickJS has its own limits on strings and buffers, and throws.
 const REFUSED: &[FailureKind] = &[FailureKind::Memory, FailureKind::Thrown];
 
 const BOMBS: &[Act] = &[
@@ -81,30 +81,30 @@ const DEEP: &[Act] = &[
 ];
 
 #[test]
-fn memory_bombs_meet_their_limit() {
-    Court::with_limits(|limits| limits.fuel = 1_000_000_000).judge(BOMBS);
+fn memory_bombs_hit_the_memory_limit() {
+    HostileHarness::with_limits(|limits| limits.fuel = 1_000_000_000).judge(BOMBS);
 }
 
 #[test]
-fn deep_recursion_and_deep_results_meet_their_limit() {
-    Court::with_limits(|limits| limits.fuel = 1_000_000_000).judge(DEEP);
+fn deep_recursion_and_deep_results_hit_their_limits() {
+    HostileHarness::with_limits(|limits| limits.fuel = 1_000_000_000).judge(DEEP);
 }
 
 /// SBX-027
 #[test]
-fn each_limit_has_a_reason_of_its_own() {
-    let mut court = Court::with_limits(|limits| {
+fn each_limit_has_its_own_failure_kind() {
+    let mut hostile = HostileHarness::with_limits(|limits| {
         limits.fuel = 50_000_000;
         limits.heap_bytes_max = 2 << 20;
     });
-    let mut timed = Court::with_limits(|limits| {
+    let mut timed = HostileHarness::with_limits(|limits| {
         limits.fuel = u64::MAX;
         limits.time_ms_max = 30;
     });
     let failures = [
-        court.failure("while (true) {}"),
-        court.failure("var a = []; while (true) a.push([a]);"),
-        court.failure("(function f() { f(); })();"),
+        hostile.failure("while (true) {}"),
+        hostile.failure("var a = []; while (true) a.push([a]);"),
+        hostile.failure("(function f() { f(); })();"),
         timed.failure("while (true) {}"),
     ];
     let kinds = failures.each_ref().map(|failure| failure.kind);
@@ -117,16 +117,16 @@ fn each_limit_has_a_reason_of_its_own() {
 /// SBX-034
 #[test]
 fn deep_fields_never_reach_the_encoder() {
-    let mut court = Court::new();
-    let functions = court.harness.load_in(Slot::Encoder, "function Encoder(fields) { return [fields.n]; }");
+    let mut hostile = HostileHarness::new();
+    let functions = hostile.harness.load_in(Slot::Encoder, "function Encoder(fields) { return [fields.n]; }");
     let deep = format!(r#"{{"n":{}{}}}"#, "[".repeat(8_000), "]".repeat(8_000));
     let deeper = format!(r#"{{"n":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     let long = format!(r#"{{"n":"{}"}}"#, "x".repeat(20_000));
     for fields in [deep, deeper, long] {
-        let outcome = court.harness.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()));
+        let outcome = hostile.harness.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()));
         let failure = outcome.result.unwrap_err();
         assert!(super::is(&failure, Slot::Encoder, FailureKind::Output), "{failure}");
         assert_eq!(outcome.fuel, 0, "the sandbox was not asked");
-        court.check_next("deep fields", Slot::Encoder, &functions);
+        hostile.check_next("deep fields", Slot::Encoder, &functions);
     }
 }

@@ -1,7 +1,7 @@
-//! What hostile functions do, and what must become of it: the cases of `README.md`, which says where each is tested.
+//! Hostile functions: the cases in `README.md`, which names the tests of each.
 //!
-//! Every act is done to a message whose payload is 1. Whatever becomes of it, the next message of the same application
-//! and one of another application must come out right, for the same fuel as ever.
+//! Functions misbehave on a message with payload 1. Whatever happens, the next message of the same application and one of
+//! another application must give the correct result for the same fuel as before.
 
 mod cpu;
 mod guest;
@@ -16,39 +16,38 @@ use airlock_runtime::{Call, CallOutcome, EntryPoint, Failure, FailureKind, Funct
 
 use crate::harness::{Harness, call, fields};
 
-/// Which functions do it.
 const ALL: &[Slot] = &Slot::ALL;
 const DECODER: &[Slot] = &[Slot::Decoder];
 const ENCODER: &[Slot] = &[Slot::Encoder];
-/// Those that return an object.
+/// The functions that return an object.
 const MAKERS: &[Slot] = &[Slot::Decoder, Slot::Converter];
 const VALIDATOR: &[Slot] = &[Slot::Validator];
 
-/// The case in the list, the functions that do it, what each of them does, and what must become of it.
+/// The listed case, the functions that misbehave, their body, and the expected verdict.
 type Act = (&'static str, &'static [Slot], &'static str, Verdict);
 
-/// What must become of an act.
+/// The expected result of an act.
 #[derive(Clone, Copy, Debug)]
 enum Verdict {
-    /// The function fails in this way.
+    /// The function fails with this kind.
     Fails(FailureKind),
-    /// It fails in one of these ways: which limit it meets first is not the point.
+    /// It fails with one of these kinds, depending on the limit that it hits first.
     FailsAs(&'static [FailureKind]),
     /// The message gets these fields.
     Gives(&'static str),
-    /// Either is right: what counts is that nobody else is harmed.
+    /// Either is correct; only isolation matters.
     FailsOrGives(FailureKind, &'static str),
 }
 use Verdict::{Fails, FailsAs, FailsOrGives, Gives};
 
-/// An application with hostile functions beside one that means well.
-struct Court {
+/// Runs hostile functions next to a harmless application.
+struct HostileHarness {
     harness: Harness,
     innocent: Functions,
     innocent_fuel: u64,
 }
 
-impl Court {
+impl HostileHarness {
     fn new() -> Self {
         Self::with_limits(|_| {})
     }
@@ -60,7 +59,7 @@ impl Court {
         Self { harness, innocent, innocent_fuel }
     }
 
-    /// Sees that each act comes to its verdict, and nothing else to any harm.
+    /// Checks the verdict of each act, and that nothing else is affected.
     fn judge(&mut self, acts: &[Act]) {
         for (case, slots, body, verdict) in acts {
             for slot in *slots {
@@ -86,7 +85,7 @@ impl Court {
         self.check_innocent(what);
     }
 
-    /// The next message of the same application comes out right.
+    /// Checks the next message of the same application.
     fn check_next(&mut self, what: &str, slot: Slot, functions: &Functions) {
         let outcome = self.run(slot, functions, 2);
         match &outcome.result {
@@ -96,7 +95,7 @@ impl Court {
         }
     }
 
-    /// A message of the other application comes out right, and costs what it cost before.
+    /// Checks the result and fuel of a message of the other application.
     fn check_innocent(&mut self, what: &str) {
         let outcome = self.harness.decode(&self.innocent, &[1]);
         assert_eq!(fields(&outcome), r#"{"n":1,"port":7}"#, "after {what}");
@@ -108,20 +107,20 @@ impl Court {
         self.harness.sandbox.call(functions, &message(slot, n))
     }
 
-    /// The outcome of a decoder that does `body`.
+    /// The outcome of a decoder with this body.
     fn decode(&mut self, body: &str) -> CallOutcome {
         let functions = self.harness.load(&sources(Slot::Decoder, body));
         self.run(Slot::Decoder, &functions, 1)
     }
 
-    /// The failure of a decoder that does `body`.
+    /// The failure of a decoder with this body.
     fn failure(&mut self, body: &str) -> Failure {
         self.decode(body).result.expect_err(body)
     }
 }
 
-/// Functions of which the one in `slot` does `body` to a message whose payload is 1; without a `Decoder` of its own it
-/// comes after one that gives the payload as `n`.
+/// Functions of which the one in `slot` runs `body` on a message with payload 1. Unless `slot` is the decoder, a decoder
+/// before it returns the payload as `n`.
 fn sources(slot: Slot, body: &str) -> Sources {
     let decoder = "function Decoder(bytes) { return { n: bytes[0] }; }".to_owned();
     match slot {

@@ -1,8 +1,8 @@
-//! What functions return and throw that is no result.
+//! Invalid results and thrown values.
 
 use airlock_runtime::{EntryPoint, FailureKind, Slot, Value};
 
-use super::{Act, Court, DECODER, ENCODER, Fails, FailsAs, Gives, MAKERS, VALIDATOR};
+use super::{Act, DECODER, ENCODER, Fails, FailsAs, Gives, HostileHarness, MAKERS, VALIDATOR};
 use crate::harness::{call, fields};
 
 const RETURNS: &[Act] = &[
@@ -73,7 +73,7 @@ const RETURNS: &[Act] = &[
     ("SBX-048", MAKERS, "var s = 'x'.repeat(5000); return { a: s, b: s, c: s, d: s };", Fails(FailureKind::Output)),
 ];
 
-/// Values that fight back while they are looked at.
+/// Values that run hostile script when inspected.
 const STUBBORN: &[Act] = &[
     ("SBX-041", MAKERS, "return { get a() { throw new Error('no'); } };", Fails(FailureKind::Thrown)),
     ("SBX-041", MAKERS, "return { toJSON: function () { throw 1; } };", Fails(FailureKind::Thrown)),
@@ -96,19 +96,19 @@ const STUBBORN: &[Act] = &[
 ];
 
 #[test]
-fn results_that_are_none_are_refused() {
-    Court::new().judge(RETURNS);
+fn rejects_invalid_results() {
+    HostileHarness::new().judge(RETURNS);
 }
 
 #[test]
-fn values_that_fight_back_harm_nobody() {
-    Court::new().judge(STUBBORN);
+fn hostile_values_affect_nothing_else() {
+    HostileHarness::new().judge(STUBBORN);
 }
 
 /// SBX-050
 #[test]
-fn whatever_is_thrown_is_told_in_words() {
-    let mut court = Court::new();
+fn any_thrown_value_is_described() {
+    let mut hostile = HostileHarness::new();
     for (thrown, told) in [
         ("null", "null"),
         ("undefined", "undefined"),
@@ -128,17 +128,17 @@ fn whatever_is_thrown_is_told_in_words() {
         ("function () { return 1; }", "function"),
         ("new (class extends Error { get message() { throw 1; } })()", "value"),
     ] {
-        let failure = court.failure(&format!("throw {thrown};"));
+        let failure = hostile.failure(&format!("throw {thrown};"));
         assert!(super::is(&failure, Slot::Decoder, FailureKind::Thrown), "{failure} for {thrown}");
         assert!(failure.message.contains(told), "{failure} for {thrown}");
-        court.check_innocent(thrown);
+        hostile.check_innocent(thrown);
     }
 }
 
 /// SBX-050
 #[test]
-fn errors_of_any_size_are_told_in_a_bounded_text() {
-    let mut court = Court::new();
+fn descriptions_of_errors_are_limited() {
+    let mut hostile = HostileHarness::new();
     for thrown in [
         "'x'.repeat(1e6)",
         "new Error('é'.repeat(1e5))",
@@ -147,18 +147,18 @@ fn errors_of_any_size_are_told_in_a_bounded_text() {
         "Object.assign(new Error('x'), { stack: 'decoder:1:1\\n'.repeat(1e5) })",
         "Object.assign(new Error('x'), { name: 'n'.repeat(1e6) })",
     ] {
-        let failure = court.failure(&format!("throw {thrown};"));
+        let failure = hostile.failure(&format!("throw {thrown};"));
         assert!(!failure.message.is_empty() && failure.message.len() <= 1024, "{thrown}: {}", failure.message.len());
     }
 }
 
 /// SBX-052
 #[test]
-fn errors_name_lines_of_the_users_text_and_nothing_of_ours() {
-    let mut court = Court::new();
-    let failure = court.failure("\n\n  null.x;");
+fn errors_name_source_lines_and_no_internals() {
+    let mut hostile = HostileHarness::new();
+    let failure = hostile.failure("\n\n  null.x;");
     assert_eq!((failure.line, failure.column.is_some()), (Some(3), true), "{failure}");
-    let failure = court
+    let failure = hostile
         .failure("throw new Error(new Error('inner').stack + '|' + (function () { return arguments.callee; })());");
     let told = failure.to_string();
     assert!(told.contains("decoder"), "{told}");
@@ -167,15 +167,15 @@ fn errors_name_lines_of_the_users_text_and_nothing_of_ours() {
     }
 }
 
-/// SBX-043: what a payload may be at most, and what it may be at all.
+/// SBX-043: the largest payload, and every accepted type.
 #[test]
-fn payloads_of_an_encoder_within_the_limit_go_out() {
-    let mut court = Court::new();
+fn accepts_encoded_payloads_within_the_limit() {
+    let mut hostile = HostileHarness::new();
     for (body, expected) in
         [("return [];", 0), ("return new Array(242).fill(255);", 242), ("return new Uint8Array(242);", 242)]
     {
-        let functions = court.harness.load(&super::sources(Slot::Encoder, body));
-        match court.run(Slot::Encoder, &functions, 1).result {
+        let functions = hostile.harness.load(&super::sources(Slot::Encoder, body));
+        match hostile.run(Slot::Encoder, &functions, 1).result {
             Ok(Value::Bytes { bytes, .. }) => assert_eq!(bytes.len(), expected),
             other => panic!("{body}: {other:?}"),
         }
@@ -184,8 +184,8 @@ fn payloads_of_an_encoder_within_the_limit_go_out() {
 
 /// SBX-045
 #[test]
-fn numbers_that_json_does_not_have_come_with_a_warning() {
-    let outcome = Court::new().decode("return { a: NaN, b: { c: [1, -1 / 0] } };");
+fn numbers_without_json_produce_a_warning() {
+    let outcome = HostileHarness::new().decode("return { a: NaN, b: { c: [1, -1 / 0] } };");
     assert_eq!(fields(&outcome), r#"{"a":null,"b":{"c":[1,null]}}"#);
     assert_eq!(outcome.warnings.len(), 2, "{:?}", outcome.warnings);
     assert!(outcome.warnings[0].contains("`a` is NaN") && outcome.warnings[1].contains("`b.c[1]` is -Infinity"));
@@ -193,42 +193,42 @@ fn numbers_that_json_does_not_have_come_with_a_warning() {
 
 /// SBX-048
 #[test]
-fn results_within_the_limits_are_whole() {
-    let mut court = Court::new();
-    let outcome = court.decode("return { a: 'x'.repeat(16384 - 8) };");
+fn results_within_the_limits_are_complete() {
+    let mut hostile = HostileHarness::new();
+    let outcome = hostile.decode("return { a: 'x'.repeat(16384 - 8) };");
     assert_eq!(fields(&outcome).len(), 16_384);
-    let outcome = court.decode("var a = {}; for (var i = 0; i < 1024; i++) a['k' + i] = 0; return a;");
+    let outcome = hostile.decode("var a = {}; for (var i = 0; i < 1024; i++) a['k' + i] = 0; return a;");
     assert_eq!(fields(&outcome).matches(':').count(), 1_024);
-    let outcome = court.decode("var a = 1; for (var i = 0; i < 31; i++) a = [a]; return { a: a };");
+    let outcome = hostile.decode("var a = 1; for (var i = 0; i < 31; i++) a = [a]; return { a: a };");
     assert_eq!(fields(&outcome).matches(['[', '{']).count(), 32);
 }
 
-/// SBX-041: warnings and errors of TS013 are bounded like everything else.
+/// SBX-041: TS013 warnings and errors are limited too.
 #[test]
 fn remarks_of_ts013_are_bounded() {
-    let mut court = Court::new();
+    let mut hostile = HostileHarness::new();
     for (remarks, count) in [
         ("warnings: new Array(1e5).fill('x'.repeat(1e5))", 32),
         ("warnings: { toString: () => 'x'.repeat(1e6) }", 1),
         ("warnings: [Symbol('s'), null, {}, []]", 4),
     ] {
         let text = format!("function decodeUplink() {{ return {{ data: {{}}, {remarks} }}; }}");
-        let functions = court.harness.load_in(Slot::Decoder, &text);
-        let outcome = court.harness.sandbox.call(&functions, &call(EntryPoint::Uplink, b""));
+        let functions = hostile.harness.load_in(Slot::Decoder, &text);
+        let outcome = hostile.harness.sandbox.call(&functions, &call(EntryPoint::Uplink, b""));
         assert_eq!(fields(&outcome), "{}", "{remarks}");
         assert_eq!(outcome.warnings.len(), count, "{remarks}");
         assert!(outcome.warnings.iter().all(|warning| warning.len() <= 1024));
-        court.check_innocent(remarks);
+        hostile.check_innocent(remarks);
     }
 }
 
 /// SBX-041
 #[test]
-fn a_function_that_fails_is_the_one_that_is_named() {
-    let mut court = Court::new();
+fn a_failure_names_the_function_that_failed() {
+    let mut hostile = HostileHarness::new();
     for slot in DECODER.iter().chain(ENCODER).chain(VALIDATOR) {
-        let functions = court.harness.load(&super::sources(*slot, "throw new Error('mine');"));
-        let failure = court.run(*slot, &functions, 1).result.unwrap_err();
+        let functions = hostile.harness.load(&super::sources(*slot, "throw new Error('mine');"));
+        let failure = hostile.run(*slot, &functions, 1).result.unwrap_err();
         assert!(failure.to_string().starts_with(&format!("the {} failed (line 1, column", slot.name())), "{failure}");
     }
 }
