@@ -27,7 +27,6 @@ const NAME_CHARACTERS_MAX: usize = 200;
 /// Ids that would clash with paths of the API.
 const RESERVED: [&str; 1] = ["token"];
 
-/// A caller's rights to an application.
 pub(crate) type ApplicationRights = entity::Rights<ApplicationRight>;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -16,7 +16,6 @@ use crate::{
     id_index::IdIndex,
 };
 
-/// A caller's rights to a component.
 pub(crate) type ComponentRights = entity::Rights<ComponentRight>;
 
 /// A component. The operator's own components have no collaborators.
@@ -87,7 +86,6 @@ impl Entity for Component {
 }
 
 impl Account {
-    /// Creates a component. Its creator has all rights.
     pub(crate) async fn create_component(&self, creator: &UserId, id: &ServiceAndId) -> Result<Component> {
         let collaborators = Collaborators::from([(creator.clone(), all_rights::<Component>())]);
         let component = self.new_component(id, collaborators);

@@ -27,7 +27,6 @@ use crate::{
 pub(crate) use self::index::EntityPage;
 
 pub(crate) type Rights<R> = BTreeSet<R>;
-/// The rights of each collaborator.
 pub(crate) type Collaborators<R> = BTreeMap<UserId, Rights<R>>;
 
 /// A right to one kind of entity.
@@ -43,24 +42,20 @@ impl<R> Right for R where
 
 /// A kind of entity: application, gateway or component.
 pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + Sync {
-    /// The id in paths.
     type Id: Clone + Display + Send + Sync;
     type Right: Right;
 
     /// Its name in messages, and in the keys of users' indexes.
     const NOUN: &'static str;
-    /// All rights that exist.
     const RIGHTS: &'static [Self::Right];
     /// The right to add and remove collaborators.
     const COLLABORATORS: Self::Right;
     /// The right to restore a deleted entity, if that is possible.
     const RESTORE: Option<Self::Right>;
 
-    /// The store key of the document.
     fn key(id: &str) -> Result<Key>;
     /// The scope that a token needs to access it.
     fn scope(id: &Self::Id) -> Scope;
-    /// The rights in a token's claims.
     fn claimed<'a>(claims: &'a Claims, id: &Self::Id) -> Option<&'a Vec<Self::Right>>;
     /// Whether this is the entity that `id` names.
     fn is(&self, id: &Self::Id) -> bool;

@@ -23,7 +23,6 @@ use crate::{
     },
 };
 
-/// A caller's rights to a gateway.
 pub(crate) type GatewayRights = entity::Rights<GatewayRight>;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -12,7 +12,6 @@ use crate::{Account, Result};
 /// The most entries that one list call returns.
 pub const LISTED_MAX: usize = 500;
 
-/// What is indexed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum IdIndex {
     Users,

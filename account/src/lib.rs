@@ -29,14 +29,16 @@ use server::seal;
 pub use account::Account;
 pub use application::{EuiBlock, EuiBlockError};
 pub use error::{Error, Result};
-pub use local_path::LocalPath;
 pub use mail::MailSettings;
-pub use oauth::{Authorization, AuthorizationRequest, AuthorizedClient, ConsentRequest, Metadata, OAuthErrorCode};
+pub use oauth::OAuthErrorCode;
 pub use operator::{LISTED_MAX, OperatorClient, UserInfo};
 pub use public_url::PublicUrl;
 pub use settings::{ClientSettings, Limits, RouterSettings, Settings};
 pub use token::signing::{Rotation, SigningKeyInfo};
-pub use user::{
+
+pub(crate) use local_path::LocalPath;
+pub(crate) use oauth::{Authorization, AuthorizationRequest, AuthorizedClient, ConsentRequest, Metadata};
+pub(crate) use user::{
     profile::AuthenticatedUser,
     session::{SESSION_LIFETIME, Session},
 };

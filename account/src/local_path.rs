@@ -9,11 +9,10 @@ const BYTES_MAX: usize = 40 * 1024;
 
 /// A path and query that cannot redirect to another site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalPath(String);
+pub(crate) struct LocalPath(String);
 
 impl LocalPath {
-    /// The path and query as sent.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

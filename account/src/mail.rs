@@ -18,7 +18,6 @@ use crate::{Result, metrics};
 
 /// The most mails that wait to be sent, and the most that wait for a retry. Further ones are dropped; users can ask again.
 const WAITING_MAX: usize = 256;
-/// The delay before each retry.
 const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(15), Duration::from_secs(60)];
 
 /// Mail settings.
@@ -32,7 +31,6 @@ pub struct MailSettings {
     pub from: String,
 }
 
-/// A mail to a user.
 #[derive(Clone, Debug)]
 pub(crate) struct Mail {
     /// Identifies the recipient in the log, which must not contain addresses.
@@ -46,7 +44,6 @@ pub(crate) struct Mail {
 /// Why a mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MailError {
-    /// The message is invalid.
     #[error("the mail cannot be written")]
     Message(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The mail server rejected it permanently.

@@ -7,7 +7,6 @@ const REFUSED: &str = "airlock_account_credentials_refused_total";
 const THROTTLED: &str = "airlock_account_throttled_total";
 const MAILS: &str = "airlock_account_mails_total";
 
-/// Registers the descriptions.
 pub(crate) fn describe() {
     describe_counter!(ISSUED, "Issued tokens, by grant or exchange");
     describe_counter!(
@@ -23,7 +22,6 @@ pub(crate) fn issued(grant: &'static str) {
     counter!(ISSUED, "grant" => grant).increment(1);
 }
 
-/// Counts a refused credential.
 pub(crate) fn refused(credential: &'static str) {
     counter!(REFUSED, "credential" => credential).increment(1);
 }

@@ -24,10 +24,10 @@ use types::{Scope, Secret};
 use self::client::{Client, GrantType};
 use crate::{Account, Error, Result, audit, metrics, token::lifetime::TOKEN_SECONDS};
 
-pub use self::{
+pub use self::error_code::OAuthErrorCode;
+pub(crate) use self::{
     authorize::{Authorization, AuthorizationRequest, ConsentRequest},
     consent::AuthorizedClient,
-    error_code::OAuthErrorCode,
     metadata::Metadata,
 };
 
@@ -49,7 +49,6 @@ pub(crate) struct RevokeRequest {
 }
 
 impl Account {
-    /// Handles a token request.
     pub(crate) async fn token(&self, basic: Option<Basic>, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
         let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "grant_type is missing");

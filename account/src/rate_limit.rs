@@ -9,7 +9,6 @@ use types::{UserId, Username};
 use crate::{Account, Error, Result, metrics};
 
 impl Account {
-    /// Counts a password attempt.
     pub(crate) async fn limit_logins(&self, username: Option<&Username>, from: IpAddr) -> Result<()> {
         let (limits, address) = (&self.settings.limits, rate_limit_address(from));
         self.take("address", limits.address, &address).await?;

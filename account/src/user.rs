@@ -58,7 +58,7 @@ impl Account {
     /// Registers a user and sends the confirmation mail.
     ///
     /// Fails if the name is taken, the password is too common, or the address registers too often.
-    pub async fn register(&self, new: NewUser, from: IpAddr) -> Result<User> {
+    pub(crate) async fn register(&self, new: NewUser, from: IpAddr) -> Result<User> {
         check(&new)?;
         self.limit_registrations(from).await?;
         let user = self.create_user(new).await?;

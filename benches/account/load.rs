@@ -17,21 +17,17 @@ use tokio::{
 
 use crate::figures::quantile;
 
-/// Requests of one kind.
 #[derive(Clone)]
 pub(crate) struct Load {
     address: SocketAddr,
     request: Arc<[u8]>,
     in_flight: usize,
-    /// The interval between requests on one connection; none unless set.
     pause: Option<Duration>,
-    /// How long to pause after a rejected request.
     back_off: Duration,
 }
 
 #[derive(Default)]
 pub(crate) struct Taken {
-    /// Status, and milliseconds since the request was due.
     answers: Vec<(u16, f64)>,
     time: Duration,
 }
@@ -41,7 +37,6 @@ impl Load {
         Self { address, request: request.into(), in_flight, pause: None, back_off: Duration::ZERO }
     }
 
-    /// Sends at a steady rate, even if responses are late.
     pub(crate) fn at(self, per_second: u32) -> Self {
         let pause = Duration::from_secs(1) * u32::try_from(self.in_flight).unwrap() / per_second;
         Self { pause: Some(pause), ..self }
@@ -99,7 +94,6 @@ impl Load {
     }
 }
 
-/// Reads a response and returns its status. All of ours have a length.
 async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
     buffer.clear();
     loop {
@@ -122,7 +116,6 @@ impl Taken {
         self.answers.iter().filter(|(answered, _)| *answered == status).count()
     }
 
-    /// Panics unless all responses have this status.
     pub(crate) fn all(&self, status: u16) {
         assert!(self.of(status) == self.answers.len() && !self.answers.is_empty(), "not all answers were {status}");
     }

@@ -17,13 +17,10 @@ use figures::Figures;
 use load::{Load, Taken};
 use site::Site;
 
-/// Requests in flight when measuring throughput.
 const IN_FLIGHT: usize = 32;
-/// Requests per second, and in flight, when measuring latency.
 const STEADY_PER_SECOND: u32 = 500;
 const STEADY_IN_FLIGHT: usize = 16;
 const LOGINS: usize = 200;
-/// Tokens between two samples of memory.
 const TOKENS_PER_LOOK: usize = 50_000;
 
 #[tokio::main]
@@ -51,7 +48,6 @@ async fn rates(site: &Site, figures: &mut Figures) {
     }
 }
 
-/// Measures requests at a steady rate, alone and with the login queue full.
 async fn beside_logins(site: &Site, figures: &mut Figures) {
     for (name, request) in [("GET", &site.get), ("exchange", &site.exchange)] {
         let steady = || Load::new(site.address, request, STEADY_IN_FLIGHT).at(STEADY_PER_SECOND);

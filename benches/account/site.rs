@@ -18,16 +18,11 @@ use types::{Clock as _, Secret};
 
 const PASSWORD: &str = "correct horse battery";
 
-/// A running service, and requests as bytes.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
-    /// Reads an application, with a token that names it.
     pub(crate) get: Vec<u8>,
-    /// Reads the caller's profile, with the token of a login.
     pub(crate) me: Vec<u8>,
-    /// Exchanges an access key for a token.
     pub(crate) exchange: Vec<u8>,
-    /// Logs a user in with a password.
     pub(crate) login: Vec<u8>,
     _folder: tempfile::TempDir,
     _stop: DropGuard,

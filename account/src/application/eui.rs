@@ -24,7 +24,6 @@ pub struct EuiBlock {
 pub struct EuiBlockError;
 
 impl EuiBlock {
-    /// A random EUI of this block.
     pub(crate) fn draw(self, random: &dyn Random) -> AppEui {
         let mut bytes = [0; 8];
         random.fill(&mut bytes);

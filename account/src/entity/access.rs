@@ -65,7 +65,6 @@ impl Caller {
         }
     }
 
-    /// The calling user.
     pub(crate) fn user(&self) -> Result<UserId> {
         self.user_and_claims().map(|(user_id, _)| user_id)
     }

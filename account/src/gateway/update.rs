@@ -11,7 +11,6 @@ use crate::{Account, Error, Result, entity::Entity};
 const ATTRIBUTES_MAX: usize = 20;
 const NAME_CHARACTERS_MAX: usize = 40;
 const VALUE_CHARACTERS_MAX: usize = 200;
-/// The most fallback routers of one gateway.
 const ROUTERS_MAX: usize = 10;
 
 impl Account {

@@ -17,13 +17,11 @@ use crate::{
     gateway::Gateway,
 };
 
-/// The entity id in the path.
 pub(crate) struct EntityPath<E: Entity>(pub(crate) E::Id);
 
 /// The entity id in the path, and the parameter after it.
 pub(crate) struct EntityPathAnd<E: Entity, T>(pub(crate) E::Id, pub(crate) T);
 
-/// The only path parameter.
 pub(crate) struct IdPath<T>(pub(crate) T);
 
 /// A service in the path, such as `handlers`.

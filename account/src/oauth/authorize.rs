@@ -18,26 +18,26 @@ const STATE_BYTES_MAX: usize = 4096;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(inline)]
-pub struct AuthorizationRequest {
+pub(crate) struct AuthorizationRequest {
     /// The client's id.
-    pub client_id: Option<String>,
+    pub(crate) client_id: Option<String>,
     /// Where to redirect the user.
-    pub redirect_uri: Option<String>,
+    pub(crate) redirect_uri: Option<String>,
     /// Must be `code`.
-    pub response_type: Option<String>,
+    pub(crate) response_type: Option<String>,
     /// The requested scopes, separated by spaces. Defaults to all that the client may request.
-    pub scope: Option<String>,
+    pub(crate) scope: Option<String>,
     /// Returned to the client unchanged.
-    pub state: Option<String>,
+    pub(crate) state: Option<String>,
     /// The SHA-256 of the client's verifier (PKCE).
-    pub code_challenge: Option<String>,
+    pub(crate) code_challenge: Option<String>,
     /// Must be `S256`.
-    pub code_challenge_method: Option<String>,
+    pub(crate) code_challenge_method: Option<String>,
 }
 
 /// The next step for an authorization request.
 #[derive(Debug)]
-pub enum Authorization {
+pub(crate) enum Authorization {
     /// Redirect to the client with a code or an error.
     Redirect(String),
     /// Let the user log in, then repeat the request.
@@ -48,17 +48,14 @@ pub enum Authorization {
 
 /// What the user is asked to allow.
 #[derive(Debug, Serialize)]
-pub struct ConsentRequest {
+pub(crate) struct ConsentRequest {
     /// The client's id.
-    pub client: ClientId,
-    /// The owner's description of the client.
-    pub description: String,
-    /// Whether it is a first-party client.
-    pub first_party: bool,
+    pub(crate) client: ClientId,
+    pub(crate) description: String,
+    pub(crate) first_party: bool,
     /// The requested scopes.
-    pub scope: Vec<Scope>,
-    /// Where the user is redirected afterwards.
-    pub redirect_uri: String,
+    pub(crate) scope: Vec<Scope>,
+    pub(crate) redirect_uri: String,
 }
 
 /// A valid client and redirect URI. From here on, errors are sent there.
@@ -77,7 +74,11 @@ impl Account {
     /// Determines the next step, given the user's session.
     ///
     /// Errors are shown to the user, because the redirect URI cannot be trusted.
-    pub async fn authorize(&self, session: Option<&Session>, request: &AuthorizationRequest) -> Result<Authorization> {
+    pub(crate) async fn authorize(
+        &self,
+        session: Option<&Session>,
+        request: &AuthorizationRequest,
+    ) -> Result<Authorization> {
         let target = self.validate_target(request).await?;
         let parameters = match validate(&target.client, request) {
             Ok(parameters) => parameters,
@@ -93,7 +94,12 @@ impl Account {
     }
 
     /// Handles the user's decision. Returns the URI to redirect to.
-    pub async fn decide(&self, session: &Session, request: &AuthorizationRequest, allow: bool) -> Result<String> {
+    pub(crate) async fn decide(
+        &self,
+        session: &Session,
+        request: &AuthorizationRequest,
+        allow: bool,
+    ) -> Result<String> {
         let target = self.validate_target(request).await?;
         let parameters = match validate(&target.client, request) {
             Ok(parameters) if allow => parameters,
@@ -141,7 +147,6 @@ impl Account {
         Ok(Target { client, redirect_uri })
     }
 
-    /// The redirect URI with a new code.
     async fn send_code(
         &self,
         user: &UserRecord,

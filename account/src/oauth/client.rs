@@ -53,7 +53,6 @@ pub(crate) enum ClientStatus {
     #[default]
     Accepted,
     Rejected,
-    /// The owner deleted it.
     Deleted,
 }
 
@@ -71,7 +70,6 @@ impl GrantType {
         vec![Self::Password, Self::AuthorizationCode, Self::RefreshToken]
     }
 
-    /// The value of `grant_type`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Password => "password",

@@ -23,7 +23,6 @@ use crate::{
 };
 
 const LIFETIME: Duration = Duration::from_secs(60);
-/// The context of the HMAC.
 const CONTEXT: &str = "authorization code";
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -13,25 +13,25 @@ use crate::{
 
 /// A client that a user has authorized.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct AuthorizedClient {
+pub(crate) struct AuthorizedClient {
     /// The client's id.
-    pub name: ClientId,
+    pub(crate) name: ClientId,
     /// What it may do.
-    pub scope: Vec<Scope>,
+    pub(crate) scope: Vec<Scope>,
     /// When the user authorized it first.
-    pub given: Timestamp,
+    pub(crate) given: Timestamp,
 }
 
 impl Account {
     /// The clients that a user has authorized, in order of their ids.
-    pub async fn authorized_clients(&self, user_id: &UserId) -> Result<Vec<AuthorizedClient>> {
+    pub(crate) async fn authorized_clients(&self, user_id: &UserId) -> Result<Vec<AuthorizedClient>> {
         let consents: BTreeMap<_, _> = self.user(user_id).await?.ok_or_else(|| no_user(user_id))?.consents;
         let given = consents.into_iter().filter(|(_, consent)| !consent.scope.is_empty());
         Ok(given.map(|(name, Consent { scope, given, .. })| AuthorizedClient { name, scope, given }).collect())
     }
 
     /// Revokes a user's consent, and with it the client's codes, grants and tokens.
-    pub async fn revoke_client(&self, user_id: &UserId, client: &ClientId) -> Result<()> {
+    pub(crate) async fn revoke_client(&self, user_id: &UserId, client: &ClientId) -> Result<()> {
         let now = self.clock.now();
         let take_back = |user: &mut UserRecord| {
             let consent = user.consents.get_mut(client).filter(|consent| !consent.scope.is_empty());

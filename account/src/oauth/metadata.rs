@@ -8,7 +8,7 @@ use crate::Account;
 
 /// The metadata document.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Metadata {
+pub(crate) struct Metadata {
     issuer: String,
     authorization_endpoint: String,
     token_endpoint: String,
@@ -23,8 +23,7 @@ pub struct Metadata {
 }
 
 impl Account {
-    /// The metadata document.
-    pub fn metadata(&self) -> Metadata {
+    pub(crate) fn metadata(&self) -> Metadata {
         let url = |path: &str| format!("{}{path}", self.public_url);
         let mut grants = vec!["authorization_code", "refresh_token"];
         if self.settings.password_grant {

@@ -23,7 +23,6 @@ use crate::{
 pub(super) const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 /// How long a used token is accepted as a client's retry.
 const RETRY: Duration = Duration::from_secs(10);
-/// The context of the HMAC.
 const CONTEXT: &str = "refresh token";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,7 +56,6 @@ impl Grant {
 }
 
 impl GrantId {
-    /// The store tag of the grant and its code.
     pub(super) fn tag(self) -> Result<Tag> {
         Ok(Tag::named("t", &hex::encode(self.0))?)
     }

@@ -13,15 +13,12 @@ use crate::{
     http::path::EntityInPath,
 };
 
-/// An entity with pages.
 pub(in crate::site) trait SiteEntity: EntityInPath {
-    /// Its plural in paths.
     const PLURAL: &'static str;
 
     fn label(right: Self::Right) -> &'static str;
 }
 
-/// A checkbox for a right.
 #[derive(Debug)]
 pub(in crate::site) struct RightCheckbox {
     /// The right's name in the API.
@@ -47,12 +44,10 @@ impl SiteEntity for Gateway {
     }
 }
 
-/// The path of the entity's page.
 pub(in crate::site) fn path<E: SiteEntity>(id: &E::Id) -> String {
     format!("/my/{}/{id}", E::PLURAL)
 }
 
-/// The path of the page with its collaborators.
 pub(in crate::site) fn collaborators_path<E: SiteEntity>(id: &E::Id) -> String {
     format!("{}/collaborators", path::<E>(id))
 }
@@ -67,7 +62,6 @@ pub(in crate::site) fn checkboxes<E: SiteEntity>(held: &Rights<E::Right>) -> Vec
     E::RIGHTS.iter().map(one).collect()
 }
 
-/// Parses the values of ticked checkboxes.
 pub(in crate::site) fn parse_rights<'a, E: Entity>(names: impl Iterator<Item = &'a str>) -> Result<Vec<E::Right>> {
     let parse = |name: &str| {
         let found = E::RIGHTS.iter().copied().find(|right| Into::<&'static str>::into(*right) == name);

@@ -26,11 +26,9 @@ pub(in crate::site) struct Frame {
     pub(in crate::site) username: Option<String>,
     /// A message about what was just done.
     pub(in crate::site) notice: Option<Notice>,
-    /// The requested path.
     pub(in crate::site) path: String,
 }
 
-/// A page as a response.
 pub(in crate::site) struct Page<T> {
     template: T,
     status: StatusCode,

@@ -33,7 +33,6 @@ pub(crate) struct Signer {
     state: Arc<RwLock<LoadedKeys>>,
 }
 
-/// The keys and when they were loaded.
 struct LoadedKeys {
     ring: Arc<KeyRing>,
     read: Timestamp,

@@ -17,7 +17,7 @@ const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Account {
     /// Confirms the address that the token was sent to. Idempotent.
-    pub async fn confirm_email(&self, token: &str) -> Result<User> {
+    pub(crate) async fn confirm_email(&self, token: &str) -> Result<User> {
         let refused =
             || Error::Invalid { what: "link", must: "must be the latest one that was mailed, and not expired" };
         let plain: [u8; 20] = unverified_payload(token).ok_or_else(refused)?;

@@ -42,12 +42,10 @@ impl UserRecord {
         !scope.is_empty() && scope.iter().all(held)
     }
 
-    /// Whether the client has any consent.
     pub(crate) fn has_consent(&self, client: &ClientId) -> bool {
         self.consents.get(client).is_some_and(|consent| !consent.scope.is_empty())
     }
 
-    /// The current consent version for this client.
     pub(crate) fn consent_version(&self, client: &ClientId) -> ConsentVersion {
         let epoch = self.consents.get(client).map_or(0, |consent| consent.epoch);
         ConsentVersion { not_before_s: self.not_before_s, epoch }

@@ -12,7 +12,6 @@ use crate::{Account, Result, rate_limit::rate_limit_address};
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 /// The most addresses per user. Further ones are remembered once some have expired.
 const ADDRESSES_MAX: usize = 100;
-/// The context of the HMAC.
 const CONTEXT: &str = "address of a login";
 
 impl Account {

@@ -36,7 +36,6 @@ pub(crate) struct Passwords {
     random: Arc<dyn Random>,
 }
 
-/// A password hash as a PHC string.
 pub(crate) type PasswordHashString = String;
 
 /// The most common passwords of 8 or more characters.
@@ -69,7 +68,6 @@ impl Passwords {
         })
     }
 
-    /// Hashes a new password.
     pub(crate) async fn hash(&self, password: Secret) -> Result<PasswordHashString> {
         let salt = salt(self.random.as_ref());
         self.run(move || hash(password.expose(), &salt)).await?

@@ -8,16 +8,13 @@ use crate::{Account, Result, Session, audit};
 
 /// A user authenticated by session or token.
 #[derive(Debug)]
-pub enum AuthenticatedUser {
-    /// Logged in to the site.
+pub(crate) enum AuthenticatedUser {
     Session(Box<Session>),
-    /// Sent an access token with the scope `profile`.
     Token(UserId),
 }
 
 impl AuthenticatedUser {
-    /// The id of the authenticated user.
-    pub fn user_id(&self) -> &UserId {
+    pub(crate) fn user_id(&self) -> &UserId {
         match self {
             Self::Session(session) => session.user_id(),
             Self::Token(user_id) => user_id,
@@ -26,8 +23,7 @@ impl AuthenticatedUser {
 }
 
 impl Account {
-    /// The user's own profile.
-    pub async fn profile(&self, user_id: &UserId) -> Result<User> {
+    pub(crate) async fn profile(&self, user_id: &UserId) -> Result<User> {
         Ok(self.user(user_id).await?.ok_or_else(|| no_user(user_id))?.into())
     }
 
@@ -35,7 +31,11 @@ impl Account {
     ///
     /// A new password requires the old one, and ends all sessions, grants and tokens of the user. If the caller has a session,
     /// returns the cookie of a new one.
-    pub async fn change_profile(&self, person: &AuthenticatedUser, change: ProfileChange) -> Result<Option<Secret>> {
+    pub(crate) async fn change_profile(
+        &self,
+        person: &AuthenticatedUser,
+        change: ProfileChange,
+    ) -> Result<Option<Secret>> {
         let before = self.user(person.user_id()).await?.ok_or_else(|| no_user(person.user_id()))?;
         // Everything that can fail comes before the change.
         let changed = self.checked(&before, change).await?;
@@ -58,7 +58,7 @@ impl Account {
     }
 
     /// Sends the confirmation mail again, unless the address is confirmed.
-    pub async fn resend_confirmation(&self, user_id: &UserId) -> Result<()> {
+    pub(crate) async fn resend_confirmation(&self, user_id: &UserId) -> Result<()> {
         let user = self.user(user_id).await?.ok_or_else(|| no_user(user_id))?;
         if !user.valid {
             self.limit_mails(user_id).await?;

@@ -15,16 +15,14 @@ use crate::{
     seal::Sealed,
 };
 
-/// How long a session lasts.
-pub const SESSION_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
+pub(crate) const SESSION_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
 /// The most sessions of one user. A new session replaces the oldest.
 const SESSIONS_MAX: usize = 20;
 /// The associated data of sealed cookies, and the context of HMACs.
 const AAD: &str = "session";
 
-/// A valid session.
 #[derive(Debug)]
-pub struct Session {
+pub(crate) struct Session {
     pub(crate) user: Stored<UserRecord>,
     key: Key,
 }
@@ -38,13 +36,11 @@ struct SessionRecord {
 }
 
 impl Session {
-    /// The user's id.
-    pub fn user_id(&self) -> &UserId {
+    pub(crate) fn user_id(&self) -> &UserId {
         &self.user.value.id
     }
 
-    /// The profile as of when the session was read.
-    pub fn profile(&self) -> User {
+    pub(crate) fn profile(&self) -> User {
         self.user.value.clone().into()
     }
 }
@@ -53,7 +49,12 @@ impl Account {
     /// Logs a user in. Returns the new cookie, or `None` if the name or password is wrong.
     ///
     /// Neither the answer nor its timing tells which of the two.
-    pub async fn log_in(&self, username: &str, password: Secret, from: IpAddr) -> Result<Option<(Secret, User)>> {
+    pub(crate) async fn log_in(
+        &self,
+        username: &str,
+        password: Secret,
+        from: IpAddr,
+    ) -> Result<Option<(Secret, User)>> {
         let Some(user) = self.user_with_password(username, password, from).await? else { return Ok(None) };
         let Some(cookie) = self.begin_session(&user).await? else { return Ok(None) };
         audit::event("login", &user.value.id, &format_args!("session from {from}"));
@@ -61,7 +62,7 @@ impl Account {
     }
 
     /// Starts a session for a user who has just registered or changed the password. Returns the cookie.
-    pub async fn start_session(&self, user_id: &UserId) -> Result<Option<Secret>> {
+    pub(crate) async fn start_session(&self, user_id: &UserId) -> Result<Option<Secret>> {
         match self.stored_user(user_id).await? {
             Some(user) => self.begin_session(&user).await,
             None => Ok(None),
@@ -69,7 +70,7 @@ impl Account {
     }
 
     /// The session of a cookie, unless it is forged or expired, or the user is disabled.
-    pub async fn session(&self, cookie: &str) -> Result<Option<Session>> {
+    pub(crate) async fn session(&self, cookie: &str) -> Result<Option<Session>> {
         let Some((user_id, id)) = self.open_cookie(cookie) else { return Ok(None) };
         let key = self.session_key(&user_id, &id)?;
         let Some(record) = self.documents.read::<SessionRecord>(&key).await? else { return Ok(None) };
@@ -78,8 +79,7 @@ impl Account {
         Ok(user.map(|user| Session { user, key }))
     }
 
-    /// Deletes the session, so that its cookie is no longer valid.
-    pub async fn log_out(&self, session: &Session) -> Result<()> {
+    pub(crate) async fn log_out(&self, session: &Session) -> Result<()> {
         self.documents.remove(&session.key).await?;
         audit::event("logout", session.user_id(), &"session");
         Ok(())

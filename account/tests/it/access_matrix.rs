@@ -19,7 +19,6 @@ struct Row {
     expected: Vec<u16>,
 }
 
-/// The names of the credentials, and the rows.
 fn table() -> (Vec<String>, Vec<Row>) {
     let mut lines = TABLE.lines().filter(|line| line.starts_with('|')).map(cells);
     let header = lines.next().unwrap();
@@ -104,7 +103,6 @@ async fn the_table_has_every_operation() {
     assert!(called.len() > 60, "{}", called.len());
 }
 
-/// Whether a path matches a template of the OpenAPI document.
 fn fits(template: &str, path: &str) -> bool {
     let path = path.split('?').next().unwrap();
     let (template, path) = (template.split('/'), path.split('/'));

@@ -14,10 +14,8 @@ pub(crate) const APP: &str = "https://app.example.com/callback";
 pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// The parameters of an authorization request.
 type Request<'a> = Vec<(&'a str, &'a str)>;
 
-/// Adds a confidential third-party client to the default settings.
 pub(crate) fn with_app() -> Settings {
     let client = ClientSettings {
         secret: Some(Secret::new("app-secret")),
@@ -31,7 +29,6 @@ pub(crate) fn with_app() -> Settings {
     settings
 }
 
-/// Logs in at the site and returns the cookie.
 pub(crate) async fn session(service: &Service, username: &str) -> String {
     let body = json!({"username": username, "password": PASSWORD});
     let answer = service.post("/api/v2/users/login", "", body).await;
@@ -60,7 +57,6 @@ pub(crate) fn location(answer: &Answer) -> &str {
     answer.headers[LOCATION].to_str().unwrap()
 }
 
-/// The URI and the query parameters of a redirect.
 fn parameters(answer: &Answer) -> (String, BTreeMap<String, String>) {
     let url = reqwest::Url::parse("http://site.invalid").unwrap().join(location(answer)).unwrap();
     let place = location(answer).split('?').next().unwrap().to_owned();

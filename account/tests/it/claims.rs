@@ -6,7 +6,6 @@ use types::ServiceName;
 
 use crate::service::{PASSWORD, Service};
 
-/// The decoded header or payload of a token.
 fn part(token: &str, which: usize) -> Value {
     let token = token.trim_start_matches("Bearer ");
     let part = token.split('.').nth(which).unwrap();

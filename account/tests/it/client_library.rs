@@ -6,7 +6,6 @@ use types::{ApplicationRight, Credential, FullName, GatewayRight, Kind, Kinded, 
 
 use crate::service::{PASSWORD, Service};
 
-/// A program with alice's general token, and tokens for each of her entities.
 struct Program {
     client: AccountClient,
     token: Secret,

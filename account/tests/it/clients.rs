@@ -9,7 +9,6 @@ use crate::{
 
 const PATH: &str = "/api/v2/clients/my-client";
 
-/// A registration, with the flags and the secret that v2's command line also sends.
 fn new(name: &str) -> Value {
     json!({
         "name": name, "description": "Shows maps", "uri": "https://example.com/callback", "scope": ["profile", "apps"],
@@ -18,7 +17,6 @@ fn new(name: &str) -> Value {
     })
 }
 
-/// Requests a token and returns the status and the OAuth error code.
 async fn ask(service: &Service, secret: &str, grant: &str) -> (u16, String) {
     let form = [("grant_type", grant), ("refresh_token", "x"), ("username", "alice"), ("password", "x")];
     send(service.request("POST", "/users/token", "").basic_auth("my-client", Some(secret)).form(&form)).await.error()

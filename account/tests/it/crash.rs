@@ -4,10 +4,8 @@ use serde_json::{Value, json};
 
 use crate::service::{Answer, PASSWORD, Service};
 
-/// More writes than any call here makes.
 const WRITES_MAX: i64 = 12;
 
-/// Makes a call on fresh services that stop after no write, after one, and so on until it succeeds.
 async fn stopping(call: impl AsyncFn(&Service, &str) -> Answer, then: impl AsyncFn(&Service, &str, i64)) {
     for writes in 0..WRITES_MAX {
         let (service, store) = Service::start_on_failing_store().await;

@@ -9,13 +9,9 @@ use crate::service::{Answer, Service, send};
 enum Shape {
     Empty,
     Is(&'static str),
-    /// A string of 16 upper-case hexadecimal digits.
     Eui,
-    /// An object with exactly these members, in any order.
     Members(&'static str),
-    /// An array of such objects.
     List(&'static str),
-    /// An array of strings.
     Texts,
 }
 use Shape::{Empty, Eui, Is, List, Members, Texts};

@@ -60,7 +60,6 @@ async fn components_exchange_too(service: &Service, account: &Account, app_id: &
     assert!(client.exchange_key(app_id, key).await.is_ok());
 }
 
-/// Verifies a token like the other services, with nothing but the public keys.
 async fn verified(service: &Service, client: &AccountClient, token: &Secret) -> Claims {
     let keys = client.keys().await.unwrap();
     Verifier::new(service.account.issuer(), &keys).verify(token.expose(), service.clock.now()).unwrap()

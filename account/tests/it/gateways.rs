@@ -7,7 +7,6 @@ use crate::service::Service;
 
 pub(crate) const GW: &str = "/api/v2/gateways/my-gw";
 
-/// Settings with two routers and a public URL.
 pub(crate) fn network() -> Settings {
     let router = |id: &str| RouterSettings {
         id: id.parse().unwrap(),
@@ -24,7 +23,6 @@ fn router(id: &str) -> Value {
     })
 }
 
-/// Updates a gateway and returns the status.
 pub(crate) async fn patch(service: &Service, authorization: &str, body: Value) -> u16 {
     service.call("PATCH", GW, authorization, body).await.status.as_u16()
 }

@@ -5,10 +5,8 @@ use store::{Batch, Commit, Key, Tag};
 
 use crate::service::Service;
 
-/// The limit of created entities, and the page length of shared ones.
 const FULL: usize = 1000;
 
-/// Writes index entries directly to the store.
 async fn put(service: &Service, entries: impl Iterator<Item = (Key, String)>) {
     for (key, value) in entries {
         let written = service.store.commit(Batch::new().put(key, value.into_bytes())).await;

@@ -12,16 +12,13 @@ use crate::{
     service::{PASSWORD, Service, send},
 };
 
-/// The environment variable with the URL of Redis.
 const REDIS_URL: &str = "ACCOUNT_TEST_REDIS_URL";
 /// The prefix of the line with its address.
 const SERVES: &str = "serves at ";
 
-/// Another process of the service, which ends when this is dropped.
 struct Process(Child);
 
 impl Process {
-    /// Starts a process and returns its base URL.
     fn start(redis_url: &str) -> (Self, String) {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "instances::serves_until_killed", "--ignored", "--nocapture"]);

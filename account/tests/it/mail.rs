@@ -11,7 +11,6 @@ use types::Secret;
 
 use crate::service::{PASSWORD, Service};
 
-/// A mail server that accepts every mail, but answers the first attempts with a temporary error.
 pub(crate) struct Sink {
     url: String,
     mails: mpsc::UnboundedReceiver<String>,
@@ -41,7 +40,6 @@ impl Sink {
     }
 }
 
-/// Speaks SMTP with one client and returns its mail.
 async fn converse(stream: TcpStream, refused: &mut usize) -> Option<String> {
     let mut stream = BufReader::new(stream);
     let (mut mail, mut in_mail) = (String::new(), false);
@@ -82,7 +80,6 @@ pub(crate) fn settings(sink: &Sink) -> Settings {
     Settings { mail: Some(mail), public_url, ..Settings::default() }
 }
 
-/// Opens a mailed link.
 async fn follow(service: &Service, link: &str) -> u16 {
     let path = link.strip_prefix("https://account.example.com").unwrap_or_else(|| panic!("{link}"));
     service.get(path, "").await.status.as_u16()

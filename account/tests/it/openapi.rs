@@ -27,7 +27,6 @@ fn served(service: &Service) -> BTreeSet<String> {
     quoted.map(|(path, _)| path.to_owned()).filter(|path| path.starts_with('/')).collect()
 }
 
-/// The path with something in the place of each parameter.
 fn filled(path: &str) -> String {
     let parts = path.split('/').map(|part| match part {
         "{services}" => "handlers",
@@ -93,7 +92,6 @@ async fn the_description_is_complete() {
     }
 }
 
-/// The names of an operation's path parameters.
 fn parameters(call: &Value) -> BTreeSet<String> {
     let all = call["parameters"].as_array().into_iter().flatten();
     all.filter(|one| one["in"] == "path").map(|one| one["name"].as_str().unwrap().to_owned()).collect()

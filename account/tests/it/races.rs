@@ -12,12 +12,9 @@ use crate::{
 const TRIES: usize = 50;
 /// The number of users; each needs a login, which is slow on purpose.
 const TRIES_OF_USERS: usize = 5;
-/// The number of rounds, which start at different states of the store.
 const ROUNDS: usize = 20;
-/// The number of rounds with codes.
 const ROUNDS_OF_CODES: usize = 200;
 
-/// Sends the requests concurrently and counts the statuses.
 async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, String, String, Value)>) -> Statuses {
     let mut running = tokio::task::JoinSet::new();
     for (method, path, authorization, body) in calls {

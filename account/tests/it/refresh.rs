@@ -70,13 +70,11 @@ async fn a_rejected_refresh_does_not_use_up_the_token() {
     }
 }
 
-/// The next refresh token, or the error code.
 async fn refresh(service: &Service, token: &Value) -> Result<Value, (u16, String)> {
     let answer = refresh_for(service, token, Value::Null).await;
     if answer.status == 200 { Ok(answer.json()["refresh_token"].clone()) } else { Err(answer.error()) }
 }
 
-/// Requests a token with this scope; `null` sends none.
 async fn refresh_for(service: &Service, token: &Value, scope: Value) -> Answer {
     let body = json!({"grant_type": "refresh_token", "refresh_token": token, "scope": scope});
     send(service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).json(&body)).await

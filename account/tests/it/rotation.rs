@@ -12,7 +12,6 @@ fn key_of(authorization: &str) -> String {
     header["kid"].as_str().unwrap().to_owned()
 }
 
-/// The ids of the published keys, starting with the current signing key.
 async fn published(service: &Service) -> Vec<String> {
     let keys = service.get("/.well-known/jwks.json", "").await.json();
     keys["keys"].as_array().unwrap().iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect()

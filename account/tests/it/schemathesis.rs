@@ -7,7 +7,6 @@ use testing::Schemathesis;
 
 use crate::service::Service;
 
-/// Ids of existing entities.
 const PARAMETERS: &str = r#"
 [parameters]
 "path.app_id" = "my-app"

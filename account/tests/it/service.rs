@@ -16,14 +16,11 @@ use testing::{FailingStore, ManualClock, RedisProcess};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use types::Timestamp;
 
-/// The password of every user here.
 pub(crate) const PASSWORD: &str = "correct horse battery";
-/// The key-encryption key of every service here.
 const KEY: [u8; 32] = [7; 32];
 /// Where the clock starts: 2026-01-01.
 const START_SECONDS: i64 = 1_767_225_600;
 
-/// A running service; it ends with this value.
 pub(crate) struct Service {
     pub(crate) account: Account,
     pub(crate) base: String,
@@ -34,7 +31,6 @@ pub(crate) struct Service {
     redis: Option<RedisProcess>,
 }
 
-/// What came back.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -43,35 +39,29 @@ pub(crate) struct Answer {
 }
 
 impl Service {
-    /// Starts one in memory.
     pub(crate) async fn start() -> Self {
         Self::start_with(Settings::default()).await
     }
 
-    /// Starts one in memory with these settings.
     pub(crate) async fn start_with(settings: Settings) -> Self {
         let clock = manual_clock();
         let store = Embedded::in_memory(clock.for_store()).unwrap();
         Self::on(settings, Arc::new(store), clock, None).await
     }
 
-    /// Starts another one on the same store.
     pub(crate) async fn reopen(&self) -> Self {
         Self::on(Settings::default(), Arc::clone(&self.store), Arc::clone(&self.clock), None).await
     }
 
-    /// Starts one on a Redis that is there.
     pub(crate) async fn start_on(url: String) -> Self {
         let clock = manual_clock();
         Self::on(Settings::default(), connect(url, &clock).await, clock, None).await
     }
 
-    /// Where the Redis is that it uses, if it uses one.
     pub(crate) fn redis_url(&self) -> Option<String> {
         self.redis.as_ref().map(RedisProcess::url)
     }
 
-    /// Tries to open one in memory with these settings.
     pub(crate) async fn try_open(settings: Settings) -> Result<(), airlock_account::Error> {
         let clock = manual_clock();
         let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
@@ -80,7 +70,6 @@ impl Service {
             .map(drop)
     }
 
-    /// Tries to open the same store with another key-encryption key.
     pub(crate) async fn reopen_with_key(&self, key: [u8; 32]) -> Result<Account, airlock_account::Error> {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         Account::open(
@@ -93,26 +82,22 @@ impl Service {
         .await
     }
 
-    /// Starts one on a store that can be made to fail.
     pub(crate) async fn start_on_failing_store() -> (Self, Arc<FailingStore>) {
         let clock = manual_clock();
         let store = Arc::new(FailingStore::new(clock.for_store()));
         (Self::on(Settings::default(), store.clone(), clock, None).await, store)
     }
 
-    /// Starts one that keeps everything in this file.
     pub(crate) async fn start_in(file: &Path) -> Self {
         let clock = manual_clock();
         let store = Embedded::open(file, clock.for_store()).unwrap();
         Self::on(Settings::default(), Arc::new(store), clock, None).await
     }
 
-    /// Starts one on each store that there is.
     pub(crate) async fn start_on_each_store() -> Vec<Self> {
         Self::start_on_each_store_with(Settings::default()).await
     }
 
-    /// Starts one on each store that there is, with these settings.
     pub(crate) async fn start_on_each_store_with(chosen: Settings) -> Vec<Self> {
         let mut all = vec![Self::start_with(chosen.clone()).await];
         if let Some(redis) = RedisProcess::start() {
@@ -148,7 +133,6 @@ impl Service {
         Self { account, base, clock, store, http, _stop: stop.drop_guard(), redis }
     }
 
-    /// Lets time pass.
     pub(crate) fn pass(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
     }
@@ -157,14 +141,12 @@ impl Service {
         self.clock.secs()
     }
 
-    /// Begins a call with the value of an `Authorization` header; an empty one is none.
     pub(crate) fn request(&self, method: &str, path: &str, authorization: &str) -> RequestBuilder {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let request = self.http.request(method, format!("{}{path}", self.base));
         if authorization.is_empty() { request } else { request.header("authorization", authorization) }
     }
 
-    /// Makes a call with a JSON body; `null` is none.
     pub(crate) async fn call(&self, method: &str, path: &str, authorization: &str, body: Value) -> Answer {
         let request = self.request(method, path, authorization);
         send(if body.is_null() { request } else { request.json(&body) }).await
@@ -178,7 +160,6 @@ impl Service {
         self.call("POST", path, authorization, body).await
     }
 
-    /// Registers a user and logs in; gives the value of an `Authorization` header.
     pub(crate) async fn user(&self, username: &str) -> String {
         let email = format!("{username}@example.com");
         let body = json!({"username": username, "email": email, "password": PASSWORD});
@@ -186,25 +167,21 @@ impl Service {
         self.general(username).await
     }
 
-    /// Logs in for everything general; gives the value of an `Authorization` header.
     pub(crate) async fn general(&self, username: &str) -> String {
         bearer(&self.login(username, PASSWORD, Value::Null).await.json()["access_token"])
     }
 
-    /// Asks for a token with the client `ttnctl`; a scope of `null` is none.
     pub(crate) async fn login(&self, username: &str, password: &str, scope: Value) -> Answer {
         let body = json!({"grant_type": "password", "username": username, "password": password, "scope": scope});
         send(self.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).json(&body)).await
     }
 
-    /// Exchanges a token for one with these scopes; gives the value of an `Authorization` header.
     pub(crate) async fn restrict(&self, authorization: &str, scope: &[&str]) -> String {
         let answer = self.post("/users/restrict-token", authorization, json!({ "scope": scope })).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         bearer(&answer.json()["access_token"])
     }
 
-    /// Creates an application; gives the creator's token for it.
     pub(crate) async fn application(&self, authorization: &str, app_id: &str) -> String {
         let body = json!({"id": app_id, "name": "An application"});
         let answer = self.post("/api/v2/applications", authorization, body).await;
@@ -212,7 +189,6 @@ impl Service {
         self.restrict(authorization, &[&format!("apps:{app_id}")]).await
     }
 
-    /// Creates a gateway; gives the creator's token for it.
     pub(crate) async fn gateway(&self, authorization: &str, gateway_id: &str) -> String {
         let body = json!({"id": gateway_id, "frequency_plan": "EU_863_870"});
         let answer = self.post("/api/v2/gateways", authorization, body).await;
@@ -220,14 +196,12 @@ impl Service {
         self.restrict(authorization, &[&format!("gateways:{gateway_id}")]).await
     }
 
-    /// Creates a handler; gives the creator's token for it.
     pub(crate) async fn handler(&self, authorization: &str, id: &str) -> String {
         let answer = self.post("/api/v2/components/handlers", authorization, json!({"id": id})).await;
         assert_eq!(answer.status, 201, "{answer:?}");
         self.restrict(authorization, &[&format!("components:{id}")]).await
     }
 
-    /// Creates an access key; gives the key.
     pub(crate) async fn key(&self, authorization: &str, app_id: &str, name: &str, rights: &[&str]) -> String {
         let path = format!("/api/v2/applications/{app_id}/access-keys");
         let request = self.request("POST", &path, authorization).header("accept", "application/json");
@@ -242,7 +216,6 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
 
-    /// The status, and what it says went wrong.
     pub(crate) fn error(&self) -> (u16, String) {
         let body = self.json();
         assert_eq!(body["code"], self.status.as_u16(), "{self:?}");
@@ -250,7 +223,6 @@ impl Answer {
     }
 }
 
-/// Sends a request and reads the answer.
 pub(crate) async fn send(request: RequestBuilder) -> Answer {
     let response = request.send().await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());

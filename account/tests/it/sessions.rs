@@ -5,10 +5,8 @@ use serde_json::{Value, json};
 
 use crate::service::{Answer, PASSWORD, Service, bearer, send};
 
-/// The header that a browser sends for requests from the site's own pages.
 const HERE: (&str, &str) = ("sec-fetch-site", "same-origin");
 
-/// The value of the cookie that a response sets.
 fn cookie(answer: &Answer) -> String {
     let set = answer.headers["set-cookie"].to_str().unwrap();
     set.split(';').next().unwrap().to_owned()
@@ -19,7 +17,6 @@ async fn log_in(service: &Service, username: &str, password: &str) -> Answer {
     service.post("/api/v2/users/login", "", body).await
 }
 
-/// A request with a session, from a page of the site.
 async fn with(service: &Service, cookie: &str, method: &str, path: &str, body: Value) -> Answer {
     let request = service.request(method, path, "").header("cookie", cookie).header(HERE.0, HERE.1);
     send(if body.is_null() { request } else { request.json(&body) }).await

@@ -23,7 +23,6 @@ struct Browser<'a> {
     cookie: String,
 }
 
-/// A response.
 struct Page {
     status: StatusCode,
     headers: HeaderMap,
@@ -35,7 +34,6 @@ impl<'a> Browser<'a> {
         Self { service, cookie: String::new() }
     }
 
-    /// Registers a user, who is then logged in.
     async fn of_user(service: &'a Service, username: &str) -> Self {
         let mut browser = Self::new(service);
         let email = format!("{username}@example.com");
@@ -52,7 +50,6 @@ impl<'a> Browser<'a> {
         self.send(self.service.request("POST", path, "").header("sec-fetch-site", "same-origin").form(fields)).await
     }
 
-    /// Submits a form and follows the redirect.
     async fn submit(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
         let place = self.post(path, fields).await.place();
         self.get(&place).await
@@ -68,7 +65,6 @@ impl<'a> Browser<'a> {
 }
 
 impl Page {
-    /// The target of a redirect.
     fn place(&self) -> String {
         assert_eq!(self.status, 303, "{}", self.html.html());
         self.headers[LOCATION].to_str().unwrap().to_owned()
@@ -78,7 +74,6 @@ impl Page {
         self.html.select(&Selector::parse(selector).unwrap()).collect()
     }
 
-    /// The text of the only element that matches.
     fn text(&self, selector: &str) -> String {
         let found = self.all(selector);
         assert_eq!(found.len(), 1, "{selector} in {}", self.html.html());
@@ -89,14 +84,12 @@ impl Page {
         !self.all(selector).is_empty()
     }
 
-    /// The value of the only field with this name.
     fn value(&self, selector: &str) -> &str {
         let found = self.all(selector);
         assert_eq!(found.len(), 1, "{selector} in {}", self.html.html());
         found[0].attr("value").unwrap()
     }
 
-    /// Checks the page for accessibility.
     fn check(&self, path: &str) {
         let place = format!("{path}: {}", self.html.html());
         assert_eq!(self.headers["content-type"], "text/html; charset=utf-8", "{place}");
@@ -115,7 +108,6 @@ impl Page {
         self.check_headings(&place);
     }
 
-    /// Ids are unique, and references to them resolve.
     fn check_ids(&self, place: &str) {
         let ids: Vec<_> = self.all("[id]").iter().filter_map(|element| element.attr("id")).collect();
         let known: BTreeSet<_> = ids.iter().copied().collect();
@@ -134,7 +126,6 @@ impl Page {
         }
     }
 
-    /// Interactive elements have an accessible name.
     fn check_names(&self, place: &str) {
         let fields = self.all("input:not([type=hidden]), select, textarea");
         for field in fields {
@@ -148,7 +139,6 @@ impl Page {
         assert!(!self.has("form form"), "{place}");
     }
 
-    /// No heading skips a level.
     fn check_headings(&self, place: &str) {
         let levels = self.all("main h1, main h2, main h3").into_iter().map(|heading| heading.value().name().to_owned());
         let mut before = 2;
@@ -158,7 +148,6 @@ impl Page {
         }
     }
 
-    /// Checks the page of a rejected form and returns its error summary.
     fn check_refusal(&self, field: &str) -> String {
         let text = self.text(".problem p");
         assert!(self.text("head > title").starts_with("Error: "), "{}", self.html.html());

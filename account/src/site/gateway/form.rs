@@ -25,7 +25,6 @@ pub(in crate::site) fn plans(account: &Account) -> Vec<Plan> {
     account.frequency_plans.iter().map(plan).collect()
 }
 
-/// Reads the form for a new gateway.
 pub(in crate::site) fn read_new(fields: &Fields) -> Result<GatewayUpdate> {
     let attributes = fields.filled("description").map(|text| ("description".to_owned(), Some(text.to_owned())));
     Ok(GatewayUpdate {
@@ -56,7 +55,6 @@ pub(in crate::site) fn read(fields: &Fields, rights: &GatewayRights) -> Result<G
     })
 }
 
-/// The form filled in for a gateway, with its location if the viewer may see it.
 pub(in crate::site) fn filled(gateway: &Gateway, router: &str, exact: bool) -> Form {
     let location = gateway.antenna_location.filter(|_| exact).unwrap_or_default();
     let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();

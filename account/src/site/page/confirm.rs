@@ -10,10 +10,7 @@ use super::Frame;
 pub(in crate::site) struct ConfirmPage {
     pub(in crate::site) frame: Frame,
     pub(in crate::site) title: String,
-    /// The consequences.
     pub(in crate::site) text: &'static str,
-    /// The label of the button.
     pub(in crate::site) button: &'static str,
-    /// Where "Cancel" leads.
     pub(in crate::site) back: String,
 }

@@ -15,7 +15,6 @@ use crate::Account;
 
 /// Requests under this path are from programs, whatever they accept.
 const API_PREFIX: &str = "/api/";
-/// The most bytes of an error response.
 const BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Template)]
@@ -34,7 +33,6 @@ struct ErrorJson {
     error_description: Option<String>,
 }
 
-/// Whether the client accepts HTML.
 pub(in crate::site) fn accepts_html(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(header::ACCEPT).iter();
     accepted.any(|value| value.to_str().is_ok_and(|text| text.contains("text/html")))

@@ -115,7 +115,6 @@ pub(in crate::site) fn sentence(text: &str) -> String {
     first.chain(characters).chain(end.chars()).collect()
 }
 
-/// The field that an error is about.
 fn field_of(error: &Error) -> &'static str {
     let what = match error {
         Error::Invalid { what, .. } | Error::Taken { what, .. } | Error::NotFound { what, .. } => what,

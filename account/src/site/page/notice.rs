@@ -46,7 +46,6 @@ const NOTICES: [(Notice, &str, &str); 15] = [
 ];
 
 impl Notice {
-    /// Its name in URLs.
     pub(in crate::site) fn name(self) -> &'static str {
         self.row().1
     }

@@ -41,7 +41,6 @@ impl Viewer {
         self.request.frame(Some(&self.session))
     }
 
-    /// The caller for changes to an entity.
     pub(in crate::site) fn caller<E: SiteEntity>(&self, account: &Account, id: &E::Id) -> Caller {
         Caller::Bearer(Box::new(account.claims_at_site(self.session.user_id(), E::scope(id))))
     }

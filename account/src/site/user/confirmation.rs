@@ -18,7 +18,6 @@ use crate::{
 #[template(path = "confirmed.html")]
 struct Confirmed {
     frame: Frame,
-    /// The confirmed address.
     email: String,
     /// Why it could not be confirmed.
     problem: Option<String>,

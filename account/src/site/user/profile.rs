@@ -28,7 +28,6 @@ const PATH: &str = "/users/profile";
 pub(in crate::site) struct Profile {
     frame: Frame,
     email: String,
-    /// Whether the address is confirmed.
     valid: bool,
     person: Form,
     password: Form,
@@ -97,7 +96,6 @@ pub(in crate::site) async fn change_password(
     }
 }
 
-/// Sends the confirmation mail again.
 pub(in crate::site) async fn resend_confirmation(
     State(account): State<Account>,
     viewer: Viewer,

@@ -7,7 +7,6 @@ use types::ServiceName;
 
 use crate::service::{PASSWORD, Service};
 
-/// Their names, in the order of the table's columns.
 pub(super) const NAMES: [&str; 13] = [
     "none",
     "garbage",
@@ -31,14 +30,12 @@ pub(super) struct Credentials {
     gateway_keys: [String; 2],
 }
 
-/// How a credential is sent.
 pub(super) enum Shown<'a> {
     Authorization(&'a str),
     Cookie(&'a str),
 }
 
 impl Credentials {
-    /// Creates two of each entity, `my-…`, which the requests are about, and `other-…`, and the credentials.
     pub(super) async fn make(service: &Service) -> Self {
         let early = service.user("alice").await;
         for username in ["bob", "carol", "dave"] {
@@ -82,7 +79,6 @@ impl Credentials {
         Self { values, gateway_keys }
     }
 
-    /// The credential for a request to `path`. On paths of gateways, keys are gateway keys.
     pub(super) fn show(&self, column: usize, path: &str) -> Shown<'_> {
         match column {
             SESSION => Shown::Cookie(&self.values[column]),
@@ -92,7 +88,6 @@ impl Credentials {
     }
 }
 
-/// Creates one entity of each kind and returns the creator's token.
 async fn things(service: &Service, general: &str, whose: &str) -> String {
     service.application(general, &format!("{whose}-app")).await;
     service.gateway(general, &format!("{whose}-gw")).await;
@@ -100,7 +95,6 @@ async fn things(service: &Service, general: &str, whose: &str) -> String {
     named(service, general, whose).await
 }
 
-/// A token for one entity of each kind.
 async fn named(service: &Service, general: &str, whose: &str) -> String {
     let scopes = [format!("apps:{whose}-app"), format!("gateways:{whose}-gw"), format!("components:{whose}-handler")];
     service.restrict(general, &scopes.each_ref().map(String::as_str)).await

@@ -10,7 +10,6 @@ const NEW: &str = "an even better password";
 const ALICE: [(&str, &str); 4] =
     [("username", "bob"), ("email", "b@example.com"), ("password", NEW), ("password_again", NEW)];
 
-/// The fields of [`ALICE`] with one value replaced.
 fn registration<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
     ALICE.iter().map(|(known, old)| (*known, if *known == name { value } else { old })).collect()
 }

@@ -15,7 +15,6 @@ const ASKS: &str = "/users/authorize?client_id=app&redirect_uri=https://app.exam
                     &state=%22%3E%3Cb%3E%26x&scope=profile";
 const APP: (&str, &str) = ("app", "app-secret");
 
-/// The fields of the consent form.
 fn answer(page: &Page, decision: &str) -> Vec<(String, String)> {
     let hidden = page.all("main form input[type=hidden]");
     let mut fields: Vec<_> = hidden

@@ -9,9 +9,7 @@ use crate::{
     service::{Service, send},
 };
 
-/// Public pages.
 const OPEN: [&str; 5] = ["/", "/register", "/users/login", "/oauth/callback/ttnctl?code=c", "/oauth/callback/airlock"];
-/// Pages that require a login.
 const PRIVATE: [&str; 17] = [
     "/users/profile",
     "/my/applications",
