@@ -15,7 +15,7 @@ use crate::{Error, oauth::OAuthErrorCode};
 
 /// An error response.
 #[derive(Debug)]
-pub struct Reply(Error);
+pub(crate) struct Reply(Error);
 
 /// The error of a token request, as both OAuth 2.0 and this API define it.
 #[derive(Serialize, JsonSchema)]
