@@ -98,7 +98,7 @@ async fn the_profile_form_explains_errors() {
             ("/users/profile", &person("bob", at), 409, "username", "taken"),
             ("/users/profile", &person("B O B", at), 400, "username", "lowercase"),
             ("/users/profile", &person("alice", "nowhere"), 400, "email", "name@example.com"),
-            ("/users/profile/password", &password("wrong password", NEW, NEW), 403, "old_password", "not the one"),
+            ("/users/profile/password", &password("wrong password", NEW, NEW), 403, "old_password", "password not valid"),
             ("/users/profile/password", &password(PASSWORD, NEW, "x"), 400, "password_again", "same"),
             ("/users/profile/password", &password(PASSWORD, "short", "short"), 400, "password", "8 to 128"),
         ],
