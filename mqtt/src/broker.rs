@@ -16,6 +16,7 @@ use types::{Random, Secret};
 
 use crate::{
     Authenticator, Error,
+    connection::ConnectionContext,
     engine::{Engine, HANDLER},
     listener::Listener,
     metrics,
@@ -119,9 +120,9 @@ impl Broker {
     /// The endpoint for the handler itself, which may publish for every device.
     pub fn internal(&self) -> Endpoint {
         Endpoint {
-            address: self.listener.engine.address,
+            address: self.listener.context.engine.address,
             username: HANDLER.to_owned(),
-            password: self.listener.engine.secret().clone(),
+            password: self.listener.context.engine.secret().clone(),
         }
     }
 
@@ -132,11 +133,14 @@ impl Broker {
 
     /// Disconnects all clients. Returns when they are gone, or after 10 s.
     pub async fn shutdown(self) {
-        self.listener.stop.cancel();
-        self.listener.engine.stop();
+        self.listener.context.stop.cancel();
+        self.listener.context.engine.stop();
         self.listener.tasks.close();
         if timeout(STOP_WAIT, self.listener.tasks.wait()).await.is_err() {
-            tracing::warn!(connections = self.listener.sessions.count(), "MQTT connections did not end in time");
+            tracing::warn!(
+                connections = self.listener.context.sessions.count(),
+                "MQTT connections did not end in time"
+            );
         }
     }
 }
@@ -152,16 +156,16 @@ async fn listener(
     random.fill(&mut salt);
     let secret = Secret::new(format!("{:032x}", u128::from_be_bytes(secret)));
     let engine = Engine::start(secret, settings.connections_max + HANDLER_CONNECTIONS, &tasks).await?;
-    Ok(Listener {
+    let context = ConnectionContext {
         authenticator,
         sessions: Arc::new(Sessions::new(settings.connections_per_application_max)),
         engine,
         salt,
         publishes_per_second_max: settings.publishes_per_second_max,
-        connections: Arc::new(Semaphore::new(settings.connections_max.min(Semaphore::MAX_PERMITS))),
-        tasks,
         stop: CancellationToken::new(),
-    })
+    };
+    let connections = Arc::new(Semaphore::new(settings.connections_max.min(Semaphore::MAX_PERMITS)));
+    Ok(Listener { context, connections, tasks })
 }
 
 /// Checks the credentials of open connections at every interval, until the broker stops.
@@ -174,5 +178,5 @@ async fn check_credentials(listener: Arc<Listener>, every: Duration) {
             listener.check_credentials().await;
         }
     };
-    _ = listener.stop.run_until_cancelled(forever).await;
+    _ = listener.context.stop.run_until_cancelled(forever).await;
 }

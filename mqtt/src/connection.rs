@@ -1,6 +1,6 @@
 //! One client's connection: its CONNECT, then packets in both directions until one side closes.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use mqtt5::{PacketType, types::ReasonCode};
 use tokio::{
@@ -11,14 +11,16 @@ use tokio::{
     },
     time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
+    Authenticator,
     connect::Connect,
+    engine::Engine,
     inbound::Inbound,
-    listener::Listener,
     metrics,
     packet::{ControlPacket, ReadError},
-    sessions::SessionGuard,
+    sessions::{SessionGuard, Sessions},
 };
 
 /// The largest packet that a client may send.
@@ -33,19 +35,30 @@ const WRITE_WAIT: Duration = Duration::from_secs(60);
 /// How long closing a connection may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
+/// What all connections share.
+pub(crate) struct ConnectionContext {
+    pub(crate) authenticator: Arc<dyn Authenticator>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) engine: Engine,
+    /// Makes session names unpredictable.
+    pub(crate) salt: [u8; 16],
+    pub(crate) publishes_per_second_max: u32,
+    pub(crate) stop: CancellationToken,
+}
+
 /// Serves one client from its CONNECT until it disconnects.
-pub(crate) async fn serve<S>(listener: &Listener, stream: S)
+pub(crate) async fn serve<S>(context: &ConnectionContext, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let (reader, writer) = tokio::io::split(stream);
     let mut client = Client { reader: BufReader::new(reader), writer: PacketWriter::new(writer) };
-    let Some(Some(connect)) = listener.stop.run_until_cancelled(client.connect(listener)).await else { return };
-    let Some(session) = listener.sessions.open(connect.scope.clone(), connect.credential.clone()) else {
+    let Some(Some(connect)) = context.stop.run_until_cancelled(client.connect(context)).await else { return };
+    let Some(session) = context.sessions.open(connect.scope.clone(), connect.credential.clone()) else {
         return client.refuse(connect.version(), ReasonCode::QuotaExceeded).await;
     };
-    match EngineConnection::open(listener, &connect).await {
-        Ok(engine) => engine.proxy(listener, &connect, client, &session).await,
+    match EngineConnection::open(context, &connect).await {
+        Ok(engine) => engine.proxy(context, &connect, client, &session).await,
         Err(error) => {
             tracing::error!(%error, "the MQTT engine does not accept a connection");
             client.refuse(connect.version(), ReasonCode::ServerUnavailable).await;
@@ -92,7 +105,7 @@ struct Client<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// Reads and checks the CONNECT; returns nothing if the client was refused.
-    async fn connect(&mut self, listener: &Listener) -> Option<Connect> {
+    async fn connect(&mut self, context: &ConnectionContext) -> Option<Connect> {
         let first = timeout(CONNECT_WAIT, ControlPacket::read(&mut self.reader, CLIENT_PACKET_BYTES_MAX as usize));
         let packet = first.await.ok()?.ok()??;
         if packet.packet_type() != Some(PacketType::Connect) {
@@ -100,7 +113,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
         let packet = packet.connect().ok()?;
         let (version, user) = (packet.protocol_version, packet.username.clone());
-        match Connect::check(packet, listener.authenticator.as_ref()).await {
+        match Connect::check(packet, context.authenticator.as_ref()).await {
             Ok(connect) => Some(connect),
             Err(reason) => {
                 // Only logged at debug level, because anybody can cause any number of these.
@@ -149,10 +162,10 @@ impl From<ReadError> for End {
 }
 
 impl EngineConnection {
-    async fn open(listener: &Listener, connect: &Connect) -> io::Result<Self> {
-        let session_id = connect.session_id(&listener.salt);
-        let packet = connect.for_engine(session_id.clone(), listener.engine.secret()).map_err(io::Error::other)?;
-        let stream = TcpStream::connect(listener.engine.address).await?;
+    async fn open(context: &ConnectionContext, connect: &Connect) -> io::Result<Self> {
+        let session_id = connect.session_id(&context.salt);
+        let packet = connect.for_engine(session_id.clone(), context.engine.secret()).map_err(io::Error::other)?;
+        let stream = TcpStream::connect(context.engine.address).await?;
         stream.set_nodelay(true)?;
         let (reader, writer) = stream.into_split();
         let mut writer = PacketWriter::new(writer);
@@ -161,11 +174,16 @@ impl EngineConnection {
     }
 
     /// Proxies packets until one side closes or the session is revoked, then closes both.
-    async fn proxy<S>(mut self, listener: &Listener, connect: &Connect, mut client: Client<S>, session: &SessionGuard)
-    where
+    async fn proxy<S>(
+        mut self,
+        context: &ConnectionContext,
+        connect: &Connect,
+        mut client: Client<S>,
+        session: &SessionGuard,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let mut inbound = Inbound::new(connect, listener.publishes_per_second_max);
+        let mut inbound = Inbound::new(connect, context.publishes_per_second_max);
         let end = tokio::select! {
             end = to_engine(&mut client.reader, &mut self.writer, &mut inbound) => end,
             end = to_client(&mut self.reader, &mut client.writer, connect) => end,
@@ -187,7 +205,7 @@ impl EngineConnection {
         // Read to the end: closing a socket with unread bytes discards what was written to it.
         _ = timeout(CLOSE_WAIT, tokio::io::copy(&mut self.reader, &mut tokio::io::sink())).await;
         if matches!(end, End::Revoked) && !self.session_id.is_empty() {
-            listener.engine.delete_session(&self.session_id).await;
+            context.engine.delete_session(&self.session_id).await;
         }
     }
 }

@@ -9,38 +9,32 @@ use tokio::{
     time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::task::TaskTracker;
 
-use crate::{Authenticator, connection, engine::Engine, sessions::Sessions};
+use crate::connection::{self, ConnectionContext};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
-/// Accepts clients, and holds what all connections share.
+/// Accepts clients and serves each in a task of its own.
 pub(crate) struct Listener {
-    pub(crate) authenticator: Arc<dyn Authenticator>,
-    pub(crate) sessions: Arc<Sessions>,
-    pub(crate) engine: Engine,
-    /// Makes session names unpredictable.
-    pub(crate) salt: [u8; 16],
-    pub(crate) publishes_per_second_max: u32,
+    pub(crate) context: ConnectionContext,
     /// One permit per open connection, authenticated or not.
     pub(crate) connections: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
-    pub(crate) stop: CancellationToken,
 }
 
 impl Listener {
-    /// Accepts connections until the broker stops; each is served by a task of its own.
+    /// Accepts connections until the broker stops.
     pub(crate) async fn accept(self: Arc<Self>, socket: TcpListener, tls: Option<TlsAcceptor>) {
-        while let Some(stream) = self.stop.run_until_cancelled(accept(&socket)).await {
+        while let Some(stream) = self.context.stop.run_until_cancelled(accept(&socket)).await {
             self.spawn(stream, tls.clone());
         }
     }
 
     /// Ends the connections whose credentials are no longer valid.
     pub(crate) async fn check_credentials(&self) {
-        self.sessions.check_credentials(self.authenticator.as_ref()).await;
+        self.context.sessions.check_credentials(self.context.authenticator.as_ref()).await;
     }
 
     fn spawn(self: &Arc<Self>, stream: TcpStream, tls: Option<TlsAcceptor>) {
@@ -58,9 +52,9 @@ impl Listener {
             tracing::debug!(%error, "an MQTT connection broke as it was accepted");
             return;
         }
-        let Some(tls) = tls else { return connection::serve(self, stream).await };
+        let Some(tls) = tls else { return connection::serve(&self.context, stream).await };
         match timeout(HANDSHAKE_WAIT, tls.accept(stream)).await {
-            Ok(Ok(stream)) => connection::serve(self, stream).await,
+            Ok(Ok(stream)) => connection::serve(&self.context, stream).await,
             Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake with an MQTT client failed"),
             Err(_) => tracing::debug!("the TLS handshake with an MQTT client took too long"),
         }
