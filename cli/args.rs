@@ -1,9 +1,7 @@
 //! The commands and their common options. The arguments of a command are beside its code, in `commands`.
 
-use std::path::PathBuf;
-
-use clap::{Args as ClapArgs, Parser, Subcommand};
-use types::{AccessKey, AppEui, AppId, ComponentId};
+use clap::{Parser, Subcommand};
+use types::{AppEui, AppId};
 
 use crate::{
     commands::{
@@ -12,6 +10,7 @@ use crate::{
         user::args::User,
     },
     serve::Serve,
+    settings::Global,
 };
 
 /// Runs LoRaWAN payload functions, each message in a fresh WebAssembly sandbox, and publishes JSON over MQTT.
@@ -24,42 +23,6 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// Options that every command takes; each is also a setting.
-#[derive(Clone, Debug, Default, ClapArgs)]
-#[command(next_help_heading = "Global options")]
-pub(crate) struct Global {
-    /// Settings file [default: airlock.toml in the current directory, then in the user's configuration directory]
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Data directory
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// URL of the account service
-    #[arg(long, global = true, value_name = "URL")]
-    pub(crate) auth_server: Option<String>,
-    /// Address of the discovery service
-    #[arg(long, global = true, value_name = "HOST:PORT")]
-    pub(crate) discovery_address: Option<String>,
-    /// Id of the handler
-    #[arg(long, global = true, value_name = "ID")]
-    pub(crate) handler_id: Option<ComponentId>,
-    /// Address of the MQTT broker [default: the one that the handler announces]
-    #[arg(long, global = true, value_name = "HOST:PORT")]
-    pub(crate) mqtt_address: Option<String>,
-    /// MQTT username, which is an application id [default: the command's application]
-    #[arg(long, global = true, value_name = "ID")]
-    pub(crate) mqtt_username: Option<AppId>,
-    /// MQTT password, which is an access key [default: a key of the application]
-    #[arg(long, global = true, value_name = "KEY")]
-    pub(crate) mqtt_password: Option<AccessKey>,
-    /// Id of the router; accepted for compatibility, no command uses it yet
-    #[arg(long, global = true, value_name = "ID")]
-    pub(crate) router_id: Option<ComponentId>,
-    /// Allow unencrypted connections to a discovery service without TLS
-    #[arg(long, global = true)]
-    pub(crate) allow_insecure: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -18,11 +18,11 @@ mod terminal;
 
 use std::{io::Write, process::ExitCode, sync::Arc};
 
-use args::{Args, Command, Global};
+use args::{Args, Command};
 use clap::Parser;
 use network::Network;
 use server::system::{OsRandom, SystemClock, install_crypto};
-use settings::Settings;
+use settings::{Global, Settings};
 use terminal::say;
 
 /// What `airlock selfupdate` prints. A program that replaces itself would be one more thing to trust.

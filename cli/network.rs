@@ -10,10 +10,11 @@ use client::{
     discovery::DiscoveryClient,
     handler::HandlerClient,
 };
-use types::{AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded, Random, Scope, Secret, ServiceName};
+use types::{
+    AccessKey, AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded, Random, Scope, Secret, ServiceName,
+};
 
 use crate::{
-    commands::applications::access_key,
     session::{Login, SessionFiles},
     settings::Settings,
 };
@@ -39,6 +40,24 @@ impl Network {
 
     pub(crate) fn account(&self) -> anyhow::Result<AccountClient> {
         Ok(AccountClient::new(&self.settings.client.auth_server)?)
+    }
+
+    /// The access key with that name, or else the first with a right.
+    pub(crate) async fn access_key(
+        &self,
+        credential: &Credential,
+        app_id: &AppId,
+        name: Option<&str>,
+        right: ApplicationRight,
+    ) -> anyhow::Result<AccessKey> {
+        let keys = self.account()?.access_keys(credential, app_id).await?;
+        let found = keys.into_iter().find(|key| match name {
+            Some(name) => key.name == name,
+            None => key.rights.contains(&right),
+        });
+        found.and_then(|key| key.key).with_context(|| {
+            format!("{app_id} has no such access key that you may see: `airlock applications info` shows its keys")
+        })
     }
 
     /// This program as an OAuth client: a public one, without a secret.
@@ -147,7 +166,7 @@ impl Network {
             return Ok(Credential::Key(key.clone()));
         }
         let credential = self.credential_for(app_id).await?;
-        access_key(self, &credential, app_id, name.as_deref(), right).await.map(Credential::Key)
+        self.access_key(&credential, app_id, name.as_deref(), right).await.map(Credential::Key)
     }
 
     /// The address of the MQTT broker: the one in the settings, or else the one that the handler announces.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::Context;
+use clap::Args;
 use etcetera::{BaseStrategy, choose_base_strategy};
 use handler::output::mqtt::MqttOutputSettings;
 use mqtt::BrokerSettings;
@@ -15,7 +16,43 @@ use serde_json::json;
 use server::{serve, settings::Layers, telemetry};
 use types::{AccessKey, AppId, ComponentId};
 
-use crate::{args::Global, terminal::say};
+use crate::terminal::say;
+
+/// Options that every command takes; each is also a setting.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Settings file [default: airlock.toml in the current directory, then in the user's configuration directory]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Data directory
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// URL of the account service
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) auth_server: Option<String>,
+    /// Address of the discovery service
+    #[arg(long, global = true, value_name = "HOST:PORT")]
+    pub(crate) discovery_address: Option<String>,
+    /// Id of the handler
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) handler_id: Option<ComponentId>,
+    /// Address of the MQTT broker [default: the one that the handler announces]
+    #[arg(long, global = true, value_name = "HOST:PORT")]
+    pub(crate) mqtt_address: Option<String>,
+    /// MQTT username, which is an application id [default: the command's application]
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) mqtt_username: Option<AppId>,
+    /// MQTT password, which is an access key [default: a key of the application]
+    #[arg(long, global = true, value_name = "KEY")]
+    pub(crate) mqtt_password: Option<AccessKey>,
+    /// Id of the router; accepted for compatibility, no command uses it yet
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) router_id: Option<ComponentId>,
+    /// Allow unencrypted connections to a discovery service without TLS
+    #[arg(long, global = true)]
+    pub(crate) allow_insecure: bool,
+}
 
 /// All settings, of the services and of the commands.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

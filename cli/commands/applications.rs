@@ -7,8 +7,8 @@ mod functions;
 mod select;
 
 use anyhow::Context;
-use api::rest::account::{AccessKey, NewApplication};
-use types::{AppEui, AppId, ApplicationRight, Credential, Kind, Kinded};
+use api::rest::account::NewApplication;
+use types::{AppEui, AppId, ApplicationRight, Kind, Kinded};
 
 use self::args::{Applications, Confirmation, PayloadFunctions};
 use crate::{
@@ -128,27 +128,9 @@ async fn get(network: &Network, app_id: AppId) -> anyhow::Result<()> {
 /// Prints the access key and nothing else, so that scripts can use it.
 async fn get_access_key(network: &Network, app_id: AppId, name: Option<String>) -> anyhow::Result<()> {
     let credential = network.credential_for(&app_id).await?;
-    let key = access_key(network, &credential, &app_id, name.as_deref(), ApplicationRight::MessagesUpRead).await?;
+    let right = ApplicationRight::MessagesUpRead;
+    let key = network.access_key(&credential, &app_id, name.as_deref(), right).await?;
     say(key.expose())
-}
-
-/// The access key with that name, or else the first with a right.
-pub(crate) async fn access_key(
-    network: &Network,
-    credential: &Credential,
-    app_id: &AppId,
-    name: Option<&str>,
-    right: ApplicationRight,
-) -> anyhow::Result<types::AccessKey> {
-    let keys = network.account()?.access_keys(credential, app_id).await?;
-    let matches = |key: &AccessKey| match name {
-        Some(name) => key.name == name,
-        None => key.rights.contains(&right),
-    };
-    let found = keys.into_iter().find(matches).and_then(|key| key.key);
-    found.with_context(|| {
-        format!("{app_id} has no such access key that you may see: `airlock applications info` shows its keys")
-    })
 }
 
 fn join_euis(euis: &[AppEui]) -> String {
