@@ -1,4 +1,7 @@
-//! Dependencies between crates: the import table of ARCHITECTURE.md against `cargo metadata`.
+//! Dependencies point one way: the tables of ARCHITECTURE.md against `cargo metadata` and the source files.
+
+mod imports;
+mod public_types;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,6 +11,24 @@ use std::{
 use serde_json::Value;
 
 type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// Each crate and the folder of its sources.
+const SOURCES: [(&str, &str); 11] = [
+    ("types", "types/src"),
+    ("api", "api/src"),
+    ("client", "client/src"),
+    ("store", "store/src"),
+    ("server", "server/src"),
+    ("runtime", "runtime/src"),
+    ("mqtt", "mqtt/src"),
+    ("handler", "handler/src"),
+    ("account", "account/src"),
+    ("discovery", "discovery/src"),
+    ("cli", "cli"),
+];
+
+/// The most files that may import each other in a cycle.
+const CYCLE_FILES_MAX: usize = 3;
 
 #[test]
 fn crates_import_what_the_table_allows_and_nothing_else() {
@@ -34,6 +55,50 @@ fn only_one_crate_names_each_protocol() {
             packages().into_iter().filter(|package| uses(package, library)).map(|package| name(&package)).collect();
         assert!(users.iter().all(|user| owners.contains(&user.as_str())), "{library} is used by {users:?}");
     }
+}
+
+#[test]
+fn import_cycles_stay_short() {
+    for (name, src) in SOURCES {
+        let imports = imports::between_modules(src);
+        let long: Vec<_> =
+            imports::cycles(&imports).into_iter().filter(|cycle| cycle.len() > CYCLE_FILES_MAX).collect();
+        assert!(long.is_empty(), "`{name}` has import cycles of more than {CYCLE_FILES_MAX} files: {long:#?}");
+    }
+}
+
+#[test]
+fn modules_import_only_those_after_them() {
+    let orders = module_orders();
+    assert_eq!(orders.keys().map(String::as_str).collect::<Vec<_>>(), ["account", "handler", "mqtt", "runtime"]);
+    for (name, src) in SOURCES {
+        let Some(order) = orders.get(name) else { continue };
+        let position = |module: &imports::Module| order.iter().position(|folder| Some(folder) == module.first());
+        for (module, imported) in imports::between_modules(src) {
+            for other in imported {
+                let (Some(from), Some(to)) = (position(&module), position(&other)) else { continue };
+                assert!(from <= to, "`{name}`: {module:?} imports {other:?}, against the order in ARCHITECTURE.md");
+            }
+        }
+    }
+}
+
+#[test]
+fn public_types_of_a_crate_have_distinct_names() {
+    for (name, src) in SOURCES {
+        let repeated = public_types::repeated(src);
+        assert!(repeated.is_empty(), "`{name}` has several public types of one name: {repeated:?}");
+    }
+}
+
+/// Reads the rows `| crate | module, module, … |` below the header `| crate | modules …`.
+fn module_orders() -> BTreeMap<String, Vec<String>> {
+    let text = include_str!("../../ARCHITECTURE.md");
+    let rows = text.lines().skip_while(|line| !line.starts_with("| crate | modules")).map(cells);
+    rows.skip(2)
+        .take_while(|cells| cells.len() == 2)
+        .map(|cells| (cells[0].clone(), cells[1].replace('`', "").split(", ").map(str::to_owned).collect()))
+        .collect()
 }
 
 /// Reads the rows `| crate, crate | ✓ | … |` below the header `| may import → | types | … |`.
