@@ -12,7 +12,7 @@ use prost::Message;
 use serde::{Serialize, de::DeserializeOwned};
 
 fuzz_target!(|bytes: &[u8]| {
-    round_trip::<handler_body::Application, handler::Application>(bytes);
+    round_trip::<handler_body::HandlerApplication, handler::Application>(bytes);
     round_trip::<handler_body::Device, handler::Device>(bytes);
     round_trip::<discovery_body::Announcement, discovery::Announcement>(bytes);
     json::<handler_body::SimulatedUplink>(bytes);

@@ -19,7 +19,8 @@ pub use self::dry_run::{Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUpli
 /// An application's payload functions.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Application {
+#[schemars(rename = "Application")]
+pub struct HandlerApplication {
     /// The application's id.
     #[serde(alias = "appId", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub app_id: String,
@@ -176,14 +177,14 @@ pub struct GatewayError {
     pub message: String,
 }
 
-impl std::fmt::Debug for Application {
+impl std::fmt::Debug for HandlerApplication {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         handler::Application::from(self.clone()).fmt(out)
     }
 }
 
-impl From<Application> for handler::Application {
-    fn from(body: Application) -> Self {
+impl From<HandlerApplication> for handler::Application {
+    fn from(body: HandlerApplication) -> Self {
         Self {
             app_id: body.app_id,
             payload_format: body.payload_format,
@@ -196,7 +197,7 @@ impl From<Application> for handler::Application {
     }
 }
 
-impl From<handler::Application> for Application {
+impl From<handler::Application> for HandlerApplication {
     fn from(message: handler::Application) -> Self {
         Self {
             app_id: message.app_id,
@@ -325,7 +326,7 @@ mod tests {
     fn defaults_are_left_out_except_euis() {
         let device = Device { lorawan_device: Some(LorawanDevice::default()), ..Device::default() };
         assert_eq!(to_value(device).unwrap(), json!({"lorawan_device": {"app_eui": "", "dev_eui": ""}}));
-        assert_eq!(to_value(Application::default()).unwrap(), json!({}));
+        assert_eq!(to_value(HandlerApplication::default()).unwrap(), json!({}));
         assert_eq!(to_value(DeviceList::default()).unwrap(), json!({}));
     }
 

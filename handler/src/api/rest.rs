@@ -81,7 +81,7 @@ struct PageQuery {
 #[derive(Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(extend("required" = ["app_id"]))]
-struct Registration(body::Application);
+struct Registration(body::HandlerApplication);
 
 /// A page of devices, with the counts in headers.
 struct DevicePageReply(device::DevicePage);
@@ -194,7 +194,7 @@ async fn get_application(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
-) -> Reply<Json<body::Application>> {
+) -> Reply<Json<body::HandlerApplication>> {
     let app_id = app_id(&path.app_id)?;
     let application = operations.get_application(caller?, &app_id).await?;
     Ok(Json(application.into()))
@@ -204,7 +204,7 @@ async fn set_application(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
-    JsonObject(mut body): JsonObject<body::Application>,
+    JsonObject(mut body): JsonObject<body::HandlerApplication>,
 ) -> Reply {
     fill_from_path("app_id", &mut body.app_id, path.app_id)?;
     let application = body.try_into()?;

@@ -6,7 +6,7 @@
 mod dry_run;
 mod join;
 
-use api::rest::handler::{Application as ApplicationBody, Device as DeviceBody, LorawanDevice};
+use api::rest::handler::{Device as DeviceBody, HandlerApplication, LorawanDevice};
 use runtime::Sources;
 use types::{AppId, DevId};
 
@@ -26,11 +26,11 @@ pub(crate) fn dev_id(text: &str) -> Result<DevId, Error> {
     Ok(text.parse()?)
 }
 
-impl TryFrom<ApplicationBody> for Application {
+impl TryFrom<HandlerApplication> for Application {
     type Error = Error;
 
-    fn try_from(body: ApplicationBody) -> Result<Self, Error> {
-        let ApplicationBody { decoder, converter, validator, encoder, .. } = body;
+    fn try_from(body: HandlerApplication) -> Result<Self, Error> {
+        let HandlerApplication { decoder, converter, validator, encoder, .. } = body;
         let sources = Sources { decoder, converter, validator, encoder, ..Sources::default() };
         let key = Some(body.register_on_join_access_key).filter(|key| !key.is_empty());
         let key = key.map(|key| key.parse().map_err(|error| Error::invalid("RegisterOnJoinAccessKey", error)));
@@ -38,7 +38,7 @@ impl TryFrom<ApplicationBody> for Application {
     }
 }
 
-impl From<Application> for ApplicationBody {
+impl From<Application> for HandlerApplication {
     fn from(application: Application) -> Self {
         let (summary, sources) = application.into_parts();
         Self {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::json::{Base64, bytes, is_default, null_is_default, number, text_number},
-    Application,
+    HandlerApplication,
 };
 use crate::handler;
 
@@ -21,7 +21,7 @@ pub struct DryUplink {
     pub payload: Vec<u8>,
     /// The functions to run; they are not stored.
     #[serde(deserialize_with = "null_is_default")]
-    pub app: Application,
+    pub app: HandlerApplication,
     /// The LoRaWAN port.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     #[schemars(range(max = 255))]
@@ -41,7 +41,7 @@ pub struct DryDownlink {
     pub fields: String,
     /// The functions to run; they are not stored.
     #[serde(deserialize_with = "null_is_default")]
-    pub app: Application,
+    pub app: HandlerApplication,
     /// The LoRaWAN port.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     #[schemars(range(max = 255))]

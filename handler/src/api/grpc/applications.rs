@@ -33,12 +33,12 @@ impl ApplicationManager for Service {
     async fn get_application(&self, request: Request<ApplicationIdentifier>) -> Result<Response<Application>, Status> {
         let (caller, message) = split(request)?;
         let application = self.operations.get_application(caller, &app_id(&message.app_id)?).await?;
-        Ok(Response::new(body::Application::from(application).into()))
+        Ok(Response::new(body::HandlerApplication::from(application).into()))
     }
 
     async fn set_application(&self, request: Request<Application>) -> Result<Response<()>, Status> {
         let (caller, message) = split(request)?;
-        self.operations.set_application(caller, body::Application::from(message).try_into()?).await?;
+        self.operations.set_application(caller, body::HandlerApplication::from(message).try_into()?).await?;
         Ok(Response::new(()))
     }
 

@@ -2,7 +2,7 @@
 
 use api::{
     handler::{DryDownlinkResult, DryUplinkResult, FunctionFailure, LogEntry},
-    rest::handler::Application as ApplicationBody,
+    rest::handler::HandlerApplication,
 };
 
 use crate::{
@@ -74,7 +74,7 @@ impl FunctionError {
 /// The application of a dry run over gRPC.
 pub(crate) fn dry_run_application(message: Option<api::handler::Application>) -> Result<Application, Error> {
     let message = message.ok_or_else(|| Error::invalid("App", "it is missing"))?;
-    ApplicationBody::from(message).try_into()
+    HandlerApplication::from(message).try_into()
 }
 
 fn entry(entry: runtime::LogEntry) -> LogEntry {
