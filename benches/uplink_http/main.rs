@@ -34,7 +34,7 @@ const QUIET: Duration = Duration::from_millis(300);
 #[tokio::main]
 async fn main() {
     ::server::system::install_crypto();
-    let seconds = std::env::var("UPLINK_SECONDS").map_or(10.0, |text| text.parse().unwrap());
+    let seconds = std::env::var_os("UPLINK_SECONDS").map_or(10.0, |text| text.to_str().unwrap().parse().unwrap());
     let server = ServerProcess::start().await;
     let application = server.create_application().await;
     let load = Load::new(server.handler, &application.uplink, CONNECTIONS);
@@ -48,12 +48,8 @@ async fn main() {
         let before = server.cpu_time();
         let taken = load.clone().run_for(Duration::from_secs_f64(seconds)).await;
         taken.all(200);
-        while is_subscribed {
-            let count = delivered.load(Ordering::Relaxed);
-            sleep(QUIET).await;
-            if delivered.load(Ordering::Relaxed) == count {
-                break;
-            }
+        if is_subscribed {
+            until_quiet(&delivered).await;
         }
         let cpu = server.cpu_time() - before;
         let uplinks = taken.of(200);
@@ -66,7 +62,18 @@ async fn main() {
             taken.quantile_ms(0.99),
             delivered.load(Ordering::Relaxed),
         );
-        subscriber.inspect(|task| task.abort());
+        subscriber.inspect(tokio::task::JoinHandle::abort);
+    }
+}
+
+/// Waits until the count stays the same for a while.
+async fn until_quiet(delivered: &AtomicUsize) {
+    loop {
+        let count = delivered.load(Ordering::Relaxed);
+        sleep(QUIET).await;
+        if delivered.load(Ordering::Relaxed) == count {
+            return;
+        }
     }
 }
 

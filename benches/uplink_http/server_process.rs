@@ -34,7 +34,8 @@ pub(crate) struct Application {
 impl ServerProcess {
     /// Starts the server; returns when its handler accepts connections.
     pub(crate) async fn start() -> Self {
-        let binary = env::var("AIRLOCK_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_airlock").to_owned());
+        let binary = env::var_os("AIRLOCK_BINARY")
+            .map_or_else(|| env!("CARGO_BIN_EXE_airlock").to_owned(), |path| path.into_string().unwrap());
         let folder = tempfile::tempdir().unwrap();
         let [account, discovery, discovery_http, handler_grpc, handler, mqtt, telemetry] = free_addresses();
         let settings = format!(
