@@ -97,7 +97,33 @@ fn seconds(ticks: u64) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use procfs::{FromBufRead, FromBufReadSI, FromRead};
+
     use super::*;
+
+    #[test]
+    fn computes_shares_of_processors_and_memory() {
+        let text = "cpu  100 100 100 700 0 0 0 0 0 0\nctxt 1\nbtime 1\nprocesses 1\n";
+        let stats = KernelStats::from_buf_read(text.as_bytes(), procfs::current_system_info()).unwrap();
+        let time = processors(&stats.total);
+        assert_eq!((time.user, time.idle, time.percentage), (2.0, 7.0, 30.0));
+
+        let rest =
+            ["Buffers", "Cached", "SwapCached", "Active", "Inactive", "SwapTotal", "SwapFree", "Dirty", "Writeback"];
+        let more = ["Mapped", "Slab", "Committed_AS", "VmallocTotal", "VmallocUsed", "VmallocChunk"];
+        let rest: String = rest.iter().chain(&more).map(|name| format!("{name}: 0 kB\n")).collect();
+        let text = format!("MemTotal: 100 kB\nMemFree: 1 kB\nMemAvailable: 40 kB\n{rest}");
+        let memory = system_memory(&Meminfo::from_buf_read(text.as_bytes()).unwrap());
+        assert_eq!((memory.total, memory.available, memory.used), (102_400, 40_960, 61_440));
+    }
+
+    #[test]
+    fn computes_the_share_of_a_process() {
+        let zeros = " 0".repeat(37);
+        let text = format!("1 (a) b) S 2 3 4 5 6 7 8 9 10 11 150 50{zeros}\n");
+        let time = process_time(&Stat::from_read(text.as_bytes()).unwrap(), 8000);
+        assert_eq!((time.user, time.system, time.idle, time.percentage), (1.5, 0.5, 6.0, 25.0));
+    }
 
     #[test]
     fn shows_the_uptime() {

@@ -210,3 +210,22 @@ fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     file.read_exact(&mut key)?;
     Ok(Some(key))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_key_of_the_first_of_two_processes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (first, second) = ([1; KEY_BYTES], [2; KEY_BYTES]);
+        assert_eq!(load_key(dir.path(), &first).unwrap(), first);
+        assert_eq!(load_key(dir.path(), &second).unwrap(), first);
+        // As if the second had looked before the first wrote.
+        let lost =
+            atomic_file::write(&dir.path().join(KEY), &[&second]).unwrap().persist_noclobber(dir.path().join(KEY));
+        assert_eq!(lost.unwrap_err().error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(load_key(dir.path(), &second).unwrap(), first);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+}
