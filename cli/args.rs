@@ -1,4 +1,4 @@
-//! The commands and their common options. The arguments of a command are beside its code, in `commands`.
+//! The commands. The arguments of a command are beside its code, in `commands`.
 
 use clap::{Parser, Subcommand};
 use types::{AppEui, AppId};

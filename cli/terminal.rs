@@ -83,7 +83,7 @@ pub(crate) fn confirm(question: std::fmt::Arguments<'_>, confirmation: Confirmat
     if confirmation.yes || matches!(ask(&format!("{question} (yes/no) > "))?.to_lowercase().as_str(), "y" | "yes") {
         return Ok(true);
     }
-    say("Not doing anything")?;
+    say("Cancelled")?;
     Ok(false)
 }
 

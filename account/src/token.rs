@@ -33,7 +33,8 @@ const ENTITIES_MAX: usize = 10;
 impl Account {
     /// Rejects a user's token if the user was disabled or changed the password, or revoked the client's access.
     ///
-    /// Other services notice only when the token expires, within the hour. Rights to entities are checked separately.
+    /// Other services ask for a token's remaining rights to an application every two seconds; calls that name no
+    /// application notice only when the token expires. Rights to entities are checked separately.
     pub(crate) async fn check_not_ended(&self, claims: &Claims) -> Result<()> {
         let Subject::User(user_id) = Subject::of(claims)? else { return Ok(()) };
         let user = self.user(&user_id).await?.filter(|user| !user.disabled).ok_or(Error::LoginEnded)?;

@@ -133,7 +133,7 @@ fn application(codec: &Codec, number: usize) -> (Application, Payload) {
     let application = Application::with_functions(app_id, "custom".to_owned(), sources);
     let port = u32::from(codec.call.port);
     let bytes = Some(codec.call.payload.clone());
-    (application, Payload::for_dry_run(bytes, port, Timestamp::from_millis(1)).unwrap())
+    (application, Payload::without_device(bytes, port, Timestamp::from_millis(1)).unwrap())
 }
 
 async fn serve(

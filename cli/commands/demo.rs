@@ -1,4 +1,4 @@
-//! `airlock demo`: all services with a sample application, for people who have read nothing yet.
+//! `airlock demo`: all services with a sample application, for a first look.
 //!
 //! It uses the same interfaces as any client: there are no shortcuts into the services.
 

@@ -59,7 +59,7 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// The answer is too large.
-    #[error("the answer of the {service} at {address} has more than {bytes_max} bytes: ask for less at once")]
+    #[error("the answer of the {service} at {address} has more than {bytes_max} bytes: request a smaller page")]
     TooLarge {
         /// The service.
         service: &'static str,

@@ -27,7 +27,7 @@ impl Access {
     /// many.
     ///
     /// The application's calls are counted last, so that callers without rights cannot use up its limit. The result
-    /// does not depend on whether the application exists, so that strangers learn nothing.
+    /// does not depend on whether the application exists, so as not to reveal which applications exist.
     pub(crate) async fn allow(
         &self,
         caller: Option<Credential>,

@@ -72,7 +72,7 @@ impl Announcer {
         match self.pending.add(app_id, caller.clone(), is_registered) {
             Some(sent) if !self.is_unreachable() => _ = timeout(SEND_WAIT_MAX, sent).await,
             Some(_) => {}
-            None => tracing::warn!(%app_id, "too many pending announcements: this one is dropped"),
+            None => tracing::warn!(%app_id, "dropped an announcement: too many are pending"),
         }
     }
 

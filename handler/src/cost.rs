@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Cost {
     /// Units of fuel: the same for the same message on every machine.
     pub fuel: u64,
-    /// From the pristine sandbox to the result.
+    /// Wall-clock time of the call, without the wait for a worker.
     pub elapsed: Duration,
 }
 

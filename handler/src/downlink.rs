@@ -126,7 +126,7 @@ impl Downlinks {
         if application.summary().conversion() == Conversion::None {
             return Err(Error::invalid("Downlink Payload", "fields supplied, but the payload format converts none"));
         }
-        let payload = Payload::for_dry_run(None, port.into(), self.clock.now())?;
+        let payload = Payload::without_device(None, port.into(), self.clock.now())?;
         let encoded = self.payloads.encode(&application, fields, &payload, Priority::Live).await?;
         Ok((encoded.payload, encoded.port))
     }

@@ -65,7 +65,7 @@ pub enum Error {
     #[error("permission denied: no scope `components:{0}`")]
     ComponentDenied(types::ComponentId),
     /// The caller is not a network broker that this handler trusts.
-    #[error("permission denied: only brokers that are named in the setting `handler.brokers` bring what devices send")]
+    #[error("permission denied: only network brokers listed in the setting `handler.brokers` may send join requests")]
     NetworkBrokerDenied,
     /// A device that joins has no AppKey.
     #[error("AppKey for device {0} not found")]

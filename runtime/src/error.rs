@@ -40,10 +40,10 @@ pub enum ModuleError {
     #[error("its authentication failed: it was changed, or was not written with this key")]
     Unauthentic,
     /// It was made for another guest.
-    #[error("it does not fit this guest: another version wrote it")]
+    #[error("it was built for a different guest: another version wrote it")]
     OtherGuest,
     /// It was made from other sources or limits than expected.
-    #[error("it holds other functions than its name says")]
+    #[error("its contents do not match its hash")]
     OtherFunctions,
     /// It is longer, or needs more memory, than the limits allow.
     #[error("it takes {bytes} bytes, {bytes_max} are allowed")]

@@ -50,10 +50,10 @@ pub enum AuthError {
         app_id: AppId,
     },
     /// The token was revoked before it expired.
-    #[error("token not valid: its user, its client or its access key was shut out: log in again")]
+    #[error("token not valid: it was revoked: log in again")]
     Revoked,
     /// An access key came with a call that names no application.
-    #[error("an access key opens only calls that name its application: use a token here")]
+    #[error("access keys are accepted only for calls that name their application: use a token here")]
     KeyWithoutApplication,
     /// The access key's issuer is not trusted here.
     #[error("access key not valid: its issuer is not trusted here")]

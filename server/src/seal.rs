@@ -37,7 +37,7 @@ pub enum SealError {
         source: Option<std::io::Error>,
     },
     /// A sealed secret is damaged, or was sealed with another key or other associated data.
-    #[error("cannot open the {0} in the store: the key file is not the one that it was sealed with, restore that one")]
+    #[error("cannot open the {0} in the store: it was sealed with a different key file, restore the original")]
     Sealed(&'static str),
     /// Unexpected failure in the crypto library.
     #[error("cannot {0}")]

@@ -51,7 +51,7 @@ pub enum Error {
         text: String,
     },
     /// Stored data is damaged.
-    #[error("{what} in the store is damaged: restore it from a copy")]
+    #[error("{what} in the store is damaged: restore it from a backup")]
     Corrupt {
         /// What is damaged.
         what: String,

@@ -60,7 +60,7 @@ async fn manages_applications_and_collaborators() {
     line.typed(&["applications", "collaborators", "delete", "my-app", "bob"]);
     assert!(!line.typed(&["applications", "info", "my-app"]).contains("bob"));
 
-    assert!(line.answered(&["applications", "unregister"], "no\n").contains("Not doing anything"));
+    assert!(line.answered(&["applications", "unregister"], "no\n").contains("Cancelled"));
     assert!(line.typed(&["devices", "list"]).contains("dev-1"));
     line.answered(&["applications", "unregister"], "yes\n");
     assert_eq!(line.refused(&["devices", "list"], "").0, 3);

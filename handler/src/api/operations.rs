@@ -223,7 +223,7 @@ impl Operations {
                 "unknown payload format; custom, cayennelpp, ts013, v2 and chirpstack3 are known",
             ));
         }
-        Ok((application, Payload::for_dry_run(bytes, port, self.clock.now())?))
+        Ok((application, Payload::without_device(bytes, port, self.clock.now())?))
     }
 }
 

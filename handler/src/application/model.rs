@@ -16,7 +16,7 @@ pub struct Application {
 pub struct ApplicationSummary {
     /// Its id.
     pub app_id: AppId,
-    /// The payload format as it was set; see [`ApplicationSummary::conversion`].
+    /// The payload format as it was set; see `conversion`.
     pub payload_format: String,
     /// Whether uplinks run a function: a decoder, a converter or a validator.
     pub has_uplink_function: bool,

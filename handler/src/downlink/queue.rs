@@ -72,5 +72,5 @@ fn insert(mut queue: VecDeque<Downlink>, downlink: &Downlink, schedule: Schedule
     if queue.len() <= QUEUE_MAX {
         return Ok(queue);
     }
-    Err(Error::invalid("Downlink", format_args!("{QUEUE_MAX} wait for this device already, which is the most")))
+    Err(Error::invalid("Downlink", format_args!("the queue of the device is full: {QUEUE_MAX} are waiting")))
 }

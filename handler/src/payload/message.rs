@@ -27,8 +27,8 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// A payload that belongs to no device, for dry runs; [`Error::Invalid`] if it is longer than a frame can carry.
-    pub fn for_dry_run(bytes: Option<Vec<u8>>, port: u32, received: Timestamp) -> Result<Self, Error> {
+    /// A payload that came from no device: of a dry run, or a downlink to encode; [`Error::Invalid`] if it is longer than a frame can carry.
+    pub fn without_device(bytes: Option<Vec<u8>>, port: u32, received: Timestamp) -> Result<Self, Error> {
         check_length(bytes.as_deref().unwrap_or_default())?;
         let port = parse_port(port)?;
         Ok(Self { bytes, port, counter: 0, confirmed: false, retry: false, received, seed: 0 })

@@ -11,7 +11,7 @@ use crate::{
 
 /// An uplink as it was received.
 ///
-/// So far every frame is simulated. Frames from a network broker will be encrypted, and [`Frame::open`] will decrypt
+/// So far every frame is simulated. Frames from a network broker will be encrypted, and `open` will decrypt
 /// them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {

@@ -211,7 +211,7 @@ async fn limits_a_queue_and_deletes_it_with_its_device() {
     }
     let (topic, event) = event(&mut client, "app-one", "dev", last).await;
     assert_eq!(topic, "dev/events/down/errors");
-    assert_eq!(event["error"], "Downlink not valid: 32 wait for this device already, which is the most");
+    assert_eq!(event["error"], "Downlink not valid: the queue of the device is full: 32 are waiting");
     assert_eq!(fixture.queue("app-one").await.len(), 32);
 
     let dev_id = "dev".parse().unwrap();

@@ -231,7 +231,7 @@ async fn dry_runs_do_not_evict_functions_of_live_messages() {
     fixture.save("app-one", "custom", &decoder(1)).await;
     fixture.fields("app-one").await.unwrap();
     fixture.store.take_reads();
-    let payload = Payload::for_dry_run(Some(vec![1]), 1, Timestamp::from_millis(1)).unwrap();
+    let payload = Payload::without_device(Some(vec![1]), 1, Timestamp::from_millis(1)).unwrap();
     for number in 2..5 {
         let application = application("app-two", "custom", &decoder(number));
         let decoded = fixture.uplinks.payloads.decode(&application, &payload, Priority::DryRun).await.unwrap();

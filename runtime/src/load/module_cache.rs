@@ -202,7 +202,7 @@ fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     let metadata = file.metadata()?;
     let ours = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o077 == 0;
     if !ours || metadata.len() != KEY_BYTES as u64 {
-        tracing::warn!(path = %path.display(), "made a new key for cached functions: another user may have known the old one");
+        tracing::warn!(path = %path.display(), "replaced the key of cached functions: another user could read or write the old one");
         fs::remove_file(path)?;
         return Ok(None);
     }

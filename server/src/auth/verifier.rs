@@ -35,7 +35,7 @@ pub enum TokenError {
     #[error("it is signed with a key that its issuer does not have: log in again")]
     Key,
     /// Its signature is wrong.
-    #[error("its signature does not fit")]
+    #[error("its signature is invalid")]
     Signature,
     /// A claim is missing, or has a wrong type or value.
     #[error("claim not understood: {0}")]

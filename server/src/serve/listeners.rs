@@ -111,7 +111,7 @@ async fn serve_all(listeners: Listeners, connection: Connection, stop: Cancellat
     drop(listeners);
     connections.close();
     if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
-        tracing::warn!(connections = connections.len(), "the drain timeout is over: closing the remaining connections");
+        tracing::warn!(connections = connections.len(), "drain timeout expired: closing the remaining connections");
         abandon.cancel();
     }
     connections.wait().await;

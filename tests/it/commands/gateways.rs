@@ -37,7 +37,7 @@ async fn manages_gateways_and_collaborators() {
     assert!(line.typed(&["gateways", "info", "gw-1"]).contains("bob"));
     line.typed(&["gateways", "collaborators", "delete", "gw-1", "bob"]);
     assert!(!line.typed(&["gateways", "info", "gw-1"]).contains("bob"));
-    assert!(line.answered(&["gateways", "delete", "gw-1"], "no\n").contains("Not doing anything"));
+    assert!(line.answered(&["gateways", "delete", "gw-1"], "no\n").contains("Cancelled"));
     line.answered(&["gateways", "delete", "gw-1"], "y\n");
     assert!(!line.typed(&["gateways", "list"]).contains("gw-1"));
     line.network.stack.stop().await;
