@@ -27,7 +27,7 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// A payload that came from no device: of a dry run, or a downlink to encode; [`Error::Invalid`] if it is longer than a frame can carry.
+    /// The payload of a dry run, or of a downlink to encode; [`Error::Invalid`] if it is longer than a frame can carry.
     pub fn without_device(bytes: Option<Vec<u8>>, port: u32, received: Timestamp) -> Result<Self, Error> {
         check_length(bytes.as_deref().unwrap_or_default())?;
         let port = parse_port(port)?;
