@@ -78,5 +78,5 @@ async fn tokens_stay_valid_after_a_restart() {
 async fn refuses_to_start_with_another_key_file() {
     let service = Service::start().await;
     let error = service.reopen_with_key([8; 32]).await.err().unwrap();
-    assert!(error.to_string().contains("the key file is not the one"), "{error}");
+    assert!(error.to_string().contains("it was sealed with a different key file"), "{error}");
 }

@@ -109,5 +109,8 @@ async fn rejects_another_key_file_at_the_start() {
     open([7; 32]).await.unwrap();
     open([7; 32]).await.expect("the key file is the same");
     let error = open([8; 32]).await.unwrap_err().to_string();
-    assert!(error.starts_with("cannot open the secrets in the store: the key file is not the one"), "{error}");
+    assert!(
+        error.starts_with("cannot open the secrets in the store: it was sealed with a different key file"),
+        "{error}"
+    );
 }
