@@ -31,7 +31,7 @@ async fn only_the_component_itself_may_announce() {
         (Some(account.component("handler", "handler-2")), Code::PermissionDenied, "subject handler-2"),
         (Some(account.component("router", "handler-1")), Code::PermissionDenied, "type router"),
         (Some(account.user("my-app", &["settings"])), Code::PermissionDenied, "type user"),
-        (Some(account.access_key("my-app", &["settings"])), Code::Unauthenticated, "an access key"),
+        (Some(account.access_key("my-app", &["settings"])), Code::Unauthenticated, "access keys"),
         (
             Some(account.token(json!({"type": "handler", "sub": "handler-1", "exp": 1}))),
             Code::Unauthenticated,
