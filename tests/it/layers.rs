@@ -47,7 +47,7 @@ fn only_one_crate_names_each_protocol() {
         ("redis", &["store"][..]),
         ("redb", &["store"]),
         ("mqtt5", &["mqtt"]),
-        ("rumqttc", &["client", "handler", "mqtt"]),
+        ("rumqttc", &["client", "handler"]),
         ("wasmtime", &["runtime"]),
         ("reqwest", &["client", "testing"]),
     ] {
