@@ -7,6 +7,7 @@ mod connection;
 mod grpc_timeout;
 mod listeners;
 mod middleware;
+mod unread_body;
 
 use std::{sync::Arc, time::Duration};
 

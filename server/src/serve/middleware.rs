@@ -17,7 +17,7 @@ use tonic::{Code, Status};
 use tracing::Instrument;
 use types::{Kind, Random};
 
-use super::{HttpService, Server, grpc_timeout};
+use super::{HttpService, Server, grpc_timeout, unread_body::drain_unread};
 use crate::{
     reply::{ErrorFormat, ErrorReply},
     status::{self, INTERNAL},
@@ -137,6 +137,7 @@ impl Middleware {
 
     /// Limits the body; refuses a request at once when its length is known to be above the limit.
     fn bounded(&self, request: Request) -> Result<Request, ErrorReply> {
+        let request = drain_unread(request);
         let limit = self.body_bytes_max;
         if request.body().size_hint().lower() > limit as u64 {
             let message = format!("body not valid: must have {limit} bytes at most");

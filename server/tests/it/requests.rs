@@ -178,6 +178,25 @@ async fn refuses_too_large_a_body_before_it_is_sent() {
 }
 
 #[tokio::test]
+async fn a_client_that_is_still_sending_gets_the_answer() {
+    let server = TestServer::plain(router()).await;
+    let body = "x".repeat(8 << 20);
+    let chunked = format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let sized = format!("content-length: {}\r\n\r\n{body}", body.len());
+    for (path, rest, status) in [
+        ("/length", &sized, "413"),
+        ("/length", &chunked, "413"),
+        ("/nothing", &sized, "413"),
+        ("/nothing", &chunked, "404"),
+    ] {
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        let request = format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{rest}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        assert!(read_to_end(stream).await.starts_with(&format!("HTTP/1.1 {status}")), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn limits_a_body_without_a_length() {
     let settings = ServeSettings { body_bytes_max: 1000, ..ServeSettings::default() };
     let server = TestServer::bounded(router(), settings).await;
