@@ -28,7 +28,7 @@ use server::{
     seal::{Owner, SealingKeys},
     system::OsRandom,
 };
-use store::{Clock, Embedded};
+use store::{Embedded, StoreClock};
 use tokio::task::JoinSet;
 use types::{AppId, Timestamp};
 
@@ -89,7 +89,7 @@ impl Case {
     }
 
     async fn uplinks(&self, pool: Pool) -> Uplinks {
-        let store = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
+        let store = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
         let keys = SealingKeys::new(Owner::Handler, &[7; 32]).unwrap();
         let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
         let (applications, devices) = (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer));

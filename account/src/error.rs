@@ -236,7 +236,7 @@ impl Kinded for Error {
             Self::Seal(error) => error.kind(),
             Self::Record { .. } | Self::Crypto(_) | Self::FrequencyPlans(_) => Kind::Internal,
             Self::Store(error) => match error.kind() {
-                store::Kind::Unavailable => Kind::Unavailable,
+                store::ErrorKind::Unavailable => Kind::Unavailable,
                 _ => Kind::Internal,
             },
         }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use server::rate_limit::RateLimit;
-use store::{Key, Tag, Token};
+use store::{Admission, Key, Tag};
 use types::{UserId, Username};
 
 use crate::{Account, Error, Result, metrics};
@@ -43,8 +43,8 @@ impl Account {
     async fn take(&self, policy: &'static str, limit: RateLimit, id: &str) -> Result<()> {
         let key = Key::new(&Tag::named("l", &format!("{policy}:{id}"))?, "")?;
         match self.documents.take_token(&key, limit.rate()).await? {
-            Token::Taken { .. } => Ok(()),
-            Token::Wait(wait) => {
+            Admission::Admitted { .. } => Ok(()),
+            Admission::Wait(wait) => {
                 metrics::rate_limited(policy);
                 Err(Error::RateLimited(limit.exceeded(policy, wait)))
             }

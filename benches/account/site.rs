@@ -12,7 +12,7 @@ use server::{
     serve::{HttpService, Listeners, Server},
     system::{OsRandom, SystemClock, install_crypto},
 };
-use store::{Clock, Embedded};
+use store::{Embedded, StoreClock};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use types::{Clock as _, Secret};
 
@@ -32,7 +32,7 @@ impl Site {
     pub(crate) async fn start() -> Self {
         install_crypto();
         let folder = tempfile::tempdir().unwrap();
-        let clock = Clock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
+        let clock = StoreClock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
         let store = Arc::new(Embedded::open(&folder.path().join("store.redb"), clock).unwrap());
         let limit = RateLimit { burst: 1_000_000, per_hour: 1_000_000 };
         let limits =

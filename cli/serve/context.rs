@@ -153,7 +153,7 @@ pub(super) async fn open_store(
     data_dir: &DataDir,
     clock: Arc<dyn Clock>,
 ) -> anyhow::Result<Arc<dyn Store>> {
-    let clock = store::Clock::new(move || u64::try_from(clock.now().as_millis()).unwrap_or_default());
+    let clock = store::StoreClock::new(move || u64::try_from(clock.now().as_millis()).unwrap_or_default());
     Ok(match &settings.store.redis {
         Some(redis) => Arc::new(Redis::connect(redis, clock).await?),
         None => Arc::new(Embedded::open(&data_dir.store(), clock)?),

@@ -92,7 +92,7 @@ impl Kinded for Error {
             Self::Taken { .. } => Kind::AlreadyExists,
             Self::Auth(error) => error.kind(),
             Self::Conflict { .. } => Kind::Conflict,
-            Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
             Self::Store(_) | Self::Record(_) => Kind::Internal,
         }
     }

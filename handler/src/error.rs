@@ -142,8 +142,8 @@ impl Kinded for Error {
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
             Self::Denied { .. } | Self::ComponentDenied(_) | Self::NetworkBrokerDenied => Kind::Denied,
-            Self::Store(error) if error.kind() == store::Kind::Unavailable => Kind::Unavailable,
-            Self::Store(error) if error.kind() == store::Kind::TooLarge => Kind::TooLarge,
+            Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::ErrorKind::TooLarge => Kind::TooLarge,
             Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing(_) | Self::Record(_) | Self::Crypto(_) => {
                 Kind::Internal
             }

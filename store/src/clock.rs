@@ -7,9 +7,9 @@ pub type UnixMillis = u64;
 
 /// A clock.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
+pub struct StoreClock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
 
-impl Clock {
+impl StoreClock {
     /// A clock that calls `now` each time.
     pub fn new(now: impl Fn() -> UnixMillis + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
@@ -21,8 +21,8 @@ impl Clock {
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for StoreClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Clock")
+        f.write_str("StoreClock")
     }
 }

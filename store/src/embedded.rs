@@ -22,7 +22,7 @@ use redb::{Database, ReadableDatabase};
 
 use self::{bucket::Buckets, writer::Writer};
 use crate::{
-    Batch, Clock, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, Token, check_after, check_count,
+    Admission, Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, check_after, check_count,
     record::{self, Record},
 };
 
@@ -31,7 +31,7 @@ pub struct Embedded {
     database: Arc<Database>,
     writer: Writer,
     buckets: Buckets,
-    clock: Clock,
+    clock: StoreClock,
 }
 
 impl Embedded {
@@ -39,16 +39,16 @@ impl Embedded {
     ///
     /// [`Error::Locked`] when another process has it open, [`Error::Newer`] when a newer version wrote it,
     /// [`Error::Unwritable`] when it cannot be opened for writing.
-    pub fn open(path: &Path, clock: Clock) -> Result<Self, Error> {
+    pub fn open(path: &Path, clock: StoreClock) -> Result<Self, Error> {
         Self::start(open::file(path)?, clock)
     }
 
     /// A store in memory, which is lost when it is dropped.
-    pub fn in_memory(clock: Clock) -> Result<Self, Error> {
+    pub fn in_memory(clock: StoreClock) -> Result<Self, Error> {
         Self::start(open::backend(redb::backends::InMemoryBackend::new())?, clock)
     }
 
-    fn start(database: Database, clock: Clock) -> Result<Self, Error> {
+    fn start(database: Database, clock: StoreClock) -> Result<Self, Error> {
         open::check_format(&database)?;
         let database = Arc::new(database);
         let writer = Writer::start(Arc::clone(&database), clock.clone())?;
@@ -91,7 +91,7 @@ impl Store for Embedded {
         self.writer.write("commit a batch", move |tables| tables.commit(&batch)).await
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
         Ok(self.buckets.take(key, rate, self.clock.now_ms()))
     }
 

@@ -46,7 +46,7 @@ pub enum Error {
     #[error("{text}")]
     Elsewhere {
         /// The kind of its error.
-        kind: Kind,
+        kind: ErrorKind,
         /// The text of its error.
         text: String,
     },
@@ -84,7 +84,7 @@ pub enum Error {
 
 /// The kind of an error, for callers that answer with a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum ErrorKind {
     /// The store is unavailable: retry.
     Unavailable,
     /// The call is not valid.
@@ -99,14 +99,14 @@ pub enum Kind {
 
 impl Error {
     /// The kind of this error.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Elsewhere { kind, .. } => *kind,
-            Self::Unavailable { .. } => Kind::Unavailable,
-            Self::Tags | Self::Invalid { .. } => Kind::Invalid,
-            Self::TooLarge { .. } => Kind::TooLarge,
-            Self::Newer { .. } | Self::Locked { .. } | Self::Unwritable { .. } => Kind::Unusable,
-            Self::Corrupt { .. } => Kind::Corrupt,
+            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Tags | Self::Invalid { .. } => ErrorKind::Invalid,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::Newer { .. } | Self::Locked { .. } | Self::Unwritable { .. } => ErrorKind::Unusable,
+            Self::Corrupt { .. } => ErrorKind::Corrupt,
         }
     }
 

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     batch::{BATCH_STEPS_MAX, Batch, Commit, VALUE_BYTES_MAX},
-    clock::{Clock, UnixMillis},
+    clock::{StoreClock, UnixMillis},
     embedded::Embedded,
-    error::{Error, Kind},
+    error::{Error, ErrorKind},
     key::{Key, Tag},
-    rate::{Rate, Token},
+    rate::{Admission, Rate},
     redis::{Redis, RedisSettings},
     socket::SocketStore,
 };
@@ -87,7 +87,7 @@ pub trait Store: Send + Sync + 'static {
     /// Takes one token from the bucket at `key`, or returns how long to wait for one.
     ///
     /// Buckets are not entries: they need no commit, and restarting the store may fill them.
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error>;
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error>;
 
     /// Checks that the store answers and accepts writes, for readiness.
     async fn check(&self) -> Result<(), Error>;

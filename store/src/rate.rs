@@ -13,11 +13,11 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// The result of taking a token.
+/// Whether a token was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Token {
+pub enum Admission {
     /// A token was taken.
-    Taken {
+    Admitted {
         /// How many more are left.
         remaining: u32,
     },
@@ -45,21 +45,21 @@ impl Rate {
     ///
     /// Also returns when the bucket will be full if that changed. After the clock was set back, `full_at` can be later
     /// than that of an empty bucket; it then counts as empty.
-    pub(crate) fn take(self, now: u64, full_at: u64) -> (Token, Option<u64>) {
+    pub(crate) fn take(self, now: u64, full_at: u64) -> (Admission, Option<u64>) {
         let next = full_at.clamp(now, now.saturating_add(self.fill_micros())) + self.per_micros();
         match (next - now).checked_sub(self.fill_micros()) {
             None | Some(0) => (self.taken(next - now), Some(next)),
             // Store such a bucket as empty, so that it starts to fill.
             Some(missing) => {
                 let empty = (full_at > now.saturating_add(self.fill_micros())).then(|| next - self.per_micros());
-                (Token::Wait(Duration::from_micros(missing)), empty)
+                (Admission::Wait(Duration::from_micros(missing)), empty)
             }
         }
     }
 
-    /// The result when a token was taken and the bucket will be full in `micros`.
-    pub(crate) fn taken(self, micros: u64) -> Token {
+    /// The admission when a token was taken and the bucket will be full in `micros`.
+    pub(crate) fn taken(self, micros: u64) -> Admission {
         let remaining = self.fill_micros().saturating_sub(micros) / self.per_micros();
-        Token::Taken { remaining: u32::try_from(remaining).unwrap_or(u32::MAX) }
+        Admission::Admitted { remaining: u32::try_from(remaining).unwrap_or(u32::MAX) }
     }
 }

@@ -17,7 +17,7 @@ use bytes::Bytes;
 pub use self::settings::RedisSettings;
 use self::{connection::Connection, names::Names, scripts::Scripts};
 use crate::{
-    Batch, Clock, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, Token, check_after, check_count,
+    Admission, Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, check_after, check_count,
     record::Record,
 };
 
@@ -32,12 +32,12 @@ pub struct Redis {
     connection: Connection,
     scripts: Scripts,
     names: Names,
-    clock: Clock,
+    clock: StoreClock,
 }
 
 impl Redis {
     /// Connects; [`Error::Unavailable`] when the server does not answer, [`Error::Newer`] when a newer version wrote to it.
-    pub async fn connect(settings: &RedisSettings, clock: Clock) -> Result<Self, Error> {
+    pub async fn connect(settings: &RedisSettings, clock: StoreClock) -> Result<Self, Error> {
         settings.check()?;
         let names = Names(settings.prefix.clone());
         let connection = Connection::open(settings).await?;
@@ -124,11 +124,11 @@ impl Store for Redis {
         Ok(if is_done { Commit::Done } else { Commit::Conflict })
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
         let call = self.scripts.take_token(key, rate, self.clock.now_ms());
         match self.run("take a token", call).await? {
             (1_u8, micros) => Ok(rate.taken(micros)),
-            (_, micros) => Ok(Token::Wait(Duration::from_micros(micros))),
+            (_, micros) => Ok(Admission::Wait(Duration::from_micros(micros))),
         }
     }
 

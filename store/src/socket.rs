@@ -15,7 +15,7 @@ use tokio::{net::UnixStream, sync::Mutex};
 pub use self::serve::serve;
 pub(crate) use self::wire::base64;
 use self::wire::{Failure, Request, read, write};
-use crate::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, Token, check_after, check_count};
+use crate::{Admission, Batch, Commit, Entry, Error, Key, Page, Rate, Store, check_after, check_count};
 
 /// A store that another process has open.
 pub struct SocketStore {
@@ -66,7 +66,7 @@ impl Store for SocketStore {
         self.call(&Request::Commit(batch)).await
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
         self.call(&Request::TakeToken(key.clone(), rate)).await
     }
 

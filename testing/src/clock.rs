@@ -48,9 +48,9 @@ impl ManualClock {
     }
 
     /// The same clock as a store takes it.
-    pub fn for_store(self: &Arc<Self>) -> store::Clock {
+    pub fn for_store(self: &Arc<Self>) -> store::StoreClock {
         let clock = Arc::clone(self);
-        store::Clock::new(move || clock.millis())
+        store::StoreClock::new(move || clock.millis())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
-use store::{Batch, Clock, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, Token};
+use store::{Admission, Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock};
 
 /// A store in memory that can be told to fail every commit after the next few.
 pub struct FailingStore {
@@ -13,7 +13,7 @@ pub struct FailingStore {
 
 impl FailingStore {
     /// A store that does not fail yet.
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(clock: StoreClock) -> Self {
         Self { store: Embedded::in_memory(clock).unwrap(), commits_left: AtomicI64::new(i64::MAX) }
     }
 
@@ -50,7 +50,7 @@ impl Store for FailingStore {
         }
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
         self.store.take_token(key, rate).await
     }
 

@@ -4,7 +4,7 @@ use std::{mem, sync::Mutex};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use store::{Batch, Clock, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, Token};
+use store::{Admission, Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock};
 
 /// A store in memory that records its reads.
 pub struct RecordingStore {
@@ -20,7 +20,7 @@ type Interruption = Mutex<Option<BoxFuture<'static, ()>>>;
 
 impl RecordingStore {
     /// An empty store.
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(clock: StoreClock) -> Self {
         let store = Embedded::in_memory(clock).unwrap();
         Self { store, reads: Mutex::default(), after_get: Mutex::default(), after_list: Mutex::default() }
     }
@@ -72,7 +72,7 @@ impl Store for RecordingStore {
         self.store.commit(batch).await
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Token, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
         self.store.take_token(key, rate).await
     }
 

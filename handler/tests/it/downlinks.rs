@@ -13,7 +13,7 @@ use handler::{
 use runtime::Sources;
 use serde_json::{Value, json};
 use server::system::SystemClock;
-use store::{Clock, Embedded, Key, Store, Tag};
+use store::{Embedded, Key, Store, StoreClock, Tag};
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -38,7 +38,7 @@ struct Fixture {
 impl Fixture {
     async fn new() -> Self {
         let harness = Harness::start().await;
-        let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
+        let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
         let sealer = sealer(store.as_ref()).await;
         let (applications, devices) =
             (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer));

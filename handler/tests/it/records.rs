@@ -12,7 +12,7 @@ use handler::{
 };
 use runtime::{Engine, Limits, Pool, Priority, Sources};
 use serde_json::{Value, json};
-use store::{Batch, Clock, Commit, Key, Store, Tag};
+use store::{Batch, Commit, Key, Store, StoreClock, Tag};
 use testing::RecordingStore;
 use types::{AppId, Kind, Kinded, Timestamp};
 
@@ -38,7 +38,7 @@ impl Fixture {
     }
 
     async fn with(settings: Settings) -> Self {
-        let store = Arc::new(RecordingStore::new(Clock::new(|| 0)));
+        let store = Arc::new(RecordingStore::new(StoreClock::new(|| 0)));
         let sealer = sealer(store.as_ref()).await;
         let (applications, devices) =
             (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer));

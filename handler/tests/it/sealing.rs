@@ -12,7 +12,7 @@ use server::{
     seal::{Owner, SealingKeys},
     system::OsRandom,
 };
-use store::{Batch, Clock, Commit, Embedded, Key, Store, Tag};
+use store::{Batch, Commit, Embedded, Key, Store, StoreClock, Tag};
 
 use crate::{
     harness::sealer,
@@ -48,7 +48,7 @@ fn key(path: &str) -> Key {
 
 #[tokio::test]
 async fn seals_every_key_in_the_store() {
-    let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
+    let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
     let sealer = sealer(store.as_ref()).await;
     let applications = Applications::new(store.clone(), sealer.clone());
     let devices = Devices::new(store.clone(), sealer);
@@ -76,7 +76,7 @@ async fn seals_every_key_in_the_store() {
 
 #[tokio::test]
 async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
-    let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(Clock::new(|| 0)).unwrap());
+    let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
     let sealer = sealer(store.as_ref()).await;
     let applications = Applications::new(store.clone(), sealer.clone());
     let devices = Devices::new(store.clone(), sealer);
@@ -101,7 +101,7 @@ async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
 
 #[tokio::test]
 async fn rejects_another_key_file_at_the_start() {
-    let store = Embedded::in_memory(Clock::new(|| 0)).unwrap();
+    let store = Embedded::in_memory(StoreClock::new(|| 0)).unwrap();
     let open = async |secret: [u8; 32]| {
         let keys = SealingKeys::new(Owner::Handler, &secret).unwrap();
         Sealer::for_store(keys, &store, Arc::new(OsRandom)).await.map(drop)

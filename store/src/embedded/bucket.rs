@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::{Key, Rate, Token, UnixMillis};
+use crate::{Admission, Key, Rate, UnixMillis};
 
 /// The most buckets; full ones are not stored.
 const BUCKETS_MAX: usize = 1 << 16;
@@ -16,7 +16,7 @@ pub(super) struct Buckets(Mutex<HashMap<Key, u64>>);
 
 impl Buckets {
     /// Takes a token, or returns how long to wait.
-    pub(super) fn take(&self, key: &Key, rate: Rate, now: UnixMillis) -> Token {
+    pub(super) fn take(&self, key: &Key, rate: Rate, now: UnixMillis) -> Admission {
         let now = now.saturating_mul(1000);
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);

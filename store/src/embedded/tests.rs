@@ -11,7 +11,7 @@ use std::{
 use redb::{StorageBackend, backends::InMemoryBackend};
 
 use super::*;
-use crate::{Kind, Tag};
+use crate::{ErrorKind, Tag};
 
 /// Memory whose flush can be made to fail.
 #[derive(Debug)]
@@ -46,23 +46,23 @@ impl StorageBackend for FailingDisk {
 async fn refuses_writes_after_a_failed_flush() {
     let fails = Arc::new(AtomicBool::new(false));
     let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails) };
-    let store = Embedded::start(open::backend(disk).unwrap(), Clock::new(|| 0)).unwrap();
+    let store = Embedded::start(open::backend(disk).unwrap(), StoreClock::new(|| 0)).unwrap();
     let key = Key::new(&Tag::user("eve").unwrap(), "x").unwrap();
     let put = || store.commit(Batch::new().put(key.clone(), "value"));
     assert_eq!(put().await.unwrap(), Commit::Done);
 
     fails.store(true, Ordering::SeqCst);
-    assert_eq!(put().await.unwrap_err().kind(), Kind::Unavailable);
+    assert_eq!(put().await.unwrap_err().kind(), ErrorKind::Unavailable);
     fails.store(false, Ordering::SeqCst);
-    assert_eq!(put().await.unwrap_err().kind(), Kind::Unavailable);
-    assert_eq!(store.check().await.unwrap_err().kind(), Kind::Unavailable);
+    assert_eq!(put().await.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(store.check().await.unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
 #[tokio::test]
 async fn later_commits_remove_expired_entries() {
     let clock = Arc::new(std::sync::atomic::AtomicU64::new(1));
     let now = Arc::clone(&clock);
-    let store = Embedded::in_memory(Clock::new(move || now.load(Ordering::SeqCst))).unwrap();
+    let store = Embedded::in_memory(StoreClock::new(move || now.load(Ordering::SeqCst))).unwrap();
     let tag = Tag::user("eve").unwrap();
     let key = |number: u32| Key::new(&tag, &number.to_string()).unwrap();
     let codes = (0..100).fold(Batch::new(), |batch, number| batch.put_until(key(number), "code", 10));

@@ -6,7 +6,7 @@ use redb::Database;
 use tokio::sync::{mpsc, oneshot};
 
 use super::tables::{Fault, Tables};
-use crate::{Clock, Error};
+use crate::{Error, StoreClock};
 
 /// How many writes can wait for the writer; beyond that, callers wait.
 const WAITING_MAX: usize = 1024;
@@ -23,7 +23,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(database: Arc<Database>, clock: Clock) -> Result<Self, Error> {
+    pub(super) fn start(database: Arc<Database>, clock: StoreClock) -> Result<Self, Error> {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let run = move || run(&database, &clock, waiting);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(run);
@@ -68,7 +68,7 @@ impl Drop for Writer {
 ///
 /// After a failed flush the state on disk is unknown, and another attempt could hide that, so the writer ends. Every
 /// later write then fails with [`Error::Unavailable`].
-fn run(database: &Database, clock: &Clock, mut waiting: mpsc::Receiver<Job>) {
+fn run(database: &Database, clock: &StoreClock, mut waiting: mpsc::Receiver<Job>) {
     while let Some(first) = waiting.blocking_recv() {
         let mut group = vec![first];
         while group.len() < GROUP_MAX
@@ -86,7 +86,7 @@ fn run(database: &Database, clock: &Clock, mut waiting: mpsc::Receiver<Job>) {
     }
 }
 
-fn commit(database: &Database, clock: &Clock, group: Vec<Job>) -> Result<Vec<Answer>, Box<redb::Error>> {
+fn commit(database: &Database, clock: &StoreClock, group: Vec<Job>) -> Result<Vec<Answer>, Box<redb::Error>> {
     let transaction = database.begin_write().map_err(boxed)?;
     let mut tables = Tables::open(&transaction, clock.now_ms()).map_err(Box::new)?;
     let answers = group.into_iter().map(|job| job(&mut tables)).collect::<Result<Vec<_>, _>>()?;

@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::{Batch, Error, Key, Kind, Rate};
+use crate::{Batch, Error, ErrorKind, Key, Rate};
 
 /// The most bytes of a frame: the largest batch, with its values in base64.
 const FRAME_BYTES_MAX: u32 = 32 << 20;
@@ -24,7 +24,7 @@ pub(super) enum Request {
 /// What the client needs to know of an error.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Failure {
-    kind: Kind,
+    kind: ErrorKind,
     text: String,
 }
 

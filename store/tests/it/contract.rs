@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_store::{Batch, Commit, Entry, Error, Key, Kind, Page, Rate, Store, Tag, Token, VALUE_BYTES_MAX};
+use airlock_store::{Admission, Batch, Commit, Entry, Error, ErrorKind, Key, Page, Rate, Store, Tag, VALUE_BYTES_MAX};
 use bytes::Bytes;
 
 use crate::backend::Backend;
@@ -154,11 +154,11 @@ async fn refuses_what_is_too_large(store: &dyn Store) {
     let key = key("large", "a");
     let kind = |result: Result<Commit, Error>| result.unwrap_err().kind();
     let large = Batch::new().put(key.clone(), vec![0; VALUE_BYTES_MAX + 1]);
-    assert_eq!(kind(store.commit(large).await), Kind::TooLarge);
+    assert_eq!(kind(store.commit(large).await), ErrorKind::TooLarge);
     let long = (0..=airlock_store::BATCH_STEPS_MAX).fold(Batch::new(), |batch, _| batch.delete(key.clone()));
-    assert_eq!(kind(store.commit(long).await), Kind::TooLarge);
+    assert_eq!(kind(store.commit(long).await), ErrorKind::TooLarge);
     let many = vec![key.clone(); airlock_store::GET_KEYS_MAX + 1];
-    assert_eq!(store.get(&many).await.unwrap_err().kind(), Kind::TooLarge);
+    assert_eq!(store.get(&many).await.unwrap_err().kind(), ErrorKind::TooLarge);
     assert_eq!(find(store, &key).await, None);
 }
 
@@ -223,22 +223,22 @@ async fn buckets_fill_over_time(backend: &Backend) {
     let (bucket, other) = (key("rate", "calls"), key("rate", "others"));
     let take = |key| async move { store.take_token(key, rate).await.unwrap() };
     for remaining in [2, 1, 0] {
-        assert_eq!(take(&bucket).await, Token::Taken { remaining });
+        assert_eq!(take(&bucket).await, Admission::Admitted { remaining });
     }
-    assert_eq!(take(&bucket).await, Token::Wait(Duration::from_secs(10)));
-    assert_eq!(take(&other).await, Token::Taken { remaining: 2 });
+    assert_eq!(take(&bucket).await, Admission::Wait(Duration::from_secs(10)));
+    assert_eq!(take(&other).await, Admission::Admitted { remaining: 2 });
 
     clock.advance(Duration::from_secs(9));
-    assert_eq!(take(&bucket).await, Token::Wait(Duration::from_secs(1)));
+    assert_eq!(take(&bucket).await, Admission::Wait(Duration::from_secs(1)));
     clock.advance(Duration::from_secs(1));
-    assert_eq!(take(&bucket).await, Token::Taken { remaining: 0 });
+    assert_eq!(take(&bucket).await, Admission::Admitted { remaining: 0 });
     clock.advance(Duration::from_secs(3600));
-    assert_eq!(take(&bucket).await, Token::Taken { remaining: 2 });
+    assert_eq!(take(&bucket).await, Admission::Admitted { remaining: 2 });
 
     // A clock that is set back an hour closes it for one token's time, not for the hour.
     clock.set_back(Duration::from_secs(3600));
-    assert_eq!(take(&bucket).await, Token::Wait(Duration::from_secs(10)));
+    assert_eq!(take(&bucket).await, Admission::Wait(Duration::from_secs(10)));
     clock.advance(Duration::from_secs(10));
-    assert_eq!(take(&bucket).await, Token::Taken { remaining: 0 });
+    assert_eq!(take(&bucket).await, Admission::Admitted { remaining: 0 });
     clock.advance(Duration::from_secs(3600));
 }

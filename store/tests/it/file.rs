@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use airlock_store::{Batch, Commit, Embedded, Error, Key, Kind, Redis, Store, Tag};
+use airlock_store::{Batch, Commit, Embedded, Error, ErrorKind, Key, Redis, Store, Tag};
 use testing::{ManualClock, RedisProcess};
 
 use crate::backend::settings;
@@ -95,7 +95,7 @@ fn leaves_a_file_of_another_kind_alone() {
     let text = "a letter to somebody".repeat(1000);
     std::fs::write(&path, &text).unwrap();
     let error = open(&path).err().unwrap();
-    assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
