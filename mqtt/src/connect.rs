@@ -7,7 +7,7 @@ use types::{AppId, Credential, Secret};
 use crate::{
     Authenticator, Refusal,
     packet::{self, ControlPacket},
-    scope::Scope,
+    permissions::Permissions,
 };
 
 /// The longest client identifier that is accepted.
@@ -19,7 +19,7 @@ const KEEP_ALIVE_SECONDS_MAX: u16 = 1200;
 /// The CONNECT packet of an authenticated client.
 pub(crate) struct Connect {
     packet: ConnectPacket,
-    pub(crate) scope: Scope,
+    pub(crate) permissions: Permissions,
     pub(crate) credential: Credential,
     /// Whether the client gets a shorter keep-alive than it asked for.
     is_keep_alive_shortened: bool,
@@ -42,16 +42,16 @@ impl Connect {
             Refusal::Invalid => ReasonCode::BadUsernameOrPassword,
             Refusal::Unavailable => ReasonCode::ServerUnavailable,
         })?;
-        let scope = Scope::new(app_id, &claims);
-        if !scope.may_connect() {
+        let permissions = Permissions::new(app_id, &claims);
+        if !permissions.may_connect() {
             return Err(ReasonCode::NotAuthorized);
         }
-        check_will(&mut packet, &scope)?;
+        check_will(&mut packet, &permissions)?;
         let is_keep_alive_shortened = !(1..=KEEP_ALIVE_SECONDS_MAX).contains(&packet.keep_alive);
         if is_keep_alive_shortened {
             packet.keep_alive = KEEP_ALIVE_SECONDS_MAX;
         }
-        Ok(Self { packet, scope, credential, is_keep_alive_shortened })
+        Ok(Self { packet, permissions, credential, is_keep_alive_shortened })
     }
 
     /// The protocol level: 4 for MQTT 3.1.1, 5 for MQTT 5.
@@ -71,17 +71,17 @@ impl Connect {
         let mut hash = Sha256::new();
         hash.update(salt);
         hash.update(Sha256::digest(self.credential.to_header()));
-        hash.update(Sha256::digest(self.scope.to_string()));
+        hash.update(Sha256::digest(self.permissions.to_string()));
         hash.update(&self.packet.client_id);
         let id: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        format!("{}.{id}", self.scope.app_id)
+        format!("{}.{id}", self.permissions.app_id)
     }
 
-    /// The CONNECT for the engine: with the scope as the user name, and the engine's secret as the password.
+    /// The CONNECT for the engine: with the permissions as the user name, and the engine's secret as the password.
     pub(crate) fn for_engine(&self, session_id: String, secret: &Secret) -> Result<ControlPacket, MqttError> {
         let mut packet = self.packet.clone();
         packet.client_id = session_id;
-        packet.username = Some(self.scope.to_string());
+        packet.username = Some(self.permissions.to_string());
         packet.password = Some(secret.expose().as_bytes().to_vec());
         // A delayed will could be published after the right to publish it was revoked.
         packet.will_properties = packet::without(&packet.will_properties, PropertyId::WillDelayInterval)?;
@@ -118,9 +118,9 @@ fn credentials(packet: &ConnectPacket) -> Option<(AppId, Credential)> {
 }
 
 /// Allows a will only where the client may publish. It is never retained, which MQTT 3.1.1 cannot tell the client.
-fn check_will(packet: &mut ConnectPacket, scope: &Scope) -> Result<(), ReasonCode> {
+fn check_will(packet: &mut ConnectPacket, permissions: &Permissions) -> Result<(), ReasonCode> {
     let Some(will) = &mut packet.will else { return Ok(()) };
-    if !scope.may_publish(&will.topic) {
+    if !permissions.may_publish(&will.topic) {
         return Err(ReasonCode::NotAuthorized);
     }
     if will.retain && packet.protocol_version >= 5 {

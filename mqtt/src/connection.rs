@@ -54,7 +54,7 @@ where
     let (reader, writer) = tokio::io::split(stream);
     let mut client = Client { reader: BufReader::new(reader), writer: PacketWriter::new(writer) };
     let Some(Some(connect)) = context.stop.run_until_cancelled(client.connect(context)).await else { return };
-    let Some(session) = context.sessions.open(connect.scope.clone(), connect.credential.clone()) else {
+    let Some(session) = context.sessions.open(connect.permissions.clone(), connect.credential.clone()) else {
         return client.refuse(connect.version(), ReasonCode::QuotaExceeded).await;
     };
     match EngineConnection::open(context, &connect).await {
@@ -193,7 +193,7 @@ impl EngineConnection {
         let (for_client, for_engine) = match end {
             End::Closed => (None, None),
             End::Violation(reason) => {
-                tracing::info!(app_id = %connect.scope.app_id, ?reason, "disconnected an MQTT client");
+                tracing::info!(app_id = %connect.permissions.app_id, ?reason, "disconnected an MQTT client");
                 (Some(reason), None)
             }
             End::Revoked => (Some(ReasonCode::NotAuthorized), ControlPacket::client_disconnect(version).ok()),

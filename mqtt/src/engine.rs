@@ -24,7 +24,7 @@ use mqtt5::{
 use tokio_util::task::TaskTracker;
 use types::Secret;
 
-use crate::{Error, scope::Scope};
+use crate::{Error, permissions::Permissions};
 
 /// The handler's user name. It is not a valid application id, so no client can have it.
 pub(crate) const HANDLER: &str = "handler:";
@@ -125,7 +125,7 @@ fn limits(clients_max: usize) -> ResourceLimits {
 }
 
 /// Answers the engine's questions about clients. The engine knows a client only by its user name, which is the
-/// [`Scope`] as text.
+/// [`Permissions`] as text.
 struct EngineAuth {
     secret: Secret,
 }
@@ -152,7 +152,7 @@ impl AuthProvider for EngineAuth {
         Box::pin(ready(match user {
             // The handler builds its topics from valid ids; nothing is parsed again on the way of an uplink.
             Some(HANDLER) => true,
-            Some(user) => user.parse::<Scope>().is_ok_and(|scope| scope.may_publish(topic)),
+            Some(user) => user.parse::<Permissions>().is_ok_and(|permissions| permissions.may_publish(topic)),
             None => false,
         }))
     }
@@ -160,7 +160,7 @@ impl AuthProvider for EngineAuth {
     fn authorize_subscribe<'a>(&'a self, _client: &str, user: Option<&'a str>, filter: &'a str) -> Answer<'a, bool> {
         Box::pin(ready(match user {
             Some(HANDLER) => filter == "+/devices/+/down",
-            Some(user) => user.parse::<Scope>().is_ok_and(|scope| scope.may_subscribe(filter)),
+            Some(user) => user.parse::<Permissions>().is_ok_and(|permissions| permissions.may_subscribe(filter)),
             None => false,
         }))
     }

@@ -55,7 +55,7 @@ impl<'a> Inbound<'a> {
         let mut subscribe = packet.subscribe(self.connect.version()).map_err(|_| ReasonCode::MalformedPacket)?;
         check_count(subscribe.filters.len())?;
         for filter in &mut subscribe.filters {
-            filter.filter = self.connect.scope.narrow(&filter.filter);
+            filter.filter = self.connect.permissions.narrow(&filter.filter);
             // The SUBACK tells the client that it is granted QoS 1.
             if filter.options.qos == QoS::ExactlyOnce {
                 filter.options.qos = QoS::AtLeastOnce;
@@ -68,7 +68,7 @@ impl<'a> Inbound<'a> {
         let mut unsubscribe = packet.unsubscribe(self.connect.version()).map_err(|_| ReasonCode::MalformedPacket)?;
         check_count(unsubscribe.filters.len())?;
         for filter in &mut unsubscribe.filters {
-            *filter = self.connect.scope.narrow(filter);
+            *filter = self.connect.permissions.narrow(filter);
         }
         ControlPacket::encode(&unsubscribe).map_err(|_| ReasonCode::MalformedPacket)
     }

@@ -10,7 +10,7 @@ mod inbound;
 mod listener;
 mod metrics;
 mod packet;
-mod scope;
+mod permissions;
 mod sessions;
 
 pub use authenticator::{Authenticator, Refusal};

@@ -12,7 +12,7 @@ use futures::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 use types::{AppId, Credential};
 
-use crate::{Authenticator, Refusal, metrics, scope::Scope};
+use crate::{Authenticator, Refusal, metrics, permissions::Permissions};
 
 /// How many credentials are checked at the same time.
 const CHECKS_MAX: usize = 16;
@@ -25,7 +25,7 @@ pub(crate) struct Sessions {
 }
 
 struct Session {
-    scope: Scope,
+    permissions: Permissions,
     credential: Credential,
     revoked: CancellationToken,
 }
@@ -58,8 +58,8 @@ impl Sessions {
     }
 
     /// Registers a session, unless its application already has the most that it may have.
-    pub(crate) fn open(self: &Arc<Self>, scope: Scope, credential: Credential) -> Option<SessionGuard> {
-        let app_id = scope.app_id.clone();
+    pub(crate) fn open(self: &Arc<Self>, permissions: Permissions, credential: Credential) -> Option<SessionGuard> {
+        let app_id = permissions.app_id.clone();
         let mut open = self.lock();
         let sessions = open.entry(app_id.clone()).or_default();
         if sessions.len() >= self.per_application_max {
@@ -67,7 +67,7 @@ impl Sessions {
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let revoked = CancellationToken::new();
-        sessions.insert(number, Session { scope, credential, revoked: revoked.clone() });
+        sessions.insert(number, Session { permissions, credential, revoked: revoked.clone() });
         metrics::connected();
         Some(SessionGuard { sessions: Arc::clone(self), app_id, number, revoked })
     }
@@ -84,12 +84,12 @@ impl Sessions {
     pub(crate) async fn check_credentials(&self, authenticator: &dyn Authenticator) {
         stream::iter(self.credentials())
             .for_each_concurrent(CHECKS_MAX, |(app_id, credential)| async move {
-                let scope = match authenticator.authenticate(&app_id, &credential).await {
-                    Ok(claims) => Some(Scope::new(app_id.clone(), &claims)),
+                let permissions = match authenticator.authenticate(&app_id, &credential).await {
+                    Ok(claims) => Some(Permissions::new(app_id.clone(), &claims)),
                     Err(Refusal::Invalid) => None,
                     Err(Refusal::Unavailable) => return,
                 };
-                self.end_unless(&app_id, &credential, scope.as_ref());
+                self.end_unless(&app_id, &credential, permissions.as_ref());
             })
             .await;
     }
@@ -98,15 +98,15 @@ impl Sessions {
     fn credentials(&self) -> HashSet<(AppId, Credential)> {
         let open = self.lock();
         let sessions = open.values().flat_map(HashMap::values);
-        sessions.map(|session| (session.scope.app_id.clone(), session.credential.clone())).collect()
+        sessions.map(|session| (session.permissions.app_id.clone(), session.credential.clone())).collect()
     }
 
-    /// Ends the sessions of a credential that have another scope.
-    fn end_unless(&self, app_id: &AppId, credential: &Credential, scope: Option<&Scope>) {
+    /// Ends the sessions of a credential whose permissions have changed.
+    fn end_unless(&self, app_id: &AppId, credential: &Credential, permissions: Option<&Permissions>) {
         let open = self.lock();
         let sessions = open.get(app_id).into_iter().flat_map(HashMap::values);
         sessions
-            .filter(|session| session.credential == *credential && Some(&session.scope) != scope)
+            .filter(|session| session.credential == *credential && Some(&session.permissions) != permissions)
             .for_each(|session| session.revoked.cancel());
     }
 

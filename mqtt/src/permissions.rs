@@ -12,7 +12,7 @@ const LEVELS_MAX: usize = 8;
 
 /// A client's application, and what its credential allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Scope {
+pub(crate) struct Permissions {
     pub(crate) app_id: AppId,
     /// Whether the client may subscribe to its application's messages.
     reads: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Scope {
     writes: bool,
 }
 
-impl Scope {
+impl Permissions {
     pub(crate) fn new(app_id: AppId, claims: &Claims) -> Self {
         let reads = claims.allows(&app_id, ApplicationRight::MessagesUpRead);
         let writes = claims.allows(&app_id, ApplicationRight::MessagesDownWrite);
@@ -73,31 +73,31 @@ fn split_share(filter: &str) -> (&str, &str) {
     filter.split_at(group.map_or(0, |end| "$share/".len() + end + 1))
 }
 
-/// The scope as the client's user name at the engine: `<app_id>:<r or -><w or ->`.
-impl fmt::Display for Scope {
+/// The permissions as the client's user name at the engine: `<app_id>:<r or -><w or ->`.
+impl fmt::Display for Permissions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flag = |set, letter| if set { letter } else { '-' };
         write!(out, "{}:{}{}", self.app_id, flag(self.reads, 'r'), flag(self.writes, 'w'))
     }
 }
 
-/// The text is not a scope.
+/// The text is not what [`Permissions`] are displayed as.
 #[derive(Debug)]
-pub(crate) struct NotAScope;
+pub(crate) struct InvalidPermissions;
 
 /// Reads the user name back: the engine asks about a client by nothing else.
-impl FromStr for Scope {
-    type Err = NotAScope;
+impl FromStr for Permissions {
+    type Err = InvalidPermissions;
 
-    fn from_str(text: &str) -> Result<Self, NotAScope> {
-        let (app_id, rights) = text.split_once(':').ok_or(NotAScope)?;
+    fn from_str(text: &str) -> Result<Self, InvalidPermissions> {
+        let (app_id, rights) = text.split_once(':').ok_or(InvalidPermissions)?;
         let (reads, writes) = match rights {
             "rw" => (true, true),
             "r-" => (true, false),
             "-w" => (false, true),
-            _ => return Err(NotAScope),
+            _ => return Err(InvalidPermissions),
         };
-        Ok(Self { app_id: app_id.parse().map_err(|_| NotAScope)?, reads, writes })
+        Ok(Self { app_id: app_id.parse().map_err(|_| InvalidPermissions)?, reads, writes })
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    fn scope(rights: &str) -> Scope {
+    fn permissions(rights: &str) -> Permissions {
         format!("my-app:{rights}").parse().unwrap()
     }
 
@@ -123,9 +123,9 @@ mod tests {
             ("$share/workers/+/devices/+/up", "$share/workers/my-app/devices/+/up"),
             ("$share/workers/#", "$share/workers/my-app/#"),
         ] {
-            let narrowed = scope("r-").narrow(asked);
+            let narrowed = permissions("r-").narrow(asked);
             assert_eq!(narrowed, granted);
-            assert!(scope("r-").may_subscribe(&narrowed), "{narrowed}");
+            assert!(permissions("r-").may_subscribe(&narrowed), "{narrowed}");
         }
     }
 
@@ -146,10 +146,10 @@ mod tests {
             ("my-app/1/2/3/4/5/6/7", true),
             ("my-app/1/2/3/4/5/6/7/8", false),
         ] {
-            let narrowed = scope("r-").narrow(filter);
+            let narrowed = permissions("r-").narrow(filter);
             assert_eq!(narrowed, filter);
-            assert_eq!(scope("r-").may_subscribe(&narrowed), allowed, "{filter}");
-            assert!(!scope("-w").may_subscribe(&narrowed), "{filter}");
+            assert_eq!(permissions("r-").may_subscribe(&narrowed), allowed, "{filter}");
+            assert!(!permissions("-w").may_subscribe(&narrowed), "{filter}");
         }
     }
 
@@ -166,18 +166,18 @@ mod tests {
             ("other-app/devices/my-device/down", false),
             ("/my-app/devices/my-device/down", false),
         ] {
-            assert_eq!(scope("-w").may_publish(topic), allowed, "{topic}");
-            assert!(!scope("r-").may_publish(topic), "{topic}");
+            assert_eq!(permissions("-w").may_publish(topic), allowed, "{topic}");
+            assert!(!permissions("r-").may_publish(topic), "{topic}");
         }
     }
 
     #[test]
     fn reads_back_what_it_writes_and_nothing_else() {
         for text in ["my-app:rw", "my-app:r-", "my-app:-w"] {
-            assert_eq!(text.parse::<Scope>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<Permissions>().unwrap().to_string(), text);
         }
         for text in ["my-app", "my-app:", "my-app:--", "My App:rw", ":rw", "handler"] {
-            assert!(text.parse::<Scope>().is_err(), "{text}");
+            assert!(text.parse::<Permissions>().is_err(), "{text}");
         }
     }
 
@@ -191,12 +191,12 @@ mod tests {
             ),
             topic in prop::sample::select(&["other-app/devices/d1/up", "other-app", "other-app/events/x", "/my-app", "$SYS/up"][..]),
         ) {
-            let scope = scope("rw");
-            let narrowed = scope.narrow(&levels.join("/"));
-            if scope.may_subscribe(&narrowed) {
+            let permissions = permissions("rw");
+            let narrowed = permissions.narrow(&levels.join("/"));
+            if permissions.may_subscribe(&narrowed) {
                 prop_assert!(!topic_matches_filter(topic, split_share(&narrowed).1), "{narrowed} matches {topic}");
             }
-            prop_assert_eq!(scope.narrow(&narrowed), narrowed.clone(), "narrowing twice changed the filter");
+            prop_assert_eq!(permissions.narrow(&narrowed), narrowed.clone(), "narrowing twice changed the filter");
         }
     }
 }
