@@ -25,7 +25,7 @@ use handler::{
 };
 use runtime::{Call, Engine, EntryPoint, LoadRequest, Pool, Priority, Settings, Sources, Tenant};
 use server::{
-    seal::{Owner, SealingKeys},
+    seal::{KeyOwner, SealingKeys},
     system::OsRandom,
 };
 use store::{Embedded, StoreClock};
@@ -90,7 +90,7 @@ impl Case {
 
     async fn uplinks(&self, pool: Pool) -> Uplinks {
         let store = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
-        let keys = SealingKeys::new(Owner::Handler, &[7; 32]).unwrap();
+        let keys = SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap();
         let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
         let (applications, devices) = (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer));
         let app_id = "bench-app".parse().unwrap();

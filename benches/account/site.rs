@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use server::{
     rate_limit::RateLimit,
     reply::ErrorFormat,
-    seal::{Owner, SealingKeys},
+    seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server},
     system::{OsRandom, SystemClock, install_crypto},
 };
@@ -38,7 +38,7 @@ impl Site {
         let limits =
             Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
         let (settings, keys) =
-            (Settings { limits, ..Settings::default() }, SealingKeys::new(Owner::Account, &[7; 32]).unwrap());
+            (Settings { limits, ..Settings::default() }, SealingKeys::new(KeyOwner::Account, &[7; 32]).unwrap());
         let account = Account::open(settings, keys, store, Arc::new(SystemClock), Arc::new(OsRandom)).await.unwrap();
         let (username, email) = ("alice".parse().unwrap(), "alice@example.com".to_owned());
         account.add_user(NewUser { username, email, password: Secret::new(PASSWORD) }).await.unwrap();

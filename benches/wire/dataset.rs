@@ -12,7 +12,7 @@ use handler::{
     sealer::Sealer,
 };
 use server::{
-    seal::{Owner, SealingKeys},
+    seal::{KeyOwner, SealingKeys},
     system::{OsRandom, SystemClock},
 };
 use store::{Embedded, Redis, RedisSettings, Store, StoreClock};
@@ -73,7 +73,7 @@ impl Dataset {
     /// Opens the applications and devices, with the key file that the handler will use.
     pub(crate) async fn devices(&self, store: Arc<dyn Store>) -> (Applications, Devices) {
         let keys =
-            SealingKeys::load_or_create(Owner::Handler, &self.folder.path().join("handler.key"), &OsRandom).unwrap();
+            SealingKeys::load_or_create(KeyOwner::Handler, &self.folder.path().join("handler.key"), &OsRandom).unwrap();
         let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
         (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer))
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use client::Payload;
+use client::HexBytes;
 use runtime::Function;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value};
@@ -196,7 +196,7 @@ impl ExampleLine {
         match (&self.bytes_hex, &self.input_obj) {
             (Some(_), Some(_)) => Err("it has both `bytes_hex` and `input_obj`".to_owned()),
             (Some(digits), _) if takes_bytes => match digits.parse() {
-                Ok(Payload(bytes)) => Ok(Input::Bytes(bytes)),
+                Ok(HexBytes(bytes)) => Ok(Input::Bytes(bytes)),
                 Err(error) => Err(format!("`bytes_hex` not valid: {error}")),
             },
             (_, Some(json)) if !takes_bytes => Ok(Input::Json(json.clone())),

@@ -12,7 +12,7 @@ use api::{
     rest::account::{NewApplication, NewUser},
 };
 use clap::Args;
-use client::{Payload, account::AccountClient, handler::HandlerClient, mqtt::MqttClient, random_bytes, random_eui};
+use client::{HexBytes, account::AccountClient, handler::HandlerClient, mqtt::MqttClient, random_bytes, random_eui};
 use serde_json::Value;
 use server::{system::SystemClock, telemetry::Metrics};
 use tokio_util::sync::CancellationToken;
@@ -41,7 +41,7 @@ pub(crate) struct Demo {
     decoder: Option<PathBuf>,
     /// Payload for your decoder, in hexadecimal
     #[arg(long, value_name = "HEX", requires = "decoder")]
-    payload: Option<Payload>,
+    payload: Option<HexBytes>,
     /// Port for your decoder; LoRaWAN reserves port 0
     #[arg(long, value_name = "N", default_value_t = 1, requires = "decoder")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..))]

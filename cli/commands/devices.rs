@@ -9,7 +9,7 @@ mod update;
 use anyhow::Context;
 use api::{handler::SimulatedUplinkMessage, rest::handler::Device};
 use client::{
-    Payload,
+    HexBytes,
     handler::{HandlerClient, Page},
 };
 use types::{AppEui, AppId, DevId};
@@ -52,7 +52,7 @@ pub(crate) async fn run(
             update::run(&handler, &app_id, &dev_id, *change).await
         }
         Devices::Simulate { dev_id, payload, port } => {
-            let Payload(payload) = payload;
+            let HexBytes(payload) = payload;
             let uplink = SimulatedUplinkMessage { app_id: app_id.into(), dev_id: dev_id.into(), payload, port };
             handler.simulate_uplink(uplink).await?;
             say("Simulated uplink sent")

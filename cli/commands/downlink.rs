@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use client::{Payload, mqtt::MqttClient};
+use client::{HexBytes, mqtt::MqttClient};
 use serde_json::{Map, Value, value::to_raw_value};
 use types::{AppId, ApplicationRight, DevId};
 
@@ -50,7 +50,7 @@ fn content(payload: &str, json: bool) -> anyhow::Result<types::Downlink> {
         let fields = fields.context("with --json, the payload is a JSON object, as in {\"led\": true}")?;
         return Ok(types::Downlink { payload_fields: Some(to_raw_value(&fields)?), ..Default::default() });
     }
-    let Payload(bytes) = payload.parse()?;
+    let HexBytes(bytes) = payload.parse()?;
     ensure!(!bytes.is_empty(), "the payload is empty");
     Ok(types::Downlink { payload_raw: Some(bytes), ..Default::default() })
 }

@@ -11,7 +11,7 @@ use server::{
     auth::Authenticator,
     identity::Identity,
     reply::ErrorFormat,
-    seal::{Owner, SealingKeys},
+    seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server, ServerHandle},
     system::{OsRandom, SystemClock},
     telemetry::{self, Health, Metrics},
@@ -62,7 +62,7 @@ impl Context {
 
     /// Starts the account service; also returns the token that the handler announces itself with.
     pub(super) async fn start_account(&self) -> anyhow::Result<(ServerHandle, Secret)> {
-        let keys = SealingKeys::load_or_create(Owner::Account, &self.data_dir.account_key(), self.random.as_ref())?;
+        let keys = SealingKeys::load_or_create(KeyOwner::Account, &self.data_dir.account_key(), self.random.as_ref())?;
         let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
         let settings = self.settings.account.clone();
         let account =
@@ -115,7 +115,7 @@ impl Context {
 
     /// Seals the keys of devices; an error when the store was written with another key file.
     pub(super) async fn sealer(&self) -> anyhow::Result<Sealer> {
-        let keys = SealingKeys::load_or_create(Owner::Handler, &self.data_dir.handler_key(), self.random.as_ref())?;
+        let keys = SealingKeys::load_or_create(KeyOwner::Handler, &self.data_dir.handler_key(), self.random.as_ref())?;
         Ok(Sealer::for_store(keys, self.store.as_ref(), self.random.clone()).await?)
     }
 

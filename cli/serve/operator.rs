@@ -5,7 +5,7 @@ use std::sync::Arc;
 use account::Account;
 use anyhow::Context;
 use server::{
-    seal::{Owner, SealingKeys},
+    seal::{KeyOwner, SealingKeys},
     system::{OsRandom, SystemClock},
 };
 use store::{SocketStore, Store};
@@ -24,7 +24,7 @@ pub(crate) async fn open_account(settings: Settings) -> anyhow::Result<Account> 
         result => result,
     };
     let store = store.context("failed to open the server's store")?;
-    let keys = SealingKeys::load_or_create(Owner::Account, &data_dir.account_key(), random.as_ref())?;
+    let keys = SealingKeys::load_or_create(KeyOwner::Account, &data_dir.account_key(), random.as_ref())?;
     Ok(Account::open(settings.account, keys, store, clock, random).await?)
 }
 

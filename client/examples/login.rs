@@ -12,7 +12,7 @@
 use std::{env, error::Error, io};
 
 use airlock_client::{
-    account::{AccountClient, AuthorizationCode, ClientCredentials, Verifier},
+    account::{AccountClient, AuthorizationCode, ClientCredentials, CodeVerifier},
     types::{Credential, Random, Secret, Username},
 };
 
@@ -46,7 +46,7 @@ pub async fn run(
     ask: impl AsyncFnOnce(String) -> io::Result<String>,
 ) -> Result<Username, Box<dyn Error>> {
     let client = ClientCredentials { id: "airlock".parse()?, secret: Secret::default() };
-    let verifier = Verifier::new(random);
+    let verifier = CodeVerifier::new(random);
     let address = account.authorize_url(&client.id, REDIRECT_URI, &verifier);
 
     let code = Secret::new(ask(address.into()).await?);

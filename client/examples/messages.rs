@@ -7,7 +7,7 @@
 use std::{env, error::Error, fs};
 
 use airlock_client::{
-    Payload, Trust,
+    HexBytes, Trust,
     api::{discovery::Announcement, handler::SimulatedUplinkMessage},
     discovery::DiscoveryClient,
     handler::HandlerClient,
@@ -36,7 +36,7 @@ pub async fn run(
     let mut mqtt = MqttClient::connect(&handler.mqtt_address, app_id, &key).await?;
     mqtt.subscribe(&format!("{app_id}/devices/{dev_id}/up")).await?;
 
-    let Payload(payload) = "09 5C".parse()?;
+    let HexBytes(payload) = "09 5C".parse()?;
     let uplink = SimulatedUplinkMessage { app_id: app_id.to_string(), dev_id: dev_id.to_string(), payload, port: 1 };
     HandlerClient::connect(handler, key)?.simulate_uplink(uplink).await?;
     let uplink = serde_json::from_slice(&mqtt.next().await?.payload)?;

@@ -12,7 +12,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::{Method, RequestBuilder, Url, header::AUTHORIZATION};
 use types::{ClientId, Credential, Secret};
 
-pub use self::{collaborators::WithCollaborators, pkce::Verifier, tokens::AuthorizationCode};
+pub use self::{collaborators::WithCollaborators, pkce::CodeVerifier, tokens::AuthorizationCode};
 use crate::{Error, Result, Trust, http::Http};
 
 const ADDRESS_FORM: &str = "http(s)://host(:port)";

@@ -5,9 +5,9 @@ pub mod discovery;
 mod error;
 mod grpc;
 pub mod handler;
+mod hex_bytes;
 mod http;
 pub mod mqtt;
-mod payload;
 mod random;
 mod retry;
 mod trust;
@@ -16,6 +16,6 @@ pub use api;
 pub use types;
 
 pub use error::{Error, Result};
-pub use payload::{BadPayload, Payload};
+pub use hex_bytes::{HexBytes, HexBytesError};
 pub use random::{KEY_BYTES, random_bytes, random_eui, random_key};
 pub use trust::Trust;

@@ -54,14 +54,14 @@ impl Kinded for SealError {
 
 /// The service that owns the secrets; keys of one cannot open secrets of the other, even from the same key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum KeyOwner {
     /// The account service.
     Account,
     /// A handler.
     Handler,
 }
 
-impl Owner {
+impl KeyOwner {
     fn as_str(self) -> &'static str {
         match self {
             Self::Account => "account",
@@ -90,7 +90,7 @@ pub struct KeyedHash(String);
 
 impl SealingKeys {
     /// Derives the keys from a key-encryption key of 32 random bytes.
-    pub fn new(owner: Owner, secret: &[u8; KEY_BYTES]) -> Result<Self> {
+    pub fn new(owner: KeyOwner, secret: &[u8; KEY_BYTES]) -> Result<Self> {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let derive = |use_for: &str| hmac::sign(&secret, format!("airlock {} {use_for} 1", owner.as_str()).as_bytes());
         let (sealing, hashing) = (derive("seal"), derive("mark"));
@@ -100,7 +100,7 @@ impl SealingKeys {
     }
 
     /// Reads the key-encryption key from a file that only its owner may read; creates a missing file.
-    pub fn load_or_create(owner: Owner, path: &Path, random: &dyn Random) -> Result<Self> {
+    pub fn load_or_create(owner: KeyOwner, path: &Path, random: &dyn Random) -> Result<Self> {
         let secret = match read(path)? {
             Some(secret) => secret,
             None => create(path, random)?,
@@ -226,12 +226,12 @@ mod tests {
 
     #[test]
     fn opens_a_secret_only_whole_and_with_its_own_key_and_aad() {
-        let keys = SealingKeys::new(Owner::Account, &[7; KEY_BYTES]).unwrap();
+        let keys = SealingKeys::new(KeyOwner::Account, &[7; KEY_BYTES]).unwrap();
         let sealed = keys.seal("here", b"secret", &OsRandom).unwrap();
         assert_eq!(keys.open("it", "here", &sealed).unwrap().as_slice(), b"secret");
         assert!(keys.open("it", "there", &sealed).is_err());
-        assert!(SealingKeys::new(Owner::Account, &[8; KEY_BYTES]).unwrap().open("it", "here", &sealed).is_err());
-        assert!(SealingKeys::new(Owner::Handler, &[7; KEY_BYTES]).unwrap().open("it", "here", &sealed).is_err());
+        assert!(SealingKeys::new(KeyOwner::Account, &[8; KEY_BYTES]).unwrap().open("it", "here", &sealed).is_err());
+        assert!(SealingKeys::new(KeyOwner::Handler, &[7; KEY_BYTES]).unwrap().open("it", "here", &sealed).is_err());
         for broken in ["", "AAAA", &sealed.0[..sealed.0.len() - 4]] {
             assert!(keys.open("it", "here", &Sealed(broken.to_owned())).is_err(), "{broken}");
         }
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_hash_recognises_its_secret_in_its_context() {
-        let keys = SealingKeys::new(Owner::Account, &[7; KEY_BYTES]).unwrap();
+        let keys = SealingKeys::new(KeyOwner::Account, &[7; KEY_BYTES]).unwrap();
         let hash = keys.hash("here", b"secret");
         assert!(keys.verify_hash(&hash, "here", b"secret"));
         assert!(!keys.verify_hash(&hash, "here", b"secreu") && !keys.verify_hash(&hash, "there", b"secret"));

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 use server::{
-    seal::{Owner, SealingKeys},
+    seal::{KeyOwner, SealingKeys},
     system::OsRandom,
 };
 use tracing_subscriber::fmt::MakeWriter;
@@ -108,24 +108,27 @@ async fn neither_log_nor_store_contains_a_secret() {
 async fn the_key_file_is_created_once_and_only_its_owner_can_read_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("account.key");
-    SealingKeys::load_or_create(Owner::Account, &path, &OsRandom).unwrap();
+    SealingKeys::load_or_create(KeyOwner::Account, &path, &OsRandom).unwrap();
     let first = std::fs::read(&path).unwrap();
     assert_eq!(first.len(), 32);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    SealingKeys::load_or_create(Owner::Account, &path, &OsRandom).unwrap();
+    SealingKeys::load_or_create(KeyOwner::Account, &path, &OsRandom).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), first);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
 
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let error = SealingKeys::load_or_create(Owner::Account, &path, &OsRandom).unwrap_err().to_string();
+    let error = SealingKeys::load_or_create(KeyOwner::Account, &path, &OsRandom).unwrap_err().to_string();
     assert!(error.contains("set its mode to 600"), "{error}");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     std::fs::write(&path, b"short").unwrap();
     assert!(
-        SealingKeys::load_or_create(Owner::Account, &path, &OsRandom).unwrap_err().to_string().contains("32 bytes")
+        SealingKeys::load_or_create(KeyOwner::Account, &path, &OsRandom).unwrap_err().to_string().contains("32 bytes")
     );
     let nowhere = folder.path().join("missing").join("account.key");
     assert!(
-        SealingKeys::load_or_create(Owner::Account, &nowhere, &OsRandom).unwrap_err().to_string().contains("writable")
+        SealingKeys::load_or_create(KeyOwner::Account, &nowhere, &OsRandom)
+            .unwrap_err()
+            .to_string()
+            .contains("writable")
     );
 }

@@ -7,7 +7,7 @@ use reqwest::{Method, RequestBuilder, StatusCode, redirect::Policy};
 use serde_json::{Value, json};
 use server::{
     reply::ErrorFormat,
-    seal::{Owner, SealingKeys},
+    seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server},
     system::OsRandom,
 };
@@ -65,7 +65,7 @@ impl Service {
     pub(crate) async fn try_open(settings: Settings) -> Result<(), airlock_account::Error> {
         let clock = manual_clock();
         let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
-        Account::open(settings, SealingKeys::new(Owner::Account, &KEY).unwrap(), store, clock, Arc::new(OsRandom))
+        Account::open(settings, SealingKeys::new(KeyOwner::Account, &KEY).unwrap(), store, clock, Arc::new(OsRandom))
             .await
             .map(drop)
     }
@@ -74,7 +74,7 @@ impl Service {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         Account::open(
             Settings::default(),
-            SealingKeys::new(Owner::Account, &key).unwrap(),
+            SealingKeys::new(KeyOwner::Account, &key).unwrap(),
             store,
             clock,
             Arc::new(OsRandom),
@@ -115,7 +115,7 @@ impl Service {
         redis: Option<RedisProcess>,
     ) -> Self {
         server::system::install_crypto();
-        let keys = SealingKeys::new(Owner::Account, &KEY).unwrap();
+        let keys = SealingKeys::new(KeyOwner::Account, &KEY).unwrap();
         let random = Arc::new(OsRandom);
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listeners.addresses()[0]);

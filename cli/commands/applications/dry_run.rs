@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use api::handler::{Application, DryDownlinkMessage, DryUplinkMessage, LogEntry};
-use client::{Payload, handler::HandlerClient};
+use client::{HexBytes, handler::HandlerClient};
 
 use crate::terminal::{ask, sanitize, say};
 
@@ -19,7 +19,7 @@ pub(super) async fn offer(handler: &HandlerClient, application: &Application, is
 }
 
 async fn uplink(handler: &HandlerClient, application: &Application) -> anyhow::Result<()> {
-    let Payload(payload) = ask("Payload (hexadecimal): ")?.parse()?;
+    let HexBytes(payload) = ask("Payload (hexadecimal): ")?.parse()?;
     let uplink = DryUplinkMessage { payload, app: Some(application.clone()), port: ask_port()? };
     let result = handler.dry_uplink(uplink).await.context(FAILED)?;
     print_logs(&result.logs)?;

@@ -1,7 +1,7 @@
 //! The arguments of `airlock devices …`.
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use client::Payload;
+use client::HexBytes;
 use types::{AppEui, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
 use crate::{commands::applications::args::Confirmation, location::Location};
@@ -45,7 +45,7 @@ pub(crate) enum Devices {
         /// Id of the device
         dev_id: DevId,
         /// Payload in hexadecimal
-        payload: Payload,
+        payload: HexBytes,
         /// Port
         #[arg(long, default_value_t = 1)]
         port: u32,

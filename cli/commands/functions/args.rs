@@ -3,7 +3,7 @@
 use std::{path::PathBuf, str::FromStr};
 
 use clap::{ArgGroup, Args as ClapArgs, Subcommand};
-use client::Payload;
+use client::HexBytes;
 use serde_json::{Map, Value};
 use types::Timestamp;
 
@@ -70,7 +70,7 @@ pub(crate) struct Run {
     pub(crate) file: PathBuf,
     /// Payload to decode, in hexadecimal
     #[arg(long, value_name = "HEX")]
-    pub(crate) hex: Option<Payload>,
+    pub(crate) hex: Option<HexBytes>,
     /// JSON object to encode, instead of a payload to decode
     #[arg(long, value_name = "JSON", conflicts_with_all = ["hex", "converter", "validator"])]
     pub(crate) fields: Option<Fields>,

@@ -5,7 +5,7 @@
 
 use anyhow::{Context, bail};
 use api::rest::account::TokenAnswer;
-use client::account::{AuthorizationCode, Verifier};
+use client::account::{AuthorizationCode, CodeVerifier};
 use types::{Credential, Secret, Username};
 
 use super::args::{LoginBy, PasswordSource};
@@ -27,7 +27,7 @@ pub(super) async fn with_password(network: &Network, username: Username, source:
 
 /// Prints the URL where to get a code, and prompts for the code.
 pub(super) async fn with_browser(network: &Network) -> anyhow::Result<()> {
-    let verifier = Verifier::new(network.random.as_ref());
+    let verifier = CodeVerifier::new(network.random.as_ref());
     let client = Network::client_credentials()?;
     let url = network.account()?.authorize_url(&client.id, REDIRECT_URI, &verifier);
     let auth_server = network.auth_server().to_owned();
@@ -48,7 +48,7 @@ pub(super) async fn with_code(network: &Network, code: Secret) -> anyhow::Result
     let code = AuthorizationCode {
         code,
         redirect_uri: REDIRECT_URI.to_owned(),
-        verifier: Verifier::from_secret(pending.verifier),
+        verifier: CodeVerifier::from_secret(pending.verifier),
     };
     let answer = network.account()?.code_token(&Network::client_credentials()?, code).await?;
     finish(network, answer).await?;

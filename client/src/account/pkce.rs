@@ -8,9 +8,9 @@ use crate::random_bytes;
 
 /// The code verifier: a secret that is revealed when redeeming the code.
 #[derive(Clone, Debug)]
-pub struct Verifier(Secret);
+pub struct CodeVerifier(Secret);
 
-impl Verifier {
+impl CodeVerifier {
     /// Generates a verifier from 32 random bytes.
     pub fn new(random: &dyn Random) -> Self {
         Self(Secret::new(URL_SAFE_NO_PAD.encode(random_bytes::<32>(random))))
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn matches_the_example_of_the_rfc() {
-        let verifier = Verifier::from_secret(Secret::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"));
+        let verifier = CodeVerifier::from_secret(Secret::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"));
         assert_eq!(verifier.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
     }
 }

@@ -6,7 +6,7 @@ use reqwest::{Method, Url};
 use serde_json::json;
 use types::{AppId, ClientId, Scope, Secret, Username};
 
-use super::{AccountClient, ClientCredentials, Verifier};
+use super::{AccountClient, ClientCredentials, CodeVerifier};
 use crate::Result;
 
 /// An authorization code, and what is needed to redeem it.
@@ -17,14 +17,14 @@ pub struct AuthorizationCode {
     /// The exact redirect URI of the authorization.
     pub redirect_uri: String,
     /// The verifier used to build the authorization URL.
-    pub verifier: Verifier,
+    pub verifier: CodeVerifier,
 }
 
 impl AccountClient {
     /// Builds the URL where a user authorizes a client, and which redirects to `redirect_uri` with a code.
     ///
     /// Redeeming the code requires the verifier.
-    pub fn authorize_url(&self, client: &ClientId, redirect_uri: &str, verifier: &Verifier) -> Url {
+    pub fn authorize_url(&self, client: &ClientId, redirect_uri: &str, verifier: &CodeVerifier) -> Url {
         let mut url = self.http.url(&["users", "authorize"]);
         url.query_pairs_mut().extend_pairs([
             ("client_id", client.as_str()),

@@ -10,7 +10,7 @@ use handler::{
 use mqtt::{Authenticator, Broker, BrokerSettings, Refusal};
 use serde_json::json;
 use server::{
-    seal::{Owner, SealingKeys},
+    seal::{KeyOwner, SealingKeys},
     system::OsRandom,
 };
 use store::Store;
@@ -43,7 +43,7 @@ impl Authenticator for AllowAll {
 
 /// Seals the keys in a store.
 pub async fn sealer(store: &dyn Store) -> Sealer {
-    let keys = SealingKeys::new(Owner::Handler, &[7; 32]).unwrap();
+    let keys = SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap();
     Sealer::for_store(keys, store, Arc::new(OsRandom)).await.unwrap()
 }
 

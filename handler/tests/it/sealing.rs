@@ -9,7 +9,7 @@ use handler::{
 };
 use serde_json::{Value, json};
 use server::{
-    seal::{Owner, SealingKeys},
+    seal::{KeyOwner, SealingKeys},
     system::OsRandom,
 };
 use store::{Batch, Commit, Embedded, Key, Store, StoreClock, Tag};
@@ -103,7 +103,7 @@ async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
 async fn rejects_another_key_file_at_the_start() {
     let store = Embedded::in_memory(StoreClock::new(|| 0)).unwrap();
     let open = async |secret: [u8; 32]| {
-        let keys = SealingKeys::new(Owner::Handler, &secret).unwrap();
+        let keys = SealingKeys::new(KeyOwner::Handler, &secret).unwrap();
         Sealer::for_store(keys, &store, Arc::new(OsRandom)).await.map(drop)
     };
     open([7; 32]).await.unwrap();

@@ -39,11 +39,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::seal::Owner;
+    use crate::seal::KeyOwner;
 
     #[test]
     fn verifies_a_text_only_whole_and_in_its_context() {
-        let keys = SealingKeys::new(Owner::Account, &[7; 32]).unwrap();
+        let keys = SealingKeys::new(KeyOwner::Account, &[7; 32]).unwrap();
         let text = keys.sign_text("here", b"plain");
         assert_eq!(keys.verify_text("here", &text), Some(*b"plain"));
         assert_eq!(unverified_payload(&text), Some(*b"plain"));

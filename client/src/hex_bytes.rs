@@ -6,11 +6,11 @@ use hex::FromHexError;
 
 /// Bytes parsed from hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Payload(pub Vec<u8>);
+pub struct HexBytes(pub Vec<u8>);
 
 /// Why a text is not a payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadPayload {
+pub enum HexBytesError {
     /// A character is not a hexadecimal digit.
     #[error("`{0}` is not a hexadecimal digit; write bytes like 01af")]
     Digit(char),
@@ -19,14 +19,14 @@ pub enum BadPayload {
     Odd,
 }
 
-impl FromStr for Payload {
-    type Err = BadPayload;
+impl FromStr for HexBytes {
+    type Err = HexBytesError;
 
-    fn from_str(text: &str) -> Result<Self, BadPayload> {
+    fn from_str(text: &str) -> Result<Self, HexBytesError> {
         let digits: String = text.chars().filter(|character| !character.is_whitespace()).collect();
         hex::decode(digits).map(Self).map_err(|error| match error {
-            FromHexError::InvalidHexCharacter { c, .. } => BadPayload::Digit(c),
-            FromHexError::OddLength | FromHexError::InvalidStringLength => BadPayload::Odd,
+            FromHexError::InvalidHexCharacter { c, .. } => HexBytesError::Digit(c),
+            FromHexError::OddLength | FromHexError::InvalidStringLength => HexBytesError::Odd,
         })
     }
 }
@@ -38,19 +38,19 @@ mod tests {
     #[test]
     fn ignores_spaces_between_bytes() {
         for (text, bytes) in [("", &[][..]), ("01af", &[1, 0xaf]), ("01 AF", &[1, 0xaf]), (" 0 1\taf\n", &[1, 0xaf])] {
-            assert_eq!(text.parse(), Ok(Payload(bytes.to_vec())), "{text}");
+            assert_eq!(text.parse(), Ok(HexBytes(bytes.to_vec())), "{text}");
         }
     }
 
     #[test]
     fn rejects_malformed_payloads_with_a_reason() {
         for (text, error) in [
-            ("012", BadPayload::Odd),
-            ("0x01", BadPayload::Digit('x')),
-            ("01,02ff", BadPayload::Odd),
-            ("0102,f", BadPayload::Digit(',')),
+            ("012", HexBytesError::Odd),
+            ("0x01", HexBytesError::Digit('x')),
+            ("01,02ff", HexBytesError::Odd),
+            ("0102,f", HexBytesError::Digit(',')),
         ] {
-            assert_eq!(text.parse::<Payload>(), Err(error), "{text}");
+            assert_eq!(text.parse::<HexBytes>(), Err(error), "{text}");
         }
     }
 }
