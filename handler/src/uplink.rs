@@ -1,4 +1,4 @@
-//! The path of an uplink: receive, look up, open, decode (which also converts and validates), publish.
+//! The path of an uplink: receive, look up, decrypt, decode (which also converts and validates), publish.
 
 mod frame;
 mod message;
@@ -43,7 +43,7 @@ impl Uplinks {
 
     async fn process(&self, frame: Frame) -> Result<Cost, Error> {
         let (application, device) = self.look_up(&frame).await?;
-        let payload = frame.open(&device);
+        let payload = frame.decrypt(&device);
         let decoded = self.decode(&application, &payload).await?;
         let cost = decoded.cost;
         self.publish(&device, payload, decoded)?;

@@ -11,8 +11,8 @@ use crate::{
 
 /// An uplink as it was received.
 ///
-/// So far every frame is simulated. Frames from a network broker will be encrypted, and `open` will decrypt
-/// them.
+/// So far every frame is simulated. Frames from a network broker will be encrypted, and `decrypt` will
+/// decrypt them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// The application that it claims to belong to.
@@ -40,7 +40,7 @@ impl Frame {
         Ok(Self { app_id, dev_id, port: parse_port(port)?, payload, received })
     }
 
-    pub(crate) fn open(self, device: &Device) -> Payload {
+    pub(crate) fn decrypt(self, device: &Device) -> Payload {
         let counter = 0;
         Payload {
             bytes: (self.port > 0).then_some(self.payload),
