@@ -3,7 +3,6 @@
 mod address;
 mod announcement;
 mod audit;
-mod config;
 mod error;
 mod grpc;
 mod metadata;
@@ -11,6 +10,7 @@ mod metrics;
 mod operations;
 mod registry;
 mod rest;
+mod settings;
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use server::{auth::Authenticator, telemetry::Health};
 use store::Store;
 use types::Clock;
 
-pub use self::{config::Settings, error::Error};
+pub use self::{error::Error, settings::Settings};
 use self::{operations::Operations, registry::Registry};
 
 /// The discovery service.
