@@ -13,8 +13,8 @@ use crate::{Error, Result};
 pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most attempts of a call.
 const ATTEMPTS_MAX: u32 = 3;
-/// The latest start of an attempt after the first one.
-const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long after the first attempt another one may start.
+const RETRY_WINDOW: Duration = Duration::from_secs(20);
 /// The longest `Retry-After` that is obeyed; with a longer one the call fails.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
 /// The pause before the second attempt without `Retry-After`; doubled for each further attempt.
@@ -40,7 +40,7 @@ where
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let pause = pause(call, &error, attempts).filter(|pause| started.elapsed() + *pause <= CALL_TIMEOUT);
+        let pause = pause(call, &error, attempts).filter(|pause| started.elapsed() + *pause <= RETRY_WINDOW);
         let Some(pause) = pause else { return Err(error) };
         sleep(pause).await;
         attempts += 1;

@@ -41,8 +41,8 @@ impl Tag {
     }
 
     /// The tag of a user: `{u:x}`.
-    pub fn user(username: &str) -> Result<Self, Error> {
-        Self::named("u", username)
+    pub fn user(user_id: &str) -> Result<Self, Error> {
+        Self::named("u", user_id)
     }
 
     /// The tag of a service: `{d:x}`.
