@@ -85,19 +85,19 @@ mod tests {
     #[test]
     fn reads_only_regular_files_within_the_directory() {
         let outside = tempfile::tempdir().unwrap();
-        let folder = outside.path().join("codecs");
-        fs::create_dir_all(folder.join("vendor")).unwrap();
+        let dir = outside.path().join("codecs");
+        fs::create_dir_all(dir.join("vendor")).unwrap();
         for name in ["codecs/near.js", "codecs/vendor/below.js", "secret.js"] {
             fs::write(outside.path().join(name), name).unwrap();
         }
-        symlink("vendor/below.js", folder.join("inward.js")).unwrap();
-        symlink("../secret.js", folder.join("outward.js")).unwrap();
-        symlink("..", folder.join("up")).unwrap();
-        let _socket = UnixListener::bind(folder.join("socket.js")).unwrap();
-        mkfifoat(CWD, folder.join("pipe.js"), Mode::RUSR).unwrap();
+        symlink("vendor/below.js", dir.join("inward.js")).unwrap();
+        symlink("../secret.js", dir.join("outward.js")).unwrap();
+        symlink("..", dir.join("up")).unwrap();
+        let _socket = UnixListener::bind(dir.join("socket.js")).unwrap();
+        mkfifoat(CWD, dir.join("pipe.js"), Mode::RUSR).unwrap();
         let absolute = outside.path().join("secret.js");
         for name in ["near.js", "./near.js", "vendor/below.js", "vendor/../near.js", "inward.js"] {
-            assert!(read_within(&folder, Path::new(name)).unwrap().ends_with(".js"), "{name}");
+            assert!(read_within(&dir, Path::new(name)).unwrap().ends_with(".js"), "{name}");
         }
         for (name, reason) in [
             ("../secret.js", "outside the directory"),
@@ -112,7 +112,7 @@ mod tests {
             (".", "not a regular file"),
             ("missing.js", "No such file"),
         ] {
-            let error = read_within(&folder, Path::new(name)).unwrap_err().to_string();
+            let error = read_within(&dir, Path::new(name)).unwrap_err().to_string();
             assert!(error.contains(reason), "{name}: {error}");
         }
     }
@@ -120,24 +120,24 @@ mod tests {
     #[test]
     fn follows_no_link_that_appears_after_the_path_was_resolved() {
         let outside = tempfile::tempdir().unwrap();
-        let folder = outside.path().join("codecs");
-        fs::create_dir_all(folder.join("vendor")).unwrap();
-        fs::write(folder.join("vendor/below.js"), "below").unwrap();
+        let dir = outside.path().join("codecs");
+        fs::create_dir_all(dir.join("vendor")).unwrap();
+        fs::write(dir.join("vendor/below.js"), "below").unwrap();
         fs::write(outside.path().join("below.js"), "secret").unwrap();
-        let opened = |below: &str| open_below(&folder, Path::new(below)).and_then(read_text);
+        let opened = |below: &str| open_below(&dir, Path::new(below)).and_then(read_text);
         assert_eq!(opened("vendor/below.js").unwrap(), "below");
-        symlink("..", folder.join("up")).unwrap();
-        symlink("../below.js", folder.join("below.js")).unwrap();
+        symlink("..", dir.join("up")).unwrap();
+        symlink("../below.js", dir.join("below.js")).unwrap();
         for below in ["up/below.js", "below.js"] {
-            assert!(fs::read_to_string(folder.join(below)).unwrap() == "secret");
+            assert!(fs::read_to_string(dir.join(below)).unwrap() == "secret");
             opened(below).unwrap_err();
         }
     }
 
     #[test]
     fn limits_scripts_to_utf_8_and_one_mebibyte() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.js");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.js");
         let (blanks, too_long) = (SCRIPT_BYTES_MAX as usize, "it has more than 1048576 bytes");
         for (blanks, end, reason) in [
             (blanks, "", None),

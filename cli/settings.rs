@@ -215,8 +215,8 @@ impl Default for Client {
 impl Settings {
     /// Loads the settings: flags override the environment, the environment the settings file, and that the defaults.
     pub(crate) fn load(global: &Global) -> anyhow::Result<Self> {
-        let folders = choose_base_strategy().context("failed to find your home directory: set HOME")?;
-        let candidates = [PathBuf::from("airlock.toml"), folders.config_dir().join("airlock/airlock.toml")];
+        let dirs = choose_base_strategy().context("failed to find your home directory: set HOME")?;
+        let candidates = [PathBuf::from("airlock.toml"), dirs.config_dir().join("airlock/airlock.toml")];
         let file = global.config.clone().or_else(|| candidates.into_iter().find(|path| path.exists()));
         let mut layers = Layers::new();
         if let Some(path) = &file {
@@ -224,18 +224,18 @@ impl Settings {
         }
         let mut settings: Self = flags(layers.environment(env::vars()), global).load()?;
         if settings.data_dir.as_os_str().is_empty() {
-            settings.data_dir = folders.data_dir().join("airlock");
+            settings.data_dir = dirs.data_dir().join("airlock");
         }
         if settings.sandbox.cache_dir.is_none() {
-            settings.sandbox.cache_dir = Some(folders.cache_dir().join("airlock"));
+            settings.sandbox.cache_dir = Some(dirs.cache_dir().join("airlock"));
         }
         Ok(settings)
     }
 
-    /// Changes the settings to store data in `folder` and to listen on free local ports. The module cache stays in place.
-    pub fn temporary(mut self, folder: &Path) -> Self {
+    /// Changes the settings to store data in `dir` and to listen on free local ports. The module cache stays in place.
+    pub fn temporary(mut self, dir: &Path) -> Self {
         let free = || "127.0.0.1:0".to_owned();
-        folder.clone_into(&mut self.data_dir);
+        dir.clone_into(&mut self.data_dir);
         self.listen = Listen {
             account: free(),
             discovery: free(),

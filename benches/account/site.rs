@@ -24,16 +24,16 @@ pub(crate) struct Site {
     pub(crate) me: Vec<u8>,
     pub(crate) exchange: Vec<u8>,
     pub(crate) login: Vec<u8>,
-    _folder: tempfile::TempDir,
+    _dir: tempfile::TempDir,
     _stop: DropGuard,
 }
 
 impl Site {
     pub(crate) async fn start() -> Self {
         install_crypto();
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let clock = StoreClock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
-        let store = Arc::new(Embedded::open(&folder.path().join("store.redb"), clock).unwrap());
+        let store = Arc::new(Embedded::open(&dir.path().join("store.redb"), clock).unwrap());
         let limit = RateLimit { burst: 1_000_000, per_hour: 1_000_000 };
         let limits =
             Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
@@ -71,7 +71,7 @@ impl Site {
             me: request("GET", "/api/v2/users/me", &general, ""),
             exchange: request("POST", "/api/v2/applications/token", "", &exchange.to_string()),
             login: request("POST", "/users/token", "", &login.to_string()),
-            _folder: folder,
+            _dir: dir,
             _stop: stop.drop_guard(),
         }
     }

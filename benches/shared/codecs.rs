@@ -7,15 +7,14 @@ use airlock::codec_check::{self, Codec, Example, Expected, Input};
 use runtime::{Call, EntryPoint, Function};
 
 /// Names the directory of records.
-const FOLDER: &str = "AIRLOCK_CORPUS";
-const OWN_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/codecs");
+const DIR: &str = "AIRLOCK_CORPUS";
+const OWN_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/codecs");
 
 /// All codecs of the corpus, in a fixed order.
 pub(crate) fn read() -> Vec<Codec> {
-    let folder = env::var_os(FOLDER).map_or_else(|| OWN_FOLDER.into(), PathBuf::from);
-    let entries = fs::read_dir(&folder).unwrap_or_else(|error| {
-        panic!("cannot read {}: {error}; set {FOLDER} to a folder of records", folder.display())
-    });
+    let dir = env::var_os(DIR).map_or_else(|| OWN_DIR.into(), PathBuf::from);
+    let entries = fs::read_dir(&dir)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}; set {DIR} to a directory of records", dir.display()));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();

@@ -1,4 +1,4 @@
-//! An `airlock serve` process on free ports, with everything in a temporary folder.
+//! An `airlock serve` process on free ports, with everything in a temporary directory.
 
 use std::{
     env, fs,
@@ -21,7 +21,7 @@ pub(crate) struct ServerProcess {
     pub(crate) mqtt: SocketAddr,
     account: SocketAddr,
     process: Child,
-    _folder: TempDir,
+    _dir: TempDir,
 }
 
 pub(crate) struct Application {
@@ -36,7 +36,7 @@ impl ServerProcess {
     pub(crate) async fn start() -> Self {
         let binary = env::var_os("AIRLOCK_BINARY")
             .map_or_else(|| env!("CARGO_BIN_EXE_airlock").to_owned(), |path| path.into_string().unwrap());
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let [account, discovery, discovery_http, handler_grpc, handler, mqtt, telemetry] = free_addresses();
         let settings = format!(
             "data_dir = '{}'\n\
@@ -47,10 +47,10 @@ impl ServerProcess {
              handler.calls.client = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
              handler.calls.application = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
              sandbox.cache_dir = '{}/cache'\n",
-            folder.path().display(),
+            dir.path().display(),
             env!("CARGO_TARGET_TMPDIR"),
         );
-        let file = folder.path().join("airlock.toml");
+        let file = dir.path().join("airlock.toml");
         fs::write(&file, settings).unwrap();
         let mut command = Command::new(&binary);
         command.arg("--config").arg(file).arg("serve").stdout(Stdio::null());
@@ -59,7 +59,7 @@ impl ServerProcess {
             command.env_remove(name);
         }
         let process = command.spawn().unwrap();
-        let mut this = Self { binary, handler, mqtt, account, process, _folder: folder };
+        let mut this = Self { binary, handler, mqtt, account, process, _dir: dir };
         while tokio::net::TcpStream::connect(handler).await.is_err() {
             assert!(this.process.try_wait().unwrap().is_none(), "the server ended");
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -24,9 +24,9 @@ use types::{AppId, Clock as _, DevId};
 /// Concurrent writers; the store commits what they write together.
 const WRITERS: usize = 256;
 
-/// A store in a temporary folder or a Redis process.
+/// A store in a temporary directory or a Redis process.
 pub(crate) struct Dataset {
-    pub(crate) folder: TempDir,
+    pub(crate) dir: TempDir,
     redis: Option<RedisProcess>,
 }
 
@@ -40,12 +40,12 @@ pub(crate) fn dev_id(number: usize) -> DevId {
 
 impl Dataset {
     pub(crate) fn file() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), redis: None }
+        Self { dir: tempfile::tempdir().unwrap(), redis: None }
     }
 
     pub(crate) fn redis() -> Option<Self> {
         let redis = Some(RedisProcess::start()?);
-        Some(Self { folder: tempfile::tempdir().unwrap(), redis })
+        Some(Self { dir: tempfile::tempdir().unwrap(), redis })
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -53,7 +53,7 @@ impl Dataset {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        let mut settings = Settings::default().temporary(self.folder.path());
+        let mut settings = Settings::default().temporary(self.dir.path());
         let redis = self.redis.as_ref();
         let redis = redis.map(|redis| RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() });
         settings.store = StoreSettings { redis };
@@ -73,7 +73,7 @@ impl Dataset {
     /// Opens the applications and devices, with the key file that the handler will use.
     pub(crate) async fn devices(&self, store: Arc<dyn Store>) -> (Applications, Devices) {
         let keys =
-            SealingKeys::load_or_create(KeyOwner::Handler, &self.folder.path().join("handler.key"), &OsRandom).unwrap();
+            SealingKeys::load_or_create(KeyOwner::Handler, &self.dir.path().join("handler.key"), &OsRandom).unwrap();
         let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
         (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer))
     }
@@ -99,7 +99,7 @@ impl Dataset {
     }
 
     fn file_path(&self) -> PathBuf {
-        self.folder.path().join("airlock.redb")
+        self.dir.path().join("airlock.redb")
     }
 }
 

@@ -75,19 +75,19 @@ fn read_all(files: &[PathBuf], mut left: u64) -> Result<Vec<Codec>, BadInput> {
     for path in files {
         let file = path.display().to_string();
         let source = |source| BadInput::File { file: file.clone(), source };
-        let (reader, folder): (Box<dyn Read>, _) = match script::is_stdin(path) {
+        let (reader, dir): (Box<dyn Read>, _) = match script::is_stdin(path) {
             true => (Box::new(io::stdin()), Path::new("")),
             false => (Box::new(File::open(path).map_err(source)?), path.parent().unwrap_or(Path::new(""))),
         };
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        FileReader { file: &file, folder, left: &mut left }.read(BufReader::new(reader), &mut codecs)?;
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+        FileReader { file: &file, dir, left: &mut left }.read(BufReader::new(reader), &mut codecs)?;
     }
     Ok(codecs)
 }
 
 struct FileReader<'a> {
     file: &'a str,
-    folder: &'a Path,
+    dir: &'a Path,
     /// How much memory further codecs may take, in bytes.
     left: &'a mut u64,
 }
@@ -135,7 +135,7 @@ impl FileReader<'_> {
     }
 
     fn script(&self, path: &Path) -> Result<String, String> {
-        script::read_within(self.folder, path).map_err(|error| format!("failed to read {}: {error}", path.display()))
+        script::read_within(self.dir, path).map_err(|error| format!("failed to read {}: {error}", path.display()))
     }
 }
 
@@ -159,9 +159,9 @@ mod tests {
     use super::*;
 
     fn read_line(line: &str, left: u64) -> Result<usize, String> {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("long.js"), " ".repeat(100_000)).unwrap();
-        let file = folder.path().join("codecs.jsonl");
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("long.js"), " ".repeat(100_000)).unwrap();
+        let file = dir.path().join("codecs.jsonl");
         fs::write(&file, line).unwrap();
         read_all(&[file], left).map(|codecs| codecs.len()).map_err(|error| error.to_string())
     }

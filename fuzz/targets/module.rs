@@ -15,7 +15,7 @@ fuzz_target!(
     init: {
         let (_, module) = fixture();
         is_module(module).expect("a module that was just written can be read");
-        fs::create_dir_all(SEEDS).expect("the folder of the seeds can be made");
+        fs::create_dir_all(SEEDS).expect("the directory of the seeds can be made");
         fs::write(format!("{SEEDS}/true.wasm"), module).expect("a seed can be written");
     },
     |bytes: &[u8]| {

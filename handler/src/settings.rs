@@ -22,8 +22,8 @@ pub struct Settings {
     /// The description that it announces.
     pub description: String,
     /// The file with the component token for announcements. Needed only if the account service runs in another process:
-    /// copy `handler.token` from its data folder. Defaults to `handler.token` in the handler's own data folder; without
-    /// a token nothing is announced.
+    /// copy `handler.token` from its data directory. Defaults to `handler.token` in the handler's own data directory;
+    /// without a token nothing is announced.
     pub token_file: Option<PathBuf>,
     /// The component ids of the network brokers that may send join requests. Empty by default, because every user of the
     /// account service may register a component.

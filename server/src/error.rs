@@ -24,7 +24,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of the certificate cannot be read or written.
-    #[error("cannot {action} `{}`: check that the folder exists and who may use it", path.display())]
+    #[error("cannot {action} `{}`: check that the directory exists and who may use it", path.display())]
     File {
         /// `read` or `write`.
         action: &'static str,

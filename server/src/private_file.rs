@@ -23,8 +23,8 @@ pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// A temporary file next to `path`; on Unix its mode is 0600.
 fn prepare(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let mut file = NamedTempFile::new_in(dir.unwrap_or(Path::new(".")))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     Ok(file)

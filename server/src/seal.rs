@@ -209,7 +209,7 @@ fn read(path: &Path) -> Result<Option<Zeroizing<[u8; KEY_BYTES]>>> {
 
 /// Creates the key file; of two processes that start at once, one creates it and both use it.
 fn create(path: &Path, random: &dyn Random) -> Result<Zeroizing<[u8; KEY_BYTES]>> {
-    let must = "its folder must be writable";
+    let must = "its directory must be writable";
     let mut secret = Zeroizing::new([0; KEY_BYTES]);
     random.fill(secret.as_mut());
     match create_private(path, secret.as_ref()) {

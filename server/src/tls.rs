@@ -29,12 +29,12 @@ impl Tls {
         Ok(Self { config: config(certificate, &chain, &key_text)?, announced })
     }
 
-    /// Reads the self-signed certificate in `folder`, or creates one.
+    /// Reads the self-signed certificate in `dir`, or creates one.
     ///
     /// It is valid for localhost and `names` for ten years, and is replaced when the names change or it is about to
     /// expire. The file holds the key, so only its owner can read it.
-    pub fn self_signed(folder: &Path, names: &[String], clock: &dyn Clock) -> Result<Self, Error> {
-        let (path, text) = self_signed::load_or_create(folder, names, clock)?;
+    pub fn self_signed(dir: &Path, names: &[String], clock: &dyn Clock) -> Result<Self, Error> {
+        let (path, text) = self_signed::load_or_create(dir, names, clock)?;
         // Clients trust the authority, the last certificate: they refuse an authority as a server's own certificate.
         let announced = certificates(&text).last().unwrap_or_default().to_owned();
         Ok(Self { config: config(&path, &text, &text)?, announced })

@@ -35,7 +35,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Opens the file at `path`; creates it and its folder if they are missing.
+    /// Opens the file at `path`; creates it and its directory if they are missing.
     ///
     /// [`Error::Locked`] when another process has it open, [`Error::Newer`] when a newer version wrote it,
     /// [`Error::Unwritable`] when it cannot be opened for writing.

@@ -73,7 +73,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file cannot be opened for writing.
-    #[error("could not open {path} for writing: make its folder writable, or choose another one")]
+    #[error("could not open {path} for writing: make its directory writable, or choose another one")]
     Unwritable {
         /// The file.
         path: PathBuf,

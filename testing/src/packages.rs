@@ -7,36 +7,36 @@ use std::{
     sync::Mutex,
 };
 
-/// The file that lists the packages of a folder, written once all of them are installed.
+/// The file that lists the packages of a directory, written once all of them are installed.
 const INSTALLED: &str = "installed";
 
 /// A Python virtual environment with packages from PyPI.
 #[derive(Clone, Debug)]
 pub struct Python {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
-/// A folder with packages from npm.
+/// A directory with packages from npm.
 #[derive(Clone, Debug)]
 pub struct Node {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl Python {
-    /// Installs packages into `folder` unless they are there; none when that fails and the test is skipped.
-    pub fn install(folder: &Path, packages: &[&str]) -> Option<Self> {
-        let python = Self { folder: folder.to_owned() };
+    /// Installs packages into `dir` unless they are there; none when that fails and the test is skipped.
+    pub fn install(dir: &Path, packages: &[&str]) -> Option<Self> {
+        let python = Self { dir: dir.to_owned() };
         let install = || {
             let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-            succeeds(Command::new("python3").args(["-m", "venv"]).arg(folder))
+            succeeds(Command::new("python3").args(["-m", "venv"]).arg(dir))
                 && succeeds(Command::new(python.program("python")).args(pip).args(packages))
         };
-        is_installed(folder, packages, "python3-venv", install).then_some(python)
+        is_installed(dir, packages, "python3-venv", install).then_some(python)
     }
 
     /// The path of a program that came with a package, or of `python` itself.
     pub fn program(&self, name: &str) -> PathBuf {
-        self.folder.join("bin").join(name)
+        self.dir.join("bin").join(name)
     }
 
     /// Runs a script.
@@ -48,30 +48,30 @@ impl Python {
 }
 
 impl Node {
-    /// Installs packages into `folder` unless they are there; none when that fails and the test is skipped.
-    pub fn install(folder: &Path, packages: &[&str]) -> Option<Self> {
+    /// Installs packages into `dir` unless they are there; none when that fails and the test is skipped.
+    pub fn install(dir: &Path, packages: &[&str]) -> Option<Self> {
         let install =
-            || succeeds(Command::new("npm").args(["install", "--silent", "--prefix"]).arg(folder).args(packages));
-        is_installed(folder, packages, "nodejs and npm", install).then(|| Self { folder: folder.to_owned() })
+            || succeeds(Command::new("npm").args(["install", "--silent", "--prefix"]).arg(dir).args(packages));
+        is_installed(dir, packages, "nodejs and npm", install).then(|| Self { dir: dir.to_owned() })
     }
 
     /// Runs a script.
     pub fn command(&self, script: &Path) -> Command {
         let mut command = Command::new("node");
-        command.env("NODE_PATH", self.folder.join("node_modules")).arg(script);
+        command.env("NODE_PATH", self.dir.join("node_modules")).arg(script);
         command
     }
 }
 
-fn is_installed(folder: &Path, packages: &[&str], needs: &str, install: impl Fn() -> bool) -> bool {
-    // Tests of one binary run at once and may want the same folder.
+fn is_installed(dir: &Path, packages: &[&str], needs: &str, install: impl Fn() -> bool) -> bool {
+    // Tests of one binary run at once and may want the same directory.
     static INSTALLING: Mutex<()> = Mutex::new(());
     let _only_one = INSTALLING.lock();
-    let (list, packages) = (folder.join(INSTALLED), packages.join("\n"));
+    let (list, packages) = (dir.join(INSTALLED), packages.join("\n"));
     if fs::read_to_string(&list).is_ok_and(|installed| installed == packages) {
         return true;
     }
-    fs::create_dir_all(folder).unwrap();
+    fs::create_dir_all(dir).unwrap();
     if install() {
         fs::write(list, packages).unwrap();
         return true;

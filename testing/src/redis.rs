@@ -20,7 +20,7 @@ const POLL_EVERY: Duration = Duration::from_millis(10);
 pub struct RedisProcess {
     child: Child,
     port: u16,
-    folder: TempDir,
+    dir: TempDir,
 }
 
 impl RedisProcess {
@@ -45,7 +45,7 @@ impl RedisProcess {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Kills the server; what it acknowledged is in its folder.
+    /// Kills the server; what it acknowledged is in its directory.
     pub fn stop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -53,7 +53,7 @@ impl RedisProcess {
 
     /// Starts the stopped server again, with the data that it had.
     pub fn start_again(&mut self) {
-        self.child = serve(self.port, self.folder.path(), false).expect("redis-server did not start again");
+        self.child = serve(self.port, self.dir.path(), false).expect("redis-server did not start again");
     }
 
     /// Suspends the server: it neither answers nor closes its connections.
@@ -78,9 +78,9 @@ impl RedisProcess {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         // The bus of a cluster listens 10000 above.
         let port = if cluster && port > 55_000 { port - 20_000 } else { port };
-        let folder = tempfile::tempdir().unwrap();
-        let child = serve(port, folder.path(), cluster)?;
-        Some(Self { child, port, folder })
+        let dir = tempfile::tempdir().unwrap();
+        let child = serve(port, dir.path(), cluster)?;
+        Some(Self { child, port, dir })
     }
 
     /// Sends an inline command and returns what arrives first of the answer.
@@ -98,7 +98,7 @@ impl RedisProcess {
 }
 
 /// None when the server ended before it was ready, as it does when its port is taken.
-fn serve(port: u16, folder: &Path, cluster: bool) -> Option<Child> {
+fn serve(port: u16, dir: &Path, cluster: bool) -> Option<Child> {
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
     // It writes before it answers, and killing it leaves the kernel's buffers intact.
@@ -106,7 +106,7 @@ fn serve(port: u16, folder: &Path, cluster: bool) -> Option<Child> {
     if cluster {
         command.args(["--cluster-enabled", "yes"]);
     }
-    let mut child = command.arg("--dir").arg(folder).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.arg("--dir").arg(dir).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let ready = lines.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
     ready.then_some(child)

@@ -24,12 +24,12 @@ pub struct Schemathesis {
 }
 
 impl Schemathesis {
-    /// Installs the program into `folder`; none when that fails and the test is skipped.
+    /// Installs the program into `dir`; none when that fails and the test is skipped.
     ///
     /// `parameters` is its settings file, with the ids of things that exist: made-up ones would only ever get "not
     /// found". `url` is the address of the description, `authorization` the value of that header.
-    pub fn install(folder: &Path, parameters: &'static str, url: String, authorization: String) -> Option<Self> {
-        let program = Python::install(&folder.join("schemathesis"), &[PACKAGE])?.program("schemathesis");
+    pub fn install(dir: &Path, parameters: &'static str, url: String, authorization: String) -> Option<Self> {
+        let program = Python::install(&dir.join("schemathesis"), &[PACKAGE])?.program("schemathesis");
         Some(Self { program, parameters, url, authorization })
     }
 
@@ -46,10 +46,10 @@ impl Schemathesis {
 
     /// Returns how many operations were tested.
     async fn test(&self, chosen: Vec<String>) -> usize {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("schemathesis.toml"), self.parameters).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("schemathesis.toml"), self.parameters).unwrap();
         let mut command = Command::new(&self.program);
-        command.current_dir(folder.path()).args(["--no-color"]).arg("run").args(chosen).args(["--checks", CHECKS]);
+        command.current_dir(dir.path()).args(["--no-color"]).arg("run").args(chosen).args(["--checks", CHECKS]);
         command.args(["--phases", "examples,coverage,fuzzing", "--max-examples", "10", "--seed", "1"]);
         command.arg("--header").arg(format!("Authorization: {}", self.authorization)).arg(&self.url);
         let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();

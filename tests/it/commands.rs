@@ -81,7 +81,7 @@ async fn empty_input_removes_no_function() {
         }
     }
     assert!(line.typed(&["applications", "pf"]).contains("bytes.length"));
-    std::fs::write(line.network.folder.path().join("empty.js"), "").unwrap();
+    std::fs::write(line.network.dir.path().join("empty.js"), "").unwrap();
     line.typed(&["applications", "pf", "set", "decoder", "empty.js"]);
     assert!(line.typed(&["applications", "pf"]).contains("// no decoder"));
     line.network.stack.stop().await;
@@ -91,7 +91,7 @@ async fn empty_input_removes_no_function() {
 async fn offers_a_test_before_saving_a_function() {
     let line = CommandLine::start().await;
     let decoder = "function Decoder(b, p) { console.log(p); if (b[0]) throw new Error('no'); return { p: p }; }";
-    std::fs::write(line.network.folder.path().join("decoder.js"), decoder).unwrap();
+    std::fs::write(line.network.dir.path().join("decoder.js"), decoder).unwrap();
     let set = ["applications", "pf", "set", "decoder", "decoder.js"];
     let failed = line.network.type_at_terminal(&set, "y\n01\n\n");
     let said = String::from_utf8_lossy(&failed.stdout);
@@ -101,7 +101,7 @@ async fn offers_a_test_before_saving_a_function() {
     for expected in ["decoder: 7", r#"Fields: {"p":7}"#, "The message is valid", "Updated application my-app"] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
-    std::fs::write(line.network.folder.path().join("decoder.js"), "function Encoder(f) { return [f.led]; }").unwrap();
+    std::fs::write(line.network.dir.path().join("decoder.js"), "function Encoder(f) { return [f.led]; }").unwrap();
     let set = ["applications", "pf", "set", "encoder", "decoder.js"];
     let said = printed(&line.network.type_at_terminal(&set, "yes\n{\"led\": 17}\n1\n"));
     assert!(said.contains("Payload: 11"), "{said}");
@@ -113,8 +113,8 @@ async fn offers_a_test_before_saving_a_function() {
 
 #[test]
 fn version_and_help_need_no_network() {
-    let folder = tempfile::tempdir().unwrap();
-    let typed = |arguments: &[&str]| printed(&run(airlock(folder.path()).args(arguments), ""));
+    let dir = tempfile::tempdir().unwrap();
+    let typed = |arguments: &[&str]| printed(&run(airlock(dir.path()).args(arguments), ""));
     assert_eq!(typed(&["version"]), typed(&["--version"]));
     assert!(typed(&["selfupdate"]).contains("build them"));
     assert_eq!(typed(&["config"]), typed(&["config", "print"]));

@@ -4,8 +4,8 @@ use crate::harness::{airlock, complaint, printed, run};
 
 #[test]
 fn shows_the_requested_number_of_uplinks() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = printed(&run(airlock(folder.path()).args(["demo", "--count", "6"]), ""));
+    let dir = tempfile::tempdir().unwrap();
+    let out = printed(&run(airlock(dir.path()).args(["demo", "--count", "6"]), ""));
     let uplinks: Vec<_> = out.lines().filter(|line| line.contains(" fuel")).collect();
     assert_eq!(uplinks.len(), 6, "{out}");
     for device in ["cold-room", "greenhouse", "water-meter"] {
@@ -16,22 +16,22 @@ fn shows_the_requested_number_of_uplinks() {
 
 #[test]
 fn runs_a_decoder_of_the_user() {
-    let folder = tempfile::tempdir().unwrap();
-    let decoder = folder.path().join("mine.js");
+    let dir = tempfile::tempdir().unwrap();
+    let decoder = dir.path().join("mine.js");
     std::fs::write(&decoder, "function decodeUplink(input) { return { data: { sum: input.bytes[0] + input.fPort } } }")
         .unwrap();
     let arguments = ["demo", "--count", "2", "--payload", "0a ff", "--port", "5", "--decoder"];
-    let out = printed(&run(airlock(folder.path()).args(arguments).arg(&decoder), ""));
+    let out = printed(&run(airlock(dir.path()).args(arguments).arg(&decoder), ""));
     assert_eq!(out.matches(r#"{"sum":15}"#).count(), 2, "{out}");
 }
 
 #[test]
 fn fails_when_the_decoder_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let decoder = folder.path().join("mine.js");
+    let dir = tempfile::tempdir().unwrap();
+    let decoder = dir.path().join("mine.js");
     std::fs::write(&decoder, "function Decoder(bytes) {\n  return bytes.no.such;\n}").unwrap();
     let arguments = ["demo", "--count", "2", "--payload", "00", "--decoder"];
-    let output = run(airlock(folder.path()).args(arguments).arg(&decoder), "");
+    let output = run(airlock(dir.path()).args(arguments).arg(&decoder), "");
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(out.contains("error: Unable to decode payload fields") && out.contains("line 2"), "{out}");
     assert!(complaint(&output).contains("2 of 2 uplinks did not arrive with the right fields"));
@@ -39,13 +39,13 @@ fn fails_when_the_decoder_fails() {
 
 #[test]
 fn rejects_invalid_scripts_and_payloads() {
-    let folder = tempfile::tempdir().unwrap();
-    let decoder = folder.path().join("mine.js");
+    let dir = tempfile::tempdir().unwrap();
+    let decoder = dir.path().join("mine.js");
     std::fs::write(&decoder, "function Decoder(bytes) {\n  return {;\n}").unwrap();
-    let mut command = airlock(folder.path());
+    let mut command = airlock(dir.path());
     let error = complaint(&run(command.args(["demo", "--payload", "00", "--decoder"]).arg(&decoder), ""));
     assert!(error.contains("the decoder cannot be loaded (line 2, column 10)"), "{error}");
-    let mut command = airlock(folder.path());
+    let mut command = airlock(dir.path());
     let error = complaint(&run(command.args(["demo", "--payload", "0g", "--decoder"]).arg(&decoder), ""));
     assert!(error.contains("hexadecimal"), "{error}");
 }

@@ -98,11 +98,11 @@ const AGREEMENTS: &[&str] = &[
 
 #[test]
 fn our_codecs_pass_their_examples() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let file = fixtures().join("codecs.jsonl");
-    let shown = check(folder.path(), &[&file], &["--quiet"], "");
+    let shown = check(dir.path(), &[&file], &["--quiet"], "");
     assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stdout));
-    let output = check(folder.path(), &[&file], &["--json"], "");
+    let output = check(dir.path(), &[&file], &["--json"], "");
     let lines: Vec<Value> = printed(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (totals, codecs) = lines.split_last().unwrap();
     assert!(codecs.len() >= 40 && totals["codecs"] == codecs.len(), "{totals}");
@@ -127,8 +127,8 @@ fn every_codec_has_examples() {
 #[test]
 fn names_where_a_result_differs() {
     for (example, told) in WRONG {
-        let folder = folder_with(&[example]);
-        let output = check(folder.path(), &[Path::new("codecs.jsonl")], &[], "");
+        let dir = dir_with(&[example]);
+        let output = check(dir.path(), &[Path::new("codecs.jsonl")], &[], "");
         assert_eq!(output.status.code(), Some(1), "{example}");
         let shown = String::from_utf8(output.stdout).unwrap();
         for text in told.iter().chain(&["FAIL  level", "codecs: 1, with failures: 1", "passed: 0, failed: 1"]) {
@@ -139,9 +139,9 @@ fn names_where_a_result_differs() {
 
 #[test]
 fn a_codec_that_cannot_be_loaded_fails() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let line = json!({"id": "broken\u{1b}[2J", "script": "function Decoder() {\n  return {;\n}", "examples": []});
-    let output = check(folder.path(), &[Path::new("-")], &["--quiet"], &line.to_string());
+    let output = check(dir.path(), &[Path::new("-")], &["--quiet"], &line.to_string());
     let shown = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{shown}");
     for text in ["FAIL  broken\u{fffd}[2J", "cannot be loaded (line 2, column", "2 |   return {;", "^"] {
@@ -151,18 +151,18 @@ fn a_codec_that_cannot_be_loaded_fails() {
 
 #[test]
 fn shows_the_result_of_an_example_without_an_expectation() {
-    let folder = folder_with(&[r#"{"port": 1, "bytes_hex": "0a"}"#, r#"{"port": 3, "bytes_hex": "", "env": ["now"]}"#]);
-    let shown = printed(&check(folder.path(), &[Path::new("codecs.jsonl")], &[], ""));
+    let dir = dir_with(&[r#"{"port": 1, "bytes_hex": "0a"}"#, r#"{"port": 3, "bytes_hex": "", "env": ["now"]}"#]);
+    let shown = printed(&check(dir.path(), &[Path::new("codecs.jsonl")], &[], ""));
     assert!(shown.contains(r#"returned {"data":{"level":10}}"#), "{shown}");
     assert!(shown.contains("passed: 0, failed: 0, shown: 1, excluded: 1 (now 1)"), "{shown}");
 }
 
 #[test]
 fn rejects_invalid_files_before_running_anything() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let good = r#"{"script": "function Decoder() { return {} }", "examples": [{"bytes_hex": ""}]}"#;
     for (bad, told) in BAD {
-        let output = check(folder.path(), &[Path::new("-")], &[], &format!("{good}\n{bad}\n"));
+        let output = check(dir.path(), &[Path::new("-")], &[], &format!("{good}\n{bad}\n"));
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{bad}");
         let error = complaint(&output);
         assert!(error.contains(told), "{bad}: {told} in {error}");
@@ -174,7 +174,7 @@ fn rejects_invalid_files_before_running_anything() {
         (&["-", "-"], "`-` appears more than once: standard input can be read only once"),
         (&[], "<FILE>"),
     ] {
-        let output = run(airlock(folder.path()).args(["functions", "check"]).args(arguments), "\n\n");
+        let output = run(airlock(dir.path()).args(["functions", "check"]).args(arguments), "\n\n");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(complaint(&output).contains(told), "{told} in {}", complaint(&output));
     }
@@ -185,20 +185,20 @@ fn rejects_contradictory_members() {
     let port = |members: &str| if members.contains("port") { "" } else { r#""port": 1, "# };
     let example = |members: &str| format!(r#"{{"bytes_hex": "0a", {}{members}}}"#, port(members));
     for (members, told) in CONTRADICTIONS {
-        let output = check(folder_with(&[&example(members)]).path(), &[Path::new("codecs.jsonl")], &[], "");
+        let output = check(dir_with(&[&example(members)]).path(), &[Path::new("codecs.jsonl")], &[], "");
         assert_eq!(output.status.code(), Some(2), "{members}");
         assert!(complaint(&output).contains(told), "{members}: {}", complaint(&output));
     }
     let examples: Vec<String> = AGREEMENTS.iter().map(|members| example(members)).collect();
     let examples: Vec<&str> = examples.iter().map(String::as_str).collect();
-    let shown = printed(&check(folder_with(&examples).path(), &[Path::new("codecs.jsonl")], &[], ""));
+    let shown = printed(&check(dir_with(&examples).path(), &[Path::new("codecs.jsonl")], &[], ""));
     assert!(shown.starts_with(&format!("ok    level  {} passed", AGREEMENTS.len())), "{shown}");
 }
 
 #[test]
 fn limits_the_size_of_a_line_and_the_number_of_examples() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::File::create(folder.path().join("huge.jsonl")).unwrap().set_len(3 << 20).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    fs::File::create(dir.path().join("huge.jsonl")).unwrap().set_len(3 << 20).unwrap();
     let examples = |count: usize| {
         let examples = vec![json!({"bytes_hex": "", "env": ["now"]}); count];
         json!({"script": "function Decoder() {}", "examples": examples}).to_string()
@@ -207,29 +207,29 @@ fn limits_the_size_of_a_line_and_the_number_of_examples() {
         ("huge.jsonl", "", "huge.jsonl, line 1: it has more than 2097152 bytes"),
         ("-", &examples(1025), "line 1: it has more than 1024 examples"),
     ] {
-        let output = check(folder.path(), &[Path::new(file)], &[], input);
+        let output = check(dir.path(), &[Path::new(file)], &[], input);
         assert_eq!(output.status.code(), Some(2), "{file}");
         assert!(complaint(&output).contains(told), "{}", complaint(&output));
     }
-    let shown = printed(&check(folder.path(), &[Path::new("-")], &[], &examples(1024)));
+    let shown = printed(&check(dir.path(), &[Path::new("-")], &[], &examples(1024)));
     assert!(shown.contains("excluded: 1024 (now 1024)"), "{shown}");
 }
 
 #[test]
 fn output_of_codecs_cannot_forge_lines_or_control_the_terminal() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let script = "function Decoder() { throw 'a\\nok    other/codec  3 passed\\n\u{9b}2J\u{202e}' }";
     let codec =
         json!({"id": "x\u{202e}", "script": script, "examples": [{"bytes_hex": "", "expected": {}}]}).to_string();
-    let shown = String::from_utf8(check(folder.path(), &[Path::new("-")], &[], &codec).stdout).unwrap();
+    let shown = String::from_utf8(check(dir.path(), &[Path::new("-")], &[], &codec).stdout).unwrap();
     assert!(shown.contains("a\u{fffd}ok    other/codec  3 passed\u{fffd}\u{fffd}2J\u{fffd}\n"), "{shown}");
-    let json = String::from_utf8(check(folder.path(), &[Path::new("-")], &["--json"], &codec).stdout).unwrap();
+    let json = String::from_utf8(check(dir.path(), &[Path::new("-")], &["--json"], &codec).stdout).unwrap();
     assert!(json.contains(r#""id":"x\u202e""#) && !json.contains(['\u{9b}', '\u{202e}']), "{json}");
     let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].clone();
     assert_eq!(json.lines().map(id).collect::<Vec<_>>(), [json!("x\u{202e}"), Value::Null]);
 
-    fs::write(folder.path().join("x.js"), script).unwrap();
-    let error = complaint(&run(airlock(folder.path()).args(["functions", "run", "x.js", "--hex", ""]), ""));
+    fs::write(dir.path().join("x.js"), script).unwrap();
+    let error = complaint(&run(airlock(dir.path()).args(["functions", "run", "x.js", "--hex", ""]), ""));
     assert!(
         error.lines().all(|line| !line.starts_with("ok")) && error.contains("\u{fffd}ok    other/codec"),
         "{error}"
@@ -238,36 +238,36 @@ fn output_of_codecs_cannot_forge_lines_or_control_the_terminal() {
 
 #[test]
 fn checks_only_the_requested_codecs() {
-    let folder = folder_with(&[]);
+    let dir = dir_with(&[]);
     let file = [Path::new("codecs.jsonl")];
-    let shown = printed(&check(folder.path(), &file, &["--id", "eve", "--jobs", "1"], ""));
+    let shown = printed(&check(dir.path(), &file, &["--id", "eve", "--jobs", "1"], ""));
     assert!(shown.starts_with("ok    level  no examples\n"), "{shown}");
-    assert!(complaint(&check(folder.path(), &file, &["--id", "other"], "")).contains("`other`"));
+    assert!(complaint(&check(dir.path(), &file, &["--id", "other"], "")).contains("`other`"));
 }
 
 #[test]
 fn ignores_byte_order_marks_blank_lines_and_unknown_members() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let record = r#"{"id": "level", "vendor": "x", "script": "function Decoder(bytes) { return { level: bytes[1] } }",
         "examples": [{"bytes_hex": "0A 0b", "expected": {"level": 11}, "seen\u001b": 2025}]}"#;
     let file = format!("\u{feff}{}\r\n\r\n", record.replace('\n', ""));
-    fs::write(folder.path().join("codecs.jsonl"), file).unwrap();
-    let output = check(folder.path(), &[Path::new("codecs.jsonl")], &[], "");
+    fs::write(dir.path().join("codecs.jsonl"), file).unwrap();
+    let output = check(dir.path(), &[Path::new("codecs.jsonl")], &[], "");
     assert!(printed(&output).starts_with("ok    level  1 passed"), "{}", printed(&output));
     let note = String::from_utf8(output.stderr).unwrap();
     assert_eq!(note, "note: ignored unknown members: seen\u{fffd}, vendor\n");
-    let output = check(folder.path(), &[Path::new("codecs.jsonl")], &["--quiet"], "");
+    let output = check(dir.path(), &[Path::new("codecs.jsonl")], &["--quiet"], "");
     assert_eq!((output.status.success(), output.stderr.len()), (true, 0));
 }
 
 #[test]
 fn a_closed_pipe_ends_it_silently() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     // More than the buffer of a pipe.
     let lines =
         format!("{}\n", json!({"id": "x".repeat(2048), "script": "function Decoder() { return {} }"})).repeat(100);
-    fs::write(folder.path().join("codecs.jsonl"), lines).unwrap();
-    let mut command = airlock(folder.path());
+    fs::write(dir.path().join("codecs.jsonl"), lines).unwrap();
+    let mut command = airlock(dir.path());
     command.args(["functions", "check", "codecs.jsonl"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut line = String::new();
@@ -308,19 +308,19 @@ async fn saving_and_dry_runs_return_the_source_line_and_the_logs() {
     network.stack.stop().await;
 }
 
-fn folder_with(examples: &[&str]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn dir_with(examples: &[&str]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
     let script = "function decodeUplink(input) {\n  if (input.fPort === 2) {\n    console.log('wrong port', 2);\n    \
                   return nowhere;\n  }\n  return { data: { level: input.bytes[0] } };\n}\n";
-    fs::write(folder.path().join("level.js"), script).unwrap();
+    fs::write(dir.path().join("level.js"), script).unwrap();
     let examples = examples.join(", ");
     let line = format!(r#"{{"id": "level", "script_file": "level.js", "examples": [{examples}]}}"#);
-    fs::write(folder.path().join("codecs.jsonl"), line).unwrap();
-    folder
+    fs::write(dir.path().join("codecs.jsonl"), line).unwrap();
+    dir
 }
 
-fn check(folder: &Path, files: &[&Path], options: &[&str], input: &str) -> Output {
-    run(airlock(folder).args(["functions", "check"]).args(files).args(options), input)
+fn check(dir: &Path, files: &[&Path], options: &[&str], input: &str) -> Output {
+    run(airlock(dir).args(["functions", "check"]).args(files).args(options), input)
 }
 
 fn fixtures() -> PathBuf {

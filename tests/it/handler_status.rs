@@ -50,7 +50,7 @@ async fn only_component_tokens_get_the_status() {
     assert_eq!(code, Code::Unauthenticated);
     let code = stub.get_status(owner.sign(StatusRequest {})).await.unwrap_err().code();
     assert_eq!(code, Code::PermissionDenied);
-    let token = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();
+    let token = std::fs::read_to_string(network.dir.path().join("handler.token")).unwrap();
     let mut request = Request::new(StatusRequest {});
     request.metadata_mut().insert("token", token.trim().parse().unwrap());
     let status = stub.get_status(request).await.unwrap().into_inner();
@@ -66,11 +66,11 @@ async fn only_component_tokens_get_the_status() {
 async fn the_announcement_has_certificate_and_public_key() {
     let network = Network::start().await;
     let settings = network.stack.settings();
-    let read = |name: &str| std::fs::read_to_string(network.folder.path().join(name)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(network.dir.path().join(name)).unwrap();
     let discovery =
         DiscoveryClient::connect(&settings.client.discovery_address, &Trust::Certificate(read("ca.cert"))).unwrap();
     let announced = discovery.get(ServiceName::Handler, &settings.handler.id).await.unwrap();
-    let kept = Identity::load_or_create(&network.folder.path().join("handler.pem")).unwrap();
+    let kept = Identity::load_or_create(&network.dir.path().join("handler.pem")).unwrap();
     assert_eq!(announced.public_key, kept.public_key_pem());
     assert_eq!(announced.certificate, read("ca.cert"));
     let url = format!("http://{}/announcements/handler/handler", network.stack.discovery_http_address().unwrap());

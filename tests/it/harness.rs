@@ -39,7 +39,7 @@ pub(crate) const PASSWORD: &str = "correct horse battery";
 /// All services in this process, on free ports.
 pub(crate) struct Network {
     pub(crate) stack: Stack,
-    pub(crate) folder: TempDir,
+    pub(crate) dir: TempDir,
 }
 
 impl Network {
@@ -49,13 +49,13 @@ impl Network {
 
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         server::system::install_crypto();
-        let folder = tempfile::tempdir().unwrap();
-        let mut settings = Settings::default().temporary(folder.path());
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings = Settings::default().temporary(dir.path());
         settings.sandbox.cache_dir = Some(cache());
         settings.sandbox.workers = 1;
         change(&mut settings);
         let stack = Stack::start(settings, None, metrics()).await.unwrap();
-        Self { stack, folder }
+        Self { stack, dir }
     }
 
     pub(crate) async fn on(redis: &RedisProcess, change: impl FnOnce(&mut Settings)) -> Self {
@@ -84,7 +84,7 @@ impl Network {
     pub(crate) async fn announcement(&self) -> Announcement {
         let client = &self.stack.settings().client;
         // There is no certificate without TLS.
-        let certificate = std::fs::read_to_string(self.folder.path().join("ca.cert")).unwrap_or_default();
+        let certificate = std::fs::read_to_string(self.dir.path().join("ca.cert")).unwrap_or_default();
         let discovery = DiscoveryClient::connect(&client.discovery_address, &Trust::announced(&certificate)).unwrap();
         discovery.get(ServiceName::Handler, &client.handler_id).await.unwrap()
     }
@@ -119,7 +119,7 @@ impl Network {
         let words = [command.get_program()].into_iter().chain(command.get_args());
         let line = words.map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ");
         let mut terminal = Command::new("script");
-        terminal.args(["-qec", &line, "/dev/null"]).current_dir(self.folder.path());
+        terminal.args(["-qec", &line, "/dev/null"]).current_dir(self.dir.path());
         for (name, value) in command.get_envs() {
             match value {
                 Some(value) => terminal.env(name, value),
@@ -131,7 +131,7 @@ impl Network {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let client = &self.stack.settings().client;
-        let mut command = airlock(self.folder.path());
+        let mut command = airlock(self.dir.path());
         command.args(["--auth-server", &client.auth_server, "--discovery-address", &client.discovery_address]);
         command.args(arguments);
         command
@@ -208,14 +208,14 @@ pub(crate) async fn next_of_all(listener: &mut MqttClient) -> (String, serde_jso
     (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())
 }
 
-/// The command line with its files in `folder`, and without the environment of the test.
-pub(crate) fn airlock(folder: &Path) -> Command {
+/// The command line with its files in `dir`, and without the environment of the test.
+pub(crate) fn airlock(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
-    command.current_dir(folder).env("HOME", folder).env("XDG_CACHE_HOME", cache());
+    command.current_dir(dir).env("HOME", dir).env("XDG_CACHE_HOME", cache());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AIRLOCK_")) {
         command.env_remove(name);
     }
-    command.arg("--data").arg(folder);
+    command.arg("--data").arg(dir);
     command
 }
 

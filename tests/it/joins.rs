@@ -70,7 +70,7 @@ async fn only_trusted_network_brokers_may_activate_devices() {
     let owner = network.owner("wary").await;
     set(&owner, "dev-1", DEV_EUI, APP_KEY).await;
     let trusted = NetworkBroker::of(&network, "wary", "brokers", BROKER).await;
-    let handler = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();
+    let handler = std::fs::read_to_string(network.dir.path().join("handler.token")).unwrap();
     let Credential::Token(user) = &owner.token else { panic!("owners have tokens") };
     for (who, broker, code) in [
         ("nobody", NetworkBroker::new(&network, None).await, Code::Unauthenticated),

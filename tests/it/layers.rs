@@ -12,7 +12,7 @@ use serde_json::Value;
 
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// Each crate and the folder of its sources.
+/// Each crate and the directory of its sources.
 const SOURCES: [(&str, &str); 11] = [
     ("types", "types/src"),
     ("api", "api/src"),
@@ -73,7 +73,7 @@ fn modules_import_only_those_after_them() {
     assert_eq!(orders.keys().map(String::as_str).collect::<Vec<_>>(), ["account", "handler", "mqtt", "runtime"]);
     for (name, src) in SOURCES {
         let Some(order) = orders.get(name) else { continue };
-        let position = |module: &imports::Module| order.iter().position(|folder| Some(folder) == module.first());
+        let position = |module: &imports::Module| order.iter().position(|dir| Some(dir) == module.first());
         for (module, imported) in imports::between_modules(src) {
             for other in imported {
                 let (Some(from), Some(to)) = (position(&module), position(&other)) else { continue };

@@ -23,23 +23,23 @@ use crate::{
 struct CommandLine {
     base: String,
     stack: Stack,
-    folder: TempDir,
+    dir: TempDir,
     browser: Browser,
 }
 
 impl CommandLine {
     async fn start() -> Self {
         server::system::install_crypto();
-        let folder = tempfile::tempdir().unwrap();
-        let settings = Settings::default().temporary(folder.path());
+        let dir = tempfile::tempdir().unwrap();
+        let settings = Settings::default().temporary(dir.path());
         let stack = Stack::start(settings, Some(Service::Account), metrics()).await.unwrap();
         let base = stack.settings().client.auth_server.clone();
         let browser = Browser::register(&base).await;
-        Self { base, stack, folder, browser }
+        Self { base, stack, dir, browser }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = airlock(self.folder.path());
+        let mut command = airlock(self.dir.path());
         command.args(["--auth-server", &self.base]).args(arguments);
         command
     }
@@ -63,7 +63,7 @@ impl CommandLine {
     }
 
     fn file(&self, name: &str) -> std::path::PathBuf {
-        Path::new(self.folder.path()).join("client").join(name)
+        Path::new(self.dir.path()).join("client").join(name)
     }
 }
 

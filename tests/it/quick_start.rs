@@ -22,7 +22,7 @@ async fn the_quick_start_works() {
     let hello = password(&["user", "login", "alice", "--password-stdin"]);
     assert!(hello.contains("alice (alice@example.com)"), "{hello}");
     typed(&["applications", "add", "my-first-app", "My first application"]);
-    std::fs::write(network.folder.path().join("decoder.js"), DECODER).unwrap();
+    std::fs::write(network.dir.path().join("decoder.js"), DECODER).unwrap();
     typed(&["applications", "pf", "set", "decoder", "decoder.js"]);
     typed(&["devices", "register", "my-first-device"]);
     let key = typed(&["applications", "key"]);

@@ -44,7 +44,7 @@ async fn make_key(network: &Network, owner: &Owner, rights: &[ApplicationRight])
 /// All callers, with the status of their rejections: 401 for those without valid credentials.
 async fn callers(network: &Network, owner: &Owner) -> Vec<(String, Option<Credential>, Vec<ApplicationRight>, u16)> {
     let stranger = network.owner("stranger").await;
-    let handler = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();
+    let handler = std::fs::read_to_string(network.dir.path().join("handler.token")).unwrap();
     let token = |text: &str| Some(Credential::Token(Secret::new(text.trim())));
     let mut callers = vec![
         ("nobody".to_owned(), None, vec![], 401),

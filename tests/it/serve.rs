@@ -21,8 +21,8 @@ struct Process {
 
 impl Process {
     /// Starts `airlock serve` and waits until it prints its addresses.
-    fn start(folder: &Path) -> Self {
-        let mut child = serve(folder).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    fn start(dir: &Path) -> Self {
+        let mut child = serve(dir).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
         let places = output
             .by_ref()
@@ -38,8 +38,8 @@ impl Process {
         place.map(|(_, place)| place.split(' ').next().unwrap()).expect("it says where that is")
     }
 
-    fn type_command(&self, folder: &Path, arguments: &[&str], input: &str) -> String {
-        let mut command = airlock(folder);
+    fn type_command(&self, dir: &Path, arguments: &[&str], input: &str) -> String {
+        let mut command = airlock(dir);
         command.args(["--auth-server", self.place("account"), "--discovery-address", self.place("discovery")]);
         printed(&run(command.args(arguments), input))
     }
@@ -55,24 +55,24 @@ impl Drop for Process {
 
 #[test]
 fn sigkill_loses_no_application_function_or_device() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut process = Process::start(folder.path());
-    let typed = |process: &Process, arguments: &[&str]| process.type_command(folder.path(), arguments, "");
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = Process::start(dir.path());
+    let typed = |process: &Process, arguments: &[&str]| process.type_command(dir.path(), arguments, "");
     for arguments in [
         &["user", "register", "carol", "carol@example.com", "--password-stdin"][..],
         &["user", "login", "carol", "--password-stdin"],
     ] {
-        process.type_command(folder.path(), arguments, PASSWORD);
+        process.type_command(dir.path(), arguments, PASSWORD);
     }
     typed(&process, &["applications", "add", "carols-app", "Survives"]);
     let decoder = "function Decoder(bytes) { return { n: bytes.length }; }";
-    process.type_command(folder.path(), &["applications", "pf", "set", "decoder"], decoder);
+    process.type_command(dir.path(), &["applications", "pf", "set", "decoder"], decoder);
     typed(&process, &["devices", "register", "dev-1"]);
     process.child.kill().unwrap();
     process.child.wait().unwrap();
 
-    let mut process = Process::start(folder.path());
-    process.type_command(folder.path(), &["user", "login", "carol", "--password-stdin"], PASSWORD);
+    let mut process = Process::start(dir.path());
+    process.type_command(dir.path(), &["user", "login", "carol", "--password-stdin"], PASSWORD);
     assert!(typed(&process, &["applications", "list"]).contains("Survives"));
     assert!(typed(&process, &["applications", "pf"]).contains("bytes.length"));
     assert!(typed(&process, &["devices", "list"]).contains("dev-1"));
@@ -83,8 +83,8 @@ fn sigkill_loses_no_application_function_or_device() {
 
 #[test]
 fn sigterm_stops_it_cleanly() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut process = Process::start(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = Process::start(dir.path());
     let id = process.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     assert!(process.child.wait().unwrap().success());
@@ -92,9 +92,9 @@ fn sigterm_stops_it_cleanly() {
 
 #[test]
 fn a_second_instance_on_the_same_data_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut process = Process::start(folder.path());
-    let error = one_line(&complaint(&run(&mut serve(folder.path()), "")));
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = Process::start(dir.path());
+    let error = one_line(&complaint(&run(&mut serve(dir.path()), "")));
     assert!(error.contains("already running") && error.contains("Redis"), "{error}");
     process.child.kill().unwrap();
     process.child.wait().unwrap();
@@ -102,60 +102,60 @@ fn a_second_instance_on_the_same_data_fails() {
 
 #[test]
 fn names_a_port_in_use() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     for setting in ["AIRLOCK_LISTEN__ACCOUNT", "AIRLOCK_LISTEN__HANDLER", "AIRLOCK_BROKER__LISTEN"] {
-        let error = one_line(&complaint(&run(serve(folder.path()).env(setting, &address), "")));
+        let error = one_line(&complaint(&run(serve(dir.path()).env(setting, &address), "")));
         assert!(error.contains(&address) && error.contains("listens there"), "{setting}: {error}");
     }
 }
 
 #[test]
 fn names_an_unwritable_data_directory() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
-    let mut command = serve(folder.path());
+    let mut command = serve(dir.path());
     let error = one_line(&complaint(&run(command.arg("--data").arg(file.join("data")), "")));
     assert!(error.contains("file/data") && error.contains("--data"), "{error}");
 }
 
 #[test]
 fn names_an_unknown_setting() {
-    let folder = tempfile::tempdir().unwrap();
-    let error = one_line(&complaint(&run(serve(folder.path()).env("AIRLOCK_LISTEN__ACOUNT", "x"), "")));
+    let dir = tempfile::tempdir().unwrap();
+    let error = one_line(&complaint(&run(serve(dir.path()).env("AIRLOCK_LISTEN__ACOUNT", "x"), "")));
     assert!(error.contains("listen.acount") && error.contains("AIRLOCK_LISTEN__ACOUNT"), "{error}");
-    fs::write(folder.path().join("airlock.toml"), "[handler]\ncolour = \"red\"\n").unwrap();
-    let error = one_line(&complaint(&run(&mut serve(folder.path()), "")));
+    fs::write(dir.path().join("airlock.toml"), "[handler]\ncolour = \"red\"\n").unwrap();
+    let error = one_line(&complaint(&run(&mut serve(dir.path()), "")));
     assert!(error.contains("handler.colour") && error.contains("airlock.toml"), "{error}");
 }
 
 #[test]
 fn printed_settings_can_be_read_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let print = |folder: &Path| printed(&run(airlock(folder).args(["config", "print"]), ""));
-    let first = print(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let print = |dir: &Path| printed(&run(airlock(dir).args(["config", "print"]), ""));
+    let first = print(dir.path());
     assert!(first.contains("sets_max") && first.contains("[sandbox.limits]"), "{first}");
-    fs::write(folder.path().join("airlock.toml"), &first).unwrap();
-    assert_eq!(print(folder.path()), first);
+    fs::write(dir.path().join("airlock.toml"), &first).unwrap();
+    assert_eq!(print(dir.path()), first);
 }
 
 #[test]
 fn only_the_owner_can_read_secrets_on_disk() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut process = Process::start(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = Process::start(dir.path());
     process.child.kill().unwrap();
     process.child.wait().unwrap();
     for name in ["account.key", "airlock.redb", "handler.key", "handler.pem"] {
-        let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{name}");
     }
 }
 
 /// `airlock serve` on free ports.
-fn serve(folder: &Path) -> Command {
-    let mut command = airlock(folder);
+fn serve(dir: &Path) -> Command {
+    let mut command = airlock(dir);
     command.arg("serve");
     for name in ["ACCOUNT", "DISCOVERY", "DISCOVERY_HTTP", "HANDLER", "HANDLER_HTTP"] {
         command.env(format!("AIRLOCK_LISTEN__{name}"), "127.0.0.1:0");

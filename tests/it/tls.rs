@@ -58,7 +58,7 @@ async fn a_certificate_like_those_of_v2_works_for_every_client() {
 }
 
 async fn serves_every_client(network: Network) {
-    let file = network.folder.path().join("ca.cert");
+    let file = network.dir.path().join("ca.cert");
     let trust = Trust::Certificate(std::fs::read_to_string(&file).unwrap());
     let announced = announcement(&network, &trust).await.unwrap();
     let owner = network.owner("owner").await;
@@ -114,8 +114,8 @@ async fn the_python_client_is_served(network: &Network, owner: &Owner, roots: &P
 }
 
 async fn nobody_trusts_another_certificate(network: &Network, owner: &Owner, announced: &Announcement) {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, key) = (folder.path().join("other.pem"), folder.path().join("other.key"));
+    let dir = tempfile::tempdir().unwrap();
+    let (file, key) = (dir.path().join("other.pem"), dir.path().join("other.key"));
     make(&file, &key);
     let other = Trust::Certificate(std::fs::read_to_string(&file).unwrap());
     let key = Credential::Key(owner.key.clone());

@@ -53,8 +53,8 @@ impl MakeWriter<'_> for Log {
 async fn neither_log_nor_store_contains_a_secret() {
     let log = Log::default();
     tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(log.clone()).init();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("store.redb");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("store.redb");
     let service = Service::start_in(&file).await;
     let general = service.user("alice").await;
     let login = service.login("alice", PASSWORD, Value::Null).await.json();
@@ -106,15 +106,15 @@ async fn neither_log_nor_store_contains_a_secret() {
 
 #[tokio::test]
 async fn the_key_file_is_created_once_and_only_its_owner_can_read_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("account.key");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("account.key");
     SealingKeys::load_or_create(KeyOwner::Account, &path, &OsRandom).unwrap();
     let first = std::fs::read(&path).unwrap();
     assert_eq!(first.len(), 32);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     SealingKeys::load_or_create(KeyOwner::Account, &path, &OsRandom).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), first);
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
 
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let error = SealingKeys::load_or_create(KeyOwner::Account, &path, &OsRandom).unwrap_err().to_string();
@@ -124,7 +124,7 @@ async fn the_key_file_is_created_once_and_only_its_owner_can_read_it() {
     assert!(
         SealingKeys::load_or_create(KeyOwner::Account, &path, &OsRandom).unwrap_err().to_string().contains("32 bytes")
     );
-    let nowhere = folder.path().join("missing").join("account.key");
+    let nowhere = dir.path().join("missing").join("account.key");
     assert!(
         SealingKeys::load_or_create(KeyOwner::Account, &nowhere, &OsRandom)
             .unwrap_err()

@@ -77,8 +77,8 @@ async fn rest_errors_have_the_code_of_grpc() {
 
 #[tokio::test]
 async fn a_client_with_the_certificate_reads_over_tls() {
-    let folder = tempfile::tempdir().unwrap();
-    let tls = Tls::self_signed(folder.path(), &["localhost".to_owned()], &*ManualClock::new()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let tls = Tls::self_signed(dir.path(), &["localhost".to_owned()], &*ManualClock::new()).unwrap();
     let listeners = Listeners::new().tls("127.0.0.1:0", tls.server_config(&HTTP_PROTOCOLS)).await.unwrap();
     let discovery = TestDiscovery::on(&Settings::default(), listeners).await;
 

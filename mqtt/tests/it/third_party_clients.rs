@@ -117,8 +117,8 @@ async fn serves_tls_while_other_clients_never_finish_the_handshake() {
     for _ in 0..10 {
         silent.push(RawClient::open(address, 4).await);
     }
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("ca.pem");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("ca.pem");
     std::fs::write(&file, certificate).unwrap();
     let port = address.port().to_string();
     let (mut child, mut lines) =

@@ -74,13 +74,13 @@ mod tests {
         for name in [&others[..], &[".airlock-aB3dE6.new", ".airlock-000000.new"]].concat() {
             fs::write(dir.path().join(name), b"half").unwrap();
         }
-        fs::create_dir(dir.path().join(".airlock-folder.new")).unwrap();
+        fs::create_dir(dir.path().join(".airlock-dir.new")).unwrap();
         remove_abandoned(dir.path());
         let left: Vec<_> = names(dir.path())
             .into_iter()
             .filter(|name| Path::new(name) != writing.path().file_name().unwrap())
             .collect();
         assert!(writing.path().exists());
-        assert_eq!(left, [others[0], others[1], ".airlock-folder.new", others[2], others[3]]);
+        assert_eq!(left, [others[0], others[1], ".airlock-dir.new", others[2], others[3]]);
     }
 }

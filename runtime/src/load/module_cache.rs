@@ -16,17 +16,17 @@ use crate::error::{Error, ModuleError};
 use crate::load::atomic_file::{self, remove_abandoned};
 use crate::load::seal::{KEY_BYTES, SealKey};
 
-const FOLDER: &str = "functions";
+const DIR: &str = "functions";
 const KEY: &str = "key";
 const SUFFIX: &str = "wasm";
 
 /// The directory of cached modules, if there is one, and the key that all modules are sealed with.
 pub(crate) struct ModuleCache {
     key: SealKey,
-    folder: Option<Folder>,
+    dir: Option<Directory>,
 }
 
-struct Folder {
+struct Directory {
     path: PathBuf,
     bytes_max: u64,
     /// The total size of its files: counted before the first write, and again when it seems too large. Does not include
@@ -39,19 +39,19 @@ impl ModuleCache {
     pub(crate) fn open(dir: Option<&Path>, bytes_max: u64) -> Result<Self, Error> {
         let fresh =
             SealKey::random().map_err(|_| Error::Memory(io::Error::other("the system gave no random bytes")))?;
-        let Some(path) = dir.filter(|_| bytes_max > 0).map(|dir| dir.join(FOLDER)) else {
-            return Ok(Self { key: SealKey::new(&fresh), folder: None });
+        let Some(path) = dir.filter(|_| bytes_max > 0).map(|dir| dir.join(DIR)) else {
+            return Ok(Self { key: SealKey::new(&fresh), dir: None });
         };
         match load_key(&path, &fresh) {
             Ok(key) => {
                 remove_abandoned(&path);
-                let folder = Folder { path, bytes_max, bytes: Mutex::default() };
-                Ok(Self { key: SealKey::new(&key), folder: Some(folder) })
+                let dir = Directory { path, bytes_max, bytes: Mutex::default() };
+                Ok(Self { key: SealKey::new(&key), dir: Some(dir) })
             }
             Err(source) => {
                 let error = Error::Cache { path, source };
                 tracing::warn!(error = &error as &dyn std::error::Error, "loaded functions are not cached on disk");
-                Ok(Self { key: SealKey::new(&fresh), folder: None })
+                Ok(Self { key: SealKey::new(&fresh), dir: None })
             }
         }
     }
@@ -67,7 +67,7 @@ impl ModuleCache {
         bytes_max: usize,
         verify: impl FnOnce(Box<[u8]>) -> Result<T, ModuleError>,
     ) -> Option<T> {
-        let path = self.folder.as_ref()?.path_of(hash);
+        let path = self.dir.as_ref()?.path_of(hash);
         let verified = match read(&path, bytes_max) {
             Ok(bytes) => bytes.and_then(verify),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
@@ -86,15 +86,15 @@ impl ModuleCache {
     }
 
     pub(crate) fn insert(&self, hash: SourcesHash, module: &[u8]) {
-        let Some(folder) = &self.folder else { return };
-        if let Err(source) = folder.insert(hash, module) {
-            let error = Error::Cache { path: folder.path_of(hash), source };
+        let Some(dir) = &self.dir else { return };
+        if let Err(source) = dir.insert(hash, module) {
+            let error = Error::Cache { path: dir.path_of(hash), source };
             tracing::warn!(error = &error as &dyn std::error::Error, "the next start will load these functions again");
         }
     }
 }
 
-impl Folder {
+impl Directory {
     fn path_of(&self, hash: SourcesHash) -> PathBuf {
         let name: String = hash.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         self.path.join(name).with_extension(SUFFIX)

@@ -12,14 +12,14 @@ fn crate_dir() -> &'static Path {
 /// The source files of the guest, ordered by path.
 fn sources() -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("src/contract/wire.rs"), PathBuf::from("src/contract/guest_limits.rs")];
-    let mut folders = vec![PathBuf::from("guest")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(crate_dir().join(&folder)).unwrap() {
+    let mut dirs = vec![PathBuf::from("guest")];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(crate_dir().join(&dir)).unwrap() {
             let entry = entry.unwrap();
-            let path = folder.join(entry.file_name());
+            let path = dir.join(entry.file_name());
             match entry.file_type().unwrap().is_dir() {
                 true if path.ends_with("target") => {}
-                true => folders.push(path),
+                true => dirs.push(path),
                 false if path.extension().is_some_and(|extension| extension == "md") => {}
                 false => found.push(path),
             }

@@ -27,7 +27,7 @@ fn kept(dir: &Path) -> (PathBuf, u64) {
 #[test]
 fn the_compiled_guest_is_cached_and_used_only_if_intact() {
     let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path().join("new/folder");
+    let dir = dir.path().join("new/dir");
     start(&dir);
     let (file, first) = kept(&dir);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);

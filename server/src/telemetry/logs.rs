@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn the_audit_file_gets_one_line_per_security_event_and_no_others() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("audit.log");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.log");
         for start in 1..=2 {
             let subscriber = tracing_subscriber::registry().with(audit_lines(&path).unwrap());
             tracing::subscriber::with_default(subscriber, || {

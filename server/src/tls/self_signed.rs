@@ -14,7 +14,7 @@ use types::{Clock, Timestamp};
 
 use crate::{Error, private_file::write_private};
 
-/// The file name in the data folder.
+/// The file name in the data directory.
 const FILE: &str = "tls.pem";
 /// How the first line of the file begins; the host names and the expiry follow.
 const TITLE: &str = "Made by Airlock for";
@@ -28,8 +28,8 @@ const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// Returns the file and its text; creates a certificate unless a valid one for these names is there.
-pub(super) fn load_or_create(folder: &Path, names: &[String], clock: &dyn Clock) -> Result<(PathBuf, String), Error> {
-    let path = folder.join(FILE);
+pub(super) fn load_or_create(dir: &Path, names: &[String], clock: &dyn Clock) -> Result<(PathBuf, String), Error> {
+    let path = dir.join(FILE);
     let mut names: Vec<String> = LOCAL.into_iter().map(str::to_owned).chain(names.iter().cloned()).collect();
     names[LOCAL.len()..].sort();
     names.dedup();

@@ -46,8 +46,8 @@ async fn closed(stream: &mut TcpStream) -> String {
 
 #[tokio::test]
 async fn an_idle_tls_connection_does_not_block_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let tls = Tls::self_signed(folder.path(), &[], &server::system::SystemClock).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let tls = Tls::self_signed(dir.path(), &[], &server::system::SystemClock).unwrap();
     let server = TestServer::both(hello(), &tls).await;
     let address = server.serving.addresses()[1];
     let _idle = join_all((0..10).map(|_| TcpStream::connect(address))).await;

@@ -82,8 +82,8 @@ async fn serves_rest_and_grpc_on_one_listener() {
 
 #[tokio::test]
 async fn serves_rest_and_grpc_over_tls_with_the_announced_certificate() {
-    let folder = tempfile::tempdir().unwrap();
-    let tls = Tls::self_signed(folder.path(), &[], &server::system::SystemClock).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let tls = Tls::self_signed(dir.path(), &[], &server::system::SystemClock).unwrap();
     let server = TestServer::both(router(), &tls).await;
     let port = server.serving.addresses()[1].port();
     let trusting = http_client(Some(tls.certificate_pem()));
@@ -349,10 +349,10 @@ async fn read_to_end(mut stream: TcpStream) -> String {
 
 #[tokio::test]
 async fn clients_refuse_a_certificate_that_is_not_yet_valid() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let clock = ManualClock::new();
     clock.advance(Duration::from_secs(20 * 365 * 24 * 60 * 60));
-    let tls = Tls::self_signed(folder.path(), &[], &*clock).unwrap();
+    let tls = Tls::self_signed(dir.path(), &[], &*clock).unwrap();
     let server = TestServer::both(router(), &tls).await;
     let url = format!("https://localhost:{}/hello", server.serving.addresses()[1].port());
     assert!(http_client(Some(tls.certificate_pem())).get(url).send().await.is_err());

@@ -10,7 +10,7 @@ use server::settings::{Layers, print};
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     /// Where everything is kept.
-    folder: String,
+    directory: String,
     /// Something that need not be set.
     nickname: Option<String>,
     /// What opens everything.
@@ -36,8 +36,8 @@ struct Handler {
 impl Default for Settings {
     fn default() -> Self {
         let issuers = BTreeMap::from([("account".to_owned(), "http://localhost:8000".to_owned())]);
-        let folder = "data".to_owned();
-        Self { folder, nickname: None, password: None, issuers, handler: Handler::default() }
+        let directory = "data".to_owned();
+        Self { directory, nickname: None, password: None, issuers, handler: Handler::default() }
     }
 }
 
@@ -52,8 +52,8 @@ fn variables(variables: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 fn with_file(text: &str, then: impl FnOnce(Layers, &str)) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("airlock.toml");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("airlock.toml");
     fs::write(&path, text).unwrap();
     then(Layers::new().file(&path), &path.display().to_string());
 }
@@ -69,24 +69,24 @@ fn uses_defaults_without_layers() {
 
 #[test]
 fn a_later_layer_wins_value_by_value() {
-    with_file("folder = 'file'\n[handler]\ntimeout_ms = 1\nnames = ['file']\nhttp_listen = 'file'", |layers, _| {
+    with_file("directory = 'file'\n[handler]\ntimeout_ms = 1\nnames = ['file']\nhttp_listen = 'file'", |layers, _| {
         let layers = layers
             .environment(variables(&[
                 ("AIRLOCK_HANDLER__HTTP_LISTEN", "environment"),
                 ("AIRLOCK_HANDLER__TIMEOUT_MS", "2"),
                 ("AIRLOCK_NICKNAME", ""),
-                ("OTHER_FOLDER", "other"),
+                ("OTHER_DIRECTORY", "other"),
             ]))
             .flag("--timeout", "handler.timeout_ms", 3);
         let settings: Settings = layers.load().unwrap();
         let handler = Handler { http_listen: "environment".to_owned(), timeout_ms: 3, names: vec!["file".to_owned()] };
-        assert_eq!(settings, Settings { folder: "file".to_owned(), handler, ..Settings::default() });
+        assert_eq!(settings, Settings { directory: "file".to_owned(), handler, ..Settings::default() });
     });
 }
 
 #[test]
 fn refuses_an_unknown_key_with_its_name_and_source() {
-    with_file("folder = 'x'\n[handler]\ntimeout = 5", |layers, path| {
+    with_file("directory = 'x'\n[handler]\ntimeout = 5", |layers, path| {
         let text = refusal(&layers);
         assert!(text.contains("`handler.timeout`") && text.contains(path) && text.contains("timeout_ms"), "{text}");
     });
@@ -119,7 +119,7 @@ fn refuses_a_value_of_the_wrong_type_with_its_name_and_source() {
 fn names_a_file_that_is_missing_or_not_toml() {
     let text = refusal(&Layers::new().file("/nowhere/airlock.toml".as_ref()));
     assert!(text.contains("/nowhere/airlock.toml"), "{text}");
-    with_file("folder = ", |layers, path| {
+    with_file("directory = ", |layers, path| {
         let text = refusal(&layers);
         assert!(text.contains(path), "{text}");
     });
@@ -141,7 +141,7 @@ fn printed_settings_have_comments() {
     let handler = Handler { timeout_ms: 7, ..Handler::default() };
     let settings = Settings { password: Some("hush".to_owned()), handler, ..Settings::default() };
     let expected = r#"# Where everything is kept.
-folder = "data"
+directory = "data"
 
 # Something that need not be set.
 # nickname =

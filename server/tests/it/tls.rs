@@ -13,10 +13,10 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn creates_a_certificate_once() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let (first, again) = (
-        Tls::self_signed(folder.path(), &names(&["b.example", "a.example"]), &SystemClock).unwrap(),
-        Tls::self_signed(folder.path(), &names(&["a.example", "b.example"]), &SystemClock).unwrap(),
+        Tls::self_signed(dir.path(), &names(&["b.example", "a.example"]), &SystemClock).unwrap(),
+        Tls::self_signed(dir.path(), &names(&["a.example", "b.example"]), &SystemClock).unwrap(),
     );
     assert_eq!(first.certificate_pem(), again.certificate_pem());
     assert_eq!(first.certificate_pem().matches("BEGIN CERTIFICATE").count(), 1);
@@ -25,9 +25,9 @@ fn creates_a_certificate_once() {
 
 #[test]
 fn replaces_a_certificate_for_other_names_or_near_its_expiry() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let clock = ManualClock::new();
-    let made = |host: &str| Tls::self_signed(folder.path(), &names(&[host]), &*clock).unwrap();
+    let made = |host: &str| Tls::self_signed(dir.path(), &names(&[host]), &*clock).unwrap();
     let first = made("a.example").certificate_pem().to_owned();
     let other = made("b.example").certificate_pem().to_owned();
     assert_ne!(first, other);
@@ -41,18 +41,18 @@ fn replaces_a_certificate_for_other_names_or_near_its_expiry() {
 #[test]
 fn only_the_owner_can_read_the_key_file() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
-    Tls::self_signed(folder.path(), &[], &SystemClock).unwrap();
-    let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
+    let dir = tempfile::tempdir().unwrap();
+    Tls::self_signed(dir.path(), &[], &SystemClock).unwrap();
+    let files: Vec<_> = fs::read_dir(dir.path()).unwrap().map(Result::unwrap).collect();
     assert_eq!(files.len(), 1);
     assert_eq!(files[0].metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn reads_a_certificate_chain_from_files() {
-    let folder = tempfile::tempdir().unwrap();
-    Tls::self_signed(folder.path(), &[], &SystemClock).unwrap();
-    let file = folder.path().join("tls.pem");
+    let dir = tempfile::tempdir().unwrap();
+    Tls::self_signed(dir.path(), &[], &SystemClock).unwrap();
+    let file = dir.path().join("tls.pem");
     let tls = Tls::from_files(&file, &file).unwrap();
     assert_eq!(tls.certificate_pem().matches("BEGIN CERTIFICATE").count(), 2);
     assert!(!tls.certificate_pem().contains("PRIVATE"));
@@ -60,16 +60,16 @@ fn reads_a_certificate_chain_from_files() {
 
 #[test]
 fn names_an_invalid_certificate() {
-    let folder = tempfile::tempdir().unwrap();
-    let nonsense = folder.path().join("nonsense.pem");
+    let dir = tempfile::tempdir().unwrap();
+    let nonsense = dir.path().join("nonsense.pem");
     fs::write(&nonsense, "nonsense").unwrap();
-    let missing = folder.path().join("missing.pem");
+    let missing = dir.path().join("missing.pem");
     let other = tempfile::tempdir().unwrap();
-    for folder in [folder.path(), other.path()] {
-        Tls::self_signed(folder, &[], &SystemClock).unwrap();
+    for dir in [dir.path(), other.path()] {
+        Tls::self_signed(dir, &[], &SystemClock).unwrap();
     }
-    let (own, foreign) = (folder.path().join("tls.pem"), other.path().join("tls.pem"));
-    let only_certificate = folder.path().join("certificate.pem");
+    let (own, foreign) = (dir.path().join("tls.pem"), other.path().join("tls.pem"));
+    let only_certificate = dir.path().join("certificate.pem");
     let chain = Tls::from_files(&own, &own).unwrap().certificate_pem().to_owned();
     fs::write(&only_certificate, chain).unwrap();
     assert!(Tls::from_files(&only_certificate, &own).is_ok());
@@ -81,10 +81,10 @@ fn names_an_invalid_certificate() {
 }
 
 #[test]
-fn refuses_a_missing_folder_or_an_invalid_name() {
+fn refuses_a_missing_directory_or_an_invalid_name() {
     let error = Tls::self_signed(Path::new("/nowhere/at/all"), &[], &SystemClock).unwrap_err();
     assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
-    let folder = tempfile::tempdir().unwrap();
-    let error = Tls::self_signed(folder.path(), &names(&["n\u{f6}"]), &SystemClock).unwrap_err();
+    let dir = tempfile::tempdir().unwrap();
+    let error = Tls::self_signed(dir.path(), &names(&["n\u{f6}"]), &SystemClock).unwrap_err();
     assert!(error.to_string().contains("n\u{f6}"), "{error}");
 }

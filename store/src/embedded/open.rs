@@ -53,8 +53,8 @@ pub(super) fn check_format(database: &Database) -> Result<(), Error> {
 
 /// Opens the file, readable by its owner alone: the store contains secrets.
 fn create(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);

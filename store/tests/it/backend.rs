@@ -12,25 +12,25 @@ pub(crate) struct Backend {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<ManualClock>,
     _server: Option<RedisProcess>,
-    _folder: Option<TempDir>,
+    _dir: Option<TempDir>,
 }
 
 impl Backend {
     pub(crate) fn file() -> Self {
-        let (clock, folder) = (ManualClock::new(), tempfile::tempdir().unwrap());
-        let store = Embedded::open(&folder.path().join("store.redb"), clock.for_store()).unwrap();
-        Self { store: Arc::new(store), clock, _server: None, _folder: Some(folder) }
+        let (clock, dir) = (ManualClock::new(), tempfile::tempdir().unwrap());
+        let store = Embedded::open(&dir.path().join("store.redb"), clock.for_store()).unwrap();
+        Self { store: Arc::new(store), clock, _server: None, _dir: Some(dir) }
     }
 
     pub(crate) fn memory() -> Self {
         let clock = ManualClock::new();
         let store = Embedded::in_memory(clock.for_store()).unwrap();
-        Self { store: Arc::new(store), clock, _server: None, _folder: None }
+        Self { store: Arc::new(store), clock, _server: None, _dir: None }
     }
 
     pub(crate) async fn socket() -> Self {
         let mut file = Self::file();
-        let path = file._folder.as_ref().unwrap().path().join("socket");
+        let path = file._dir.as_ref().unwrap().path().join("socket");
         tokio::spawn(socket::serve(
             UnixListener::bind(&path).unwrap(),
             Arc::clone(&file.store),
@@ -45,7 +45,7 @@ impl Backend {
         let (clock, server) =
             (ManualClock::new(), if cluster { RedisProcess::start_cluster() } else { RedisProcess::start() }?);
         let store = Redis::connect(&settings(&server, cluster), clock.for_store()).await.unwrap();
-        Some(Self { store: Arc::new(store), clock, _server: Some(server), _folder: None })
+        Some(Self { store: Arc::new(store), clock, _server: Some(server), _dir: None })
     }
 }
 

@@ -30,8 +30,8 @@ async fn put(store: &dyn Store, path: &str) {
 
 #[tokio::test]
 async fn a_reopened_file_has_everything() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("new/folder/store.redb");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new/dir/store.redb");
     let first = open(&path).unwrap();
     put(&first, "a").await;
     let before = first.get(&[key("a")]).await.unwrap();
@@ -45,8 +45,8 @@ async fn a_reopened_file_has_everything() {
 
 #[tokio::test]
 async fn an_open_file_is_locked() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.redb");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
     let first = open(&path).unwrap();
     let error = open(&path).err().unwrap();
     assert!(matches!(error, Error::Locked { .. }), "{error}");
@@ -56,8 +56,8 @@ async fn an_open_file_is_locked() {
 
 #[test]
 fn refuses_a_file_of_a_newer_version() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.redb");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
     drop(open(&path).unwrap());
     let later = redb::Database::open(&path).unwrap();
     let transaction = later.begin_write().unwrap();
@@ -80,9 +80,9 @@ async fn refuses_a_redis_of_a_newer_version() {
 
 #[test]
 fn names_the_file_that_cannot_be_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
-    std::fs::write(&file, "not a folder").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "not a directory").unwrap();
     let error = open(&file.join("store.redb")).err().unwrap();
     assert!(matches!(error, Error::Unwritable { .. }), "{error}");
     assert!(error.to_string().contains("store.redb"), "{error}");
@@ -90,8 +90,8 @@ fn names_the_file_that_cannot_be_written() {
 
 #[test]
 fn leaves_a_file_of_another_kind_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.redb");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
     let text = "a letter to somebody".repeat(1000);
     std::fs::write(&path, &text).unwrap();
     let error = open(&path).err().unwrap();
@@ -101,8 +101,8 @@ fn leaves_a_file_of_another_kind_alone() {
 
 #[tokio::test]
 async fn a_killed_process_keeps_every_acknowledged_commit() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.redb");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "file::commits_until_killed", "--ignored", "--nocapture"])
         .env(CHILD_PATH, &path)

@@ -149,10 +149,10 @@ impl Browser {
         let clip = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
         let wanted = json!({"clip": clip, "captureBeyondViewport": true});
         let answer = self.tell("Page.captureScreenshot", wanted).await;
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("site");
-        fs::create_dir_all(&folder).unwrap();
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("site");
+        fs::create_dir_all(&dir).unwrap();
         let picture = STANDARD.decode(answer["value"]["data"].as_str().unwrap()).unwrap();
-        fs::write(folder.join(format!("{}-{page}.png", self.name)), picture).unwrap();
+        fs::write(dir.join(format!("{}-{page}.png", self.name)), picture).unwrap();
     }
 
     async fn ask<const COUNT: usize>(&self, script: &str, arguments: Vec<Value>) -> [Value; COUNT] {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Output};
 
-use super::folder_with;
+use super::dir_with;
 use crate::harness::{airlock, complaint, printed, run};
 
 /// Files next to `level.js`.
@@ -51,8 +51,8 @@ const WRONG: &[(&[&str], &str, i32)] = &[
 
 #[test]
 fn run_processes_a_message_as_the_server_does() {
-    let folder = folder_with(&[]);
-    let call = |arguments: &[&str]| call(folder.path(), &[&["level.js"], arguments].concat(), "");
+    let dir = dir_with(&[]);
+    let call = |arguments: &[&str]| call(dir.path(), &[&["level.js"], arguments].concat(), "");
     let shown = printed(&call(&["--hex", "0a"]));
     assert!(shown.starts_with("{\"level\":10}\n") && shown.contains("fuel"), "{shown}");
     let output = call(&["--hex", "0a", "--port", "2"]);
@@ -64,22 +64,22 @@ fn run_processes_a_message_as_the_server_does() {
 
 #[test]
 fn reads_a_function_from_standard_input() {
-    let folder = folder_with(&[]);
+    let dir = dir_with(&[]);
     let decoder = "function Decoder(bytes, port) { return { port: port } }";
-    assert!(printed(&call(folder.path(), &["-", "--hex", "", "--port", "7"], decoder)).starts_with("{\"port\":7}\n"));
+    assert!(printed(&call(dir.path(), &["-", "--hex", "", "--port", "7"], decoder)).starts_with("{\"port\":7}\n"));
     let validator = "function Validator(fields) { return fields.level < 10 }";
-    let shown = printed(&call(folder.path(), &["level.js", "--hex", "0a", "--validator", "-"], validator));
+    let shown = printed(&call(dir.path(), &["level.js", "--hex", "0a", "--validator", "-"], validator));
     assert!(shown.contains("not valid: it would not be published"), "{shown}");
 }
 
 #[test]
 fn errors_say_what_would_be_valid() {
-    let folder = folder_with(&[]);
+    let dir = dir_with(&[]);
     for (name, text) in FILES {
-        fs::write(folder.path().join(name), text).unwrap();
+        fs::write(dir.path().join(name), text).unwrap();
     }
     for (arguments, told, code) in WRONG {
-        let output = call(folder.path(), arguments, "");
+        let output = call(dir.path(), arguments, "");
         let error = complaint(&output);
         assert!(error.contains(told), "{arguments:?}: {told} in\n{error}");
         assert_eq!(output.status.code(), Some(*code), "{arguments:?}");
@@ -88,14 +88,14 @@ fn errors_say_what_would_be_valid() {
 
 #[test]
 fn bench_measures_time_fuel_and_memory() {
-    let folder = folder_with(&[]);
+    let dir = dir_with(&[]);
     let arguments = ["functions", "bench", "level.js", "--hex", "0a", "--count", "20"];
-    let shown = printed(&run(airlock(folder.path()).args(arguments), ""));
+    let shown = printed(&run(airlock(dir.path()).args(arguments), ""));
     for name in ["messages: 20", "median: ", "p99: ", "fuel: ", "idle memory: "] {
         assert!(shown.contains(name), "{name} in\n{shown}");
     }
 }
 
-fn call(folder: &Path, arguments: &[&str], input: &str) -> Output {
-    run(airlock(folder).args(["functions", "run"]).args(arguments), input)
+fn call(dir: &Path, arguments: &[&str], input: &str) -> Output {
+    run(airlock(dir).args(["functions", "run"]).args(arguments), input)
 }

@@ -41,8 +41,8 @@ pub(super) fn sources(src: &str) -> BTreeMap<Module, String> {
     sources
 }
 
-fn read(folder: &Path, above: &mut Module, sources: &mut BTreeMap<Module, String>) {
-    for entry in fs::read_dir(folder).unwrap() {
+fn read(dir: &Path, above: &mut Module, sources: &mut BTreeMap<Module, String>) {
+    for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let is_root = ["lib", "mod"].contains(&name.as_str());

@@ -51,7 +51,7 @@ async fn every_call_works_with_the_generated_code_of_v2() {
     let network = Network::start().await;
     let owner = network.owner("generated").await;
     let registrations = Registrations::of(&network, "generated").await;
-    let token = std::fs::read_to_string(network.folder.path().join("handler.token")).unwrap();
+    let token = std::fs::read_to_string(network.dir.path().join("handler.token")).unwrap();
     let environment = vec![
         ("HANDLER", network.stack.handler_http_address().unwrap().to_string()),
         ("DISCOVERY", network.stack.discovery_http_address().unwrap().to_string()),

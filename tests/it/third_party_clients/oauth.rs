@@ -25,14 +25,14 @@ const SECRET: &str = "Ki6yF0cYAK2xB-the-clients-secret_1qZ";
 struct Site {
     base: String,
     stack: Stack,
-    _folder: TempDir,
+    _dir: TempDir,
 }
 
 impl Site {
     async fn start() -> Self {
         server::system::install_crypto();
-        let folder = tempfile::tempdir().unwrap();
-        let mut settings = Settings::default().temporary(folder.path());
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings = Settings::default().temporary(dir.path());
         let client = ClientSettings {
             secret: Some(Secret::new(SECRET)),
             first_party: true,
@@ -43,7 +43,7 @@ impl Site {
         settings.account.clients.insert("third-party".parse().unwrap(), client);
         let stack = Stack::start(settings, Some(Service::Account), metrics()).await.unwrap();
         let base = stack.settings().client.auth_server.clone();
-        Self { base, stack, _folder: folder }
+        Self { base, stack, _dir: dir }
     }
 
     fn account(&self) -> AccountClient {
@@ -54,7 +54,7 @@ impl Site {
 #[tokio::test(flavor = "multi_thread")]
 async fn authlib_does_the_code_refresh_and_password_flows() {
     let script = "authlib_flows.py";
-    let Some(python) = Python::install(&folder(script), &["Authlib==1.9.9", "requests==2.34.2"]) else { return };
+    let Some(python) = Python::install(&dir(script), &["Authlib==1.9.9", "requests==2.34.2"]) else { return };
     let mut command = python.command(&path(script));
     // Authlib refuses plain HTTP, even on this machine, unless it is told.
     command.env("AUTHLIB_INSECURE_TRANSPORT", "1");
@@ -64,14 +64,14 @@ async fn authlib_does_the_code_refresh_and_password_flows() {
 #[tokio::test(flavor = "multi_thread")]
 async fn simple_oauth2_does_the_code_refresh_and_password_flows() {
     let script = "simple_oauth2_flows.js";
-    let Some(node) = Node::install(&folder(script), &["simple-oauth2@5.1.0"]) else { return };
+    let Some(node) = Node::install(&dir(script), &["simple-oauth2@5.1.0"]) else { return };
     flows(node.command(&path(script))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pyjwt_verifies_a_token_with_the_published_key_alone() {
     let script = "pyjwt_key.py";
-    let Some(python) = Python::install(&folder(script), &["PyJWT==2.15.1", "cryptography==50.0.2"]) else { return };
+    let Some(python) = Python::install(&dir(script), &["PyJWT==2.15.1", "cryptography==50.0.2"]) else { return };
     let site = Site::start().await;
     Browser::register(&site.base).await;
     let client = ClientCredentials { id: "third-party".parse().unwrap(), secret: Secret::new(SECRET) };
@@ -104,7 +104,7 @@ async fn flows(mut command: Command) {
 }
 
 /// Where the packages of a script are installed.
-fn folder(script: &str) -> PathBuf {
+fn dir(script: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("third_party_clients").join(script)
 }
 

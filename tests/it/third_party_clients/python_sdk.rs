@@ -15,9 +15,9 @@ const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/third_part
 /// A Python with the client; none where it cannot be installed.
 pub(crate) fn python() -> Option<&'static Python> {
     static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
     let packages: Vec<&str> = include_str!("sdk.txt").lines().filter(|line| !line.starts_with('#')).collect();
-    PYTHON.get_or_init(|| Python::install(&folder, &packages)).as_ref()
+    PYTHON.get_or_init(|| Python::install(&dir, &packages)).as_ref()
 }
 
 pub(crate) async fn full_key(network: &Network, owner: &Owner) -> AccessKey {
@@ -45,7 +45,7 @@ async fn the_python_client_of_v2_works_unmodified() {
         let owner = network.owner(name).await;
         let key = full_key(&network, &owner).await;
         let mut listener = owner.listen(&network).await;
-        let roots = network.folder.path().join("ca.cert").display().to_string();
+        let roots = network.dir.path().join("ca.cert").display().to_string();
         let environment = vec![
             ("DISCOVERY", discovery),
             ("PLAIN", is_plain.to_owned()),

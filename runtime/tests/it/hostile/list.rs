@@ -84,11 +84,11 @@ pub(super) const GLOBALS: &[&str] = &[
 
 const LIST: &str = include_str!("README.md");
 
-/// Reads the file `name`, relative to this folder, the tests, the crate or the workspace.
+/// Reads the file `name`, relative to this directory, the tests, the crate or the workspace.
 fn file(name: &str) -> String {
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["tests/it/hostile", "tests/it", ".", ".."];
-    let paths = folders.iter().map(|folder| crate_dir.join(folder).join(name));
+    let dirs = ["tests/it/hostile", "tests/it", ".", ".."];
+    let paths = dirs.iter().map(|dir| crate_dir.join(dir).join(name));
     paths.into_iter().find_map(|path| std::fs::read_to_string(path).ok()).unwrap_or_else(|| panic!("no file {name}"))
 }
 
