@@ -9,7 +9,7 @@ use store::{Key, Tag};
 
 use crate::{Account, Result};
 
-/// The most entries that one list call returns.
+/// Maximum number of entries that one list call returns.
 pub const LISTED_MAX: usize = 500;
 
 #[derive(Clone, Copy, Debug)]

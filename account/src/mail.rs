@@ -16,7 +16,8 @@ use types::{Secret, UserId};
 use self::smtp::Smtp;
 use crate::{Result, metrics};
 
-/// The most mails that wait to be sent, and the most that wait for a retry. Further ones are dropped; users can ask again.
+/// Maximum number of mails that wait to be sent, and of those that wait for a retry. Others are dropped; users can ask
+/// again.
 const WAITING_MAX: usize = 256;
 const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(15), Duration::from_secs(60)];
 

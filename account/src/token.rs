@@ -27,7 +27,7 @@ use crate::{
 
 /// How far `iat` is backdated, because v2 clients have no leeway for clocks that are ahead.
 const BACKDATED_SECONDS: u64 = 60;
-/// The most applications, gateways and components in one token.
+/// Maximum number of applications, gateways and components in one token.
 const ENTITIES_MAX: usize = 10;
 
 impl Account {

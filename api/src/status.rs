@@ -8,7 +8,8 @@ use crate::handler::FunctionFailure;
 
 const TYPE_PREFIX: &str = "type.googleapis.com";
 
-/// The most bytes of the message in the headers, where it is sent twice: percent-encoded, and as base64 with the detail.
+/// Maximum length of the message in the headers, in bytes; it is sent twice: percent-encoded, and as base64 with the
+/// detail.
 const MESSAGE_BYTES_MAX: usize = 5000;
 
 #[derive(Clone, PartialEq, Message)]

@@ -65,7 +65,7 @@ pub enum Error {
         service: &'static str,
         /// Its address.
         address: String,
-        /// The largest size that is read.
+        /// The maximum size.
         bytes_max: usize,
     },
     /// The answer cannot be parsed.

@@ -15,7 +15,7 @@ use types::{AppId, Credential, DevId, Downlink, Kind};
 pub use self::connection::Connection;
 use crate::{Error, Result, Trust};
 
-/// The largest packet that is sent or received.
+/// Maximum size of a packet that is sent or received, in bytes.
 const MQTT_PACKET_BYTES_MAX: usize = 1024 * 1024;
 
 /// How many received messages may queue up before the client stops reading.

@@ -11,11 +11,11 @@ use crate::{Error, Result};
 
 /// How long one attempt may take.
 pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most attempts of a call.
+/// Maximum number of attempts per call.
 const ATTEMPTS_MAX: u32 = 3;
 /// How long after the first attempt another one may start.
 const RETRY_WINDOW: Duration = Duration::from_secs(20);
-/// The longest `Retry-After` that is obeyed; with a longer one the call fails.
+/// Maximum `Retry-After` that is obeyed; with a longer one the call fails.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
 /// The pause before the second attempt without `Retry-After`; doubled for each further attempt.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -45,9 +45,9 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Loading {
-    /// The most function sets. An application has one.
+    /// Maximum number of function sets. An application has one.
     pub sets_max: NonZeroUsize,
-    /// The most memory that all sets use together, in bytes. A median codec uses about 40 kB.
+    /// Maximum memory of all sets together, in bytes. A median codec uses about 40 kB.
     pub bytes_max: usize,
 }
 

@@ -37,11 +37,11 @@ pub struct BrokerSettings {
     pub listen: String,
     /// Address for MQTT clients that use TLS; empty for none.
     pub tls_listen: String,
-    /// The most connections at a time.
+    /// Maximum number of connections.
     pub connections_max: usize,
-    /// The most connections of one application at a time.
+    /// Maximum number of connections of one application.
     pub connections_per_application_max: usize,
-    /// The most messages per second that a connection may publish; a faster client is slowed down.
+    /// Maximum number of messages per second that a connection may publish; a faster client is slowed down.
     pub publishes_per_second_max: u32,
     /// How often the credentials of open connections are checked again, in milliseconds.
     pub check_interval_ms: u64,

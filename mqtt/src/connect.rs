@@ -10,10 +10,10 @@ use crate::{
     permissions::Permissions,
 };
 
-/// The longest client identifier that is accepted.
+/// Maximum length of a client identifier, in bytes.
 const CLIENT_ID_BYTES_MAX: usize = 256;
 
-/// The longest keep-alive interval; clients that ask for none get this one.
+/// Maximum keep-alive interval; clients that ask for none get this one.
 const KEEP_ALIVE_SECONDS_MAX: u16 = 1200;
 
 /// The CONNECT packet of an authenticated client.

@@ -23,7 +23,7 @@ use crate::{
     sessions::{SessionGuard, Sessions},
 };
 
-/// The largest packet that a client may send.
+/// Maximum size of a packet that a client may send, in bytes.
 const CLIENT_PACKET_BYTES_MAX: u32 = 64 * 1024;
 
 /// How long a client may take to send its CONNECT.

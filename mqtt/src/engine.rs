@@ -29,7 +29,7 @@ use crate::{Error, permissions::Permissions};
 /// The handler's user name. It is not a valid application id, so no client can have it.
 pub(crate) const HANDLER: &str = "handler:";
 
-/// The largest packet that the handler may publish, in bytes; clients may send less.
+/// Maximum size of a packet that the handler may publish, in bytes; clients may send less.
 pub const PACKET_BYTES_MAX: usize = 256 * 1024;
 
 /// How long a session outlives its connection at most.

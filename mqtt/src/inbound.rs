@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{connect::Connect, packet::ControlPacket};
 
-/// The most filters in one packet; a client may hold fewer subscriptions anyway.
+/// Maximum number of filters in one packet; a client may hold fewer subscriptions anyway.
 const FILTERS_MAX: usize = 64;
 
 /// Checks and rewrites the packets of one client.

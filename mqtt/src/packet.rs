@@ -13,7 +13,7 @@ use mqtt5::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The most memory to allocate for a packet before its bytes have arrived.
+/// Maximum memory to allocate for a packet before its bytes have arrived.
 const BODY_CAPACITY_BYTES: usize = 4 * 1024;
 
 /// A control packet: the first byte, and everything after the Remaining Length.

@@ -4,10 +4,10 @@ use std::{fmt, str::FromStr};
 
 use types::{AppId, ApplicationRight, Claims, DevId};
 
-/// The longest topic or filter.
+/// Maximum length of a topic or filter, in bytes.
 const TOPIC_BYTES_MAX: usize = 256;
 
-/// The most levels of a filter.
+/// Maximum number of levels of a filter.
 const LEVELS_MAX: usize = 8;
 
 /// A client's application, and what its credential allows.

@@ -57,7 +57,7 @@ impl Sessions {
         Self { per_application_max, next: AtomicU64::new(0), open: Mutex::default() }
     }
 
-    /// Registers a session, unless its application already has the most that it may have.
+    /// Registers a session, unless its application already has the maximum number of them.
     pub(crate) fn open(self: &Arc<Self>, permissions: Permissions, credential: Credential) -> Option<SessionGuard> {
         let app_id = permissions.app_id.clone();
         let mut open = self.lock();

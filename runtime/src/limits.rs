@@ -52,7 +52,7 @@ pub struct Limits {
     pub load_time_ms_max: u64,
 }
 
-/// The largest memory that fits into an image.
+/// Maximum size of the memory in an image.
 const MEMORY_BYTES_MAX: usize = 64 << 20;
 /// The deepest result that can be written and read within the stack.
 const FIELDS_DEPTH_MAX: u32 = 256;

@@ -24,9 +24,9 @@ use crate::reply::ErrorFormat;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServeSettings {
-    /// The most open connections of one service; more wait to be accepted.
+    /// Maximum number of open connections of one service; more wait to be accepted.
     pub connections_max: usize,
-    /// The largest REST body in bytes; a larger one gets 413. gRPC messages have a limit of their own.
+    /// Maximum size of a REST body, in bytes; a larger one gets 413. gRPC messages have a limit of their own.
     ///
     /// By default 2 MiB: an application with four payload functions of 256 KiB must fit, and JSON writes each of their
     /// quotes and line ends with two bytes.

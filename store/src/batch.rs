@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Key, UnixMillis, Version, socket::base64};
 
-/// The most conditions and changes of one batch.
+/// Maximum number of conditions and changes of one batch.
 pub const BATCH_STEPS_MAX: usize = 1024;
-/// The most bytes of a value.
+/// Maximum size of a value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 4 << 20;
 const BATCH_BYTES_MAX: usize = 16 << 20;
 

@@ -39,7 +39,7 @@ pub enum Error {
         what: &'static str,
         /// Its size, in bytes or items.
         size: usize,
-        /// The largest size allowed.
+        /// The maximum size.
         limit: usize,
     },
     /// The process that has the store open returned an error.

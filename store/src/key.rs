@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The most bytes of a tag's id.
+/// Maximum length of a tag's id, in bytes.
 const ID_BYTES_MAX: usize = 128;
-/// The most bytes of a key's path.
+/// Maximum length of a key's path, in bytes.
 const PATH_BYTES_MAX: usize = 512;
-/// The most bytes of a tag's kind.
+/// Maximum length of a tag's kind, in bytes.
 const KIND_BYTES_MAX: usize = 8;
 
 /// What a key belongs to; keys with the same tag can be committed together.

@@ -25,9 +25,9 @@ pub use self::{
     socket::SocketStore,
 };
 
-/// The most keys of one `get`.
+/// Maximum number of keys of one `get`.
 pub const GET_KEYS_MAX: usize = 1000;
-/// The most entries that one `list` or `page` returns, whatever its `limit`.
+/// Maximum number of entries that one `list` or `page` returns, whatever its `limit`.
 pub const LIST_MAX: usize = 1000;
 
 /// A stored value and its version.

@@ -25,9 +25,9 @@ pub enum Admission {
     Wait(Duration),
 }
 
-/// The longest time in which one token is added: a year, so that sums stay exact in Redis.
+/// Maximum time per token: a year, so that sums stay exact in Redis.
 const PER_MICROS_MAX: u64 = 365 * 24 * 3600 * 1_000_000;
-/// The longest time in which a bucket fills: 200 years.
+/// Maximum time to fill a bucket: 200 years.
 const FILL_MICROS_MAX: u64 = 200 * PER_MICROS_MAX;
 
 impl Rate {

@@ -27,7 +27,7 @@ const SOURCES: [(&str, &str); 11] = [
     ("cli", "cli"),
 ];
 
-/// The most files that may import each other in a cycle.
+/// Maximum number of files that may import each other in a cycle.
 const CYCLE_FILES_MAX: usize = 3;
 
 #[test]

@@ -11,7 +11,7 @@ use types::UserId;
 use super::Entity;
 use crate::{Account, Error, Result, documents::Stored, user::user_tag};
 
-/// The most entities of one kind that a user can create, not counting deleted ones.
+/// Maximum number of entities of one kind that a user can create, not counting deleted ones.
 const MADE_MAX: usize = 1000;
 /// How many shared entities are on one page.
 const PAGE_LENGTH: usize = 1000;

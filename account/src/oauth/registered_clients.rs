@@ -15,7 +15,7 @@ use crate::{
 };
 
 const CLIENTS_MAX: usize = 100;
-/// The most undecided clients that are listed at once.
+/// Maximum number of undecided clients in one list.
 const UNDECIDED_MAX: usize = 1000;
 
 impl Account {

@@ -6,9 +6,9 @@ use types::{ClientId, Scope, Timestamp};
 use super::UserRecord;
 use crate::{Error, Result};
 
-/// The most clients that a user can authorize.
+/// Maximum number of clients that a user can authorize.
 const CONSENTS_MAX: usize = 100;
-/// The most scopes that are remembered for a client; the oldest are forgotten.
+/// Maximum number of scopes that are remembered for a client; the oldest are forgotten.
 const SCOPES_MAX: usize = 50;
 
 /// A user's consent to a client, stored in the user's record.

@@ -10,7 +10,7 @@ use crate::{Account, Result, rate_limit::rate_limit_address};
 
 /// How long an address is remembered after its first login.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
-/// The most addresses per user. Further ones are remembered once some have expired.
+/// Maximum number of addresses per user. New ones are not remembered until some have expired.
 const ADDRESSES_MAX: usize = 100;
 const CONTEXT: &str = "address of a login";
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) const SESSION_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
-/// The most sessions of one user. A new session replaces the oldest.
+/// Maximum number of sessions of one user. A new session replaces the oldest.
 const SESSIONS_MAX: usize = 20;
 /// The associated data of sealed cookies, and the context of HMACs.
 const AAD: &str = "session";

@@ -15,7 +15,7 @@ use types::{ComponentId, ServiceName};
 
 /// How long an entry is used.
 const AGE_MAX: Duration = Duration::from_secs(60);
-/// The most entries; when there are more, all are removed.
+/// Maximum number of entries; when there are more, all are removed.
 const ENTRIES_MAX: usize = 1000;
 
 pub(super) type Key = (ServiceName, Option<ComponentId>);

@@ -15,9 +15,10 @@ use crate::{
 
 /// How often a change is attempted while others change the same application.
 pub(super) const CHANGE_ATTEMPTS_MAX: usize = 5;
-/// The most devices in one page.
+/// Maximum number of devices in one page.
 pub(crate) const DEVICE_PAGE_MAX: usize = 10_000;
-/// The most bytes of records in one page. gRPC clients read at most 4 MiB, and messages are smaller than records.
+/// Maximum size of the records in one page, in bytes. gRPC clients read at most 4 MiB, and messages are smaller than
+/// records.
 const DEVICE_PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// The devices of all applications.

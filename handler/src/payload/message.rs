@@ -4,7 +4,7 @@ use types::Timestamp;
 
 use crate::Error;
 
-/// The most bytes that a LoRaWAN frame can carry.
+/// Maximum payload of a LoRaWAN frame, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 255;
 
 /// The content of a frame, once it is decrypted.

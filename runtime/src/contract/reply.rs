@@ -26,7 +26,7 @@ pub(crate) fn call(bytes: &[u8], limits: &Limits) -> Option<CallOutcome> {
     reader.is_empty().then_some(CallOutcome { warnings, logs, ..CallOutcome::new(result) })
 }
 
-/// The longest reply within `limits`.
+/// Maximum length of a reply within `limits`.
 pub(crate) fn bytes_max(limits: &Limits) -> usize {
     /// Overhead of a text, log entry or failure.
     const OVERHEAD: usize = 16;

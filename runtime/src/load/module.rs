@@ -62,7 +62,8 @@ impl Module {
         Self::parse(bytes.into())
     }
 
-    /// The longest module within `limits`: segments take less than twice the size of the pages that they change.
+    /// Maximum length of a module within `limits`: segments take less than twice the size of the pages that they
+    /// change.
     pub(crate) fn bytes_max(limits: &Limits) -> usize {
         limits.kept_bytes_max.saturating_mul(2)
     }

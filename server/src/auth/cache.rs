@@ -16,7 +16,7 @@ use types::Timestamp;
 ///
 /// Together with the MQTT server's checks of open connections it stays below the 5 seconds that revoking may take.
 const AGE_MAX: Duration = Duration::from_secs(2);
-/// The most entries; when there are more, the oldest is removed.
+/// Maximum number of entries; when there are more, the oldest is removed.
 const ENTRIES_MAX: usize = 4096;
 
 /// An answer of the account service; empty while a caller fetches it and others wait.

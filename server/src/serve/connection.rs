@@ -31,9 +31,9 @@ use super::ServeSettings;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most bytes of a request's head: room for a token of 16 KiB. A larger head gets 431.
+/// Maximum size of a request's head, in bytes: room for a token of 16 KiB. A larger head gets 431.
 const HEAD_BYTES_MAX: u32 = 32 * 1024;
-/// The most concurrent requests on one HTTP/2 connection.
+/// Maximum number of concurrent requests on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 200;
 /// How often an idle HTTP/2 client is pinged, and how long it may take to answer.
 const PING_INTERVAL: Duration = Duration::from_secs(20);

@@ -29,7 +29,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// How tonic's `grpc-message` begins when a message does not decode.
 const UNDECODABLE: &[u8] = b"failed%20to%20decode%20Protobuf%20message";
 
-/// The most bytes of an error text of axum's, which is a sentence.
+/// Maximum length of an error text of axum's, in bytes. It is a sentence.
 const REFUSAL_BYTES_MAX: usize = 4096;
 
 struct Middleware {

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{Admission, Key, Rate, UnixMillis};
 
-/// The most buckets; full ones are not stored.
+/// Maximum number of buckets; full ones are not stored.
 const BUCKETS_MAX: usize = 1 << 16;
 
 /// When each bucket will be full, in microseconds since 1970; a missing bucket is full.

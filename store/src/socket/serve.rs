@@ -11,7 +11,7 @@ use tokio::{
 use super::wire::{Failure, Request, read, write};
 use crate::{Error, Store};
 
-/// The most connections; more wait to be accepted.
+/// Maximum number of connections; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 16;
 /// How long to wait after accepting failed.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::{Batch, Error, ErrorKind, Key, Rate};
 
-/// The most bytes of a frame: the largest batch, with its values in base64.
+/// Maximum size of a frame, in bytes: the largest batch, with its values in base64.
 const FRAME_BYTES_MAX: u32 = 32 << 20;
 
 /// A call of the store; the answer is a `Result` with a [`Failure`].

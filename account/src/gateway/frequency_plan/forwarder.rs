@@ -113,7 +113,7 @@ mod tests {
     use super::super::FrequencyPlans;
     use super::*;
 
-    /// The largest offset from the center frequency of a radio, in Hz.
+    /// Maximum offset from the center frequency of a radio, in Hz.
     const OFFSET_MAX: i64 = 400_000;
 
     #[test]

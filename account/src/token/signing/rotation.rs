@@ -10,7 +10,7 @@ use crate::{Error, Result, seal::SealingKeys, token::lifetime::MACHINE_SECONDS};
 
 /// Additional time that a key verifies after its last token expires, for clock skew.
 const LEEWAY: Duration = Duration::from_secs(3600);
-/// The most keys at once. All of them are in the published key set.
+/// Maximum number of keys. All of them are in the published key set.
 const KEYS_MAX: usize = 16;
 
 /// When a new key starts to sign.

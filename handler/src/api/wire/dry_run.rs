@@ -11,9 +11,10 @@ use crate::{
     payload::{Decoded, Encoded, Validity},
 };
 
-/// The most bytes of the reason in a header. The text of the status has all of it.
+/// Maximum length of the reason in a header, in bytes. The text of the status has all of it.
 const HEADER_REASON_BYTES_MAX: usize = 500;
-/// The most bytes of logs in a header. gRPC clients read 8 kB of headers, and the text of the status needs most of that.
+/// Maximum size of the logs in a header, in bytes. gRPC clients read 8 kB of headers, and the text of the status needs
+/// most of that.
 const HEADER_LOG_BYTES_MAX: usize = 1200;
 
 /// Without the payload, which the caller adds.

@@ -14,7 +14,7 @@ use crate::{
     join::{Activated, ActivationRequest, JoinAccept, JoinRequest},
 };
 
-/// The most gateways that an event names.
+/// Maximum number of gateways that an event names.
 const GATEWAYS_MAX: usize = 100;
 
 impl TryFrom<&DeduplicatedDeviceActivationRequest> for ActivationRequest {

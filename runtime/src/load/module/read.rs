@@ -8,7 +8,7 @@ use crate::contract::wire::{Dialect, Reader};
 use crate::error::ModuleError;
 use crate::load::guest::WASM_PAGE_BYTES;
 
-/// The longest memory in Wasm pages; keeps addresses below 2 GiB.
+/// Maximum size of the memory, in Wasm pages; keeps addresses below 2 GiB.
 const WASM_PAGES_MAX: u64 = (2 << 30) / WASM_PAGE_BYTES as u64;
 
 /// The parsed sections.
