@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn only_our_own_broken_pipe_is_silent() {
-        let of_kind = |kind: ErrorKind| anyhow::Error::from(io::Error::from(kind)).context("failed to write");
+        let of_kind = |kind: ErrorKind| anyhow::Error::from(io::Error::from(kind)).context("cannot write");
         assert_eq!(text(&of_kind(ErrorKind::BrokenPipe)), None);
         assert_eq!(code(&of_kind(ErrorKind::BrokenPipe)), ExitCode::from(BROKEN_PIPE));
         assert!(text(&of_kind(ErrorKind::StorageFull)).is_some());

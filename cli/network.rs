@@ -137,7 +137,7 @@ impl Network {
             } else {
                 format!("; to trust a server with its own certificate, copy its ca.cert to {}", path.display())
             };
-            format!("failed to find the handler `{id}`{hint}")
+            format!("cannot find the handler `{id}`{hint}")
         })
     }
 
@@ -186,7 +186,7 @@ impl Network {
         match fs::read_to_string(&path) {
             Ok(certificate) => Ok(Trust::Certificate(certificate)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Trust::System),
-            Err(error) => Err(error).with_context(|| format!("failed to read {}", path.display())),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
 }

@@ -25,8 +25,8 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 /// Reads a script given on the command line; `-` is standard input.
 pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     match is_stdin(path) {
-        true => read_text(io::stdin()).context("failed to read standard input"),
-        false => File::open(path).and_then(read_text).with_context(|| format!("failed to read {}", path.display())),
+        true => read_text(io::stdin()).context("cannot read standard input"),
+        false => File::open(path).and_then(read_text).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 

@@ -114,7 +114,7 @@ impl SessionFiles {
                 .map(Some)
                 .with_context(|| format!("{} is corrupt: remove it and log in again", path.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("failed to read {}", path.display())),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
 
@@ -124,7 +124,7 @@ impl SessionFiles {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
             write_private(&path, &serde_json::to_vec_pretty(value)?)
         };
-        write().with_context(|| format!("failed to write {}", path.display()))
+        write().with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Returns whether the file existed.
@@ -133,7 +133,7 @@ impl SessionFiles {
         match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error).with_context(|| format!("failed to remove {}", path.display())),
+            Err(error) => Err(error).with_context(|| format!("cannot remove {}", path.display())),
         }
     }
 }

@@ -215,7 +215,7 @@ impl Default for Client {
 impl Settings {
     /// Loads the settings: flags override the environment, the environment the settings file, and that the defaults.
     pub(crate) fn load(global: &Global) -> anyhow::Result<Self> {
-        let dirs = choose_base_strategy().context("failed to find your home directory: set HOME")?;
+        let dirs = choose_base_strategy().context("cannot find your home directory: set HOME")?;
         let candidates = [PathBuf::from("airlock.toml"), dirs.config_dir().join("airlock/airlock.toml")];
         let file = global.config.clone().or_else(|| candidates.into_iter().find(|path| path.exists()));
         let mut layers = Layers::new();

@@ -16,7 +16,7 @@ const INPUT_BYTES_MAX: u64 = 1 << 20;
 
 /// Prints a line to standard output. The error for a closed pipe ends the command silently.
 pub(crate) fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
-    writeln!(io::stdout().lock(), "{line}").context("failed to write to standard output")
+    writeln!(io::stdout().lock(), "{line}").context("cannot write to standard output")
 }
 
 /// Prints a table that fits the width of the terminal.
@@ -60,21 +60,21 @@ pub(crate) fn json(value: &impl Serialize) -> serde_json::Result<String> {
 pub(crate) fn ask_password(source: PasswordSource, question: &str) -> anyhow::Result<Secret> {
     if source.password_stdin {
         let mut line = String::new();
-        io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("failed to read the password")?;
+        io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("cannot read the password")?;
         return Ok(Secret::new(line.trim_end_matches(['\r', '\n'])));
     }
     if !io::stdin().is_terminal() {
         bail!("cannot prompt for a password without a terminal: use --password-stdin");
     }
-    Ok(Secret::new(rpassword::prompt_password(question).context("failed to read the password")?))
+    Ok(Secret::new(rpassword::prompt_password(question).context("cannot read the password")?))
 }
 
 /// Prompts for a line and trims it; empty at the end of input.
 pub(crate) fn ask(question: &str) -> anyhow::Result<String> {
     let mut out = io::stdout().lock();
-    write!(out, "{question}").and_then(|()| out.flush()).context("failed to write to standard output")?;
+    write!(out, "{question}").and_then(|()| out.flush()).context("cannot write to standard output")?;
     let mut line = String::new();
-    io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("failed to read the answer")?;
+    io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("cannot read the answer")?;
     Ok(line.trim().to_owned())
 }
 

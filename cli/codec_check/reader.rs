@@ -20,7 +20,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 #[derive(Debug, thiserror::Error)]
 pub enum BadInput {
     /// A file cannot be read.
-    #[error("failed to read {file}")]
+    #[error("cannot read {file}")]
     File {
         /// The file, as given.
         file: String,
@@ -135,7 +135,7 @@ impl FileReader<'_> {
     }
 
     fn script(&self, path: &Path) -> Result<String, String> {
-        script::read_within(self.dir, path).map_err(|error| format!("failed to read {}: {error}", path.display()))
+        script::read_within(self.dir, path).map_err(|error| format!("cannot read {}: {error}", path.display()))
     }
 }
 

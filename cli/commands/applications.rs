@@ -29,7 +29,7 @@ pub(crate) async fn run(command: Applications, network: &Network) -> anyhow::Res
                 return Ok(());
             }
             let result = register(network, &app_id).await;
-            result.context("failed to register it with the handler: try `airlock applications register` later")
+            result.context("cannot register it with the handler: try `airlock applications register` later")
         }
         Applications::List => list(network).await,
         Applications::Info { app_id } => get(network, network.application(app_id)?).await,

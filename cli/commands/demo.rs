@@ -51,7 +51,7 @@ pub(crate) struct Demo {
 /// Starts the services in a temporary directory, sends uplinks, and prints each as it arrives.
 pub(crate) async fn run(demo: Demo, settings: Settings, random: Arc<dyn Random>) -> anyhow::Result<()> {
     let scenario = Scenario::new(&demo)?;
-    let directory = tempfile::tempdir().context("failed to create a temporary directory")?;
+    let directory = tempfile::tempdir().context("cannot create a temporary directory")?;
     say("Starting account, discovery, handler and MQTT broker in a temporary directory …")?;
     let stop = CancellationToken::new();
     let stack = Stack::start(settings.temporary(directory.path()), None, Metrics::install(stop.clone())?).await?;

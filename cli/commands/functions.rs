@@ -62,7 +62,7 @@ fn print(command: &Check, report: &CodecReport) -> anyhow::Result<()> {
     };
     let text = if command.json { json(report)? + "\n" } else { report.text(detail) };
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
 /// Names ignored members on standard error, because one of them may be a mistake.

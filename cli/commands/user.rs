@@ -56,7 +56,7 @@ async fn logout(network: &Network) -> anyhow::Result<()> {
     if let Some(Login { auth_server, refresh_token: Some(refresh_token), .. }) = login {
         let (account, client) = (AccountClient::new(&auth_server)?, Network::client_credentials()?);
         let revoked = account.revoke_token(&client, &refresh_token).await;
-        revoked.context("logged out here, but failed to revoke the login at the account service")?;
+        revoked.context("logged out here, but cannot revoke the login at the account service")?;
     }
     say("Logged out")
 }

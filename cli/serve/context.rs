@@ -109,7 +109,7 @@ impl Context {
     /// The token of a handler whose process does not run the account service, if it has one.
     pub(super) fn handler_token(&self) -> anyhow::Result<Option<Secret>> {
         let Some(path) = &self.settings.handler.token_file else { return self.data_dir.handler_token() };
-        let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Some(Secret::new(text.trim())))
     }
 

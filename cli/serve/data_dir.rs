@@ -22,7 +22,7 @@ impl DataDir {
     /// Opens the directory; creates it if it does not exist.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(|| {
-            format!("failed to create the data directory {}: choose another one with --data", path.display())
+            format!("cannot create the data directory {}: choose another one with --data", path.display())
         })?;
         Ok(Self { path: path.to_owned() })
     }
@@ -74,13 +74,13 @@ impl DataDir {
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Some(Secret::new(text))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("failed to read {}", path.display())),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let path = self.path.join(name);
         write_private(&path, bytes)
-            .with_context(|| format!("failed to write {}: make the directory writable, or set --data", path.display()))
+            .with_context(|| format!("cannot write {}: make the directory writable, or set --data", path.display()))
     }
 }

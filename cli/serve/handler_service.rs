@@ -73,7 +73,7 @@ impl HandlerService {
             Some(announcer) => {
                 // The handler works without the discovery service, and keeps trying to announce itself.
                 if let Err(error) = announcer.announce().await {
-                    tracing::warn!(%error, "failed to announce this handler; trying again later");
+                    tracing::warn!(%error, "cannot announce this handler; trying again later");
                 }
                 Some(tokio::spawn({
                     let stop = stop.clone();

@@ -23,7 +23,7 @@ pub(crate) async fn open_account(settings: Settings) -> anyhow::Result<Account> 
         Err(error) if is_locked(&error) => connect_to_server(&data_dir).await.ok_or(error),
         result => result,
     };
-    let store = store.context("failed to open the server's store")?;
+    let store = store.context("cannot open the server's store")?;
     let keys = SealingKeys::load_or_create(KeyOwner::Account, &data_dir.account_key(), random.as_ref())?;
     Ok(Account::open(settings.account, keys, store, clock, random).await?)
 }

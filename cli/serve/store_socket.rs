@@ -27,7 +27,7 @@ impl StoreSocket {
         let _ = fs::remove_file(&path);
         let listener = private_listener(&path).inspect_err(|error| {
             let path = path.display();
-            tracing::warn!(%path, %error, "failed to share the store: `airlock account` works only while this is stopped");
+            tracing::warn!(%path, %error, "cannot share the store: `airlock account` works only while this is stopped");
         });
         let stop = CancellationToken::new();
         let serve = socket::serve(listener.ok()?, Arc::clone(store), stop.clone().cancelled_owned());

@@ -31,7 +31,7 @@ pub enum Error {
     #[error("credential not valid: must be printable ASCII")]
     Credential,
     /// The service is not reachable, or its certificate is not trusted.
-    #[error("could not reach the {service} at {address}: check that it runs there and that the address is right")]
+    #[error("cannot reach the {service} at {address}: check that it runs there and that the address is right")]
     Unreachable {
         /// The service.
         service: &'static str,
@@ -69,7 +69,7 @@ pub enum Error {
         bytes_max: usize,
     },
     /// The answer cannot be parsed.
-    #[error("could not understand the answer of the {service} at {address}: check that the address is right")]
+    #[error("cannot understand the answer of the {service} at {address}: check that the address is right")]
     Unreadable {
         /// The service.
         service: &'static str,

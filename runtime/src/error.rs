@@ -14,16 +14,16 @@ pub enum Error {
     #[error("the sandbox settings are invalid: {0}")]
     Settings(&'static str),
     /// Wasmtime rejected its configuration or the guest.
-    #[error("failed to compile the built-in guest for this processor")]
+    #[error("cannot compile the built-in guest for this processor")]
     Compile(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The system refused memory for sandboxes.
-    #[error("failed to map memory for a sandbox; check the limits on virtual memory (`ulimit -v`) and open files")]
+    #[error("cannot map memory for a sandbox; check the limits on virtual memory (`ulimit -v`) and open files")]
     Memory(#[source] io::Error),
     /// The system refused a thread.
-    #[error("failed to start a thread for sandboxes; check the limit on processes (`ulimit -u`)")]
+    #[error("cannot start a thread for sandboxes; check the limit on processes (`ulimit -u`)")]
     Thread(#[source] io::Error),
     /// The cache directory cannot be written.
-    #[error("failed to write {}; check the owner and free space of the cache directory", path.display())]
+    #[error("cannot write {}; check the owner and free space of the cache directory", path.display())]
     Cache {
         /// The file that could not be written.
         path: PathBuf,

@@ -12,7 +12,7 @@ pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 #[non_exhaustive]
 pub enum Error {
     /// The store is unavailable or failed; a commit may or may not have been applied.
-    #[error("could not {what}: the store is unavailable, try again later")]
+    #[error("cannot {what}: the store is unavailable, try again later")]
     Unavailable {
         /// What was being done.
         what: &'static str,
@@ -73,7 +73,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file cannot be opened for writing.
-    #[error("could not open {path} for writing: make its directory writable, or choose another one")]
+    #[error("cannot open {path} for writing: make its directory writable, or choose another one")]
     Unwritable {
         /// The file.
         path: PathBuf,

@@ -41,10 +41,10 @@ const BAD: &[(&str, &str)] = &[
     ("[]", "line 2: not valid: invalid type: sequence, expected a codec"),
     ("{}", "line 2: `script` or `script_file` is missing"),
     (r#"{"script": "", "script_file": "x.js"}"#, "line 2: it has both"),
-    (r#"{"script_file": "missing.js"}"#, "line 2: failed to read missing.js: No such file"),
-    (r#"{"script_file": "."}"#, "line 2: failed to read .: it is not a regular file"),
-    (r#"{"script_file": "../../etc/passwd"}"#, "line 2: failed to read ../../etc/passwd: it is outside the directory"),
-    (r#"{"script_file": "/dev/zero"}"#, "line 2: failed to read /dev/zero: it is outside the directory"),
+    (r#"{"script_file": "missing.js"}"#, "line 2: cannot read missing.js: No such file"),
+    (r#"{"script_file": "."}"#, "line 2: cannot read .: it is not a regular file"),
+    (r#"{"script_file": "../../etc/passwd"}"#, "line 2: cannot read ../../etc/passwd: it is outside the directory"),
+    (r#"{"script_file": "/dev/zero"}"#, "line 2: cannot read /dev/zero: it is outside the directory"),
     (r#"{"scirpt": ""}"#, "line 2: unknown member `scirpt`: did you mean `script`?"),
     (r#"{"script": "", "exampels": [{}]}"#, "line 2: unknown member `exampels`: did you mean `examples`?"),
     (r#"{"script": "", "examples": [{"bytes_hex": "", "expect": 1}]}"#, "line 2: example 1: unknown member `expect`"),
@@ -168,8 +168,8 @@ fn rejects_invalid_files_before_running_anything() {
         assert!(error.contains(told), "{bad}: {told} in {error}");
     }
     for (arguments, told) in [
-        (&["nowhere.jsonl"][..], "failed to read nowhere.jsonl: No such file"),
-        (&["."], "failed to read .: "),
+        (&["nowhere.jsonl"][..], "cannot read nowhere.jsonl: No such file"),
+        (&["."], "cannot read .: "),
         (&["-"], "these files contain no codecs"),
         (&["-", "-"], "`-` appears more than once: standard input can be read only once"),
         (&[], "<FILE>"),

@@ -59,6 +59,6 @@ pub(super) async fn with_code(network: &Network, code: Secret) -> anyhow::Result
 async fn finish(network: &Network, answer: TokenAnswer) -> anyhow::Result<()> {
     let user = network.account()?.me(&Credential::Token(answer.access_token.clone())).await?;
     let login = Login::new(network.auth_server(), user.username, answer, network.clock.as_ref());
-    network.files.set_login(&login).context("logged in, but failed to save the login")?;
+    network.files.set_login(&login).context("logged in, but cannot save the login")?;
     say(format_args!("Logged in as {} ({})", login.username, sanitize(&user.email)))
 }

@@ -32,7 +32,7 @@ pub(crate) fn remove_abandoned(dir: &Path) {
         if file.try_lock().is_ok()
             && let Err(error) = fs::remove_file(&path)
         {
-            tracing::warn!(path = %path.display(), %error, "failed to remove an abandoned temporary file");
+            tracing::warn!(path = %path.display(), %error, "cannot remove an abandoned temporary file");
         }
     }
 }

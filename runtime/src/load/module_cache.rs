@@ -72,7 +72,7 @@ impl ModuleCache {
             Ok(bytes) => bytes.and_then(verify),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "failed to read cached functions, will load them again");
+                tracing::warn!(path = %path.display(), %error, "cannot read cached functions, will load them again");
                 return None;
             }
         };

@@ -103,7 +103,7 @@ impl Shared {
         for mapping in watched.mappings.iter().filter_map(Weak::upgrade) {
             match mapping.revoke_if_overdue(now) {
                 Ok(armed) => used |= armed,
-                Err(error) => tracing::error!(%error, "failed to stop an overdue function"),
+                Err(error) => tracing::error!(%error, "cannot stop an overdue function"),
             }
         }
         used

@@ -67,11 +67,9 @@ impl HotSets {
         let slot = image.and_then(|image| MemorySlot::new(host, image, module.memory_bytes()));
         // Counting starts again either way: on failure the shared slot serves, and this is tried again later.
         self.candidates.pop(&hash);
-        slot.inspect_err(
-            |error| tracing::warn!(%error, "failed to create a memory slot, functions stay in a shared one"),
-        )
-        .ok()
-        .map(|slot| HotSet { hash, score, slot })
+        slot.inspect_err(|error| tracing::warn!(%error, "cannot create a memory slot, functions stay in a shared one"))
+            .ok()
+            .map(|slot| HotSet { hash, score, slot })
     }
 
     /// Returns a set that was taken out.

@@ -141,7 +141,7 @@ pub async fn accept(listener: &TcpListener) -> TcpStream {
             Ok((stream, _)) => return stream,
             Err(error) if is_peer_error(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "failed to accept a connection: trying again");
+                tracing::warn!(%error, "cannot accept a connection: trying again");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

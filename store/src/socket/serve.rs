@@ -31,7 +31,7 @@ pub async fn serve(listener: UnixListener, store: Arc<dyn Store>, stop: impl Fut
                 Ok((connection, _)) => _ = connections.spawn(answer(connection, Arc::clone(&store))),
                 // Usually too many open files, which passes.
                 Err(error) => {
-                    tracing::warn!(%error, "failed to accept a connection to the store");
+                    tracing::warn!(%error, "cannot accept a connection to the store");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             },

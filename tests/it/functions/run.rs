@@ -30,9 +30,9 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (&["encoder.js", "--fields", "[1]"], "fields must be a JSON object, as in '{\"led\": true}'", 2),
     (&["encoder.js", "--fields", ""], "fields must be a JSON object, as in '{\"led\": true}'", 2),
     (&["level.js", "--fields", "{}", "--converter", "level.js"], "cannot be used with", 2),
-    (&["nowhere.js", "--hex", "0a"], "failed to read nowhere.js: No such file", 1),
-    (&[".", "--hex", "0a"], "failed to read .: Is a directory", 1),
-    (&["latin.js", "--hex", "0a"], "failed to read latin.js: it is not UTF-8", 1),
+    (&["nowhere.js", "--hex", "0a"], "cannot read nowhere.js: No such file", 1),
+    (&[".", "--hex", "0a"], "cannot read .: Is a directory", 1),
+    (&["latin.js", "--hex", "0a"], "cannot read latin.js: it is not UTF-8", 1),
     (
         &["empty.js", "--hex", "0a"],
         "empty.js: the file is empty; expected a function named `decodeUplink`, `Decoder`",
