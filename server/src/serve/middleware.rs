@@ -193,13 +193,13 @@ fn correct_undecodable(mut response: Response) -> Response {
 
 fn not_found(error_format: ErrorFormat, request: &Request) -> Response {
     match Protocol::of(request) {
-        Protocol::Rest => Protocol::Rest.refuse(error_format, Kind::NotFound, "there is no such path here"),
-        Protocol::Grpc => Protocol::Grpc.refuse(error_format, Kind::Unsupported, "there is no such method here"),
+        Protocol::Rest => Protocol::Rest.refuse(error_format, Kind::NotFound, "path not found"),
+        Protocol::Grpc => Protocol::Grpc.refuse(error_format, Kind::Unsupported, "method not found"),
     }
 }
 
 fn method_not_allowed(error_format: ErrorFormat) -> Response {
-    ErrorReply::new(error_format, Kind::Unsupported, "this path does not have that method")
+    ErrorReply::new(error_format, Kind::Unsupported, "method not allowed")
         .with_status(StatusCode::METHOD_NOT_ALLOWED)
         .into_response()
 }

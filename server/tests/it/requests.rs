@@ -103,7 +103,7 @@ async fn unknown_paths_get_errors_in_the_protocol_of_the_client() {
     let server = TestServer::plain(router()).await;
     let client = http_client(None);
     let answer = json_of(client.get(server.url("/nothing")).send().await.unwrap()).await;
-    let message = "there is no such path here";
+    let message = "path not found";
     assert_eq!(answer, (404, json!({ "error": message, "code": 5, "message": message })));
     let answer = json_of(client.delete(server.url("/hello")).send().await.unwrap()).await;
     assert_eq!((answer.0, &answer.1["code"]), (405, &json!(12)));
