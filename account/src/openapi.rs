@@ -1,4 +1,4 @@
-//! The OpenAPI document of the HTTP API, and a page of it for people; both are made once, from the routes.
+//! The OpenAPI document of the HTTP API and its HTML version, generated once from the routes.
 
 mod inputs;
 mod page;
@@ -31,14 +31,14 @@ impl Description {
     }
 }
 
-/// What the document says beside its operations.
+/// The parts of the document that do not come from the routes.
 pub(crate) fn about() -> About {
     About {
         title: "Airlock account service",
-        description: "Users, applications, gateways, components, OAuth clients, and the tokens that say who may do \
-                      what. Implements the account API of The Things Network v2.\n\n`/applications`, `/gateways` and \
-                      `/components` are also served without `/api/v2`, where old clients look for them. A method that \
-                      a path does not have is answered with 405.",
+        description: "Users, applications, gateways, components, OAuth clients, and the tokens that grant access \
+                      to them. Implements the account API of The Things Network v2.\n\n`/applications`, `/gateways` \
+                      and `/components` are also served without `/api/v2`, where old clients look for them. A method \
+                      that a path does not support is answered with 405.",
         tags: &[
             "Users",
             "OAuth 2.0",
@@ -48,14 +48,14 @@ pub(crate) fn about() -> About {
             "Frequency plans",
             "Components",
             "OAuth clients",
-            "This description",
+            "Documentation",
         ],
         credentials: vec![
             (
                 "token",
                 openapi::bearer(
-                    "A token from `/users/token`. Operations on one application, gateway or component need a token \
-                     with that one in its scope: exchange yours at `/users/restrict-token`.",
+                    "A token from `/users/token`. Operations on an application, gateway or component need a token \
+                     with that entity in its scope: exchange yours at `/users/restrict-token`.",
                 ),
             ),
             (
@@ -67,7 +67,10 @@ pub(crate) fn about() -> About {
             ),
             (
                 "session",
-                openapi::cookie("session", "The session of a user who logged in at the site. Opens the profile only."),
+                openapi::cookie(
+                    "session",
+                    "The session of a user who logged in to the site. Valid for the profile only.",
+                ),
             ),
             ("client", openapi::basic("Id and secret of an OAuth client.")),
         ],

@@ -111,13 +111,13 @@ fn users() -> ApiRouter<Account> {
     let register = post_with(users::register, |op| {
         op.doc(
             "register",
-            "Register. A mail asks to confirm the address. The reply sets the cookie `session`. The same \
-             address can register only so often.",
+            "Register a user. Sends a mail to confirm the address. The response sets the cookie `session`. \
+             Registrations per client address are limited.",
         )
         .fails(&[Kind::Denied])
     });
     let log_in = post_with(sessions::log_in, |op| {
-        op.doc("logIn", "Log in at the site. The reply sets the cookie `session`.")
+        op.doc("logIn", "Log in to the site. The response sets the cookie `session`.")
             .public()
             .fails(&[Kind::Unauthenticated, Kind::Denied])
     });
@@ -129,10 +129,10 @@ fn users() -> ApiRouter<Account> {
 }
 
 fn log_out(id: &str) -> ApiMethodRouter<Account> {
-    post_with(sessions::log_out, |op| op.doc(id, "Log out at the site").public().fails(&[Kind::Denied]))
+    post_with(sessions::log_out, |op| op.doc(id, "Log out of the site").public().fails(&[Kind::Denied]))
 }
 
-/// What people do for themselves, with a token or a session.
+/// What users manage about themselves, with a token or a session.
 fn profile() -> ApiRouter<Account> {
     let me = get_with(users::me, doc("getProfile", "Get your profile. A token needs the scope `profile`.")).patch_with(
         users::update,
@@ -146,12 +146,12 @@ fn profile() -> ApiRouter<Account> {
         },
     );
     let confirmation = post_with(users::resend_confirmation, |op| {
-        op.doc("askConfirmation", "Send the mail again that confirms your address").fails(&[Kind::Exhausted])
+        op.doc("askConfirmation", "Send the confirmation mail again").fails(&[Kind::Exhausted])
     });
     let clients = get_with(users::clients, doc("listAuthorizedClients", "List the clients that may act for you"));
     let client = delete_with(
         users::revoke_client,
-        doc("revokeClient", "Revoke what a client may do. Ends its grants and tokens."),
+        doc("revokeClient", "Revoke a client's access to your account. Ends its grants and tokens."),
     );
     ApiRouter::new()
         .api_route("/users/me", me)
@@ -166,23 +166,24 @@ fn fails_as_oauth(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST).fails_with::<OAuthBody<'_>>(StatusCode::UNAUTHORIZED)
 }
 
-/// Where browsers go: OAuth authorization, and the link of a mail.
+/// What browsers open: OAuth authorization, and the link in a mail.
 fn authorization() -> ApiRouter<Account> {
     let authorize = get_with(authorize::authorize, |op| {
         op.doc(
             "authorize",
-            "Ask a user for a code. RFC 6749, with PKCE (RFC 7636). An error that cannot be told to the client \
-             is answered here.",
+            "Request an authorization code from a user (RFC 6749, with PKCE as in RFC 7636). Errors are sent to the \
+             client's redirect URI. If that is not valid, they are shown to the user instead.",
         )
         .public()
         .response::<200, Html<String>>()
         .with(fails_as_oauth)
     })
     .post_with(authorize::decide, |op| {
-        op.doc("decide", "Answer for the user").fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST)
+        op.doc("decide", "Submit the user's decision on the consent page")
+            .fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST)
     });
     let confirm = get_with(site::confirm, |op| {
-        op.doc("confirmEmail", "Confirm an address with the link of a mail").response::<200, Json<User>>()
+        op.doc("confirmEmail", "Confirm an e-mail address with the link from a mail").response::<200, Json<User>>()
     });
     ApiRouter::new().api_route("/users/authorize", authorize).with_path_items(|path| path.tag("OAuth 2.0")).merge(
         ApiRouter::new()
@@ -196,7 +197,7 @@ fn tokens() -> ApiRouter<Account> {
     let token = post_with(tokens::token, |op| {
         op.doc(
             "token",
-            "Ask for a token. Grants `password`, `authorization_code` and `refresh_token`. The client \
+            "Request a token. Grants `password`, `authorization_code` and `refresh_token`. The client \
              authenticates with Basic credentials or in the body.",
         )
         .public()
@@ -205,9 +206,9 @@ fn tokens() -> ApiRouter<Account> {
     let revoke = post_with(tokens::revoke, |op| {
         op.doc(
             "revoke",
-            "End the grant of a refresh token. RFC 7009. The grant ends at once, whether or not there was one. \
-             Its access tokens stay valid until they expire, an hour at most; when a user revokes what a client \
-             may do, they end too.",
+            "Revoke a refresh token (RFC 7009). Its grant ends at once; an unknown token is not an error. Access \
+             tokens of the grant stay valid until they expire, for at most one hour, unless the user revokes the \
+             client's access.",
         )
         .public()
         .with(fails_as_oauth)
@@ -215,7 +216,7 @@ fn tokens() -> ApiRouter<Account> {
     let restrict = post_with(tokens::restrict, |op| {
         op.doc(
             "restrictToken",
-            "Exchange your token for one with other scopes. The new token may name up to ten applications, \
+            "Exchange your token for one with other scopes. The new token can be limited to up to ten applications, \
              gateways and components. Only a token from a login can be exchanged.",
         )
         .fails(&[Kind::NotFound])
@@ -232,10 +233,10 @@ fn tokens() -> ApiRouter<Account> {
 
 fn keys() -> ApiRouter<Account> {
     ApiRouter::new()
-        .api_route("/key", get_with(tokens::key, doc("getKey", "Get the key that verifies tokens")))
+        .api_route("/key", get_with(tokens::key, doc("getKey", "Get the current public key for verifying tokens")))
         .api_route(
             "/.well-known/jwks.json",
-            get_with(tokens::jwks, doc("getKeySet", "Get every key that verifies tokens")),
+            get_with(tokens::jwks, doc("getKeySet", "Get all public keys for verifying tokens")),
         )
         .with_path_items(|path| path.tag("Keys"))
 }
@@ -264,21 +265,25 @@ fn frequency_plans() -> ApiRouter<Account> {
         )
         .api_route(
             "/frequency-plans/{plan_id}",
-            get_with(frequency_plans::get, doc("getFrequencyPlan", "Get the configuration of a packet forwarder")),
+            get_with(
+                frequency_plans::get,
+                doc("getFrequencyPlan", "Get a frequency plan as configuration of a packet forwarder"),
+            ),
         )
         .with_path_items(|path| path.tag("Frequency plans"))
 }
 
 fn description() -> ApiRouter<Account> {
     let document = get_with(description::document, |op| {
-        op.doc("getDescription", "Get this description").response::<200, Json<serde_json::Map<String, Value>>>()
+        op.doc("getDescription", "Get the OpenAPI document").response::<200, Json<serde_json::Map<String, Value>>>()
     });
-    let page =
-        get_with(description::page, |op| op.doc("getDocs", "Read this description").response::<200, Html<String>>());
+    let page = get_with(description::page, |op| {
+        op.doc("getDocs", "Get the API documentation as a web page").response::<200, Html<String>>()
+    });
     ApiRouter::new()
         .api_route("/openapi.json", document)
         .api_route("/docs", page)
-        .with_path_items(|path| path.tag("This description"))
+        .with_path_items(|path| path.tag("Documentation"))
 }
 
 fn clients() -> ApiRouter<Account> {
@@ -286,19 +291,19 @@ fn clients() -> ApiRouter<Account> {
         clients::list,
         doc(
             "listClients",
-            "List the OAuth clients that you registered. Needs the scope `clients`, as all of these do.",
+            "List the OAuth clients that you registered. All calls for clients need the scope `clients`.",
         ),
     )
     .post_with(
         clients::create,
-        doc("createClient", "Register an OAuth client. The client waits for the operator's approval."),
+        doc("createClient", "Register an OAuth client. It can be used once the operator has approved it."),
     );
     let one = get_with(clients::get, doc("getClient", "Get an OAuth client"))
         .patch_with(
             clients::update,
             doc(
                 "updateClient",
-                "Change an OAuth client. With another address, other scopes or grants it waits for approval \
+                "Change an OAuth client. If its redirect URIs, scopes or grants change, the operator must approve it \
                  again.",
             ),
         )

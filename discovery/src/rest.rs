@@ -42,12 +42,12 @@ struct ComponentPath {
 pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock discovery",
-        description: "Which component serves what, and where. Reading needs no credentials. The two paths that read \
-                      announcements are as in The Things Network v2.",
+        description: "Which component serves what, and where. Reading needs no credentials. The two paths for reading \
+                      announcements are those of The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
-            ("key", openapi::header("Authorization", "`Key` and an access key of the application.")),
+            ("key", openapi::header("Authorization", "`Key`, followed by an access key of the application.")),
         ],
         errors: ErrorFormat::GrpcGateway,
         failures: &[Kind::Unavailable],
@@ -73,10 +73,12 @@ fn announcements() -> ApiRouter<Arc<Operations>> {
             )
             .post_with(changing::announce, doc("AnnounceByPost", "Announce a component; the same as PUT"));
     let metadata = post_with(changing::add_metadata, |op| {
-        op.doc("AddMetadata", "Add something that a component serves").fails(&[Kind::NotFound, Kind::Conflict])
+        op.doc("AddMetadata", "Add metadata: something that a component serves")
+            .fails(&[Kind::NotFound, Kind::Conflict])
     })
     .delete_with(changing::delete_metadata, |op| {
-        op.doc("DeleteMetadata", "Remove something that a component serves").fails(&[Kind::NotFound, Kind::Conflict])
+        op.doc("DeleteMetadata", "Remove metadata: something that a component serves")
+            .fails(&[Kind::NotFound, Kind::Conflict])
     });
     ApiRouter::new()
         .api_route(

@@ -33,7 +33,7 @@ pub use self::{
 };
 use crate::{reply::ErrorFormat, status};
 
-/// What a document says beside its operations.
+/// The parts of a document that do not come from the routes.
 pub struct About {
     /// The name of the service.
     pub title: &'static str,
@@ -41,11 +41,11 @@ pub struct About {
     pub description: &'static str,
     /// The groups of operations, in order; none when the operations have no tags.
     pub tags: &'static [&'static str],
-    /// The credentials that operations name.
+    /// The credentials that operations refer to.
     pub credentials: Vec<(&'static str, SecurityScheme)>,
     /// The body of errors.
     pub errors: ErrorFormat,
-    /// What any operation may fail with, whatever its signature says.
+    /// The failures that any operation may return.
     pub failures: &'static [Kind],
 }
 
@@ -54,7 +54,7 @@ pub fn doc(id: &str, text: &str) -> impl for<'t> FnOnce(TransformOperation<'t>) 
     move |operation| operation.doc(id, text)
 }
 
-/// What a route adds to the description of its operation.
+/// Describes an operation where its route is defined.
 pub trait OperationExt: Sized {
     /// Sets the id, and a text whose first sentence is the summary.
     fn doc(self, id: &str, text: &str) -> Self;
@@ -65,7 +65,7 @@ pub trait OperationExt: Sized {
     /// Describes an error reply with a body of its own.
     fn fails_with<T: JsonSchema>(self, status: StatusCode) -> Self;
 
-    /// Says that the operation also works without a credential.
+    /// States that the operation also works without a credential.
     fn public(self) -> Self;
 }
 
@@ -134,7 +134,7 @@ where
     (router, document)
 }
 
-/// A route that serves a document, which is written once, here.
+/// A route that serves a document, which is serialized only once.
 pub fn serve<S>(document: &OpenApi) -> MethodRouter<S>
 where
     S: Clone + Send + Sync + 'static,
@@ -148,7 +148,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, put, post, delete, patch].into_iter().flatten()
 }
 
-/// Adds the failures that follow from what an operation takes.
+/// Adds the failures that follow from the inputs of an operation.
 fn add_failures(operation: &mut Operation, common: &[Kind]) {
     let takes_body = operation.request_body.is_some();
     if takes_body || !operation.parameters.is_empty() {

@@ -1,4 +1,4 @@
-//! What each extractor adds to the description of an operation.
+//! What each extractor contributes to the OpenAPI description of an operation.
 
 use aide::{OperationInput, generate::GenContext, openapi::Operation};
 use axum::http::StatusCode;
@@ -28,7 +28,7 @@ pub(crate) trait Described {
     fn describe(context: &mut GenContext, operation: &mut Operation);
 }
 
-/// What the component does, in the plural.
+/// The service of the component, in the plural.
 #[derive(JsonSchema)]
 #[schemars(inline, rename_all = "lowercase")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -38,11 +38,11 @@ enum Services {
     Brokers,
 }
 
-/// A query of a list.
+/// The query of a paginated list.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct AfterQuery {
-    /// Lists what others shared with you, from behind this id; without it, the list begins with all that you created.
+    /// Lists what others shared with you, starting after this id. Without it, what you created comes first.
     #[schemars(length(min = 1))]
     after: Option<String>,
 }
@@ -137,7 +137,7 @@ impl OperationInput for RequestAuth {
     }
 }
 
-/// Whose address is read, is limited by it.
+/// The client's address is needed only for rate limits.
 impl OperationInput for Peer {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         refuse(operation, StatusCode::TOO_MANY_REQUESTS);
@@ -148,7 +148,7 @@ impl OperationInput for Address {}
 impl OperationInput for WantsJson {}
 impl OperationInput for MaybeViewer {}
 
-/// Any one of these credentials is enough.
+/// Adds alternative credentials, each of which suffices.
 fn accept(operation: &mut Operation, schemes: &[&str]) {
     operation.security.extend(schemes.iter().map(|scheme| [((*scheme).to_owned(), Vec::new())].into()));
 }

@@ -1,4 +1,4 @@
-//! The page: every call with who may make it, what it takes and what it answers. No script, nothing from elsewhere.
+//! Renders the API documentation as an HTML page without scripts and external resources.
 
 use std::fmt::{self, Write};
 
@@ -81,13 +81,13 @@ fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     value.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value))
 }
 
-/// What a reference refers to.
+/// Follows a reference.
 fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     let pointer = value["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
 }
 
-/// The credentials of which one is enough.
+/// The alternative credentials, joined by "or".
 fn allowed(security: &Value) -> String {
     let names = security.as_array().into_iter().flatten().map(|one| {
         let name = members(one).next().map_or("none", |(name, _)| name);
@@ -97,7 +97,7 @@ fn allowed(security: &Value) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(" or ") }
 }
 
-/// A link to a schema, or several where a schema is made of others.
+/// A link to a schema, or to the schema of a list's items.
 fn schema(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next()) {
         let name = escaped(name);

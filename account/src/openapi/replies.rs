@@ -1,4 +1,4 @@
-//! Replies that say their status, cookies and caching to clients and to the OpenAPI document alike.
+//! Response types that also describe their status, headers and body in the OpenAPI document.
 
 use aide::{
     OperationOutput,
@@ -20,16 +20,16 @@ use crate::http::reply::{ExchangeReply, Reply};
 /// 201 with what was created.
 pub(crate) struct Created<T>(pub(crate) T);
 
-/// 204 after a change that may have met another one.
+/// 204 after a change, which fails with 409 if it conflicts with another one.
 pub(crate) struct Changed;
 
-/// 200 with something that no cache may keep.
+/// 200 with `Cache-Control: no-store`.
 pub(crate) struct NoStore<T>(pub(crate) T);
 
-/// 200 with something public that changes rarely.
+/// 200 with `Cache-Control: public`, for what changes rarely.
 pub(crate) struct Public<T>(pub(crate) T);
 
-/// 200 with one page of a list, and where the next one is.
+/// 200 with one page of a list, and a link to the next one.
 pub(crate) struct Page<T> {
     pub(crate) next: Option<[(HeaderName, String); 1]>,
     pub(crate) items: Vec<T>,
@@ -110,7 +110,7 @@ impl<T: JsonSchema> OperationOutput for Page<T> {
     type Inner = Vec<T>;
 
     fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Replies {
-        let headers = [("Link", "string", "Where the next page is, if there is one.")];
+        let headers = [("Link", "string", "The next page, if there is one.")];
         vec![(Some(Code::Code(200)), with_headers(reply::<Vec<T>>(context), &headers))]
     }
 }
@@ -129,7 +129,7 @@ impl<R: OperationOutput> OperationOutput for WithCookies<R> {
     }
 }
 
-/// Errors are described by their kind, in [`server::openapi`].
+/// Describes nothing: [`server::openapi`] describes errors by their kind.
 impl OperationOutput for Reply {
     type Inner = Self;
 }

@@ -1,4 +1,4 @@
-//! `/openapi.json` and `/docs`: the description of the API.
+//! `/openapi.json` and `/docs`: the documentation of the API.
 
 use axum::{
     extract::State,

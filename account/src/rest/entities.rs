@@ -31,12 +31,12 @@ fn applications() -> ApiRouter<Account> {
         .post_with(applications::create, |op| {
             op.doc(
                 "createApplication",
-                "Create an application. Needs the scope `apps`. You become its first collaborator. Without EUIs it \
-                 is given one, without access keys a `default key`.",
+                "Create an application. Needs the scope `apps`. You become its first collaborator. Without EUIs in \
+                 the request it gets one, and without access keys a `default key`.",
             )
         });
     let one = get_with(applications::get, |op| {
-        op.doc("getApplication", "Get an application. Shows what you may see of it.").security_requirement("key")
+        op.doc("getApplication", "Get an application. What you may not see is omitted.").security_requirement("key")
     })
     .patch_with(applications::update, doc("updateApplication", "Rename an application. Needs the right `settings`."))
     .delete_with(
@@ -51,7 +51,7 @@ fn applications() -> ApiRouter<Account> {
         doc("restoreApplication", "Restore a deleted application. Needs the right `delete`."),
     );
     let rights = get_with(applications::rights, |op| {
-        op.doc("listApplicationRights", "List what you may do").security_requirement("key")
+        op.doc("listApplicationRights", "List your rights to an application").security_requirement("key")
     });
     ApiRouter::new()
         .api_route("/applications", all)
@@ -92,13 +92,13 @@ fn euis() -> ApiRouter<Account> {
         euis::create,
         doc(
             "createEui",
-            "Add an EUI of the network's block. Needs the right `settings`. Clients that accept \
+            "Add an EUI from the network's block. Needs the right `settings`. Clients that accept \
              `application/json` get an object.",
         ),
     );
     let one = put_with(
         euis::add,
-        doc("addEui", "Add an EUI of your own. Needs the right `settings`. An EUI belongs to one application."),
+        doc("addEui", "Add an EUI of your own. Needs the right `settings`. An EUI can belong to only one application."),
     )
     .delete_with(euis::delete, doc("deleteEui", "Remove an EUI. Needs the right `settings`."));
     ApiRouter::new().api_route("/applications/{app_id}/euis", all).api_route("/applications/{app_id}/euis/{eui}", one)
@@ -109,8 +109,8 @@ fn access_keys() -> ApiRouter<Account> {
         access_keys::list,
         doc(
             "listAccessKeys",
-            "List the access keys. Needs the right `settings`. Leaves out a key itself where it may do more \
-             than you.",
+            "List the access keys. Needs the right `settings`. The secret of a key that has more rights \
+             than you is omitted.",
         ),
     )
     .post_with(access_keys::create, |op| {
@@ -142,8 +142,8 @@ fn gateways() -> ApiRouter<Account> {
     let one = get_with(gateways::get, |op| {
         op.doc(
             "getGateway",
-            "Get a gateway. Without credentials, shows what is public, with the location within a kilometre. \
-             With the gateway's key, shows all that the gateway needs.",
+            "Get a gateway. Without credentials, returns what is public, and the location to within a \
+             kilometre. With the gateway's key, returns all that the gateway needs.",
         )
         .security_requirement("key")
         .public()
@@ -151,7 +151,7 @@ fn gateways() -> ApiRouter<Account> {
     })
     .patch_with(
         gateways::update,
-        doc("updateGateway", "Change a gateway. Needs the right `gateway:settings`; only the owner can give it away."),
+        doc("updateGateway", "Change a gateway. Needs the right `gateway:settings`; only the owner can transfer it."),
     )
     .delete_with(
         gateways::delete,
@@ -160,13 +160,13 @@ fn gateways() -> ApiRouter<Account> {
     let token = get_with(gateways::token, |op| {
         op.doc(
             "getGatewayToken",
-            "Get a token for the network's components. Needs the gateway's key, or the right \
-             `gateway:settings`.",
+            "Get a token with which the gateway connects to the network's components. Needs the gateway's key, or \
+             the right `gateway:settings`.",
         )
         .security_requirement("key")
     });
     let rights = get_with(collaborators::rights::<Gateway>, |op| {
-        op.doc("listGatewayRights", "List what you may do").security_requirement("key")
+        op.doc("listGatewayRights", "List your rights to a gateway").security_requirement("key")
     });
     ApiRouter::new()
         .api_route("/gateways", all)
@@ -193,7 +193,8 @@ fn components() -> ApiRouter<Account> {
              token is valid for 93 days.",
         ),
     );
-    let rights = get_with(collaborators::rights::<Component>, doc("listComponentRights", "List what you may do"));
+    let rights =
+        get_with(collaborators::rights::<Component>, doc("listComponentRights", "List your rights to a component"));
     ApiRouter::new()
         .api_route("/components", list)
         .api_route("/components/{services}", create)
@@ -204,7 +205,7 @@ fn components() -> ApiRouter<Account> {
         .with_path_items(|path| path.tag("Components"))
 }
 
-/// The collaborators of the entities at a path, and the right that one needs.
+/// The routes of an entity's collaborators, which need a right.
 fn collaborators<E: EntityInPath + Described + 'static>(path: &str, noun: &str, right: &str) -> ApiRouter<Account> {
     let needs = format!("Needs the right `{right}`");
     let all = get_with(
@@ -219,7 +220,7 @@ fn collaborators<E: EntityInPath + Described + 'static>(path: &str, noun: &str, 
         op.doc(
             &format!("set{noun}Collaborator"),
             &format!(
-                "Set the rights of a collaborator. {needs}. Nobody can give a right that they do not have, and \
+                "Set the rights of a collaborator. {needs}. You cannot grant a right that you lack, and \
                  somebody must keep `{right}`. Clients that accept `application/json` get an empty object, all \
                  others no body."
             ),
@@ -231,7 +232,7 @@ fn collaborators<E: EntityInPath + Described + 'static>(path: &str, noun: &str, 
         collaborators::delete::<E>,
         doc(
             &format!("delete{noun}Collaborator"),
-            &format!("Remove a collaborator. {needs}; the last one who has it stays."),
+            &format!("Remove a collaborator. {needs}. The last one with that right cannot be removed."),
         ),
     );
     ApiRouter::new()

@@ -1,4 +1,4 @@
-//! Consent to programs, and the code for command lines.
+//! The consent page, and the page with an authorization code for programs without a browser.
 
 pub(in crate::site) mod code;
 pub(in crate::site) mod consent;

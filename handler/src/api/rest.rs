@@ -90,12 +90,12 @@ struct DevicePageReply(device::DevicePage);
 pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
-        description: "Applications, their payload functions and devices. Members with default values are left out of \
-                      replies. All paths but those of dry runs and simulated uplinks are as in The Things Network v2.",
+        description: "Applications, their payload functions and devices. Responses omit members with default \
+                      values. Except for dry runs and simulated uplinks, the paths are those of The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
-            ("key", openapi::header("Authorization", "`Key` and an access key of the application.")),
+            ("key", openapi::header("Authorization", "`Key`, followed by an access key of the application.")),
         ],
         errors: ErrorFormat::GrpcGateway,
         failures: &[Kind::Exhausted, Kind::Unavailable],
@@ -112,8 +112,8 @@ fn applications() -> ApiRouter<Arc<Operations>> {
     .put_with(set_application, |op| {
         op.doc(
             "SetApplication",
-            "Replace the settings of an application. A member that is left out is emptied. Functions that \
-             cannot be loaded change nothing.",
+            "Replace the settings of an application. Omitted members are cleared. If the functions cannot be \
+             loaded, nothing changes.",
         )
         .fails(&[Kind::NotFound, Kind::Conflict])
     })
@@ -122,7 +122,7 @@ fn applications() -> ApiRouter<Arc<Operations>> {
             .fails(&[Kind::NotFound, Kind::Conflict])
     })
     .delete_with(delete_application, |op| {
-        op.doc("DeleteApplication", "Delete an application and all that it owns").fails(&[Kind::NotFound])
+        op.doc("DeleteApplication", "Delete an application with its devices").fails(&[Kind::NotFound])
     });
     let register = post_with(register_application, |op| {
         op.doc("RegisterApplication", "Register an application with this handler")
@@ -136,19 +136,18 @@ fn devices() -> ApiRouter<Arc<Operations>> {
         op.doc("GetDevicesForApplication", "List the devices of an application by id").fails(&[Kind::NotFound])
     })
     .put_with(add_device, |op| {
-        op.doc("SetDeviceOfBody", "Create or replace the device that the body names")
+        op.doc("SetDeviceOfBody", "Create or replace the device named in the body")
             .fails(&[Kind::NotFound, Kind::Conflict])
     })
     .post_with(add_device, |op| {
-        op.doc("SetDeviceOfBodyByPost", "Create or replace the device that the body names; the same as PUT")
+        op.doc("SetDeviceOfBodyByPost", "Create or replace the device named in the body; the same as PUT")
             .fails(&[Kind::NotFound, Kind::Conflict])
     });
     let device = get_with(get_device, |op| op.doc("GetDevice", "Get a device").fails(&[Kind::NotFound]))
         .put_with(set_device, |op| {
             op.doc(
                 "SetDevice",
-                "Create or replace a device. A member that is left out is emptied, except for the address and \
-                 the keys.",
+                "Create or replace a device. Omitted members are cleared, except for the address and the keys.",
             )
             .fails(&[Kind::NotFound, Kind::Conflict])
         })
@@ -167,11 +166,11 @@ fn dry_runs() -> ApiRouter<Arc<Operations>> {
         op.doc("SimulateUplink", "Handle an uplink as if the device had sent it").fails(&[Kind::NotFound])
     });
     let uplink = post_with(dry_run::dry_uplink, |op| {
-        op.doc("DryUplink", "Show what functions make of a payload. Stores and publishes nothing.")
+        op.doc("DryUplink", "Decode a payload without storing or publishing anything")
             .fails_with::<FunctionErrorBody>(http::StatusCode::BAD_REQUEST)
     });
     let downlink = post_with(dry_run::dry_downlink, |op| {
-        op.doc("DryDownlink", "Show what an encoder makes of fields. Stores and sends nothing.")
+        op.doc("DryDownlink", "Encode fields without storing or sending anything")
             .fails_with::<FunctionErrorBody>(http::StatusCode::BAD_REQUEST)
     });
     ApiRouter::new()

@@ -1,4 +1,4 @@
-//! Error replies: one description per status, to which operations refer.
+//! Error replies, described once per status and referred to by operations.
 
 use aide::{
     generate::GenContext,
@@ -14,14 +14,14 @@ use crate::reply::ErrorFormat;
 /// Every status that is described, with the name of its reply.
 const REPLIES: [(StatusCode, &str, &str); 9] = [
     (StatusCode::BAD_REQUEST, "Invalid", "The request is malformed or breaks a rule."),
-    (StatusCode::UNAUTHORIZED, "Unauthenticated", "There is no valid credential."),
+    (StatusCode::UNAUTHORIZED, "Unauthenticated", "The credential is missing or not valid."),
     (StatusCode::FORBIDDEN, "Denied", "The credential is valid, but lacks the scope or right."),
-    (StatusCode::NOT_FOUND, "NotFound", "There is no such thing, or none that the caller may know of."),
-    (StatusCode::CONFLICT, "Conflict", "The id or name is taken, or something else changed it at the same time."),
+    (StatusCode::NOT_FOUND, "NotFound", "The resource does not exist, or the caller may not see it."),
+    (StatusCode::CONFLICT, "Conflict", "The id or name is taken, or a concurrent change interfered."),
     (StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", "The body is too large."),
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, "ContentType", "The content type is not supported."),
     (StatusCode::TOO_MANY_REQUESTS, "TooMany", "A rate limit was reached."),
-    (StatusCode::SERVICE_UNAVAILABLE, "Unavailable", "Something that the service needs is unavailable: try again."),
+    (StatusCode::SERVICE_UNAVAILABLE, "Unavailable", "A service that this one depends on is unavailable: try again."),
 ];
 
 /// Adds the usual error reply with this status, unless the operation describes one of its own.
@@ -35,8 +35,8 @@ pub fn refuse(operation: &mut Operation, status: StatusCode) {
 
 pub(super) fn body(context: &mut GenContext, shape: ErrorFormat) -> Schema {
     match shape {
-        ErrorFormat::Account => schema::sent::<ErrorBody>(context),
-        ErrorFormat::GrpcGateway => schema::sent::<GatewayError>(context),
+        ErrorFormat::Account => schema::for_response::<ErrorBody>(context),
+        ErrorFormat::GrpcGateway => schema::for_response::<GatewayError>(context),
     }
 }
 
@@ -58,7 +58,7 @@ fn headers(status: StatusCode) -> &'static [reply::Header] {
         StatusCode::TOO_MANY_REQUESTS => &[
             ("Retry-After", "integer", "When to try again, in seconds."),
             ("RateLimit-Policy", "string", "The limit, as in the IETF draft for rate limits."),
-            ("RateLimit", "string", "What is left of it."),
+            ("RateLimit", "string", "What remains of the limit."),
         ],
         StatusCode::SERVICE_UNAVAILABLE => &[("Retry-After", "integer", "When to try again, in seconds.")],
         _ => &[],

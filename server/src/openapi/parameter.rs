@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::{reply::object, schema};
 
-/// Adds a path parameter of this type; its name is that of its place in the path.
+/// Adds a path parameter of this type, named after its position in the path.
 pub fn path_parameter<T: JsonSchema>(context: &mut GenContext, operation: &mut Operation) {
-    let schema = schema::taken::<T>(context);
+    let schema = schema::for_request::<T>(context);
     let resolved = context.resolve_schema(&schema);
     let description = resolved.get("description").and_then(Value::as_str).map(str::to_owned);
     let example = resolved.get("examples").and_then(|examples| examples.get(0)).cloned();
@@ -32,7 +32,7 @@ pub fn path_parameter<T: JsonSchema>(context: &mut GenContext, operation: &mut O
 
 /// Adds a query parameter for every member of this type.
 pub fn query_parameters<T: JsonSchema>(context: &mut GenContext, operation: &mut Operation) {
-    let schema = schema::of_query::<T>();
+    let schema = schema::for_query::<T>();
     let parameters = parameters_from_schema(context, schema, ParamLocation::Query);
     operation.parameters.extend(parameters.into_iter().map(ReferenceOr::Item));
 }

@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::schema;
 
-/// The name of a header, the JSON type of its value, and what it says.
+/// The name of a header, the JSON type of its value, and its description.
 pub type Header = (&'static str, &'static str, &'static str);
 
-/// Describes a reply with a JSON body of this type, in the words of the type.
+/// Describes a reply with a JSON body of this type by the documentation of the type.
 pub fn reply<T: JsonSchema>(context: &mut GenContext) -> Response {
-    let schema = schema::sent::<T>(context);
+    let schema = schema::for_response::<T>(context);
     let description = context.resolve_schema(&schema).get("description").and_then(Value::as_str);
     let description = description.unwrap_or("Success.").to_owned();
     with_body(&description, schema)

@@ -1,4 +1,4 @@
-//! Schemas of bodies, in which what is taken may be looser than what is sent.
+//! JSON Schemas of requests and responses. A request may be less strict than a response of the same type.
 
 use aide::{
     generate::GenContext,
@@ -9,33 +9,33 @@ use serde_json::{Value, json};
 
 use super::reply::media;
 
-/// Describes the body of a request, which comes in these media types.
+/// Describes the body of a request in these media types.
 pub fn body<T: JsonSchema>(context: &mut GenContext, operation: &mut Operation, media_types: &[&str]) {
-    let schema = taken::<T>(context);
+    let schema = for_request::<T>(context);
     let content = media_types.iter().map(|name| ((*name).to_owned(), media(schema.clone())));
     let body = RequestBody { content: content.collect(), required: true, ..RequestBody::default() };
     operation.request_body = Some(ReferenceOr::Item(body));
 }
 
-/// A generator for the JSON Schema of OpenAPI 3.1, for what is read.
+/// A generator of request schemas, in the dialect of OpenAPI 3.1.
 pub(super) fn generator() -> SchemaGenerator {
     settings().into_generator()
 }
 
-/// The schema of what is read as a `T`.
-pub(super) fn taken<T: JsonSchema>(context: &mut GenContext) -> Schema {
+/// The schema of a `T` in a request.
+pub(super) fn for_request<T: JsonSchema>(context: &mut GenContext) -> Schema {
     let mut generator = generator();
     let schema = generator.subschema_for::<T>();
-    // A type that is both read and sent has the schema of reading, which allows more.
+    // If a type is in requests and responses, the schema of requests is kept, which allows more.
     context.schema.definitions_mut().extend(generator.take_definitions(true));
     schema
 }
 
-/// The schema of a query, in which no member is `null`.
-pub(super) fn of_query<T: JsonSchema>() -> Schema {
+/// The schema of a query string, whose members cannot be `null`.
+pub(super) fn for_query<T: JsonSchema>() -> Schema {
     let settings = settings().with_transform(RecursiveTransform(leave_out_null));
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    // The query of an enum has one of its members, so none is required.
+    // The variants of an enum are alternative parameters, so none is required.
     if let Some(Value::Array(choices)) = schema.remove("oneOf") {
         let members = choices.into_iter().flat_map(|choice| {
             let description = choice["description"].clone();
@@ -51,8 +51,8 @@ pub(super) fn of_query<T: JsonSchema>() -> Schema {
     schema
 }
 
-/// The schema of what is written from a `T`.
-pub(super) fn sent<T: JsonSchema>(context: &mut GenContext) -> Schema {
+/// The schema of a `T` in a response.
+pub(super) fn for_response<T: JsonSchema>(context: &mut GenContext) -> Schema {
     let settings = settings().for_serialize().with_transform(RecursiveTransform(leave_out_null));
     let mut generator = settings.into_generator();
     let schema = generator.subschema_for::<T>();
@@ -69,7 +69,7 @@ fn settings() -> SchemaSettings {
     })
 }
 
-/// Takes `null` out of optional members: when there is no value, the member is left out.
+/// Removes `null` from optional members, because members without a value are omitted.
 fn leave_out_null(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     let required = object.get("required").cloned().unwrap_or_else(|| json!([]));
@@ -82,7 +82,7 @@ fn leave_out_null(schema: &mut Schema) {
         }
         if let Some(Value::Array(choices)) = member.get_mut("anyOf") {
             choices.retain(|choice| choice["type"] != "null");
-            // One choice is no choice: its keywords are the member's own.
+            // Replaces a single remaining choice by its keywords.
             if let [Value::Object(only)] = &choices[..] {
                 let only = only.clone();
                 member.remove("anyOf");
