@@ -1,4 +1,4 @@
-//! Errors of the discovery service, by what a caller would do about them.
+//! The errors of the discovery service, with a variant for each that callers treat differently.
 //!
 //! Clients of v2 match on the texts, so these keep its templates: `… not found`, `… not valid: …`, `permission denied:
 //! …`.

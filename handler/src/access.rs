@@ -1,4 +1,4 @@
-//! Who may do what: asked once per operation, before anything is looked up.
+//! Checks who may do what, once per operation and before anything is looked up.
 
 pub(crate) mod rate_limit;
 
@@ -69,7 +69,7 @@ impl Access {
         Err(Error::NetworkBrokerDenied)
     }
 
-    /// Allows those who operate this handler: itself, and callers with a token that its owner issued for it.
+    /// Allows the handler itself, and callers with a token that its owner issued for it.
     pub(crate) async fn allow_component(&self, caller: Option<Credential>, id: &ComponentId) -> Result<(), Error> {
         let claims = self.authenticator.authenticate(caller).await?;
         self.rate_limiter.count_client(&claims).await?;

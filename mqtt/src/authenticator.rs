@@ -1,4 +1,4 @@
-//! Checks the credentials that MQTT clients show.
+//! Checks the credentials of MQTT clients.
 
 use async_trait::async_trait;
 use types::{AppId, Claims, Credential, Kind, Kinded};

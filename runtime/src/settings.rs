@@ -1,4 +1,4 @@
-//! What an operator may set about running functions.
+//! The operator's settings for running functions.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Rate limits as operators set them, and the headers of a refused call.
+//! Rate limits as they are configured, and the response headers of a rejected call.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Rate;
 
-/// A burst of calls, and then a rate.
+/// The burst and the rate of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {
-    /// How many calls may come at once, at least 1.
+    /// How many calls are allowed at once, at least 1.
     pub burst: u32,
-    /// How many more are allowed per hour, at least 1.
+    /// How many further calls are allowed per hour, at least 1.
     pub per_hour: u32,
 }
 
-/// A call that a rate limit refused.
+/// The rejection of a call by a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitExceeded {
     /// The name of the limit, one word.
     pub policy: &'static str,
-    /// How many calls may come at once.
+    /// How many calls are allowed at once.
     pub burst: u32,
-    /// The seconds in which an empty bucket fills.
+    /// The time in which an empty bucket fills, in seconds.
     pub window_s: u64,
-    /// The seconds to wait before the next call, at least one.
+    /// How long to wait before the next call, in seconds; at least 1.
     pub wait_s: u64,
 }
 
@@ -35,12 +35,12 @@ impl RateLimit {
         Self { burst, per_hour }
     }
 
-    /// The limit as the store takes it.
+    /// Converts the limit for the store.
     pub fn rate(self) -> Rate {
         Rate { per: Duration::from_secs(3600) / self.per_hour.max(1), burst: self.burst.max(1) }
     }
 
-    /// Describes a call that this limit refused and that may come again after `wait`.
+    /// The rejection of a call that may be repeated after `wait`.
     pub fn exceeded(self, policy: &'static str, wait: Duration) -> RateLimitExceeded {
         let Rate { per, burst } = self.rate();
         let seconds = |time: Duration| time.as_secs() + u64::from(time.subsec_nanos() > 0);

@@ -1,4 +1,4 @@
-//! Figures with their goals.
+//! Benchmark figures and their goals.
 #![allow(clippy::print_stdout, reason = "benches print their figures")]
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A store that records what is read, and runs something between two reads.
+//! A store that records reads, and can run a closure between two of them.
 
 use std::{mem, sync::Mutex};
 

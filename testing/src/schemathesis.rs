@@ -1,4 +1,4 @@
-//! Schemathesis: reads an API's description, sends what it allows and what it does not, and checks every answer.
+//! Runs Schemathesis, which sends valid and invalid requests according to an OpenAPI document and checks the responses.
 
 use std::{
     fs,

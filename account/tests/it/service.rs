@@ -1,4 +1,4 @@
-//! A running account service, and what a test says to it.
+//! A running account service, and requests to it.
 
 use std::{path::Path, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! A payload function that failed, as its author wants to see it.
+//! The failure of a payload function, with what its author needs to fix it.
 
 use std::fmt;
 

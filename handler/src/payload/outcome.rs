@@ -1,4 +1,4 @@
-//! What decoding or encoding a payload results in.
+//! The results of decoding and encoding payloads.
 
 use runtime::{CallOutcome, Failure, LogEntry, Value};
 use serde_json::value::RawValue;

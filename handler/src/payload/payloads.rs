@@ -1,4 +1,4 @@
-//! Decodes and encodes payloads as their application wants it.
+//! Decodes and encodes payloads in the format of their application.
 
 use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Tenant, Value};
 use types::AppId;

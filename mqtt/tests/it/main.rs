@@ -1,4 +1,4 @@
-//! The broker from outside: real sockets, free ports, and no waiting for time to pass.
+//! The broker from outside: real sockets, free ports, and no sleeps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, unreachable_pub)]
 
 extern crate airlock_mqtt as mqtt;

@@ -1,7 +1,7 @@
-//! A fair queue: the tenant that has used the least fuel goes first. Pure data structure without threads or clock.
+//! A fair queue, in which the tenant that has used the least fuel goes first. It has no threads and no clock.
 //!
 //! This is start-time fair queueing. A tenant's balance rises by the fuel that its jobs use. A tenant that returns after a
-//! pause starts at the level of the others: it neither saves up unused fuel nor pays for fuel that nobody else wanted.
+//! pause starts at the balance of the others, however much or little fuel it used before.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The job queue: bounded, fair between tenants, live traffic before dry runs. Pure data structure without threads or clock.
+//! The job queue: bounded, fair between tenants, live traffic before dry runs. It has no threads and no clock.
 //!
 //! Three rules keep slow functions of one tenant from delaying other tenants. The tenant that has used the least fuel goes
 //! first (`fair`). One worker is reserved for jobs that are expected to be short, because running jobs are not

@@ -1,4 +1,4 @@
-//! Signs tokens like an account service, also invalid ones.
+//! Signs valid and invalid tokens as an account service would.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{

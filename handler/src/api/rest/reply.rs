@@ -1,4 +1,4 @@
-//! Errors as REST clients read them.
+//! Error responses of the REST API.
 
 use aide::OperationOutput;
 use api::rest::handler::{FunctionFailure, GatewayError};

@@ -1,4 +1,4 @@
-//! Join requests from network brokers, and what the network is told about the session.
+//! Parses join requests from network brokers, and writes the responses with the session.
 
 use api::{
     broker::DeduplicatedDeviceActivationRequest,
