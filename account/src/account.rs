@@ -76,10 +76,4 @@ impl Account {
         let public_url = self.settings.public_url.clone().unwrap_or(url);
         Self { public_url: Arc::new(public_url), ..self }
     }
-
-    pub(crate) fn random_bytes<const COUNT: usize>(&self) -> [u8; COUNT] {
-        let mut bytes = [0; COUNT];
-        self.random.fill(&mut bytes);
-        bytes
-    }
 }

@@ -67,7 +67,7 @@ impl Account {
         claims.scope = vec![Scope::App(app_id.clone())];
         claims.apps = BTreeMap::from([(app_id.clone(), record.rights.iter().copied().collect())]);
         // The key's id, so that the token dies with the key, and a random part.
-        claims.jti = Some(format!("{}-{}", record.id, hex::encode(self.random_bytes::<4>())));
+        claims.jti = Some(format!("{}-{}", record.id, hex::encode(self.random.array::<4>())));
         self.signer.sign(&claims)
     }
 

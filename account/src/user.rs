@@ -77,7 +77,7 @@ impl Account {
             return Err(taken());
         }
         let user = UserRecord {
-            id: UserId::from_bytes(self.random_bytes()),
+            id: UserId::from_bytes(self.random.array()),
             username: new.username.clone(),
             email,
             password: self.passwords.hash(new.password).await?,

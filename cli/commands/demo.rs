@@ -12,7 +12,7 @@ use api::{
     rest::account::{NewApplication, NewUser},
 };
 use clap::Args;
-use client::{HexBytes, account::AccountClient, handler::HandlerClient, mqtt::MqttClient, random_bytes, random_eui};
+use client::{HexBytes, account::AccountClient, handler::HandlerClient, mqtt::MqttClient, random_eui};
 use serde_json::Value;
 use server::{system::SystemClock, telemetry::Metrics};
 use tokio_util::sync::CancellationToken;
@@ -165,7 +165,7 @@ impl Setup {
     async fn create(stack: &Stack, scenario: &Scenario, random: Arc<dyn Random>) -> anyhow::Result<Self> {
         let network = Network::new(stack.settings().clone(), Arc::new(SystemClock), random.clone());
         let app_id: AppId = APP_ID.parse()?;
-        let password = Secret::new(hex::encode(random_bytes::<12>(random.as_ref())));
+        let password = Secret::new(hex::encode(random.array::<12>()));
         let (token, key) = create_application(&network.account()?, &app_id, &password).await?;
         let handler = network.handler(token).await?;
         handler.register_application(&app_id).await?;

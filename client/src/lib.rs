@@ -17,5 +17,5 @@ pub use types;
 
 pub use error::{Error, Result};
 pub use hex_bytes::{HexBytes, HexBytesError};
-pub use random::{KEY_BYTES, random_bytes, random_eui, random_key};
+pub use random::{KEY_BYTES, random_eui, random_key};
 pub use trust::Trust;

@@ -7,19 +7,12 @@ pub const KEY_BYTES: usize = 16;
 
 /// Generates a key, for example for `AppKey::new`.
 pub fn random_key(random: &dyn Random) -> [u8; KEY_BYTES] {
-    random_bytes(random)
-}
-
-/// Generates random bytes.
-pub fn random_bytes<const COUNT: usize>(random: &dyn Random) -> [u8; COUNT] {
-    let mut bytes = [0; COUNT];
-    random.fill(&mut bytes);
-    bytes
+    random.array()
 }
 
 /// Generates an EUI outside all assigned blocks: its first byte is zero.
 pub fn random_eui(random: &dyn Random) -> DevEui {
-    let mut bytes = random_bytes::<{ DevEui::LENGTH }>(random);
+    let mut bytes = random.array::<{ DevEui::LENGTH }>();
     bytes[0] = 0;
     DevEui::new(bytes)
 }
@@ -34,7 +27,6 @@ mod tests {
     fn every_byte_is_random_except_the_first_of_an_eui() {
         let ones = FixedRandom::new([1]);
         assert_eq!(random_key(&ones), [1; 16]);
-        assert_eq!(random_bytes::<3>(&ones), [1; 3]);
         assert_eq!(random_eui(&ones).to_hex(), "0001010101010101");
     }
 }

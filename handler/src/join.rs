@@ -126,9 +126,7 @@ impl Joins {
 
     /// A random application nonce, or the next one that is unused. Far fewer are used than exist.
     fn app_nonce(&self, used: &Nonces) -> AppNonce {
-        let mut bytes = [0; 4];
-        self.random.fill(&mut bytes);
-        let first = u32::from_be_bytes(bytes) % APP_NONCES;
+        let first = u32::from_be_bytes(self.random.array()) % APP_NONCES;
         let nonce = |number: u32| {
             let [_, a, b, c] = (number % APP_NONCES).to_be_bytes();
             AppNonce::new([a, b, c])

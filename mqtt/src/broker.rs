@@ -151,16 +151,13 @@ async fn listener(
     random: &dyn Random,
 ) -> Result<Listener, Error> {
     let tasks = TaskTracker::new();
-    let (mut secret, mut salt) = ([0; 16], [0; 16]);
-    random.fill(&mut secret);
-    random.fill(&mut salt);
-    let secret = Secret::new(format!("{:032x}", u128::from_be_bytes(secret)));
+    let secret = Secret::new(format!("{:032x}", u128::from_be_bytes(random.array())));
     let engine = Engine::start(secret, settings.connections_max + HANDLER_CONNECTIONS, &tasks).await?;
     let context = ConnectionContext {
         authenticator,
         sessions: Arc::new(Sessions::new(settings.connections_per_application_max)),
         engine,
-        salt,
+        salt: random.array(),
         publishes_per_second_max: settings.publishes_per_second_max,
         stop: CancellationToken::new(),
     };

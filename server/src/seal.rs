@@ -110,8 +110,7 @@ impl SealingKeys {
 
     /// Seals a secret; opening it takes the same associated data `aad`, which ties it to one place in the store.
     pub fn seal(&self, aad: &str, secret: &[u8], random: &dyn Random) -> Result<Sealed> {
-        let mut nonce = [0; NONCE_LEN];
-        random.fill(&mut nonce);
+        let nonce = random.array::<NONCE_LEN>();
         let mut ciphertext = secret.to_vec();
         self.sealing
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(aad.as_bytes()), &mut ciphertext)

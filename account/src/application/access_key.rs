@@ -121,7 +121,7 @@ impl Account {
             return Err(Error::Full { what: "access key", count_max: ACCESS_KEYS_MAX });
         }
         application.access_keys.push(AccessKeyRecord {
-            id: hex::encode(self.random_bytes::<12>()),
+            id: hex::encode(self.random.array::<12>()),
             name: new.name.clone(),
             rights: new.rights.iter().copied().collect(),
             stored: self.make_key(&aad(&application.id))?,

@@ -25,9 +25,7 @@ pub struct EuiBlockError;
 
 impl EuiBlock {
     pub(crate) fn draw(self, random: &dyn Random) -> AppEui {
-        let mut bytes = [0; 8];
-        random.fill(&mut bytes);
-        let free = u64::from_be_bytes(bytes) & (u64::MAX >> self.fixed_bits);
+        let free = u64::from_be_bytes(random.array()) & (u64::MAX >> self.fixed_bits);
         AppEui::new((self.first | free).to_be_bytes())
     }
 }

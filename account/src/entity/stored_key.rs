@@ -25,7 +25,7 @@ impl StoredKey {
 impl Account {
     /// Generates a key of 256 random bits that is valid only for what `aad` names.
     pub(crate) fn make_key(&self, aad: &str) -> Result<StoredKey> {
-        let secret = URL_SAFE_NO_PAD.encode(self.random_bytes::<32>());
+        let secret = URL_SAFE_NO_PAD.encode(self.random.array::<32>());
         let key = AccessKey::new(&self.settings.issuer, &secret).map_err(|_| Error::Crypto("make a key"))?;
         let text = key.expose().as_bytes();
         let sealed = self.keys.seal(aad, text, self.random.as_ref())?;

@@ -44,7 +44,7 @@ impl Account {
         scope: Vec<Scope>,
         (redirect_uri, challenge): (String, Option<Challenge>),
     ) -> Result<Secret> {
-        let id = GrantId(self.random_bytes());
+        let id = GrantId(self.random.array());
         let (user_id, anchor) = (user.id.clone(), user.consent_version(client));
         let record = CodeRecord { user_id, client: client.clone(), scope, redirect_uri, challenge, anchor };
         self.documents.create_until(&code_key(id)?, &record, self.clock.now().plus(LIFETIME)).await?;

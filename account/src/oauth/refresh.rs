@@ -68,7 +68,7 @@ impl GrantId {
 impl Account {
     /// Stores a new grant and returns its first refresh token.
     pub(super) async fn begin_grant(&self, user: &UserRecord, client: &ClientId, scope: &[Scope]) -> Result<Secret> {
-        let (id, now) = (GrantId(self.random_bytes()), self.clock.now());
+        let (id, now) = (GrantId(self.random.array()), self.clock.now());
         self.documents.create_until(&id.key()?, &Grant::new(user, client, scope, now), now.plus(LIFETIME)).await?;
         Ok(self.first_refresh_token(id))
     }

@@ -29,7 +29,7 @@ impl Account {
         if self.documents.keys(&index_prefix(owner)?, CLIENTS_MAX).await?.len() >= CLIENTS_MAX {
             return Err(Error::Full { what: "OAuth client", count_max: CLIENTS_MAX });
         }
-        let secret = Secret::new(URL_SAFE_NO_PAD.encode(self.random_bytes::<32>()));
+        let secret = Secret::new(URL_SAFE_NO_PAD.encode(self.random.array::<32>()));
         let aad = aad(&id);
         let mut client = Client {
             id: id.clone(),

@@ -47,7 +47,7 @@ impl Account {
     pub async fn register_client(&self, new: OperatorClient) -> Result<Option<Secret>> {
         check(&new)?;
         let OperatorClient { id, description, scope, redirect_uris, first_party, public, legacy } = new;
-        let secret = (!public).then(|| Secret::new(URL_SAFE_NO_PAD.encode(self.random_bytes::<32>())));
+        let secret = (!public).then(|| Secret::new(URL_SAFE_NO_PAD.encode(self.random.array::<32>())));
         let grants = GrantType::all().into_iter().filter(|grant| first_party || *grant != GrantType::Password);
         let client = Client {
             id: id.clone(),

@@ -58,7 +58,7 @@ impl Passwords {
     /// `checks_max` is the number of parallel checks; zero means one less than the number of cores, but at least one.
     pub(crate) fn new(checks_max: usize, random: Arc<dyn Random>) -> Result<Self> {
         let checks = if checks_max == 0 { default_checks() } else { checks_max };
-        let dummy_hash = hash("a password that no user has", &salt(random.as_ref()))?.into();
+        let dummy_hash = hash("a password that no user has", &random.array::<16>())?.into();
         Ok(Self {
             running: Arc::new(Semaphore::new(checks)),
             waiting: Arc::new(Semaphore::new(checks.saturating_mul(WAITING_PER_CHECK + 1).min(Semaphore::MAX_PERMITS))),
@@ -69,7 +69,7 @@ impl Passwords {
     }
 
     pub(crate) async fn hash(&self, password: Secret) -> Result<PasswordHashString> {
-        let salt = salt(self.random.as_ref());
+        let salt = self.random.array::<16>();
         self.run(move || hash(password.expose(), &salt)).await?
     }
 
@@ -107,12 +107,6 @@ fn default_checks() -> usize {
 fn argon2() -> Result<Argon2<'static>> {
     let params = Params::new(MEMORY_KIB, PASSES, 1, None).map_err(|_| Error::Crypto("set up Argon2"))?;
     Ok(Argon2::new(Algorithm::Argon2id, argon2::Version::V0x13, params))
-}
-
-fn salt(random: &dyn Random) -> [u8; 16] {
-    let mut salt = [0; 16];
-    random.fill(&mut salt);
-    salt
 }
 
 fn hash(password: &str, salt: &[u8]) -> Result<PasswordHashString> {

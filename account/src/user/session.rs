@@ -87,7 +87,7 @@ impl Account {
 
     /// Starts a session. Returns `None` if the user's password changed since `user` was read, or the user is disabled.
     pub(crate) async fn begin_session(&self, user: &Stored<UserRecord>) -> Result<Option<Secret>> {
-        let (user_id, id) = (&user.value.id, self.random_bytes::<32>());
+        let (user_id, id) = (&user.value.id, self.random.array::<32>());
         let key = self.session_key(user_id, &id)?;
         let now = self.clock.now();
         let record = SessionRecord { created: now, not_before_s: user.value.not_before_s };

@@ -34,8 +34,7 @@ impl Sensors {
 
     /// The next uplink of a device, given by its index in [`DEVICES`].
     pub(crate) fn measure(&mut self, device: usize, random: &dyn Random) -> Reading {
-        let mut dice = [0; 3];
-        random.fill(&mut dice);
+        let dice = random.array::<3>();
         match self.temperatures.get_mut(device) {
             Some(temperature) => {
                 *temperature = drift(*temperature, dice[0]);

@@ -4,8 +4,6 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use types::{Random, Secret};
 
-use crate::random_bytes;
-
 /// The code verifier: a secret that is revealed when redeeming the code.
 #[derive(Clone, Debug)]
 pub struct CodeVerifier(Secret);
@@ -13,7 +11,7 @@ pub struct CodeVerifier(Secret);
 impl CodeVerifier {
     /// Generates a verifier from 32 random bytes.
     pub fn new(random: &dyn Random) -> Self {
-        Self(Secret::new(URL_SAFE_NO_PAD.encode(random_bytes::<32>(random))))
+        Self(Secret::new(URL_SAFE_NO_PAD.encode(random.array::<32>())))
     }
 
     /// Restores a verifier that was saved when requesting the code.

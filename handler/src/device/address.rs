@@ -97,9 +97,7 @@ impl Addresses {
     pub(crate) fn random(&self, usage: &[Usage]) -> Result<DevAddr, Error> {
         let serves = |prefix: &&Prefix| usage.iter().all(|usage| prefix.usage.contains(usage));
         let suitable: Vec<&Prefix> = self.prefixes.iter().filter(serves).collect();
-        let mut bytes = [0; 8];
-        self.random.fill(&mut bytes);
-        let [choice @ .., a, b, c, d] = bytes;
+        let [choice @ .., a, b, c, d] = self.random.array::<8>();
         let choice = u32::from_be_bytes(choice) as usize;
         match suitable.get(choice % suitable.len().max(1)) {
             Some(prefix) => Ok(prefix.prefix.address([a, b, c, d])),

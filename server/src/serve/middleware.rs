@@ -91,7 +91,7 @@ async fn pass(
     request: Request,
     next: Next,
 ) -> Response {
-    let id = middleware.request_id();
+    let id = format!("{:016x}", u64::from_be_bytes(middleware.random.array()));
     let method = request.method().clone();
     let route = route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", id, service = middleware.name, %method, route);
@@ -165,12 +165,6 @@ impl Middleware {
         let kind = if status == StatusCode::PAYLOAD_TOO_LARGE { Kind::TooLarge } else { Kind::Invalid };
         let text = axum::body::to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
         ErrorReply::new(self.error_format, kind, String::from_utf8_lossy(&text)).with_status(status).into_response()
-    }
-
-    fn request_id(&self) -> String {
-        let mut bytes = [0; 8];
-        self.random.fill(&mut bytes);
-        format!("{:016x}", u64::from_be_bytes(bytes))
     }
 }
 
