@@ -16,8 +16,8 @@ use crate::{Error, Result};
 
 /// How many documents one call to the store reads.
 const READ_MAX: usize = 100;
-/// How often a conflicting change is retried.
-const TRIES_MAX: usize = 200;
+/// How often a change is attempted while others change the same document.
+const ATTEMPTS_MAX: usize = 200;
 
 #[derive(Clone)]
 pub(crate) struct Documents {
@@ -38,8 +38,8 @@ impl Documents {
     }
 
     pub(crate) async fn read<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Stored<T>>> {
-        let found = self.store.get(std::slice::from_ref(key)).await?;
-        found.into_iter().next().flatten().map(Stored::parse).transpose()
+        let [entry] = self.store.get_array(&[key.clone()]).await?;
+        entry.map(Stored::parse).transpose()
     }
 
     /// Reads several documents, in the order of `keys`.
@@ -150,12 +150,7 @@ pub(crate) async fn retried<T, Attempt>(what: &'static str, attempt: impl Fn() -
 where
     Attempt: Future<Output = Result<Option<T>>>,
 {
-    for _ in 0..TRIES_MAX {
-        if let Some(done) = attempt().await? {
-            return Ok(done);
-        }
-    }
-    Err(Error::Contended { what })
+    store::retry(ATTEMPTS_MAX, attempt).await?.ok_or(Error::Contended { what })
 }
 
 impl<T> Stored<T> {

@@ -19,8 +19,8 @@ use crate::{
     metadata::Metadata,
 };
 
-/// How often a commit is tried when others change the same records.
-const TRIES_MAX: usize = 5;
+/// How often a change is attempted while others change the same records.
+const ATTEMPTS_MAX: usize = 5;
 /// Maximum number of announcements in one response, which is one read of the store.
 pub(crate) const PAGE_MAX: usize = LIST_MAX;
 
@@ -50,7 +50,7 @@ impl Registry {
             let created_at = earlier.as_ref().map(record).transpose()?.map_or(now, |earlier| earlier.created_at);
             let record = Record { announcement: announcement.clone(), created_at, updated_at: now };
             let value = serde_json::to_vec(&record).map_err(Error::record)?;
-            Ok(expecting(Batch::new(), &key, earlier.as_ref()).put(key.clone(), value))
+            Ok(Batch::new().expect_entry(&key, earlier.as_ref()).put(key.clone(), value))
         })
         .await
     }
@@ -91,7 +91,7 @@ impl Registry {
                 Metadata::DevAddrPrefix(prefix) => self.guard(id, prefix).await?,
                 _ => Batch::new(),
             };
-            let batch = expecting(batch, &holder, earlier.as_ref());
+            let batch = batch.expect_entry(&holder, earlier.as_ref());
             let batch = match earlier.as_ref().map(component).transpose()? {
                 Some(other) if other != *id => batch.delete(served_key(&other, metadata)?),
                 _ => batch,
@@ -108,7 +108,7 @@ impl Registry {
             let earlier = self.entry(&holder).await?;
             match earlier.as_ref().map(component).transpose()? {
                 Some(current) if current == *id => {
-                    let batch = expecting(Batch::new(), &holder, earlier.as_ref());
+                    let batch = Batch::new().expect_entry(&holder, earlier.as_ref());
                     Ok(batch.delete(holder.clone()).delete(served_key(id, metadata)?))
                 }
                 _ => Ok(Batch::new()),
@@ -128,11 +128,12 @@ impl Registry {
                 return Err(Error::Taken { what: format!("prefix {prefix}"), holder: holder.into() });
             }
         }
-        Ok(expecting(Batch::new(), &guard, earlier.as_ref()).put(guard, ""))
+        Ok(Batch::new().expect_entry(&guard, earlier.as_ref()).put(guard, ""))
     }
 
     async fn entry(&self, key: &Key) -> Result<Option<Entry>> {
-        Ok(self.store.get(std::slice::from_ref(key)).await?.pop().flatten())
+        let [entry] = self.store.get_array(&[key.clone()]).await?;
+        Ok(entry)
     }
 
     /// Lists the records under a prefix, page by page.
@@ -155,20 +156,9 @@ impl Registry {
     where
         F: Future<Output = Result<Batch>>,
     {
-        for _ in 0..TRIES_MAX {
-            match self.store.commit(batch().await?).await? {
-                Commit::Done => return Ok(()),
-                Commit::Conflict => {}
-            }
-        }
-        Err(Error::Conflict { what: what.to_string() })
-    }
-}
-
-fn expecting(batch: Batch, key: &Key, earlier: Option<&Entry>) -> Batch {
-    match earlier {
-        Some(entry) => batch.expect(key.clone(), entry.version),
-        None => batch.expect_absent(key.clone()),
+        let attempt = async || Ok::<_, Error>((self.store.commit(batch().await?).await? == Commit::Done).then_some(()));
+        let done = store::retry(ATTEMPTS_MAX, attempt).await?;
+        done.ok_or_else(|| Error::Conflict { what: what.to_string() })
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Key, UnixMillis, Version, socket::base64};
+use crate::{Entry, Error, Key, UnixMillis, Version, socket::base64};
 
 /// Maximum number of conditions and changes of one batch.
 pub const BATCH_STEPS_MAX: usize = 1024;
@@ -67,6 +67,14 @@ impl Batch {
     pub fn expect_absent(mut self, key: Key) -> Self {
         self.checks.push(Check { key, version: None });
         self
+    }
+
+    /// Requires that the key still has the version of this entry, or is absent if there was none.
+    pub fn expect_entry(self, key: &Key, entry: Option<&Entry>) -> Self {
+        match entry {
+            Some(entry) => self.expect(key.clone(), entry.version),
+            None => self.expect_absent(key.clone()),
+        }
     }
 
     /// Sets a value that does not expire.

@@ -93,6 +93,29 @@ pub trait Store: Send + Sync + 'static {
     async fn check(&self) -> Result<(), Error>;
 }
 
+impl dyn Store + '_ {
+    /// Looks up a few keys, like [`Store::get`].
+    pub async fn get_array<const COUNT: usize>(&self, keys: &[Key; COUNT]) -> Result<[Option<Entry>; COUNT], Error> {
+        let mut found = self.get(keys).await?.into_iter();
+        Ok(std::array::from_fn(|_| found.next().flatten()))
+    }
+}
+
+/// Calls `attempt` until it returns something, at most `attempts_max` times.
+///
+/// An attempt reads, commits, and returns `None` if the commit conflicted with another writer.
+pub async fn retry<T, E, Attempt>(attempts_max: usize, attempt: impl Fn() -> Attempt) -> Result<Option<T>, E>
+where
+    Attempt: Future<Output = Result<Option<T>, E>>,
+{
+    for _ in 0..attempts_max {
+        if let Some(done) = attempt().await? {
+            return Ok(Some(done));
+        }
+    }
+    Ok(None)
+}
+
 /// Refuses more than [`GET_KEYS_MAX`] keys.
 fn check_count(keys: &[Key]) -> Result<(), Error> {
     match keys.len() {

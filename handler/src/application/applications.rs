@@ -51,9 +51,9 @@ impl Applications {
     pub async fn get(&self, app_id: &AppId) -> Result<Application, Error> {
         // One read for both records, so that they belong together.
         let keys = [store_keys::summary(app_id)?, store_keys::functions(app_id)?];
-        let mut found = self.store.get(&keys).await?.into_iter();
-        let summary = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
-        let sources = found.next().flatten().ok_or_else(|| Error::FunctionsMissing(app_id.clone()))?;
+        let [summary, sources] = self.store.get_array(&keys).await?;
+        let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
+        let sources = sources.ok_or_else(|| Error::FunctionsMissing(app_id.clone()))?;
         let summary = record::read_summary(&self.sealer, &summary.value)?;
         Ok(Application::from_parts(summary, record::read_sources(&sources.value)?))
     }
@@ -76,19 +76,18 @@ impl Applications {
         if application.has_functions() {
             application = application.custom_by_default();
         }
-        let app_id = application.summary().app_id.clone();
-        for _ in 0..SET_ATTEMPTS_MAX {
-            let entry = self.entry(&app_id).await?;
-            if join_key == JoinKeyChange::Keep {
-                let current = record::read_summary(&self.sealer, &entry.value)?;
-                application = application.with_join_key(current.register_on_join_access_key);
-            }
-            let batch = Batch::new().expect(entry.key, entry.version);
-            if self.store.commit(self.put(batch, &application)?).await? == Commit::Done {
-                return Ok(());
-            }
+        let set = store::retry(SET_ATTEMPTS_MAX, || self.try_set(application.clone(), join_key)).await?;
+        set.ok_or_else(|| Error::Conflict(format!("application {}", application.summary().app_id)))
+    }
+
+    async fn try_set(&self, mut application: Application, join_key: JoinKeyChange) -> Result<Option<()>, Error> {
+        let entry = self.entry(&application.summary().app_id).await?;
+        if join_key == JoinKeyChange::Keep {
+            let current = record::read_summary(&self.sealer, &entry.value)?;
+            application = application.with_join_key(current.register_on_join_access_key);
         }
-        Err(Error::Conflict(format!("application {app_id}")))
+        let batch = self.put(Batch::new().expect(entry.key, entry.version), &application)?;
+        Ok((self.store.commit(batch).await? == Commit::Done).then_some(()))
     }
 
     /// Deletes an application with everything it owns.
@@ -130,7 +129,7 @@ impl Applications {
     }
 
     async fn entry(&self, app_id: &AppId) -> Result<Entry, Error> {
-        let found = self.store.get(&[store_keys::summary(app_id)?]).await?;
-        found.into_iter().next().flatten().ok_or_else(|| Error::application_not_found(app_id))
+        let [entry] = self.store.get_array(&[store_keys::summary(app_id)?]).await?;
+        entry.ok_or_else(|| Error::application_not_found(app_id))
     }
 }

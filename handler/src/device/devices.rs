@@ -73,9 +73,9 @@ impl Devices {
 
     async fn records(&self, app_id: &AppId, dev_id: &DevId) -> Result<(Bytes, Bytes), Error> {
         let keys = [store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?];
-        let mut found = self.store.get(&keys).await?.into_iter();
-        let summary = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
-        let device = found.next().flatten().ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let [summary, device] = self.store.get_array(&keys).await?;
+        let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
+        let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
         Ok((summary.value, device.value))
     }
 
@@ -113,12 +113,8 @@ impl Devices {
 
     async fn put(&self, device: Device, if_exists: IfExists) -> Result<Change, Error> {
         device.check()?;
-        for _ in 0..CHANGE_ATTEMPTS_MAX {
-            if let Some(change) = self.try_put(device.clone(), if_exists).await? {
-                return Ok(change);
-            }
-        }
-        Err(Error::device_conflict(&device.app_id, &device.dev_id))
+        let change = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_put(device.clone(), if_exists)).await?;
+        change.ok_or_else(|| Error::device_conflict(&device.app_id, &device.dev_id))
     }
 
     /// Puts a device in one read and one commit; none if something that was read has changed in between.
@@ -134,11 +130,7 @@ impl Devices {
             return Err(Error::already_exists("Device", format_args!("{app_id}:{dev_id}")));
         }
         // A device must not outlive its application.
-        let mut batch = Batch::new().expect(application.key, application.version);
-        batch = match &stored {
-            Some(stored) => batch.expect(key.clone(), stored.version),
-            None => batch.expect_absent(key.clone()),
-        };
+        let mut batch = Batch::new().expect(application.key, application.version).expect_entry(&key, stored.as_ref());
         let old = stored.map(|stored| record::read(&self.sealer, &stored.value)).transpose()?;
         if let Some(old) = &old {
             device.fill_from(&old.lorawan);
@@ -159,7 +151,7 @@ impl Devices {
 
     /// Deletes a device; [`Error::NotFound`] if it does not exist.
     pub async fn delete(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        let found = self.store.get(&[store_keys::device(app_id, dev_id)?]).await?.into_iter().next().flatten();
+        let [found] = self.store.get_array(&[store_keys::device(app_id, dev_id)?]).await?;
         let Entry { key, value, version } = found.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
         let device = record::read_without_keys(&value)?;
         let batch = Batch::new()

@@ -42,37 +42,38 @@ impl Devices {
         dev_id: &DevId,
         begin: impl Fn(&Device, &Nonces) -> Result<Session, Error>,
     ) -> Result<(Device, Session), Error> {
+        let begun = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_begin_session(app_id, dev_id, &begin)).await?;
+        begun.ok_or_else(|| Error::device_conflict(app_id, dev_id))
+    }
+
+    async fn try_begin_session(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        begin: impl Fn(&Device, &Nonces) -> Result<Session, Error>,
+    ) -> Result<Option<(Device, Session)>, Error> {
         let keys = [store_keys::device(app_id, dev_id)?, store_keys::nonces(app_id, dev_id)?];
-        for _ in 0..CHANGE_ATTEMPTS_MAX {
-            let mut found = self.store.get(&keys).await?.into_iter();
-            let entry = found.next().flatten().ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
-            let used = found.next().flatten();
-            let mut device = record::read(&self.sealer, &entry.value)?;
-            let mut nonces: Nonces =
-                used.as_ref().map(|used| serde_json::from_slice(&used.value)).transpose()?.unwrap_or_default();
-            let session = begin(&device, &nonces)?;
-            device.begin(&session);
-            nonces.dev.insert(session.dev_nonce);
-            nonces.app.insert(session.app_nonce);
-            let [_, nonces_key] = keys.clone();
-            let batch = Batch::new().expect(entry.key.clone(), entry.version);
-            let batch = match used {
-                Some(used) => batch.expect(used.key, used.version),
-                None => batch.expect_absent(nonces_key.clone()),
-            };
-            let batch = batch
-                .put(entry.key, record::write(&self.sealer, &device)?)
-                .put(nonces_key, serde_json::to_vec(&nonces)?);
-            if self.store.commit(batch).await? == Commit::Done {
-                return Ok((device, session));
-            }
-        }
-        Err(Error::device_conflict(app_id, dev_id))
+        let [entry, used] = self.store.get_array(&keys).await?;
+        let entry = entry.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let mut device = record::read(&self.sealer, &entry.value)?;
+        let nonces = used.as_ref().map(|used| serde_json::from_slice(&used.value)).transpose()?;
+        let mut nonces: Nonces = nonces.unwrap_or_default();
+        let session = begin(&device, &nonces)?;
+        device.begin(&session);
+        nonces.dev.insert(session.dev_nonce);
+        nonces.app.insert(session.app_nonce);
+        let [key, nonces_key] = keys;
+        let batch = Batch::new()
+            .expect(key.clone(), entry.version)
+            .expect_entry(&nonces_key, used.as_ref())
+            .put(key, record::write(&self.sealer, &device)?)
+            .put(nonces_key, serde_json::to_vec(&nonces)?);
+        Ok((self.store.commit(batch).await? == Commit::Done).then_some((device, session)))
     }
 
     pub(crate) async fn find_by_euis(&self, device: &Device) -> Result<Option<DevId>, Error> {
         let Some(key) = eui_key(device)? else { return Ok(None) };
-        let found = self.store.get(&[key]).await?.into_iter().next().flatten();
+        let [found] = self.store.get_array(&[key]).await?;
         let parse = |entry: store::Entry| String::from_utf8_lossy(&entry.value).parse();
         Ok(found.map(parse).transpose()?)
     }

@@ -43,24 +43,20 @@ pub(super) async fn put(
     schedule: Schedule,
 ) -> Result<(), Error> {
     let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?];
-    for _ in 0..PUT_ATTEMPTS_MAX {
-        let mut found = store.get(&keys).await?.into_iter();
-        let device = found.next().flatten().ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
-        let queued = found.next().flatten();
+    let put = store::retry(PUT_ATTEMPTS_MAX, async || {
+        let [device, queued] = store.get_array(&keys).await?;
+        let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
         let queue = queued.as_ref().map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
         let queue = insert(queue.unwrap_or_default(), downlink, schedule)?;
-        // A queue must not outlive its device.
-        let batch = Batch::new().expect(device.key, device.version);
-        let [_, queue_key] = keys.clone();
-        let batch = match queued {
-            Some(entry) => batch.expect(entry.key, entry.version),
-            None => batch.expect_absent(queue_key.clone()),
-        };
-        if store.commit(batch.put(queue_key, serde_json::to_vec(&queue)?)).await? == Commit::Done {
-            return Ok(());
-        }
-    }
-    Err(Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
+        let [device_key, queue_key] = keys.clone();
+        let batch = Batch::new()
+            // A queue must not outlive its device.
+            .expect(device_key, device.version)
+            .expect_entry(&queue_key, queued.as_ref())
+            .put(queue_key, serde_json::to_vec(&queue)?);
+        Ok::<_, Error>((store.commit(batch).await? == Commit::Done).then_some(()))
+    });
+    put.await?.ok_or_else(|| Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
 }
 
 fn insert(mut queue: VecDeque<Downlink>, downlink: &Downlink, schedule: Schedule) -> Result<VecDeque<Downlink>, Error> {
