@@ -155,6 +155,7 @@ impl Account {
         body_secret: &Option<Secret>,
     ) -> Result<Client> {
         let (id, sent) = match basic {
+            Some(_) if body_secret.is_some() => return Err(authenticated_twice()),
             Some(basic) if body_id.is_some_and(|id| id != basic.id) => return Err(refused(&basic.id)),
             Some(basic) => (basic.id, readings(basic.secret)),
             None => {
@@ -175,10 +176,15 @@ impl Account {
         Ok(client.filter(|client| client.status != ClientStatus::Deleted))
     }
 
-    /// Rejects Basic credentials unless they are those of an accepted client.
-    pub(crate) async fn check_client(&self, basic: Basic) -> Result<()> {
+    /// Rejects Basic credentials unless they are those of an accepted client, or the body has credentials, too.
+    pub(crate) async fn check_client(
+        &self,
+        basic: Basic,
+        body_id: Option<&str>,
+        body_secret: &Option<Secret>,
+    ) -> Result<()> {
         let id = basic.id.clone();
-        let client = self.authenticate_client(Some(basic), None, &None).await?;
+        let client = self.authenticate_client(Some(basic), body_id, body_secret).await?;
         if client.status == ClientStatus::Accepted { Ok(()) } else { Err(refused(&id)) }
     }
 
@@ -195,6 +201,12 @@ fn readings(secret: Secret) -> Vec<Secret> {
     let spaced = secret.expose().replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8().ok().map(Secret::new);
     std::iter::once(secret).chain(decoded).collect()
+}
+
+/// Two secrets could be those of two clients.
+pub(crate) fn authenticated_twice() -> Error {
+    let reason = "client_secret is in the body although the header has credentials: send one of the two";
+    Error::oauth(OAuthErrorCode::InvalidRequest, reason)
 }
 
 fn refused(id: &str) -> Error {

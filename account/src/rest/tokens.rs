@@ -21,7 +21,7 @@ use crate::{
         reply::{ExchangeReply, Reply},
     },
     metrics,
-    oauth::{Basic, RevokeRequest},
+    oauth::{Basic, RevokeRequest, client::authenticated_twice},
     token::lifetime::TOKEN_SECONDS,
 };
 
@@ -99,8 +99,9 @@ pub(super) async fn exchange(
         must: "must have username (the application id) and password (the access key)",
     };
     let app_id = request.username.as_deref().ok_or_else(missing)?;
-    let key = request.password.ok_or_else(missing)?;
-    exchanged(&account, auth, app_id, &key).await
+    let key = request.password.as_ref().ok_or_else(missing)?;
+    check_sender(&account, auth, &request).await?;
+    exchanged(&account, app_id, key).await
 }
 
 pub(super) async fn exchange_for(
@@ -109,12 +110,13 @@ pub(super) async fn exchange_for(
     EntityPath(app_id): EntityPath<Application>,
     AnyBody(ExchangeOf(request)): AnyBody<ExchangeOf>,
 ) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
-    if request.username.is_some_and(|username| username != app_id.as_str()) {
+    if request.username.as_ref().is_some_and(|username| username != app_id.as_str()) {
         return Err(Error::Invalid { what: "username", must: "must be the application in the path, if present" }.into());
     }
     let missing = || Error::Invalid { what: "body", must: "must have password (the access key)" };
-    let key = request.password.ok_or_else(missing)?;
-    exchanged(&account, auth, app_id.as_str(), &key).await
+    let key = request.password.as_ref().ok_or_else(missing)?;
+    check_sender(&account, auth, &request).await?;
+    exchanged(&account, app_id.as_str(), key).await
 }
 
 pub(super) async fn key(State(account): State<Account>) -> Result<Public<KeyDocument>, Reply> {
@@ -141,18 +143,19 @@ fn client(auth: RequestAuth) -> Result<Option<Basic>, Error> {
     }
 }
 
-/// Exchanges an access key. Other credentials are optional, but must be valid.
-async fn exchanged(
-    account: &Account,
-    auth: RequestAuth,
-    app_id: &str,
-    key: &Secret,
-) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
+/// Checks who sends an exchange. Credentials beside the access key are optional, but must be valid.
+async fn check_sender(account: &Account, auth: RequestAuth, request: &TokenRequest) -> Result<(), Error> {
     match auth {
-        RequestAuth::None => {}
-        RequestAuth::Client(basic) => account.check_client(basic).await?,
-        RequestAuth::Bearer(caller) => caller.component()?,
+        RequestAuth::None => Ok(()),
+        RequestAuth::Client(basic) => {
+            account.check_client(basic, request.client_id.as_deref(), &request.client_secret).await
+        }
+        RequestAuth::Bearer(_) if request.client_secret.is_some() => Err(authenticated_twice()),
+        RequestAuth::Bearer(caller) => caller.component(),
     }
+}
+
+async fn exchanged(account: &Account, app_id: &str, key: &Secret) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
     // Malformed ids and keys are answered like wrong ones.
     let (Ok(app_id), Ok(key)) = (app_id.parse::<AppId>(), key.expose().parse::<AccessKey>()) else {
         metrics::refused("access_key");

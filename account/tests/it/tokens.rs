@@ -15,6 +15,7 @@ async fn form_json_basic_and_body_are_equivalent() {
     service.user("alice").await;
     let form = [("grant_type", "password"), ("username", "alice"), ("password", PASSWORD), ("scope", "apps profile")];
     let with_client = [&form[..], &[("client_id", "ttnctl"), ("client_secret", "ttnctl")]].concat();
+    let with_id = [&form[..], &[("client_id", "ttnctl")]].concat();
     let public = [&form[..], &[("client_id", "airlock")]].concat();
     let post = || service.request("POST", "/users/token", "");
     let requests = [
@@ -23,7 +24,7 @@ async fn form_json_basic_and_body_are_equivalent() {
         post().basic_auth("airlock", Some("")).form(&form),
         post().form(&public),
         post().json(&object(&with_client)),
-        post().basic_auth("ttnctl", Some("ttnctl")).json(&object(&with_client)),
+        post().basic_auth("ttnctl", Some("ttnctl")).json(&object(&with_id)),
     ];
     for request in requests {
         let answer = send(request).await;
@@ -31,6 +32,39 @@ async fn form_json_basic_and_body_are_equivalent() {
         assert_eq!(answer.headers["cache-control"], "no-store");
         let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
         assert_eq!(members, ["token_type", "access_token", "expires_in", "refresh_token"]);
+    }
+}
+
+#[tokio::test]
+async fn rejects_client_credentials_in_header_and_body_together() {
+    let service = Service::start().await;
+    let alice = service.user("alice").await;
+    let mine = service.application(&alice, "my-app").await;
+    let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
+    let handler = service.account.component_token(types::ServiceName::Handler, &"h1".parse().unwrap()).await.unwrap();
+    let body = [
+        ("grant_type", "password"),
+        ("username", "alice"),
+        ("password", PASSWORD),
+        ("token", "any"),
+        ("client_id", "ttnctl"),
+        ("client_secret", "ttnctl"),
+    ];
+    let exchange = [("username", "my-app"), ("password", &key), ("client_secret", "ttnctl")];
+    let post = |path: &str| service.request("POST", path, "");
+    let requests = [
+        post("/users/token").basic_auth("ttnctl", Some("ttnctl")).form(&body),
+        post("/users/token").basic_auth("ttnctl", Some("ttnctl")).json(&object(&body)),
+        post("/users/token").basic_auth("airlock", Some("")).form(&body),
+        post("/users/revoke").basic_auth("ttnctl", Some("ttnctl")).form(&body),
+        post("/applications/token").basic_auth("ttnctl", Some("ttnctl")).form(&exchange),
+        post("/api/v2/applications/my-app/token").basic_auth("ttnctl", Some("ttnctl")).json(&object(&exchange)),
+        post("/applications/token").bearer_auth(handler.expose()).form(&exchange),
+    ];
+    for request in requests {
+        let answer = send(request).await;
+        assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{answer:?}");
+        assert!(answer.json()["error_description"].as_str().unwrap().contains("client_secret"), "{answer:?}");
     }
 }
 
