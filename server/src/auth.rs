@@ -6,6 +6,7 @@ mod authenticator;
 mod cache;
 mod credential;
 mod issuer;
+mod unique_members;
 mod verifier;
 
 use std::sync::Arc;

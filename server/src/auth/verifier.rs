@@ -7,9 +7,11 @@ use jsonwebtoken::{
     Algorithm, DecodingKey, Validation, decode,
     jwk::{AlgorithmParameters, EllipticCurve, JwkSet},
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use types::{Claims, Timestamp};
+
+use super::unique_members::UniqueMembers;
 
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 const KEY_ID_BYTES_MAX: usize = 128;
@@ -25,6 +27,9 @@ pub enum TokenError {
     /// It is not three parts of base64url with JSON objects in the first two, or its header has unknown members.
     #[error("it is not a signed token of an account service")]
     Malformed,
+    /// Its header or its claims have a member twice, so that two readers could see two tokens.
+    #[error("its header or its claims have the same member twice")]
+    Duplicate,
     /// Its algorithm is not ES256.
     #[error("it is not signed with ES256")]
     Algorithm,
@@ -55,10 +60,11 @@ pub struct Verifier {
     rules: Validation,
 }
 
-/// The unverified origin of a token: for finding the key, and for nothing else.
+/// What a token says of its origin, unverified: for finding the key, and for nothing else.
 pub(super) struct Origin {
     pub(super) issuer: String,
     pub(super) key_id: String,
+    claims: Map<String, Value>,
 }
 
 impl Verifier {
@@ -84,8 +90,8 @@ impl Verifier {
             return Err(TokenError::Issuer);
         }
         let key = self.keys.get(&origin.key_id).ok_or(TokenError::Key)?;
-        let signed = decode::<Map<String, Value>>(token, key, &self.rules).map_err(|_| TokenError::Signature)?;
-        claims(signed.claims, now)
+        decode::<IgnoredAny>(token, key, &self.rules).map_err(|_| TokenError::Signature)?;
+        claims(origin.claims, now)
     }
 }
 
@@ -107,15 +113,16 @@ impl Origin {
         else {
             return Err(TokenError::Malformed);
         };
-        let header: Header = json(header)?;
+        let header = Header::deserialize(Value::Object(object(header)?)).map_err(|_| TokenError::Malformed)?;
         if header.alg != "ES256" {
             return Err(TokenError::Algorithm);
         }
         if header.kid.len() > KEY_ID_BYTES_MAX {
             return Err(TokenError::Key);
         }
-        let Issuer { iss } = json(payload)?;
-        Ok(Self { issuer: iss, key_id: header.kid })
+        let claims = object(payload)?;
+        let issuer = claims.get("iss").and_then(Value::as_str).ok_or(TokenError::Malformed)?.to_owned();
+        Ok(Self { issuer, key_id: header.kid, claims })
     }
 }
 
@@ -129,20 +136,22 @@ struct Header {
     _typ: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Issuer {
-    iss: String,
-}
-
-/// Claims that are checked but not passed on.
+/// Claims that are checked but not passed on. `null` is no time: the token is refused.
 #[derive(Deserialize)]
 struct Bounds {
-    nbf: Option<u64>,
+    #[serde(default)]
+    nbf: u64,
 }
 
-fn json<T: for<'de> Deserialize<'de>>(part: &str) -> Result<T, TokenError> {
+/// A part of a token: a JSON object without duplicate members at any depth.
+fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
     let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Malformed)?;
-    serde_json::from_slice(&bytes).map_err(|_| TokenError::Malformed)
+    match serde_json::from_slice(&bytes) {
+        Ok(UniqueMembers(Value::Object(members))) => Ok(members),
+        // The syntax is right, and any value is accepted but a duplicate.
+        Err(error) if error.is_data() => Err(TokenError::Duplicate),
+        _ => Err(TokenError::Malformed),
+    }
 }
 
 /// Has the library check the signature only: it would check times by the machine's clock, not the given one.
@@ -166,7 +175,7 @@ fn claims(signed: Map<String, Value>, now: Timestamp) -> Result<Claims, TokenErr
     if claims.exp.saturating_add(LEEWAY_S) <= now {
         return Err(TokenError::Expired);
     }
-    if claims.iat.max(nbf.unwrap_or(0)) > now.saturating_add(LEEWAY_S) {
+    if claims.iat.max(nbf) > now.saturating_add(LEEWAY_S) {
         return Err(TokenError::Early);
     }
     Ok(claims)

@@ -41,7 +41,12 @@ impl Signer {
 
     /// A token with any header, signed with ES256 regardless.
     pub(crate) fn sign(&self, header: &Value, claims: &Value) -> String {
-        let message = unsigned(header, claims);
+        self.sign_text(&header.to_string(), &claims.to_string())
+    }
+
+    /// A token with any text as header and claims.
+    pub(crate) fn sign_text(&self, header: &str, claims: &str) -> String {
+        let message = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
         let signature = crypto::sign(message.as_bytes(), &self.key, Algorithm::ES256).unwrap();
         format!("{message}.{signature}")
     }

@@ -180,6 +180,43 @@ fn refuses_claims_of_the_wrong_type() {
 }
 
 #[test]
+fn refuses_null_as_the_start_of_validity() {
+    let (signer, now) = (Signer::new("k1"), ManualClock::new().secs());
+    let mut claims = claims(now);
+    claims["nbf"] = Value::Null;
+    let verdict = verify(&signer, &signer.token(&claims));
+    assert!(matches!(&verdict, Err(TokenError::Claims(_))), "{verdict:?}");
+}
+
+#[test]
+fn refuses_duplicate_members() {
+    let (signer, now) = (Signer::new("k1"), ManualClock::new().secs());
+    let (header, payload) = (signer.header().to_string(), claims(now).to_string());
+    assert!(verify(&signer, &signer.sign_text(&header, &payload)).is_ok());
+    let twice = |object: &str, member: &str| object.replacen('{', &format!("{{{member},"), 1);
+    let iss = json!("account");
+    let payloads = [
+        twice(&payload, &format!("\"iss\":{iss}")),
+        twice(&payload, &format!("\"exp\":{}", now + 3600)),
+        twice(&payload, "\"sub\":\"somebody else\""),
+        twice(&payload, "\"\\u0073ub\":\"somebody else\""),
+        twice(&payload, "\"nbf\":1,\"nbf\":2"),
+        twice(&payload, "\"unknown\":1,\"unknown\":1"),
+        payload.replace("{\"my-app\"", "{\"my-app\":[\"delete\"],\"my-app\""),
+        twice(&payload, "\"unknown\":[{\"a\":1,\"a\":1}]"),
+    ];
+    for payload in payloads {
+        let verdict = verify(&signer, &signer.sign_text(&header, &payload));
+        assert_eq!(verdict, Err(TokenError::Duplicate), "{payload}");
+    }
+    for member in ["\"alg\":\"none\"", "\"alg\":\"ES256\"", "\"kid\":\"k2\"", "\"typ\":\"JWT\""] {
+        let header = twice(&header, member);
+        let verdict = verify(&signer, &signer.sign_text(&header, &payload));
+        assert_eq!(verdict, Err(TokenError::Duplicate), "{header}");
+    }
+}
+
+#[test]
 fn refuses_another_issuer_or_audience() {
     let signer = Signer::new("k1");
     for issuer in [json!("other"), json!("Account"), json!(["account"]), json!(""), Value::Null] {
