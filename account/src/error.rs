@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use types::{AppEui, GatewayId, IdError, Kind, Kinded, Scope, ScopeError};
+use types::{AppEui, ClientId, GatewayId, IdError, Kind, Kinded, Scope, ScopeError};
 
 use crate::{oauth::error_code::OAuthErrorCode, seal};
 
@@ -158,6 +158,9 @@ pub enum Error {
     /// Another site caused the browser to send the request.
     #[error("cross-site request refused: open {0} and try again there")]
     OtherSite(String),
+    /// The client that the user allows is no longer what the user was shown.
+    #[error("`{0}` has changed since you were asked: go back to it, log in again, and check what it may do now")]
+    ClientChanged(ClientId),
     /// An authorization or token request was refused.
     #[error("{reason}")]
     OAuth {
@@ -229,7 +232,7 @@ impl Kinded for Error {
             | Self::TooManySigningKeys { .. } => Kind::Denied,
             Self::NotFound { .. } | Self::PathNotFound => Kind::NotFound,
             Self::Taken { .. } | Self::EuiTaken(_) | Self::RotationPending => Kind::AlreadyExists,
-            Self::Contended { .. } => Kind::Conflict,
+            Self::Contended { .. } | Self::ClientChanged(_) => Kind::Conflict,
             Self::Busy | Self::RateLimited(_) => Kind::Exhausted,
             Self::OAuth { code: OAuthErrorCode::InvalidClient, .. } => Kind::Unauthenticated,
             Self::OAuth { .. } => Kind::Invalid,

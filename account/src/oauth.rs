@@ -81,7 +81,7 @@ impl Account {
         };
         let refused = || Error::oauth(OAuthErrorCode::InvalidGrant, "Invalid username or password");
         let known = self.user_with_password(&username, password, from).await?.ok_or_else(refused)?.value;
-        let user = self.give_consent(&known, &client.id, &scope).await?;
+        let user = self.give_consent(&known, client.revision(), &scope).await?;
         if user.password != known.password || user.disabled {
             return Err(refused());
         }

@@ -40,7 +40,7 @@ impl Account {
         let user = self.user(&user_id).await?.filter(|user| !user.disabled).ok_or(Error::LoginEnded)?;
         let issued = claims.iat.saturating_add(BACKDATED_SECONDS);
         let counts = match &claims.client {
-            Some(client) => user.has_consent(client) && issued >= user.not_before_s_of(client),
+            Some(client) => user.authorized(client) && issued >= user.not_before_s_of(client),
             None => issued >= user.not_before_s,
         };
         if counts { Ok(()) } else { Err(Error::LoginEnded) }

@@ -53,6 +53,8 @@ pub(crate) struct ConsentRequest {
     pub(crate) client: ClientId,
     pub(crate) description: String,
     pub(crate) first_party: bool,
+    /// The revision of the client that is shown here.
+    pub(crate) revision: u32,
     /// The requested scopes.
     pub(crate) scope: Vec<Scope>,
     pub(crate) redirect_uri: String,
@@ -85,22 +87,28 @@ impl Account {
             Err(error) => return self.refuse(&target, request, error).map(Authorization::Redirect),
         };
         let user = session.map(|session| &session.user.value);
-        if let Some(user) = user.filter(|user| user.consents_to(&target.client.id, &parameters.scope)) {
+        if let Some(user) = user.filter(|user| user.consents_to(target.client.revision(), &parameters.scope)) {
             return self.send_code(user, target, parameters, request).await.map(Authorization::Redirect);
         }
-        let Target { client: Client { id, description, first_party, .. }, redirect_uri } = target;
-        let consent = ConsentRequest { client: id, description, first_party, scope: parameters.scope, redirect_uri };
+        let Target { client: Client { id, description, first_party, revision, .. }, redirect_uri } = target;
+        let scope = parameters.scope;
+        let consent = ConsentRequest { client: id, description, first_party, revision, scope, redirect_uri };
         Ok(if user.is_some() { Authorization::Ask(consent) } else { Authorization::LogIn(consent) })
     }
 
     /// Handles the user's decision. Returns the URI to redirect to.
+    ///
+    /// `shown` is the revision of the client that the user was shown. Without it, the user allows what the client is now.
     pub(crate) async fn decide(
         &self,
         session: &Session,
         request: &AuthorizationRequest,
-        allow: bool,
+        (allow, shown): (bool, Option<u32>),
     ) -> Result<String> {
         let target = self.validate_target(request).await?;
+        if allow && shown.is_some_and(|shown| shown != target.client.revision) {
+            return Err(Error::ClientChanged(target.client.id));
+        }
         let parameters = match validate(&target.client, request) {
             Ok(parameters) if allow => parameters,
             Ok(_) => {
@@ -111,7 +119,7 @@ impl Account {
             Err(error) => return self.refuse(&target, request, error),
         };
         let before = &session.user.value;
-        let user = self.give_consent(before, &target.client.id, &parameters.scope).await?;
+        let user = self.give_consent(before, target.client.revision(), &parameters.scope).await?;
         if user.not_before_s != before.not_before_s || user.disabled {
             return Err(Error::LoginEnded);
         }

@@ -14,6 +14,7 @@ use crate::{
     metrics,
     seal::{KeyedHash, Sealed},
     settings::ClientSettings,
+    user::consent::ClientRevision,
 };
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,6 +40,9 @@ pub(crate) struct Client {
     pub(crate) sealed: Option<Sealed>,
     #[serde(default)]
     pub(crate) description: String,
+    /// How often something changed that users are shown; see [`Client::revision`].
+    #[serde(default)]
+    pub(crate) revision: u32,
     #[serde(default = "GrantType::all")]
     pub(crate) grants: Vec<GrantType>,
     #[serde(default, rename = "standing")]
@@ -95,6 +99,11 @@ impl Client {
         self.secret.is_none()
     }
 
+    /// What a consent is bound to: a user who was shown an earlier revision must be asked again.
+    pub(crate) fn revision(&self) -> ClientRevision<'_> {
+        ClientRevision { id: &self.id, number: self.revision }
+    }
+
     /// Rejects clients that are not accepted, or may not use this grant type.
     pub(crate) fn check_grant(&self, grant: GrantType) -> Result<()> {
         let refuse = |reason| Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, reason));
@@ -136,6 +145,7 @@ impl Account {
                 owner: None,
                 sealed: None,
                 description: String::new(),
+                revision: 0,
                 grants: GrantType::all(),
                 status: ClientStatus::Accepted,
             };
@@ -147,7 +157,9 @@ impl Account {
         Ok(())
     }
 
-    /// Authenticates a client by Basic credentials or by those in the body. If both have an id, they must match.
+    /// Authenticates a client by Basic credentials or by those in the body, but not by both (RFC 6749 section 2.3).
+    ///
+    /// Beside Basic credentials, the body may have the same id, but no secret.
     pub(crate) async fn authenticate_client(
         &self,
         basic: Option<Basic>,

@@ -1,7 +1,8 @@
 //! Registered clients: how they are shown and updated.
 //!
-//! Users consented to what a client was when they saw it. So if its owner changes its redirect URI, grants or scopes, the
-//! operator must accept it again.
+//! Users and the operator agreed to what a client was when they saw it. So if its owner changes its redirect URI, grants or
+//! scopes, the operator must accept it again; and if its redirect URI or description changes, which users are shown, each
+//! user must consent again.
 
 use api::rest::account::{self as body, ClientUpdate};
 use types::UserId;
@@ -33,8 +34,9 @@ impl Client {
         self.owner.as_ref() == Some(user_id) && self.status != ClientStatus::Deleted
     }
 
-    /// Applies an update. Unless only the description changed, the operator must accept the client again.
+    /// Applies an update, and notes who must agree again.
     pub(crate) fn update(&mut self, update: ClientUpdate) -> Result<()> {
+        let shown = (self.redirect_uris.clone(), self.description.clone());
         let before = (self.redirect_uris.clone(), self.grants.clone(), self.scope.clone());
         if let Some(description) = update.description {
             check_description(&description)?;
@@ -53,6 +55,9 @@ impl Client {
         }
         if before != (self.redirect_uris.clone(), self.grants.clone(), self.scope.clone()) {
             self.status = ClientStatus::Undecided;
+        }
+        if shown != (self.redirect_uris.clone(), self.description.clone()) {
+            self.revision = self.revision.wrapping_add(1);
         }
         Ok(())
     }

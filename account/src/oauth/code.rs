@@ -72,7 +72,8 @@ impl Account {
         check_redirect(client, code, request.redirect_uri.as_deref())?;
         pkce::check(code.challenge.as_ref(), request.code_verifier.as_ref())?;
         let user = self.user(&code.user_id).await?;
-        let user = user.filter(|user| !user.disabled && user.consent_version(&client.id) == code.anchor);
+        let user = user.filter(|user| !user.disabled && user.consent_to(client.revision()).is_some());
+        let user = user.filter(|user| user.consent_version(&client.id) == code.anchor);
         let user = user.ok_or_else(refused)?;
         // Signed first: if the user lacks rights to the scope, the code stays valid.
         let access_token = self.user_token(&user, &client.id, &code.scope).await?;

@@ -6,9 +6,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use types::{ClientId, Scope, Timestamp, UserId};
 
+use super::client::Client;
 use crate::{
     Account, Error, Result, audit,
-    user::{UserRecord, consent::Consent, next_second, no_user},
+    user::{
+        UserRecord,
+        consent::{ClientRevision, Consent},
+        next_second, no_user,
+    },
 };
 
 /// A client that a user has authorized.
@@ -36,10 +41,7 @@ impl Account {
         let take_back = |user: &mut UserRecord| {
             let consent = user.consents.get_mut(client).filter(|consent| !consent.scope.is_empty());
             let missing = || Error::NotFound { what: "authorized client", id: client.to_string() };
-            let consent = consent.ok_or_else(missing)?;
-            consent.scope.clear();
-            consent.epoch = consent.epoch.wrapping_add(1);
-            consent.not_before_s = next_second(consent.not_before_s, now);
+            consent.ok_or_else(missing)?.end(now);
             Ok(())
         };
         self.change_user(user_id, take_back).await?;
@@ -51,7 +53,7 @@ impl Account {
     pub(super) async fn give_consent(
         &self,
         user: &UserRecord,
-        client: &ClientId,
+        client: ClientRevision<'_>,
         scope: &[Scope],
     ) -> Result<UserRecord> {
         if user.consents_to(client, scope) {
@@ -59,7 +61,7 @@ impl Account {
         }
         let now = self.clock.now();
         let given = self.change_user(&user.id, |user| user.consent(client, scope, now)).await?;
-        audit::event("consent given", &user.id, client);
+        audit::event("consent given", &user.id, client.id);
         Ok(given)
     }
 
@@ -74,10 +76,12 @@ impl Account {
     ) -> Result<()> {
         let missing = |scope: &Scope| Err(Error::NoConsent(scope.clone()));
         let Some(client) = client else { return scope.iter().try_for_each(missing) };
-        let mut others = scope.iter().filter(|scope| !user.consents_to(client, std::slice::from_ref(*scope)));
-        let Some(other) = others.next() else { return Ok(()) };
         let found = self.client_named(client.as_str()).await?;
-        if found.is_some_and(|client| client.first_party) { Ok(()) } else { missing(other) }
+        let allows = |scope: &Scope| {
+            let consents = |client: &Client| user.consents_to(client.revision(), std::slice::from_ref(scope));
+            found.as_ref().is_some_and(|client| client.first_party || consents(client))
+        };
+        scope.iter().find(|scope| !allows(scope)).map_or(Ok(()), missing)
     }
 
     /// Revokes the access tokens that a client has for a user. Its other grants can get new ones.

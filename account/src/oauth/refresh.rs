@@ -117,8 +117,9 @@ impl Account {
     /// Issues an access token with the scopes of a grant, or fewer if requested.
     async fn sign_for(&self, client: &Client, grant: &Grant, asked: Option<&[String]>) -> Result<Secret> {
         let user = self.user(&grant.user_id).await?;
-        let holds =
-            |user: &UserRecord| user.has_consent(&client.id) && user.consent_version(&client.id) == grant.anchor;
+        let holds = |user: &UserRecord| {
+            user.consent_to(client.revision()).is_some() && user.consent_version(&client.id) == grant.anchor
+        };
         let user = user.filter(|user| !user.disabled && holds(user)).ok_or_else(refused)?;
         match asked {
             Some(asked) if !asked.is_empty() => self.user_token(&user, &client.id, &narrowed(grant, asked)?).await,

@@ -41,6 +41,7 @@ impl Account {
             owner: Some(owner.clone()),
             sealed: Some(self.keys.seal(&aad, secret.expose().as_bytes(), self.random.as_ref())?),
             description: String::new(),
+            revision: 0,
             grants: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
             status: ClientStatus::Undecided,
         };

@@ -59,6 +59,7 @@ impl Account {
             owner: None,
             sealed: None,
             description,
+            revision: 0,
             grants: grants.collect(),
             status: ClientStatus::Accepted,
         };

@@ -12,7 +12,7 @@ use axum::{
 };
 use percent_encoding::utf8_percent_encode;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use server::openapi::with_headers;
 
 use crate::{
@@ -27,6 +27,10 @@ pub(super) struct Decision {
     #[serde(flatten)]
     request: AuthorizationRequest,
     decision: Answer,
+    /// The client's revision on the page that asked the user. If the client has changed since, the answer does not count.
+    #[serde(default, deserialize_with = "number")]
+    #[schemars(with = "Option<u32>")]
+    revision: Option<u32>,
 }
 
 /// May the client do it?
@@ -66,10 +70,25 @@ pub(super) async fn authorize(
 pub(super) async fn decide(
     State(account): State<Account>,
     session: Session,
-    AnyBody(Decision { request, decision }): AnyBody<Decision>,
+    AnyBody(Decision { request, decision, revision }): AnyBody<Decision>,
 ) -> Result<Redirect, Reply> {
     let allow = matches!(decision, Answer::Allow);
-    Ok(Redirect(account.decide(&session, &request, allow).await?))
+    Ok(Redirect(account.decide(&session, &request, (allow, revision)).await?))
+}
+
+/// A number in JSON or as text: in a form with flattened parts, every value is text.
+fn number<'de, D: Deserializer<'de>>(input: D) -> Result<Option<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(u32),
+        Text(String),
+    }
+    match Option::deserialize(input)? {
+        None => Ok(None),
+        Some(Written::Number(number)) => Ok(Some(number)),
+        Some(Written::Text(text)) => text.parse().map(Some).map_err(D::Error::custom),
+    }
 }
 
 /// With 303 the browser sends a new request, without the form.

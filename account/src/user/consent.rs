@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope, Timestamp};
 
-use super::UserRecord;
+use super::{UserRecord, next_second};
 use crate::{Error, Result};
 
 /// Maximum number of clients that a user can authorize.
@@ -12,16 +12,28 @@ const CONSENTS_MAX: usize = 100;
 const SCOPES_MAX: usize = 50;
 
 /// A user's consent to a client, stored in the user's record.
+///
+/// It counts only while the client is what the user was shown.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Consent {
     /// General scopes and entities; empty if the user revoked it.
     pub(crate) scope: Vec<Scope>,
     /// When the user consented first.
     pub(crate) given: Timestamp,
-    /// How often the user revoked it.
+    /// How often it ended: because the user revoked it, or consented to a changed client.
     pub(crate) epoch: u32,
     /// Access tokens from before this Unix time in seconds are invalid.
     pub(crate) not_before_s: u64,
+    /// The revision of the client that the user was shown.
+    #[serde(default)]
+    pub(crate) revision: u32,
+}
+
+/// A client in the state in which users are shown it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClientRevision<'a> {
+    pub(crate) id: &'a ClientId,
+    pub(crate) number: u32,
 }
 
 /// Identifies the state of a consent. Codes and grants are valid only while it is unchanged.
@@ -31,18 +43,34 @@ pub(crate) struct ConsentVersion {
     epoch: u32,
 }
 
-impl UserRecord {
-    /// Whether the user consented to all of these scopes.
-    pub(crate) fn consents_to(&self, client: &ClientId, scope: &[Scope]) -> bool {
-        let held = |scope: &Scope| {
-            self.consents
-                .get(client)
-                .is_some_and(|consent| consent.scope.contains(scope) || consent.scope.contains(&scope.general()))
-        };
-        !scope.is_empty() && scope.iter().all(held)
+impl Consent {
+    /// Ends it, and with it all codes, grants and tokens that it allowed.
+    pub(crate) fn end(&mut self, now: Timestamp) {
+        self.scope.clear();
+        self.epoch = self.epoch.wrapping_add(1);
+        self.not_before_s = next_second(self.not_before_s, now);
     }
 
-    pub(crate) fn has_consent(&self, client: &ClientId) -> bool {
+    fn covers(&self, scope: &Scope) -> bool {
+        self.scope.contains(scope) || self.scope.contains(&scope.general())
+    }
+}
+
+impl UserRecord {
+    /// Whether the user consented to all of these scopes for the client as it is now.
+    pub(crate) fn consents_to(&self, client: ClientRevision<'_>, scope: &[Scope]) -> bool {
+        let consent = self.consent_to(client);
+        !scope.is_empty() && consent.is_some_and(|consent| scope.iter().all(|scope| consent.covers(scope)))
+    }
+
+    /// The user's consent to the client as it is now.
+    pub(crate) fn consent_to(&self, client: ClientRevision<'_>) -> Option<&Consent> {
+        let consent = self.consents.get(client.id)?;
+        (!consent.scope.is_empty() && consent.revision == client.number).then_some(consent)
+    }
+
+    /// Whether the user consented to the client and did not revoke it, whatever the client was then.
+    pub(crate) fn authorized(&self, client: &ClientId) -> bool {
         self.consents.get(client).is_some_and(|consent| !consent.scope.is_empty())
     }
 
@@ -51,25 +79,37 @@ impl UserRecord {
         ConsentVersion { not_before_s: self.not_before_s, epoch }
     }
 
-    pub(crate) fn consent(&mut self, client: &ClientId, scope: &[Scope], now: Timestamp) -> Result<()> {
-        if !self.consents.contains_key(client) && self.consents.len() >= CONSENTS_MAX {
-            self.consents.retain(|_, consent| !consent.scope.is_empty());
+    /// Adds scopes to the user's consent. A consent to an earlier revision of the client ends first.
+    pub(crate) fn consent(&mut self, client: ClientRevision<'_>, scope: &[Scope], now: Timestamp) -> Result<()> {
+        self.make_room_for(client.id)?;
+        let fresh = Consent { scope: Vec::new(), given: now, epoch: 0, not_before_s: 0, revision: client.number };
+        let consent = self.consents.entry(client.id.clone()).or_insert(fresh);
+        if consent.revision != client.number {
+            consent.end(now);
+            consent.revision = client.number;
         }
-        if self.consents.len() >= CONSENTS_MAX && !self.consents.contains_key(client) {
-            return Err(Error::Full { what: "client", count_max: CONSENTS_MAX });
-        }
-        let fresh = Consent { scope: Vec::new(), given: now, epoch: 0, not_before_s: 0 };
-        let consent = self.consents.entry(client.clone()).or_insert(fresh);
         if consent.scope.is_empty() {
             consent.given = now;
         }
         for scope in scope {
-            if !consent.scope.contains(scope) && !consent.scope.contains(&scope.general()) {
+            if !consent.covers(scope) {
                 consent.scope.push(scope.clone());
             }
         }
         let over = consent.scope.len().saturating_sub(SCOPES_MAX);
         consent.scope.drain(..over);
         Ok(())
+    }
+
+    /// Forgets revoked consents if there are too many.
+    fn make_room_for(&mut self, client: &ClientId) -> Result<()> {
+        if self.consents.contains_key(client) || self.consents.len() < CONSENTS_MAX {
+            return Ok(());
+        }
+        self.consents.retain(|_, consent| !consent.scope.is_empty());
+        match self.consents.len() < CONSENTS_MAX {
+            true => Ok(()),
+            false => Err(Error::Full { what: "client", count_max: CONSENTS_MAX }),
+        }
     }
 }

@@ -11,6 +11,7 @@ mod clients;
 mod codes;
 mod collaborators;
 mod components;
+mod consents;
 mod crash;
 mod endpoints;
 mod errors;
