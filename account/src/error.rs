@@ -231,8 +231,8 @@ impl Kinded for Error {
             | Self::EuiBlockFull
             | Self::TooManySigningKeys { .. } => Kind::Denied,
             Self::NotFound { .. } | Self::PathNotFound => Kind::NotFound,
-            Self::Taken { .. } | Self::EuiTaken(_) | Self::RotationPending => Kind::AlreadyExists,
-            Self::Contended { .. } | Self::ClientChanged(_) => Kind::Conflict,
+            Self::Taken { .. } | Self::EuiTaken(_) => Kind::AlreadyExists,
+            Self::Contended { .. } | Self::ClientChanged(_) | Self::RotationPending => Kind::Conflict,
             Self::Busy | Self::RateLimited(_) => Kind::Exhausted,
             Self::OAuth { code: OAuthErrorCode::InvalidClient, .. } => Kind::Unauthenticated,
             Self::OAuth { .. } => Kind::Invalid,

@@ -94,7 +94,7 @@ impl Announcer {
             match sent {
                 Ok(()) => retry_wait = RETRY_WAIT_MIN,
                 Err(error) => {
-                    tracing::warn!(%error, retry_s = retry_wait.as_secs_f32(), "cannot reach the discovery service");
+                    tracing::warn!(%error, retry_s = retry_wait.as_secs_f32(), "cannot announce this handler: trying again");
                     next = Instant::now() + retry_wait;
                     retry_wait = (retry_wait * 2).min(RETRY_WAIT_MAX);
                 }

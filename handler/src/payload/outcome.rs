@@ -1,6 +1,6 @@
 //! The results of decoding and encoding payloads.
 
-use runtime::{CallOutcome, Failure, LogEntry, Value};
+use runtime::{CallOutcome, Failure, LogEntry, Slot, Value};
 use serde_json::value::RawValue;
 
 use crate::{Error, application::Application, cost::Cost, error::FunctionError};
@@ -81,8 +81,9 @@ impl From<CallOutcome> for Decoded {
                 let validity = if valid { Validity::Valid } else { Validity::Invalid };
                 Self { fields, normalized, validity, ..Self::default() }
             }
-            // An uplink returns fields; anything else would be a bug in the sandbox.
-            Ok(Value::Bytes { .. } | Value::Returned { .. }) => Self::default(),
+            Ok(Value::Bytes { .. } | Value::Returned { .. }) => {
+                DecodeError::Function(Failure::malformed_reply(Slot::Decoder)).into()
+            }
             Err(failure) => DecodeError::Function(failure).into(),
         };
         Self { warnings: report.warnings, logs: report.logs, cost, ..decoded }

@@ -1,6 +1,6 @@
 //! Decodes and encodes payloads in the format of their application.
 
-use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Tenant, Value};
+use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Slot, Tenant, Value};
 use types::AppId;
 
 use super::{
@@ -58,7 +58,8 @@ impl Payloads {
         self.run(&tenant, functions, payload).await
     }
 
-    /// The same without the function sources; none if these are needed because the functions are not loaded.
+    /// Like [`Self::decode`], but without the sources. Returns none if they are needed, because the functions are not
+    /// loaded.
     pub async fn decode_if_loaded(
         &self,
         application: &ApplicationSummary,
@@ -108,12 +109,12 @@ impl Payloads {
         let call = call(EntryPoint::EncodeDownlink, payload, fields.as_bytes());
         let report = self.pool.call(&tenant, functions, call).await?;
         let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
-        match report.result {
-            Ok(Value::Bytes { bytes, port }) => Ok(Encoded { payload: bytes, port, logs: report.logs, cost }),
-            // A downlink returns bytes; anything else would be a bug in the sandbox.
-            Ok(_) => Ok(Encoded::default()),
-            Err(failure) => Err(FunctionError::new(failure, application.sources(), report.logs, cost).into()),
-        }
+        let failure = match report.result {
+            Ok(Value::Bytes { bytes, port }) => return Ok(Encoded { payload: bytes, port, logs: report.logs, cost }),
+            Ok(_) => Failure::malformed_reply(Slot::Encoder),
+            Err(failure) => failure,
+        };
+        Err(FunctionError::new(failure, application.sources(), report.logs, cost).into())
     }
 
     async fn load(&self, tenant: &Tenant, application: &Application) -> Result<Result<Functions, Failure>, Error> {

@@ -34,7 +34,8 @@ impl Failure {
         Self::broken(slot, "there was no room for a sandbox; try again later")
     }
 
-    pub(crate) fn malformed_reply(slot: Slot) -> Self {
+    /// The failure of a call that returned something else than such a call can return.
+    pub fn malformed_reply(slot: Slot) -> Self {
         Self::broken(slot, "its reply was malformed")
     }
 
