@@ -116,7 +116,7 @@ rights! {
 rights! {
     /// A right to a network component.
     ComponentRight {
-        /// Read and write settings and the access key.
+        /// View and edit settings, and get tokens.
         Settings = "component:settings",
         /// Delete it.
         Delete = "component:delete",

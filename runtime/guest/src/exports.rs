@@ -1,4 +1,4 @@
-//! What the guest exports to the host, and the one function it imports.
+//! What the guest exports to the host. The build replaces its one import, `fuel_left`.
 
 use crate::wire::Writer;
 use crate::{call, guest, load};

@@ -140,7 +140,7 @@ impl Middleware {
         let request = drain_unread(request);
         let limit = self.body_bytes_max;
         if request.body().size_hint().lower() > limit as u64 {
-            let message = format!("body not valid: must have {limit} bytes at most");
+            let message = format!("body not valid: must have at most {limit} bytes");
             return Err(ErrorReply::new(self.error_format, Kind::TooLarge, message));
         }
         Ok(request.map(|body| Body::new(Limited::new(body, limit))))

@@ -156,7 +156,7 @@ async fn accepts_a_body_up_to_the_limit_and_answers_413_beyond() {
     let sent = async |bytes| client.post(server.url("/length")).body(vec![b'x'; bytes]).send().await.unwrap();
     assert_eq!(sent(1000).await.text().await.unwrap(), "1000");
     let (status, body) = json_of(sent(1001).await).await;
-    assert_eq!((status, body["error"].as_str()), (413, Some("body not valid: must have 1000 bytes at most")));
+    assert_eq!((status, body["error"].as_str()), (413, Some("body not valid: must have at most 1000 bytes")));
 }
 
 #[tokio::test]

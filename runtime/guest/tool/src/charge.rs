@@ -1,14 +1,14 @@
-//! What a stretch of code costs: as many units as the shortest way through it has instructions.
+//! The cost of code, in fuel: the number of instructions on the shortest path through it.
 //!
-//! So fuel is never more than the instructions that were run, on whichever way. Measured on scripts of very different
-//! kinds it stays within a small factor of time; charging the mean of all ways was worse by far, because an
-//! interpreter's loop is a choice between a few hundred ways of which the usual ones are the short ones.
+//! So the fuel used never exceeds the number of instructions executed. On scripts of very different kinds it stays within
+//! a small factor of time. Charging the mean of all paths was far worse: an interpreter's loop chooses among a few hundred
+//! paths, and the usual ones are short.
 
 use std::collections::BTreeMap;
 use walrus::ir::{Instr, InstrSeqId};
 use walrus::{FunctionId, LocalFunction};
 
-/// What a way costs that ends in a trap, or leaves where it should come round.
+/// The cost of a path that traps, or leaves the loop that it should repeat.
 const NEVER: u64 = u64::MAX;
 
 /// Charges of one function: its entry, and each loop header.
@@ -28,7 +28,7 @@ impl Charges {
     }
 }
 
-/// A payment is never nothing, else a cycle could be free.
+/// A charge is at least one unit; otherwise a cycle could be free.
 fn units(cost: u64) -> u64 {
     if cost == NEVER { 1 } else { cost.max(1) }
 }
@@ -36,7 +36,7 @@ fn units(cost: u64) -> u64 {
 struct Walk<'a> {
     function: &'a LocalFunction,
     calls: &'a BTreeMap<FunctionId, u64>,
-    /// The cost that is still to come when one branches to this label.
+    /// The cost of what follows a branch to this label.
     after: BTreeMap<InstrSeqId, u64>,
     loops: BTreeMap<InstrSeqId, u64>,
 }
@@ -74,7 +74,7 @@ impl Walk<'_> {
         others.saturating_add(1)
     }
 
-    /// A loop pays for itself, each time round; what is left to those before it is the way out.
+    /// A loop header pays for each iteration; code before the loop pays only for the path out of it.
     fn repeat(&mut self, body: InstrSeqId, rest: u64) -> u64 {
         let outside = std::mem::take(&mut self.after);
         self.after.insert(body, 0);

@@ -1,4 +1,4 @@
-//! Proves of a finished guest what the host relies on.
+//! Verifies what the host assumes about a finished guest.
 
 use crate::call_graph::{self, Calls};
 use crate::meter::{FUEL, STACK_POINTER, fuel_global};
