@@ -1,6 +1,7 @@
 //! Decodes and encodes payloads in the format of their application.
 
 use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Slot, Tenant, Value};
+use serde_json::value::RawValue;
 use types::AppId;
 
 use super::{
@@ -85,10 +86,10 @@ impl Payloads {
         payload: &Payload,
         priority: Priority,
     ) -> Result<Encoded, Error> {
-        let object = serde_json::from_str(fields).map_err(|error| Error::invalid("Fields", error))?;
+        check_object(fields)?;
         match application.summary().conversion() {
             Conversion::None => Ok(Encoded::default()),
-            Conversion::CayenneLpp => Ok(Encoded { payload: cayenne::encode(&object), ..Encoded::default() }),
+            Conversion::CayenneLpp => encode_cayenne(fields),
             Conversion::Custom(_) if application.sources().encoder.is_empty() => {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
@@ -163,6 +164,20 @@ fn call(entry_point: EntryPoint, payload: &Payload, bytes: &[u8]) -> Call {
         payload: bytes.to_vec(),
         single_function: None,
     }
+}
+
+/// Checks that `fields` is the text of an object, without parsing its strings: the encoder may get lone surrogates.
+fn check_object(fields: &str) -> Result<(), Error> {
+    let json: &RawValue = serde_json::from_str(fields).map_err(|error| Error::invalid("Fields", error))?;
+    match json.get().starts_with('{') {
+        true => Ok(()),
+        false => Err(Error::invalid("Fields", "they are not a JSON object")),
+    }
+}
+
+fn encode_cayenne(fields: &str) -> Result<Encoded, Error> {
+    let object = serde_json::from_str(fields).map_err(|error| Error::invalid("Fields", error))?;
+    Ok(Encoded { payload: cayenne::encode(&object), ..Encoded::default() })
 }
 
 fn decode_cayenne(bytes: &[u8]) -> Result<Decoded, Error> {

@@ -136,11 +136,10 @@ impl Output for MqttOutput {
         };
         let Some(fields) = fields else { return self.enqueue(&app_id, topic, body) };
         self.enqueue(&app_id, topic.clone(), body);
-        // The sandbox returns fields as text; only field topics need them parsed.
-        let Ok(fields) = serde_json::from_str(fields.get()) else { return };
-        fields::for_each(&topic, &fields, &mut |topic, value| {
-            self.enqueue(&app_id, topic, Bytes::from(value.to_string()));
-        });
+        let each = &mut |topic, value: &str| self.enqueue(&app_id, topic, Bytes::from(value.to_owned()));
+        if let Err(error) = fields::for_each(&topic, fields, each) {
+            tracing::error!(%app_id, %error, topic, "cannot publish single fields");
+        }
     }
 }
 
