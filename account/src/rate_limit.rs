@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use server::rate_limit::RateLimit;
+pub(crate) use server::rate_limit::rate_limit_address;
 use store::{Admission, Key, Tag};
 use types::{UserId, Username};
 
@@ -49,29 +50,5 @@ impl Account {
                 Err(Error::RateLimited(limit.exceeded(policy, wait)))
             }
         }
-    }
-}
-
-/// The address that limits apply to: for IPv6 the /64 network, because a household has all of its addresses.
-pub(crate) fn rate_limit_address(address: IpAddr) -> String {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            format!("{a:x}:{b:x}:{c:x}:{d:x}")
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ipv6_network_counts_as_one_address() {
-        let bucket = |text: &str| rate_limit_address(text.parse().unwrap());
-        assert_eq!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:2:ffff::9"));
-        assert_ne!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:3::3"));
-        assert_eq!(bucket("::ffff:192.0.2.1"), "192.0.2.1");
     }
 }

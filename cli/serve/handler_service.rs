@@ -55,7 +55,8 @@ impl HandlerService {
         let listeners = context.listeners(&settings.listen.handler, &settings.listen.handler_http).await?;
         let tls = context.tls.as_ref().map(|tls| tls.server_config(&[]));
         ensure!(tls.is_some() || settings.broker.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
-        let broker = Broker::start(&settings.broker, tls, authenticator.clone(), context.random.as_ref()).await?;
+        let (random, clock) = (context.random.as_ref(), &context.clock);
+        let broker = Broker::start(&settings.broker, tls, authenticator.clone(), random, clock).await?;
         let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, context.random.as_ref()));
         let announcer = announcer(context, token, &listeners, broker.address())?.map(Arc::new);
         let operations = operations(context, authenticator, output.clone(), announcer.clone()).await?;

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use server::serve::bind;
+use server::{rate_limit::RateLimit, serve::bind};
 use tokio::{
     net::TcpListener,
     sync::Semaphore,
@@ -12,10 +12,11 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use types::{Random, Secret};
+use types::{Clock, Random, Secret};
 
 use crate::{
     Authenticator, Error,
+    connect_limits::ConnectLimits,
     connection::ConnectionContext,
     engine::{Engine, HANDLER},
     listener::Listener,
@@ -41,6 +42,10 @@ pub struct BrokerSettings {
     pub connections_max: usize,
     /// Maximum number of connections of one application.
     pub connections_per_application_max: usize,
+    /// How often clients may connect with one credential of an application.
+    pub connects_per_credential: RateLimit,
+    /// How often clients may connect from one address, or from one IPv6 network of 64 bits.
+    pub connects_per_address: RateLimit,
     /// Maximum number of messages per second that a connection may publish; a faster client is slowed down.
     pub publishes_per_second_max: u32,
     /// How often the credentials of open connections are checked again, in milliseconds.
@@ -54,6 +59,10 @@ impl Default for BrokerSettings {
             tls_listen: String::new(),
             connections_max: 10_000,
             connections_per_application_max: 50,
+            // Ten a second, after a burst for all clients of an application that reconnect at once.
+            connects_per_credential: RateLimit::new(500, 36_000),
+            // A hundred a second: all clients may be behind one address.
+            connects_per_address: RateLimit::new(10_000, 360_000),
             publishes_per_second_max: 100,
             check_interval_ms: 2_500,
         }
@@ -87,6 +96,7 @@ impl Broker {
         tls: Option<Arc<ServerConfig>>,
         authenticator: Arc<dyn Authenticator>,
         random: &dyn Random,
+        clock: &Arc<dyn Clock>,
     ) -> Result<Self, Error> {
         metrics::describe();
         let plain_socket = bind(&settings.listen).await?;
@@ -97,7 +107,7 @@ impl Broker {
         let address_of = |socket: &TcpListener| socket.local_addr().map_err(|error| Error::Start(error.into()));
         let address = address_of(&plain_socket)?;
         let tls_address = tls_socket.as_ref().map(|(socket, _)| address_of(socket)).transpose()?;
-        let listener = Arc::new(listener(settings, authenticator, random).await?);
+        let listener = Arc::new(listener(settings, authenticator, random, clock).await?);
         listener.tasks.spawn(Arc::clone(&listener).accept(plain_socket, None));
         if let Some((socket, acceptor)) = tls_socket {
             listener.tasks.spawn(Arc::clone(&listener).accept(socket, Some(acceptor)));
@@ -149,12 +159,14 @@ async fn listener(
     settings: &BrokerSettings,
     authenticator: Arc<dyn Authenticator>,
     random: &dyn Random,
+    clock: &Arc<dyn Clock>,
 ) -> Result<Listener, Error> {
     let tasks = TaskTracker::new();
     let secret = Secret::new(format!("{:032x}", u128::from_be_bytes(random.array())));
     let engine = Engine::start(secret, settings.connections_max + HANDLER_CONNECTIONS, &tasks).await?;
     let context = ConnectionContext {
         authenticator,
+        connect_limits: ConnectLimits::new(settings.connects_per_address, settings.connects_per_credential, clock),
         sessions: Arc::new(Sessions::new(settings.connections_per_application_max)),
         engine,
         salt: random.array(),

@@ -1,11 +1,15 @@
 //! A client's CONNECT packet: checked, and rewritten for the engine.
 
+use std::net::IpAddr;
+
 use mqtt5::{MqttError, PropertyId, packet::connect::ConnectPacket, types::ReasonCode};
+use server::rate_limit::RateLimitExceeded;
 use sha2::{Digest, Sha256};
 use types::{AppId, Credential, Secret};
 
 use crate::{
     Authenticator, Refusal,
+    connect_limits::ConnectLimits,
     packet::{self, ControlPacket},
     permissions::Permissions,
 };
@@ -25,26 +29,52 @@ pub(crate) struct Connect {
     is_keep_alive_shortened: bool,
 }
 
+/// Why a CONNECT is refused.
+#[derive(Debug)]
+pub(crate) struct ConnectError {
+    pub(crate) reason: ReasonCode,
+    /// What the client should do, where the reason alone does not say it.
+    pub(crate) text: Option<String>,
+}
+
+impl From<ReasonCode> for ConnectError {
+    fn from(reason: ReasonCode) -> Self {
+        Self { reason, text: None }
+    }
+}
+
+impl From<RateLimitExceeded> for ConnectError {
+    fn from(exceeded: RateLimitExceeded) -> Self {
+        let RateLimitExceeded { policy, wait_s, .. } = exceeded;
+        let text = format!("too many connections by one {policy}: wait {wait_s} s before the next");
+        Self { reason: ReasonCode::ConnectionRateExceeded, text: Some(text) }
+    }
+}
+
 impl Connect {
     /// Authenticates the client, and refuses a CONNECT that asks for more than its rights allow.
     pub(crate) async fn check(
         mut packet: ConnectPacket,
+        peer: IpAddr,
+        limits: &ConnectLimits,
         authenticator: &dyn Authenticator,
-    ) -> Result<Self, ReasonCode> {
+    ) -> Result<Self, ConnectError> {
         if !matches!(packet.protocol_version, 4 | 5) {
-            return Err(ReasonCode::UnsupportedProtocolVersion);
+            return Err(ReasonCode::UnsupportedProtocolVersion.into());
         }
         if packet.client_id.len() > CLIENT_ID_BYTES_MAX {
-            return Err(ReasonCode::ClientIdentifierNotValid);
+            return Err(ReasonCode::ClientIdentifierNotValid.into());
         }
-        let (app_id, credential) = credentials(&packet).ok_or(ReasonCode::BadUsernameOrPassword)?;
+        limits.count_address(peer)?;
+        let (app_id, credential) = take_credentials(&mut packet).ok_or(ReasonCode::BadUsernameOrPassword)?;
+        limits.count_credential(&app_id, &credential)?;
         let claims = authenticator.authenticate(&app_id, &credential).await.map_err(|refusal| match refusal {
             Refusal::Invalid => ReasonCode::BadUsernameOrPassword,
             Refusal::Unavailable => ReasonCode::ServerUnavailable,
         })?;
         let permissions = Permissions::new(app_id, &claims);
         if !permissions.may_connect() {
-            return Err(ReasonCode::NotAuthorized);
+            return Err(ReasonCode::NotAuthorized.into());
         }
         check_will(&mut packet, &permissions)?;
         let is_keep_alive_shortened = !(1..=KEEP_ALIVE_SECONDS_MAX).contains(&packet.keep_alive);
@@ -106,15 +136,14 @@ impl Connect {
     }
 }
 
-/// Reads the application id from the user name, and an access key or else a token from the password.
-fn credentials(packet: &ConnectPacket) -> Option<(AppId, Credential)> {
-    let app_id = packet.username.as_deref()?.parse().ok()?;
-    let password = std::str::from_utf8(packet.password.as_deref()?).ok()?;
-    if password.is_empty() {
+/// Takes the application id from the user name, and an access key or else a token from the password.
+fn take_credentials(packet: &mut ConnectPacket) -> Option<(AppId, Credential)> {
+    let app_id = packet.username.take()?.parse().ok()?;
+    let password = Secret::new(String::from_utf8(packet.password.take()?).ok()?);
+    if password.expose().is_empty() {
         return None;
     }
-    let token = || Credential::Token(Secret::new(password));
-    Some((app_id, password.parse().map_or_else(|_| token(), Credential::Key)))
+    Some((app_id, Credential::from_password(password.expose()).ok()?))
 }
 
 /// Allows a will only where the client may publish. It is never retained, which MQTT 3.1.1 cannot tell the client.

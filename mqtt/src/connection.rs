@@ -1,6 +1,6 @@
 //! One client's connection: its CONNECT, then packets in both directions until one side closes.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use mqtt5::{PacketType, types::ReasonCode};
 use tokio::{
@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Authenticator,
-    connect::Connect,
+    connect::{Connect, ConnectError},
+    connect_limits::ConnectLimits,
     engine::Engine,
     inbound::Inbound,
     metrics,
@@ -38,6 +39,7 @@ const CLOSE_WAIT: Duration = Duration::from_secs(5);
 /// What all connections share.
 pub(crate) struct ConnectionContext {
     pub(crate) authenticator: Arc<dyn Authenticator>,
+    pub(crate) connect_limits: ConnectLimits,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) engine: Engine,
     /// Makes session names unpredictable.
@@ -47,21 +49,21 @@ pub(crate) struct ConnectionContext {
 }
 
 /// Serves one client from its CONNECT until it disconnects.
-pub(crate) async fn serve<S>(context: &ConnectionContext, stream: S)
+pub(crate) async fn serve<S>(context: &ConnectionContext, stream: S, peer: IpAddr)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let (reader, writer) = tokio::io::split(stream);
     let mut client = Client { reader: BufReader::new(reader), writer: PacketWriter::new(writer) };
-    let Some(Some(connect)) = context.stop.run_until_cancelled(client.connect(context)).await else { return };
+    let Some(Some(connect)) = context.stop.run_until_cancelled(client.connect(context, peer)).await else { return };
     let Some(session) = context.sessions.open(connect.permissions.clone(), connect.credential.clone()) else {
-        return client.refuse(connect.version(), ReasonCode::QuotaExceeded).await;
+        return client.refuse(connect.version(), &ReasonCode::QuotaExceeded.into()).await;
     };
     match EngineConnection::open(context, &connect).await {
         Ok(engine) => engine.proxy(context, &connect, client, &session).await,
         Err(error) => {
             tracing::error!(%error, "the MQTT engine does not accept a connection");
-            client.refuse(connect.version(), ReasonCode::ServerUnavailable).await;
+            client.refuse(connect.version(), &ReasonCode::ServerUnavailable.into()).await;
         }
     }
 }
@@ -105,7 +107,7 @@ struct Client<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// Reads and checks the CONNECT; returns nothing if the client was refused.
-    async fn connect(&mut self, context: &ConnectionContext) -> Option<Connect> {
+    async fn connect(&mut self, context: &ConnectionContext, peer: IpAddr) -> Option<Connect> {
         let first = timeout(CONNECT_WAIT, ControlPacket::read(&mut self.reader, CLIENT_PACKET_BYTES_MAX as usize));
         let packet = first.await.ok()?.ok()??;
         if packet.packet_type() != Some(PacketType::Connect) {
@@ -113,20 +115,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
         let packet = packet.connect().ok()?;
         let (version, user) = (packet.protocol_version, packet.username.clone());
-        match Connect::check(packet, context.authenticator.as_ref()).await {
+        match Connect::check(packet, peer, &context.connect_limits, context.authenticator.as_ref()).await {
             Ok(connect) => Some(connect),
-            Err(reason) => {
+            Err(error) => {
                 // Only logged at debug level, because anybody can cause any number of these.
-                tracing::debug!(user = user.as_deref().unwrap_or_default(), ?reason, "refused an MQTT client");
-                self.refuse(version, reason).await;
+                tracing::debug!(user = user.as_deref().unwrap_or_default(), ?error, "refused an MQTT client");
+                self.refuse(version, &error).await;
                 None
             }
         }
     }
 
-    async fn refuse(&mut self, version: u8, reason: ReasonCode) {
+    async fn refuse(&mut self, version: u8, error: &ConnectError) {
         metrics::refused();
-        self.writer.close(ControlPacket::refusal(version, reason).ok()).await;
+        self.writer.close(ControlPacket::refusal(version, error.reason, error.text.as_deref()).ok()).await;
     }
 }
 

@@ -3,6 +3,7 @@
 mod authenticator;
 mod broker;
 mod connect;
+mod connect_limits;
 mod connection;
 mod engine;
 mod error;

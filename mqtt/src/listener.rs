@@ -48,13 +48,13 @@ impl Listener {
     }
 
     async fn serve(&self, stream: TcpStream, tls: Option<TlsAcceptor>) {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "an MQTT connection broke as it was accepted");
-            return;
-        }
-        let Some(tls) = tls else { return connection::serve(&self.context, stream).await };
+        let peer = match stream.set_nodelay(true).and_then(|()| stream.peer_addr()) {
+            Ok(peer) => peer.ip(),
+            Err(error) => return tracing::debug!(%error, "an MQTT connection broke as it was accepted"),
+        };
+        let Some(tls) = tls else { return connection::serve(&self.context, stream, peer).await };
         match timeout(HANDSHAKE_WAIT, tls.accept(stream)).await {
-            Ok(Ok(stream)) => connection::serve(&self.context, stream).await,
+            Ok(Ok(stream)) => connection::serve(&self.context, stream, peer).await,
             Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake with an MQTT client failed"),
             Err(_) => tracing::debug!("the TLS handshake with an MQTT client took too long"),
         }

@@ -4,11 +4,16 @@ use metrics::{counter, describe_counter, describe_gauge, gauge};
 
 const MQTT_CONNECTIONS: &str = "airlock_mqtt_connections";
 const MQTT_REFUSED: &str = "airlock_mqtt_refused_total";
+const MQTT_RATE_LIMITED: &str = "airlock_mqtt_rate_limited_total";
 
 /// Registers the help text of each metric.
 pub(crate) fn describe() {
     describe_gauge!(MQTT_CONNECTIONS, "Connected MQTT clients");
     describe_counter!(MQTT_REFUSED, "MQTT connections that were refused");
+    describe_counter!(
+        MQTT_RATE_LIMITED,
+        "MQTT connections that were refused because clients connect too often, by limit"
+    );
 }
 
 pub(crate) fn connected() {
@@ -21,4 +26,8 @@ pub(crate) fn disconnected() {
 
 pub(crate) fn refused() {
     counter!(MQTT_REFUSED).increment(1);
+}
+
+pub(crate) fn rate_limited(policy: &'static str) {
+    counter!(MQTT_RATE_LIMITED, "policy" => policy).increment(1);
 }

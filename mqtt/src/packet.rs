@@ -129,13 +129,16 @@ impl ControlPacket {
         Ok(Self { header: (u8::from(packet.packet_type()) << 4) | packet.flags(), body: body.into() })
     }
 
-    /// A CONNACK that refuses the client, in the client's protocol version.
-    pub(crate) fn refusal(version: u8, reason: ReasonCode) -> Result<Self, MqttError> {
-        Self::encode(&if version < 5 {
-            ConnAckPacket::new_v311(false, reason)
-        } else {
-            ConnAckPacket::new(false, reason)
-        })
+    /// A CONNACK that refuses the client, in the client's protocol version; only MQTT 5 has room for a text.
+    pub(crate) fn refusal(version: u8, reason: ReasonCode, text: Option<&str>) -> Result<Self, MqttError> {
+        if version < 5 {
+            return Self::encode(&ConnAckPacket::new_v311(false, reason));
+        }
+        let mut packet = ConnAckPacket::new(false, reason);
+        if let Some(text) = text {
+            packet.properties.set_reason_string(text.to_owned());
+        }
+        Self::encode(&packet)
     }
 
     /// The server's DISCONNECT of MQTT 5.
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn refuses_in_the_protocol_version_of_the_client() {
-        let code = |version| ControlPacket::refusal(version, ReasonCode::BadUsernameOrPassword).unwrap().body[1];
+        let code = |version| ControlPacket::refusal(version, ReasonCode::BadUsernameOrPassword, None).unwrap().body[1];
         assert_eq!((code(4), code(5)), (4, 0x86));
     }
 

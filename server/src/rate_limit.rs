@@ -1,10 +1,11 @@
 //! Rate limits as they are configured, and the response headers of a rejected call.
 
-use std::time::Duration;
+use std::{hash::Hash, net::IpAddr, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::Rate;
+use store::{Admission, Buckets, Rate};
+use types::Clock;
 
 /// The burst and the rate of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,9 +61,52 @@ impl RateLimitExceeded {
     }
 }
 
+/// Applies a rate limit to each key, in the memory of this process.
+pub struct LocalRateLimiter<K> {
+    policy: &'static str,
+    limit: RateLimit,
+    buckets: Buckets<K>,
+    clock: Arc<dyn Clock>,
+}
+
+impl<K: Clone + Eq + Hash> LocalRateLimiter<K> {
+    /// Allows as many calls per key as `limit` says; `policy` names it, in one word.
+    pub fn new(policy: &'static str, limit: RateLimit, clock: Arc<dyn Clock>) -> Self {
+        Self { policy, limit, buckets: Buckets::default(), clock }
+    }
+
+    /// Counts a call, or refuses it.
+    pub fn take(&self, key: &K) -> Result<(), RateLimitExceeded> {
+        let now = u64::try_from(self.clock.now().as_millis()).unwrap_or_default();
+        match self.buckets.take(key, self.limit.rate(), now) {
+            Admission::Taken { .. } => Ok(()),
+            Admission::Wait(wait) => Err(self.limit.exceeded(self.policy, wait)),
+        }
+    }
+}
+
+/// The address that limits apply to: for IPv6 the /64 network, because a household has all of its addresses.
+pub fn rate_limit_address(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ipv6_network_counts_as_one_address() {
+        let bucket = |text: &str| rate_limit_address(text.parse().unwrap());
+        assert_eq!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:2:ffff::9"));
+        assert_ne!(bucket("2001:db8:1:2::3"), bucket("2001:db8:1:3::3"));
+        assert_eq!(bucket("::ffff:192.0.2.1"), "192.0.2.1");
+    }
 
     #[test]
     fn a_refusal_says_when_to_retry() {

@@ -3,7 +3,6 @@
 //! `get` reads on the calling thread: snapshots never wait for the writer, and most pages are cached. Lists can touch
 //! many pages and run on blocking threads. All writes go through one thread.
 
-mod bucket;
 mod open;
 mod tables;
 #[cfg(test)]
@@ -20,9 +19,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use redb::{Database, ReadableDatabase};
 
-use self::{bucket::Buckets, writer::Writer};
+use self::writer::Writer;
 use crate::{
-    Admission, Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, check_after, check_count,
+    Admission, Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, check_after,
+    check_count,
     record::{self, Record},
 };
 
@@ -30,7 +30,7 @@ use crate::{
 pub struct Embedded {
     database: Arc<Database>,
     writer: Writer,
-    buckets: Buckets,
+    buckets: Buckets<Key>,
     clock: StoreClock,
 }
 

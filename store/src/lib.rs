@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod batch;
+mod buckets;
 mod clock;
 pub mod embedded;
 mod error;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     batch::{BATCH_STEPS_MAX, Batch, Commit, VALUE_BYTES_MAX},
+    buckets::Buckets,
     clock::{StoreClock, UnixMillis},
     embedded::Embedded,
     error::{Error, ErrorKind},

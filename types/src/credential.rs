@@ -3,11 +3,18 @@
 use std::{fmt, str::FromStr};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+/// The most bytes of a credential or another secret from outside: room for a token.
+///
+/// Every way in checks it first, so that what follows (hashing, caching, asking the account service) has a bound.
+pub const CREDENTIAL_BYTES_MAX: usize = 16 * 1024;
+/// The most bytes of an access key. Refused ones are remembered, so they are short.
+pub const ACCESS_KEY_BYTES_MAX: usize = 512;
+
 /// A string that must not appear in logs, errors or debug output.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Zeroize, ZeroizeOnDrop, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, Zeroize, ZeroizeOnDrop, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline, description = "")]
 pub struct Secret(String);
@@ -21,6 +28,14 @@ impl Secret {
     /// Returns the string, for sending and comparing. Never display it.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Self(String::deserialize(deserializer)?);
+        check_length(text.expose(), CREDENTIAL_BYTES_MAX).map_err(D::Error::custom)?;
+        Ok(text)
     }
 }
 
@@ -66,6 +81,7 @@ impl FromStr for AccessKey {
     type Err = CredentialError;
 
     fn from_str(text: &str) -> Result<Self, CredentialError> {
+        check_length(text, ACCESS_KEY_BYTES_MAX)?;
         let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
         match text.find('.') {
             Some(dot) if printable && dot > 0 && dot + 1 < text.len() && text.matches('.').count() == 1 => {
@@ -105,6 +121,14 @@ pub enum CredentialError {
     /// Not an access key.
     #[error("access key not valid: must look like <issuer>.<secret>, with one dot")]
     AccessKey,
+    /// It is longer than any credential.
+    #[error("credential not valid: it has {bytes} bytes, at most {bytes_max} are allowed")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest that is allowed.
+        bytes_max: usize,
+    },
     /// The header has an unknown scheme.
     #[error("authorization not valid: must be `Bearer <token>` or `Key <access key>`")]
     Scheme,
@@ -116,10 +140,21 @@ impl Credential {
         let (scheme, rest) = value.trim().split_once(' ').ok_or(CredentialError::Scheme)?;
         match rest.trim() {
             "" => Err(CredentialError::Scheme),
-            token if scheme.eq_ignore_ascii_case("bearer") => Ok(Self::Token(Secret::new(token))),
+            token if scheme.eq_ignore_ascii_case("bearer") => Self::from_token(token),
             key if scheme.eq_ignore_ascii_case("key") => key.parse().map(Self::Key),
             _ => Err(CredentialError::Scheme),
         }
+    }
+
+    /// A token, whose signature is not checked yet.
+    pub fn from_token(text: &str) -> Result<Self, CredentialError> {
+        check_length(text, CREDENTIAL_BYTES_MAX)?;
+        Ok(Self::Token(Secret::new(text)))
+    }
+
+    /// Reads a password that is an access key, or else a token.
+    pub fn from_password(text: &str) -> Result<Self, CredentialError> {
+        text.parse().map(Self::Key).or_else(|_| Self::from_token(text))
     }
 
     /// Formats the value of an `Authorization` header.
@@ -128,6 +163,13 @@ impl Credential {
             Self::Token(token) => format!("Bearer {}", token.expose()),
             Self::Key(key) => format!("Key {}", key.expose()),
         }
+    }
+}
+
+fn check_length(text: &str, bytes_max: usize) -> Result<(), CredentialError> {
+    match text.len() {
+        bytes if bytes > bytes_max => Err(CredentialError::TooLong { bytes, bytes_max }),
+        _ => Ok(()),
     }
 }
 
@@ -147,6 +189,24 @@ mod tests {
         for header in ["", "Bearer", "Bearer ", "Basic YTpi", "Key nodot", "Key a.b.c", "Key .b", "Key a."] {
             assert!(Credential::from_header(header).is_err(), "{header}");
         }
+    }
+
+    #[test]
+    fn rejects_credentials_that_are_too_long() {
+        let (key, token) = (format!("a.{}", "b".repeat(510)), "a".repeat(CREDENTIAL_BYTES_MAX));
+        assert!(Credential::from_header(&format!("Key {key}")).is_ok());
+        assert!(Credential::from_header(&format!("Bearer {token}")).is_ok());
+        assert_eq!(Credential::from_password(&key), Ok(Credential::Key(key.parse().unwrap())));
+        assert_eq!(Credential::from_password(&token), Credential::from_token(&token));
+        assert!(serde_json::from_value::<Secret>(token.clone().into()).is_ok());
+
+        let (key, token) = (key + "b", token + "a");
+        let is_too_long = |result| matches!(result, Err(CredentialError::TooLong { .. }));
+        assert!(is_too_long(Credential::from_header(&format!("Key {key}"))));
+        assert!(is_too_long(Credential::from_header(&format!("Bearer {token}"))));
+        assert!(is_too_long(Credential::from_password(&token)));
+        let error = serde_json::from_value::<Secret>(token.into()).unwrap_err();
+        assert!(error.to_string().contains("at most 16384 are allowed"), "{error}");
     }
 
     #[test]

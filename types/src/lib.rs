@@ -16,7 +16,7 @@ mod time;
 
 pub use bytes::{AppEui, AppKey, AppNonce, AppSKey, BytesError, DevAddr, DevEui, DevNonce, NetId, NwkSKey};
 pub use claims::{Claims, FullName};
-pub use credential::{AccessKey, Credential, CredentialError, Secret};
+pub use credential::{ACCESS_KEY_BYTES_MAX, AccessKey, CREDENTIAL_BYTES_MAX, Credential, CredentialError, Secret};
 pub use event::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent};
 pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username};
 pub use kind::{Kind, Kinded};

@@ -14,9 +14,9 @@ use server::{
     system::OsRandom,
 };
 use store::Store;
-use testing::FixedRandom;
+use testing::{FixedRandom, ManualClock};
 use tokio::sync::watch;
-use types::{AppId, ApplicationRight, Claims, Credential, DevEui, Scope, Uplink};
+use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevEui, Scope, Uplink};
 
 /// Long enough for anything that happens at all; a test that waits so long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -66,7 +66,8 @@ impl Harness {
             check_interval_ms: 3_600_000,
             ..BrokerSettings::default()
         };
-        Self { broker: Broker::start(&settings, None, Arc::new(AllowAll), &same_bytes()).await.unwrap() }
+        let clock: Arc<dyn Clock> = ManualClock::new();
+        Self { broker: Broker::start(&settings, None, Arc::new(AllowAll), &same_bytes(), &clock).await.unwrap() }
     }
 
     /// The output of a handler, connected.

@@ -13,8 +13,9 @@ use async_trait::async_trait;
 use mqtt::{Authenticator, Broker, BrokerSettings, Refusal};
 use mqtt5::QoS;
 use serde_json::json;
-use testing::FixedRandom;
-use types::{AppId, ApplicationRight, Claims, Credential, Scope};
+use testing::{FixedRandom, ManualClock};
+use tokio_rustls::rustls::ServerConfig;
+use types::{AppId, ApplicationRight, Claims, Clock, Credential, Scope};
 
 use crate::raw_client::{Login, RawClient};
 
@@ -79,6 +80,7 @@ pub fn same_bytes() -> FixedRandom {
 pub struct Harness {
     pub broker: Broker,
     pub authenticator: Arc<FakeAuthenticator>,
+    pub clock: Arc<ManualClock>,
 }
 
 pub const APPS: [&str; 2] = ["app-one", "app-two"];
@@ -95,8 +97,9 @@ impl Harness {
             authenticator.grant(app_id, "account.write", &[WRITE]);
             authenticator.grant(app_id, "account.both", &[READ, WRITE]);
         }
-        let broker = Broker::start(&settings, None, authenticator.clone(), &same_bytes()).await.unwrap();
-        Self { broker, authenticator }
+        let clock = ManualClock::new();
+        let broker = start_broker(&settings, None, authenticator.clone(), &clock).await;
+        Self { broker, authenticator, clock }
     }
 
     pub fn host(&self) -> String {
@@ -121,6 +124,16 @@ impl Harness {
         };
         RawClient::connect(internal.address, &login).await
     }
+}
+
+pub async fn start_broker(
+    settings: &BrokerSettings,
+    tls: Option<Arc<ServerConfig>>,
+    authenticator: Arc<FakeAuthenticator>,
+    clock: &Arc<ManualClock>,
+) -> Broker {
+    let clock: Arc<dyn Clock> = clock.clone();
+    Broker::start(settings, tls, authenticator, &same_bytes(), &clock).await.unwrap()
 }
 
 /// Settings for tests: a free port, and credentials are checked only when a test asks for it.

@@ -1,10 +1,14 @@
 //! Limits on clients, and that a client that exceeds them affects no other.
 
+use std::time::Duration;
+
 use mqtt::BrokerSettings;
 use mqtt5::QoS;
+use server::rate_limit::RateLimit;
+use types::CREDENTIAL_BYTES_MAX;
 
 use crate::{
-    harness::{Harness, settings},
+    harness::{Harness, READ, settings},
     raw_client::{Login, RawClient},
 };
 
@@ -59,6 +63,56 @@ async fn drops_connections_over_the_limit() {
     let mut client = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.read")).await;
     assert_eq!(RawClient::open(harness.broker.address(), 4).await.closed().await, None);
     client.ping().await;
+}
+
+#[tokio::test]
+async fn refuses_a_client_that_connects_too_often_with_one_credential() {
+    let limit = RateLimit::new(3, 3600);
+    let harness = Harness::start_with(BrokerSettings { connects_per_credential: limit, ..settings() }).await;
+    let address = harness.broker.address();
+    for version in [4, 5, 4] {
+        RawClient::connect(address, &Login::new(version, "app-one", "account.read")).await.disconnect().await;
+    }
+    for (version, expected) in [(4, 3), (5, 0x9f)] {
+        let (_, answered, _) = RawClient::try_connect(address, &Login::new(version, "app-one", "account.read")).await;
+        assert_eq!(answered, expected);
+    }
+    // Other credentials are not affected, and invalid ones count too.
+    RawClient::connect(address, &Login::new(4, "app-one", "account.write")).await;
+    RawClient::connect(address, &Login::new(4, "app-two", "account.read")).await;
+    for expected in [4, 4, 4, 3] {
+        assert_eq!(RawClient::try_connect(address, &Login::new(4, "app-one", "account.wrong")).await.1, expected);
+    }
+    harness.clock.advance(Duration::from_secs(1));
+    RawClient::connect(address, &Login::new(4, "app-one", "account.read")).await;
+}
+
+#[tokio::test]
+async fn refuses_an_address_that_connects_too_often() {
+    let limit = RateLimit::new(2, 3600);
+    let harness = Harness::start_with(BrokerSettings { connects_per_address: limit, ..settings() }).await;
+    let address = harness.broker.address();
+    for password in ["account.read", "account.wrong"] {
+        RawClient::try_connect(address, &Login::new(4, "app-one", password)).await;
+    }
+    assert_eq!(RawClient::try_connect(address, &Login::new(5, "app-two", "account.read")).await.1, 0x9f);
+    harness.clock.advance(Duration::from_secs(1));
+    RawClient::connect(address, &Login::new(5, "app-two", "account.read")).await;
+}
+
+#[tokio::test]
+async fn refuses_a_password_that_is_too_long_without_checking_it() {
+    let harness = Harness::start().await;
+    let longest = "x".repeat(CREDENTIAL_BYTES_MAX);
+    let too_long = format!("{longest}x");
+    for password in [&longest, &too_long] {
+        harness.authenticator.grant("app-one", password, &[READ]);
+    }
+    let connect = async |password: &str| {
+        let login = Login::new(4, "app-one", password.to_owned().leak());
+        RawClient::try_connect(harness.broker.address(), &login).await.1
+    };
+    assert_eq!((connect(&longest).await, connect(&too_long).await), (0, 4));
 }
 
 #[tokio::test]

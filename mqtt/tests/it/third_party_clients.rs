@@ -2,7 +2,8 @@
 
 use std::{process::Stdio, sync::Arc};
 
-use mqtt::{Broker, BrokerSettings};
+use mqtt::BrokerSettings;
+use testing::ManualClock;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
@@ -10,7 +11,7 @@ use tokio::{
 use tokio_rustls::rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer};
 
 use crate::{
-    harness::{FakeAuthenticator, Harness, READ, eventually, publish_up, settings},
+    harness::{FakeAuthenticator, Harness, READ, eventually, publish_up, settings, start_broker},
     raw_client::{Login, RawClient},
 };
 
@@ -111,7 +112,7 @@ async fn serves_tls_while_other_clients_never_finish_the_handshake() {
     let keys = Arc::new(FakeAuthenticator::default());
     keys.grant("app-one", "account.read", &[READ]);
     let settings = BrokerSettings { tls_listen: "127.0.0.1:0".to_owned(), ..settings() };
-    let broker = Broker::start(&settings, Some(config), keys, &crate::harness::same_bytes()).await.unwrap();
+    let broker = start_broker(&settings, Some(config), keys, &ManualClock::new()).await;
     let address = broker.tls_address().unwrap();
     let mut silent = Vec::new();
     for _ in 0..10 {

@@ -7,7 +7,7 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, request::Parts},
 };
-use types::{Credential, Secret};
+use types::Credential;
 
 use super::AuthError;
 
@@ -48,7 +48,7 @@ pub fn credential_of(headers: &HeaderMap) -> Result<Option<Credential>, AuthErro
     }
     for name in TOKEN {
         if let Some(token) = single(headers, name)? {
-            return Ok(Some(Credential::Token(Secret::new(token))));
+            return Ok(Some(Credential::from_token(token)?));
         }
     }
     for name in KEY {

@@ -9,11 +9,10 @@ use jsonwebtoken::{
 };
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
-use types::{Claims, Timestamp};
+use types::{CREDENTIAL_BYTES_MAX, Claims, Timestamp};
 
 use super::unique_members::UniqueMembers;
 
-const TOKEN_BYTES_MAX: usize = 16 * 1024;
 const KEY_ID_BYTES_MAX: usize = 128;
 /// How far the issuer's clock may differ from ours, in seconds.
 const LEEWAY_S: u64 = 30;
@@ -22,7 +21,7 @@ const LEEWAY_S: u64 = 30;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// It is longer than any issued token.
-    #[error("it is longer than {TOKEN_BYTES_MAX} bytes")]
+    #[error("it is longer than {CREDENTIAL_BYTES_MAX} bytes")]
     TooLong,
     /// It is not three parts of base64url with JSON objects in the first two, or its header has unknown members.
     #[error("it is not a signed token of an account service")]
@@ -105,7 +104,7 @@ impl fmt::Debug for Verifier {
 impl Origin {
     /// Reads the issuer and the key id; refuses tokens that no account service would issue.
     pub(super) fn of(token: &str) -> Result<Self, TokenError> {
-        if token.len() > TOKEN_BYTES_MAX {
+        if token.len() > CREDENTIAL_BYTES_MAX {
             return Err(TokenError::TooLong);
         }
         let mut parts = token.split('.');

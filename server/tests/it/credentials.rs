@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use server::auth::{AuthError, credential_of};
-use types::{Credential, Kind, Kinded, Secret};
+use types::{ACCESS_KEY_BYTES_MAX, CREDENTIAL_BYTES_MAX, Credential, Kind, Kinded, Secret};
 
 fn read(headers: &[(&'static str, &'static str)]) -> Result<Option<Credential>, AuthError> {
     let mut map = HeaderMap::new();
@@ -62,4 +62,22 @@ fn refuses_repeated_headers_as_invalid() {
         assert!(error.to_string().contains(name), "{error}");
     }
     assert_eq!(read(&[("authorization", "Bearer \u{fc}")]).unwrap_err().kind(), Kind::Invalid);
+}
+
+#[test]
+fn refuses_credentials_that_are_too_long_in_every_header() {
+    let (token, key) = ("t".repeat(CREDENTIAL_BYTES_MAX + 1), format!("i.{}", "k".repeat(ACCESS_KEY_BYTES_MAX)));
+    let (bearer, scheme_key) = (format!("Bearer {token}"), format!("Key {key}"));
+    for (name, value) in [
+        ("authorization", &bearer),
+        ("authorization", &scheme_key),
+        ("token", &token),
+        ("grpc-metadata-token", &token),
+        ("key", &key),
+        ("grpc-metadata-key", &key),
+    ] {
+        let error = read(&[(name, value.clone().leak())]).unwrap_err();
+        assert_eq!(error.kind(), Kind::Unauthenticated, "{name}");
+        assert!(error.to_string().contains("bytes, at most"), "{error}");
+    }
 }

@@ -2,21 +2,29 @@
 
 use std::{
     collections::HashMap,
+    hash::Hash,
     sync::{Mutex, PoisonError},
 };
 
-use crate::{Admission, Key, Rate, UnixMillis};
+use crate::{Admission, Rate, UnixMillis};
 
 /// Maximum number of buckets; full ones are not stored.
 const BUCKETS_MAX: usize = 1 << 16;
 
-/// When each bucket will be full, in microseconds since 1970; a missing bucket is full.
-#[derive(Default)]
-pub(super) struct Buckets(Mutex<HashMap<Key, u64>>);
+/// Rate limit buckets by key, for one process: at most 65,536.
+///
+/// Holds when each bucket will be full, in microseconds since 1970; a missing bucket is full.
+pub struct Buckets<K>(Mutex<HashMap<K, u64>>);
 
-impl Buckets {
-    /// Takes a token, or returns how long to wait.
-    pub(super) fn take(&self, key: &Key, rate: Rate, now: UnixMillis) -> Admission {
+impl<K> Default for Buckets<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Clone + Eq + Hash> Buckets<K> {
+    /// Takes a token from the bucket of `key`, or returns how long to wait for one.
+    pub fn take(&self, key: &K, rate: Rate, now: UnixMillis) -> Admission {
         let now = now.saturating_mul(1000);
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +38,7 @@ impl Buckets {
 }
 
 /// Removes the buckets that are full, or else the one that will be full next.
-fn make_room(buckets: &mut HashMap<Key, u64>, key: &Key, now: u64) {
+fn make_room<K: Clone + Eq + Hash>(buckets: &mut HashMap<K, u64>, key: &K, now: u64) {
     if buckets.len() < BUCKETS_MAX || buckets.contains_key(key) {
         return;
     }

@@ -1,0 +1,36 @@
+//! Limits how often clients connect, before their credentials cost anything to check.
+
+use std::{net::IpAddr, sync::Arc};
+
+use server::rate_limit::{LocalRateLimiter, RateLimit, RateLimitExceeded, rate_limit_address};
+use sha2::{Digest, Sha256};
+use types::{AppId, Clock, Credential};
+
+use crate::metrics;
+
+/// Counts connections by address and by credential.
+pub(crate) struct ConnectLimits {
+    by_address: LocalRateLimiter<String>,
+    /// By a hash, so that no credential stays in memory.
+    by_credential: LocalRateLimiter<[u8; 32]>,
+}
+
+impl ConnectLimits {
+    pub(crate) fn new(per_address: RateLimit, per_credential: RateLimit, clock: &Arc<dyn Clock>) -> Self {
+        Self {
+            by_address: LocalRateLimiter::new("address", per_address, Arc::clone(clock)),
+            by_credential: LocalRateLimiter::new("credential", per_credential, Arc::clone(clock)),
+        }
+    }
+
+    /// Counts a CONNECT from this address.
+    pub(crate) fn count_address(&self, from: IpAddr) -> Result<(), RateLimitExceeded> {
+        self.by_address.take(&rate_limit_address(from)).inspect_err(|exceeded| metrics::rate_limited(exceeded.policy))
+    }
+
+    /// Counts a CONNECT with this credential, whether or not it is valid.
+    pub(crate) fn count_credential(&self, app_id: &AppId, credential: &Credential) -> Result<(), RateLimitExceeded> {
+        let hash = Sha256::digest(format!("{app_id}\n{}", credential.to_header()));
+        self.by_credential.take(&hash.into()).inspect_err(|exceeded| metrics::rate_limited(exceeded.policy))
+    }
+}
