@@ -26,7 +26,7 @@ use handler::{
 use runtime::{Call, Engine, EntryPoint, LoadRequest, Pool, Priority, Settings, Sources, Tenant};
 use server::{
     seal::{KeyOwner, SealingKeys},
-    system::OsRandom,
+    system::{OsRandom, SystemClock},
 };
 use store::{Embedded, StoreClock};
 use tokio::task::JoinSet;
@@ -92,7 +92,8 @@ impl Case {
         let store = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
         let keys = SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap();
         let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
-        let (applications, devices) = (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer));
+        let (applications, devices) =
+            (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer, Arc::new(SystemClock)));
         let app_id = "bench-app".parse().unwrap();
         applications.register(&app_id).await.unwrap();
         let application = Application::with_functions(app_id.clone(), String::new(), self.sources());

@@ -92,7 +92,7 @@ impl ServerProcess {
         });
         self.send("POST", "/applications", &token, json!({ "app_id": id })).await;
         self.send("PUT", &path, &token, functions).await;
-        let lorawan = json!({ "app_id": id, "dev_id": "dev", "dev_eui": "0000000000000001" });
+        let lorawan = json!({ "app_id": id, "dev_id": "dev" });
         self.send("PUT", &format!("{path}/devices/dev"), &token, json!({ "lorawan_device": lorawan })).await;
 
         let body = json!({ "port": 1, "payload": "AZqooA==" }).to_string();

@@ -75,7 +75,7 @@ impl Dataset {
         let keys =
             SealingKeys::load_or_create(KeyOwner::Handler, &self.dir.path().join("handler.key"), &OsRandom).unwrap();
         let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
-        (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer))
+        (Applications::new(store.clone(), sealer.clone()), Devices::new(store, sealer, Arc::new(SystemClock)))
     }
 
     /// The size of the embedded store on disk, in MiB.
@@ -117,6 +117,8 @@ async fn put((applications, devices): &(Applications, Devices), application: usi
 /// A typical device, with keys, location and attributes.
 pub(crate) fn device(app_id: AppId, number: usize) -> Device {
     let attributes = [("ttn-model", "thermometer"), ("floor", "3")];
+    // The digits of the application, so that no two applications have the same pair of EUIs.
+    let app_eui = format!("{:0>16}", app_id.as_str().trim_start_matches("app-"));
     Device {
         app_id,
         dev_id: dev_id(number),
@@ -126,6 +128,7 @@ pub(crate) fn device(app_id: AppId, number: usize) -> Device {
         altitude: 3,
         attributes: attributes.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
         lorawan: Lorawan {
+            app_eui: app_eui.parse().unwrap(),
             dev_eui: format!("{:016x}", number + 1).parse().unwrap(),
             dev_addr: "26010203".parse().ok(),
             nwk_s_key: "11".repeat(16).parse().ok(),

@@ -127,7 +127,7 @@ async fn operations(
     let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &context.settings.handler)?);
     let sealer = context.sealer().await?;
     let applications = Applications::new(context.store.clone(), sealer.clone());
-    let devices = Devices::new(context.store.clone(), sealer);
+    let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
     let access = Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.calls));
     let joins = Joins {
         access: access.clone(),

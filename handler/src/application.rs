@@ -1,6 +1,7 @@
 //! Applications: their settings, their payload functions, and where these are stored.
 
 mod applications;
+pub(crate) mod eui_holder;
 mod model;
 mod record;
 pub(crate) mod store_keys;

@@ -3,6 +3,7 @@
 mod address;
 mod change;
 mod devices;
+mod eui_claim;
 mod model;
 mod record;
 mod session;

@@ -79,7 +79,7 @@ impl<K: Clone + Eq + Hash> LocalRateLimiter<K> {
     pub fn take(&self, key: &K) -> Result<(), RateLimitExceeded> {
         let now = u64::try_from(self.clock.now().as_millis()).unwrap_or_default();
         match self.buckets.take(key, self.limit.rate(), now) {
-            Admission::Taken { .. } => Ok(()),
+            Admission::Admitted { .. } => Ok(()),
             Admission::Wait(wait) => Err(self.limit.exceeded(self.policy, wait)),
         }
     }

@@ -88,6 +88,26 @@ async fn a_pair_of_euis_belongs_to_one_device(requests: &Requests<'_>) {
     }
 }
 
+async fn a_pair_of_euis_belongs_to_one_application(requests: &Requests<'_>, others: &Requests<'_>) {
+    let pair = || json!({"app_eui": "70B3D57ED0000001", "dev_eui": "0102030405060708"});
+    assert_eq!(requests.put("one", pair(), json!({})).await.0, 200);
+    let (status, answer) = others.put("two", pair(), json!({})).await;
+    assert_eq!(status, 409, "{answer}");
+    assert_eq!(answer["error"], "Device with AppEUI and DevEUI 0102030405060708 already exists");
+    assert_eq!(others.ask("GET", "/two", json!({})).await.0, 404);
+    // A device that changes nothing keeps its pair, and another DevEUI or AppEUI is another pair.
+    assert_eq!(requests.put("one", pair(), json!({})).await.0, 200);
+    assert_eq!(others.put("two", json!({"dev_eui": "0102030405060708"}), json!({})).await.0, 200);
+    for (dev_id, status) in [("one", 200), ("two", 404)] {
+        assert_eq!(requests.ask("DELETE", &format!("/{dev_id}"), json!({})).await.0, status);
+    }
+    assert_eq!(others.put("two", pair(), json!({})).await.0, 200);
+    assert_eq!(requests.put("one", pair(), json!({})).await.0, 409);
+    others.owner.handler.delete_application(&others.owner.app_id).await.unwrap();
+    assert_eq!(requests.put("one", pair(), json!({})).await.0, 200);
+    assert_eq!(requests.ask("DELETE", "/one", json!({})).await.0, 200);
+}
+
 async fn lists_come_in_parts_and_say_how_many_there_are(requests: &Requests<'_>) {
     assert_eq!(requests.ask("GET", "", json!({})).await.1, json!({}));
     for dev_id in ["c3", "a1", "d4", "b2"] {
@@ -121,6 +141,8 @@ async fn story(network: Network) {
     let requests = Requests { network: &network, owner: &owner };
     a_change_keeps_keys_and_address_and_nothing_else(&requests).await;
     a_pair_of_euis_belongs_to_one_device(&requests).await;
+    let other = network.owner("other-keeper").await;
+    a_pair_of_euis_belongs_to_one_application(&requests, &Requests { network: &network, owner: &other }).await;
     lists_come_in_parts_and_say_how_many_there_are(&requests).await;
     nothing_of_a_deleted_application_comes_back(&requests).await;
     network.stack.stop().await;

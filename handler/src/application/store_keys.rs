@@ -1,10 +1,12 @@
 //! Where the handler keeps its records in the store.
 //!
 //! All records of an application share its tag, so one commit can change several of them and one prefix finds them all.
+//! Only the holders of EUIs and the deletions that have begun have other tags.
 
 use store::{Key, Tag};
 use types::{AppEui, AppId, DevEui, DevId};
 
+use super::eui_holder::Euis;
 use crate::Error;
 
 /// The prefix of every record of an application.
@@ -29,12 +31,24 @@ pub(crate) fn device(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("device/{dev_id}"))
 }
 
-/// The id of the device that has this pair of EUIs; none for a device without a DevEUI.
-pub(crate) fn eui(app_id: &AppId, app_eui: AppEui, dev_eui: DevEui) -> Result<Option<Key>, Error> {
-    if dev_eui.is_zero() {
-        return Ok(None);
-    }
-    key(app_id, &format!("eui/{app_eui}-{dev_eui}")).map(Some)
+/// The id of the device that has this pair of EUIs.
+pub(crate) fn eui(app_id: &AppId, euis: Euis) -> Result<Key, Error> {
+    key(app_id, &format!("eui/{euis}"))
+}
+
+/// Exists while the application is claiming this pair of EUIs.
+pub(crate) fn claiming(app_id: &AppId, euis: Euis) -> Result<Key, Error> {
+    key(app_id, &format!("claiming/{euis}"))
+}
+
+/// The id of the application that holds this pair of EUIs. It has a tag of its own.
+pub(crate) fn holder(euis: Euis) -> Result<Key, Error> {
+    holder_of_text(&euis.to_string())
+}
+
+/// The same for the pair in the key of an application's record; none if that is another record.
+pub(crate) fn holder_of(record: &Key) -> Option<Result<Key, Error>> {
+    record.path().strip_prefix("handler/eui/").map(holder_of_text)
 }
 
 pub(crate) fn nonces(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
@@ -43,6 +57,24 @@ pub(crate) fn nonces(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
 
 pub(crate) fn downlinks(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("downlinks/{dev_id}"))
+}
+
+/// Names an application whose deletion has begun, so that it is completed after a restart.
+pub(crate) fn deletion(app_id: &AppId) -> Result<Key, Error> {
+    service_key(&format!("deletion/{app_id}"))
+}
+
+/// The prefix of all of them.
+pub(crate) fn deletions() -> Result<Key, Error> {
+    service_key("deletion/")
+}
+
+fn service_key(path: &str) -> Result<Key, Error> {
+    Ok(Key::new(&Tag::service("handler")?, &format!("handler/{path}"))?)
+}
+
+fn holder_of_text(euis: &str) -> Result<Key, Error> {
+    Ok(Key::new(&Tag::named("e", euis)?, "handler/holder")?)
 }
 
 fn key(app_id: &AppId, path: &str) -> Result<Key, Error> {

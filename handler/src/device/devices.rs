@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use store::{Batch, Commit, Entry, Key, Store};
-use types::{AppId, DevId};
+use types::{AppId, Clock, DevId};
 
 use super::{change::Change, model::Device, record};
 use crate::{
     Error,
-    application::{ApplicationSummary, store_keys},
+    application::{ApplicationSummary, eui_holder, store_keys},
     sealer::Sealer,
 };
 
@@ -26,6 +26,7 @@ const DEVICE_PAGE_BYTES_MAX: usize = 4 << 20;
 pub struct Devices {
     pub(super) store: Arc<dyn Store>,
     pub(super) sealer: Sealer,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 /// Some devices of an application.
@@ -45,8 +46,8 @@ enum IfExists {
 
 impl Devices {
     /// The devices in `store`, with their keys sealed by `sealer`.
-    pub fn new(store: Arc<dyn Store>, sealer: Sealer) -> Self {
-        Self { store, sealer }
+    pub fn new(store: Arc<dyn Store>, sealer: Sealer, clock: Arc<dyn Clock>) -> Self {
+        Self { store, sealer, clock }
     }
 
     /// Gets a device; [`Error::NotFound`] if it or its application does not exist.
@@ -117,12 +118,13 @@ impl Devices {
         change.ok_or_else(|| Error::device_conflict(&device.app_id, &device.dev_id))
     }
 
-    /// Puts a device in one read and one commit; none if something that was read has changed in between.
+    /// Puts a device; none if something that was read has changed in between.
+    ///
+    /// It takes one read and one commit, and those of the claim if its EUIs change.
     async fn try_put(&self, mut device: Device, if_exists: IfExists) -> Result<Option<Change>, Error> {
         let (app_id, dev_id) = (&device.app_id, &device.dev_id);
         let (summary_key, key) = (store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?);
-        let eui_key = eui_key(&device)?;
-        let keys: Vec<Key> = [summary_key, key.clone()].into_iter().chain(eui_key.clone()).collect();
+        let keys: Vec<Key> = [summary_key, key.clone()].into_iter().chain(eui_key(&device)?).collect();
         let mut found = self.store.get(&keys).await?.into_iter();
         let application = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
         let (stored, eui_holder) = (found.next().flatten(), found.next().flatten());
@@ -139,14 +141,17 @@ impl Devices {
                 batch = batch.delete(store_keys::nonces(&device.app_id, &device.dev_id)?);
             }
         }
-        let old_eui_key = old.as_ref().map(self::eui_key).transpose()?.flatten();
-        if eui_key != old_eui_key {
-            batch = claim_euis(batch, &device, eui_key, eui_holder.is_some())?;
-            batch = old_eui_key.into_iter().fold(batch, Batch::delete);
-        }
+        let is_taken = eui_holder.is_some();
+        let Some((batch, given_up)) = self.change_euis(batch, &device, old.as_ref(), is_taken).await? else {
+            return Ok(None);
+        };
         let change = old.map_or(Change::Created, |old| Change::Updated(Box::new(old)));
-        let commit = self.store.commit(batch.put(key, record::write(&self.sealer, &device)?)).await?;
-        Ok((commit == Commit::Done).then_some(change))
+        let batch = batch.put(key, record::write(&self.sealer, &device)?);
+        if self.store.commit(batch).await? == Commit::Conflict {
+            return Ok(None);
+        }
+        eui_holder::release(given_up, self.store.as_ref()).await;
+        Ok(Some(change))
     }
 
     /// Deletes a device; [`Error::NotFound`] if it does not exist.
@@ -159,24 +164,19 @@ impl Devices {
             .delete(key)
             .delete(store_keys::nonces(app_id, dev_id)?)
             .delete(store_keys::downlinks(app_id, dev_id)?);
+        let held = self.held(app_id, device.euis()).await?;
         let batch = eui_key(&device)?.into_iter().fold(batch, Batch::delete);
         match self.store.commit(batch).await? {
-            Commit::Done => Ok(()),
+            Commit::Done => {
+                eui_holder::release(held, self.store.as_ref()).await;
+                Ok(())
+            }
             Commit::Conflict => Err(Error::device_conflict(app_id, dev_id)),
         }
     }
 }
 
-/// Records that the EUIs at `key` belong to this device; [`Error::AlreadyExists`] if they are taken.
-fn claim_euis(batch: Batch, device: &Device, key: Option<Key>, is_taken: bool) -> Result<Batch, Error> {
-    let Some(key) = key else { return Ok(batch) };
-    if is_taken {
-        return Err(Error::already_exists("Device with AppEUI and DevEUI", device.lorawan.dev_eui));
-    }
-    Ok(batch.expect_absent(key.clone()).put(key, device.dev_id.as_str().as_bytes().to_vec()))
-}
-
 /// Where the store says which device has these EUIs; none for a template.
 pub(super) fn eui_key(device: &Device) -> Result<Option<Key>, Error> {
-    store_keys::eui(&device.app_id, device.lorawan.app_eui, device.lorawan.dev_eui)
+    device.euis().map(|euis| store_keys::eui(&device.app_id, euis)).transpose()
 }

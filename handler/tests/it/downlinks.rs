@@ -14,6 +14,7 @@ use runtime::Sources;
 use serde_json::{Value, json};
 use server::system::SystemClock;
 use store::{Embedded, Key, Store, StoreClock, Tag};
+use testing::ManualClock;
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -41,7 +42,7 @@ impl Fixture {
         let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
         let sealer = sealer(store.as_ref()).await;
         let (applications, devices) =
-            (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer));
+            (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer, ManualClock::new()));
         for app_id in APPS {
             applications.register(&id(app_id)).await.unwrap();
             devices.set(device(app_id)).await.unwrap();

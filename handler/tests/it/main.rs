@@ -4,6 +4,7 @@
 extern crate airlock_handler as handler;
 
 mod downlinks;
+mod eui_claims;
 mod harness;
 mod mqtt_client;
 mod output;

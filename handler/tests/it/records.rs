@@ -13,8 +13,8 @@ use handler::{
 use runtime::{Engine, Limits, Pool, Priority, Sources};
 use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Store, StoreClock, Tag};
-use testing::RecordingStore;
-use types::{AppId, Kind, Kinded, Timestamp};
+use testing::{FailingStore, ManualClock, RecordingStore};
+use types::{AppId, DevEui, Kind, Kinded, Timestamp};
 
 use crate::{harness::sealer, recording_output::RecordingOutput};
 
@@ -41,7 +41,7 @@ impl Fixture {
         let store = Arc::new(RecordingStore::new(StoreClock::new(|| 0)));
         let sealer = sealer(store.as_ref()).await;
         let (applications, devices) =
-            (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer));
+            (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer, ManualClock::new()));
         for app_id in ["app-one", "app-two", "app-three"] {
             applications.register(&id(app_id)).await.unwrap();
             devices.set(device(app_id)).await.unwrap();
@@ -110,8 +110,15 @@ pub fn device(app_id: &str) -> Device {
         longitude: 0.0,
         altitude: 0,
         attributes: Default::default(),
-        lorawan: Lorawan { dev_eui: "0102030405060708".parse().unwrap(), ..Lorawan::default() },
+        lorawan: Lorawan { dev_eui: dev_eui(app_id), ..Lorawan::default() },
     }
+}
+
+/// Another EUI for each application.
+fn dev_eui(app_id: &str) -> DevEui {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(app_id.bytes()).for_each(|(to, from)| *to = from);
+    DevEui::new(bytes)
 }
 
 /// A decoder that returns its number.
@@ -222,6 +229,49 @@ async fn deletes_everything_with_an_application() {
     assert_eq!(fixture.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
     fixture.applications.register(&id("app-one")).await.unwrap();
     assert_eq!(fixture.applications.get(&id("app-one")).await.unwrap(), Application::new(id("app-one")));
+}
+
+#[tokio::test]
+async fn completes_a_deletion_that_was_killed() {
+    for commits in 0..5 {
+        let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
+        let sealer = sealer(store.as_ref()).await;
+        let applications = Applications::new(store.clone(), sealer.clone());
+        let devices = Devices::new(store.clone(), sealer, ManualClock::new());
+        applications.register(&id("app-one")).await.unwrap();
+        devices.set(device("app-one")).await.unwrap();
+        store.fail_after(commits);
+        let was_deleted = applications.delete(&id("app-one")).await.is_ok();
+        store.recover();
+
+        applications.resume_deletions().await.unwrap();
+        let left = store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap();
+        match applications.get(&id("app-one")).await {
+            Ok(_) => assert!(left.len() == 4 && !was_deleted, "after {commits} commits: {left:?}"),
+            Err(error) => {
+                assert!(left.is_empty() && error.kind() == Kind::NotFound, "after {commits} commits: {left:?}")
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_new_application_inherits_nothing_from_a_deletion_that_was_killed() {
+    for commits in 2..5 {
+        let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
+        let sealer = sealer(store.as_ref()).await;
+        let applications = Applications::new(store.clone(), sealer.clone());
+        let devices = Devices::new(store.clone(), sealer, ManualClock::new());
+        applications.register(&id("app-one")).await.unwrap();
+        devices.set(device("app-one")).await.unwrap();
+        store.fail_after(commits);
+        _ = applications.delete(&id("app-one")).await;
+        store.recover();
+        applications.register(&id("app-one")).await.unwrap();
+        assert_eq!(devices.list(&id("app-one"), 0, 10).await.unwrap().total, 0, "after {commits} commits");
+        applications.resume_deletions().await.unwrap();
+        applications.get(&id("app-one")).await.unwrap();
+    }
 }
 
 #[tokio::test]

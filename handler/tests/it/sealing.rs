@@ -13,6 +13,7 @@ use server::{
     system::OsRandom,
 };
 use store::{Batch, Commit, Embedded, Key, Store, StoreClock, Tag};
+use testing::ManualClock;
 
 use crate::{
     harness::sealer,
@@ -51,7 +52,7 @@ async fn seals_every_key_in_the_store() {
     let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
     let sealer = sealer(store.as_ref()).await;
     let applications = Applications::new(store.clone(), sealer.clone());
-    let devices = Devices::new(store.clone(), sealer);
+    let devices = Devices::new(store.clone(), sealer, ManualClock::new());
     applications.register(&id("app-one")).await.unwrap();
     applications.set(with_key(), JoinKeyChange::Replace).await.unwrap();
     devices.set(with_keys()).await.unwrap();
@@ -79,7 +80,7 @@ async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
     let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
     let sealer = sealer(store.as_ref()).await;
     let applications = Applications::new(store.clone(), sealer.clone());
-    let devices = Devices::new(store.clone(), sealer);
+    let devices = Devices::new(store.clone(), sealer, ManualClock::new());
     applications.register(&id("app-one")).await.unwrap();
     let old = |record: Value| record.to_string().into_bytes();
     let batch = Batch::new()

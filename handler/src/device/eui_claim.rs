@@ -1,0 +1,107 @@
+//! Claiming EUIs: a pair of AppEUI and DevEUI belongs to at most one device of all applications.
+//!
+//! Applications have tags of their own, so no commit covers two of them, and the holder of a pair is a record under the
+//! pair's own tag. First the application records that it is claiming the pair, then it becomes the holder, then the device
+//! is stored, provided that the application is still claiming. A holder that neither has such a device nor is claiming the
+//! pair is left over from a crash, and another application may take its place. Every claimant rewrites the holder, so a
+//! concurrent takeover or release fails on its version.
+
+use std::time::Duration;
+
+use store::{Batch, Commit, Entry};
+use types::AppId;
+
+use super::{devices::Devices, model::Device};
+use crate::{
+    Error,
+    application::{
+        eui_holder::{self, Euis},
+        store_keys,
+    },
+};
+
+/// How long a claim lasts that a crash interrupted; far longer than a request.
+const CLAIM_AGE_MAX: Duration = Duration::from_secs(600);
+
+impl Device {
+    /// Its EUIs; none for a template.
+    pub(super) fn euis(&self) -> Option<Euis> {
+        let (app_eui, dev_eui) = (self.lorawan.app_eui, self.lorawan.dev_eui);
+        (!self.is_template()).then_some(Euis { app_eui, dev_eui })
+    }
+}
+
+impl Devices {
+    /// Adds to the batch that stores a device what changes with its EUIs; none if others interfered.
+    ///
+    /// Also returns the holders of the pair that the device gives up, which are released when the batch is committed.
+    /// [`Error::AlreadyExists`] if `is_taken` by another device of the application, or if another application holds it.
+    pub(super) async fn change_euis(
+        &self,
+        mut batch: Batch,
+        device: &Device,
+        old: Option<&Device>,
+        is_taken: bool,
+    ) -> Result<Option<(Batch, Vec<Entry>)>, Error> {
+        let (euis, old_euis) = (device.euis(), old.and_then(Device::euis));
+        if euis == old_euis {
+            return Ok(Some((batch, Vec::new())));
+        }
+        if let Some(euis) = euis {
+            if is_taken {
+                return Err(taken(euis));
+            }
+            let Some(claim) = self.claim(&device.app_id, euis).await? else { return Ok(None) };
+            let key = store_keys::eui(&device.app_id, euis)?;
+            batch = batch.expect(claim.key.clone(), claim.version).delete(claim.key);
+            batch = batch.expect_absent(key.clone()).put(key, device.dev_id.as_str().as_bytes().to_vec());
+        }
+        let Some(old_euis) = old_euis else { return Ok(Some((batch, Vec::new()))) };
+        let given_up = self.held(&device.app_id, Some(old_euis)).await?;
+        Ok(Some((batch.delete(store_keys::eui(&device.app_id, old_euis)?), given_up)))
+    }
+
+    /// The record by which the application holds a pair of EUIs, if it does.
+    pub(super) async fn held(&self, app_id: &AppId, euis: Option<Euis>) -> Result<Vec<Entry>, Error> {
+        let Some(euis) = euis else { return Ok(Vec::new()) };
+        eui_holder::held_by(app_id, &[store_keys::holder(euis)?], self.store.as_ref()).await
+    }
+
+    /// Claims a pair for an application; [`Error::AlreadyExists`] if another one holds it.
+    ///
+    /// Returns the record of the claim, which must be unchanged when the device is stored; none if others interfered.
+    async fn claim(&self, app_id: &AppId, euis: Euis) -> Result<Option<Entry>, Error> {
+        let (claiming, holder) = (store_keys::claiming(app_id, euis)?, store_keys::holder(euis)?);
+        // Devices of one application may share a claim. All but one of them lose when they are stored.
+        let expires = u64::try_from(self.clock.now().plus(CLAIM_AGE_MAX).as_millis()).unwrap_or_default();
+        let batch = Batch::new().expect_absent(claiming.clone()).put_until(claiming.clone(), "", expires);
+        let _ = self.store.commit(batch).await?;
+        let mut found = self.store.get(&[claiming, holder.clone()]).await?.into_iter();
+        let (claiming, current) = (found.next().flatten(), found.next().flatten());
+        let batch = match current {
+            None => Batch::new().expect_absent(holder.clone()),
+            Some(current) if self.is_held_by_other(app_id, euis, &current).await? => return Err(taken(euis)),
+            Some(current) => Batch::new().expect(current.key, current.version),
+        };
+        let batch = batch.put(holder, app_id.as_str().as_bytes().to_vec());
+        // After a conflict, another claim of this application may have made it the holder.
+        let is_holder =
+            self.store.commit(batch).await? == Commit::Done || !self.held(app_id, Some(euis)).await?.is_empty();
+        Ok(claiming.filter(|_| is_holder))
+    }
+
+    /// Whether `holder` is another application that has a device with this pair, or is claiming it.
+    async fn is_held_by_other(&self, app_id: &AppId, euis: Euis, holder: &Entry) -> Result<bool, Error> {
+        let holder: AppId = String::from_utf8_lossy(&holder.value).parse()?;
+        if holder == *app_id {
+            return Ok(false);
+        }
+        let keys = [store_keys::eui(&holder, euis)?, store_keys::claiming(&holder, euis)?];
+        Ok(self.store.get(&keys).await?.iter().any(Option::is_some))
+    }
+}
+
+/// The same for devices of the caller's application and of others, so as not to reveal whose it is.
+fn taken(euis: Euis) -> Error {
+    Error::already_exists("Device with AppEUI and DevEUI", euis.dev_eui)
+}

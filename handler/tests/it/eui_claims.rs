@@ -1,0 +1,111 @@
+//! EUIs that several applications want: only one gets them, whenever a process is killed.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use handler::{
+    application::Applications,
+    device::{Device, Devices, Lorawan},
+};
+use store::Store;
+use testing::{FailingStore, ManualClock, RecordingStore};
+use types::{Kind, Kinded};
+
+use crate::{
+    harness::sealer,
+    records::{device, id},
+};
+
+/// More commits than setting a device takes.
+const COMMITS_MAX: i64 = 5;
+
+/// Two applications without devices.
+async fn applications(store: Arc<dyn Store>, clock: Arc<ManualClock>) -> (Applications, Devices) {
+    let sealer = sealer(store.as_ref()).await;
+    let applications = Applications::new(store.clone(), sealer.clone());
+    for app_id in ["app-one", "app-two"] {
+        applications.register(&id(app_id)).await.unwrap();
+    }
+    (applications, Devices::new(store, sealer, clock))
+}
+
+/// The device of an application; both have the same EUIs.
+fn same(app_id: &str) -> Device {
+    Device { lorawan: Lorawan { ..device("app-one").lorawan }, ..device(app_id) }
+}
+
+async fn has_device(devices: &Devices, app_id: &str) -> bool {
+    devices.get(&id(app_id), &same(app_id).dev_id).await.is_ok()
+}
+
+#[tokio::test]
+async fn a_killed_process_leaves_a_pair_to_one_application_or_to_none() {
+    for commits in 0..COMMITS_MAX {
+        let clock = ManualClock::new();
+        let store = Arc::new(FailingStore::new(clock.for_store()));
+        let (_, devices) = applications(store.clone(), clock.clone()).await;
+        store.fail_after(commits);
+        let was_set = devices.set(same("app-one")).await.is_ok();
+        store.recover();
+        assert_eq!(has_device(&devices, "app-one").await, was_set, "after {commits} commits");
+
+        clock.advance(Duration::from_secs(3600));
+        match devices.set(same("app-two")).await {
+            Ok(_) => assert!(!was_set, "after {commits} commits"),
+            Err(error) => assert!(was_set && error.kind() == Kind::AlreadyExists, "after {commits} commits: {error}"),
+        }
+        let again = devices.set(same("app-one")).await;
+        assert_eq!(
+            again.map(drop).map_err(|error| error.kind()),
+            if was_set { Ok(()) } else { Err(Kind::AlreadyExists) }
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_application_of_a_killed_process_can_repeat_the_call_at_once() {
+    for commits in 0..COMMITS_MAX {
+        let clock = ManualClock::new();
+        let store = Arc::new(FailingStore::new(clock.for_store()));
+        let (_, devices) = applications(store.clone(), clock).await;
+        store.fail_after(commits);
+        _ = devices.set(same("app-one")).await;
+        store.recover();
+        devices.set(same("app-one")).await.unwrap();
+        assert_eq!(devices.set(same("app-two")).await.unwrap_err().kind(), Kind::AlreadyExists);
+    }
+}
+
+#[tokio::test]
+async fn of_two_applications_at_the_same_time_one_gets_the_pair() {
+    // Interrupts the first call after each of its reads.
+    for reads in 0..4 {
+        let clock = ManualClock::new();
+        let store = Arc::new(RecordingStore::new(clock.for_store()));
+        let (_, devices) = applications(store.clone(), clock).await;
+        let other = devices.clone();
+        let interruption = (0..reads).fold(async move { drop(other.set(same("app-two")).await) }.boxed(), |then, _| {
+            let store = store.clone();
+            async move { store.interrupt(then) }.boxed()
+        });
+        store.interrupt(interruption);
+        _ = devices.set(same("app-one")).await;
+        let holders = [has_device(&devices, "app-one").await, has_device(&devices, "app-two").await];
+        assert!(holders.contains(&true) && holders != [true, true], "after {reads} reads: {holders:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_killed_deletion_frees_the_pair() {
+    for commits in 0..3 {
+        let clock = ManualClock::new();
+        let store = Arc::new(FailingStore::new(clock.for_store()));
+        let (_, devices) = applications(store.clone(), clock).await;
+        devices.set(same("app-one")).await.unwrap();
+        store.fail_after(commits);
+        _ = devices.delete(&id("app-one"), &same("app-one").dev_id).await;
+        store.recover();
+        let is_free = !has_device(&devices, "app-one").await;
+        assert_eq!(devices.set(same("app-two")).await.is_ok(), is_free, "after {commits} commits");
+    }
+}
