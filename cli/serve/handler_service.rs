@@ -31,6 +31,8 @@ use types::{Secret, ServiceName};
 
 use super::context::Context;
 
+/// How long to wait before interrupted deletions are tried again.
+const DELETIONS_WAIT: Duration = Duration::from_secs(10);
 /// Longest time to connect to the embedded broker on start, and to publish the last messages on stop.
 const BROKER_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,6 +43,7 @@ pub(super) struct HandlerService {
     subscriber: DownlinkSubscriber,
     downlinks: JoinHandle<()>,
     announcing: Option<JoinHandle<()>>,
+    deletions: JoinHandle<()>,
     stop: CancellationToken,
 }
 
@@ -66,6 +69,7 @@ impl HandlerService {
         let ready = async { tokio::try_join!(connected.wait_for(|it| *it), subscribed.wait_for(|it| *it)).map(drop) };
         tokio::time::timeout(BROKER_TIMEOUT, ready).await.context("the MQTT broker does not respond")??;
         let stop = CancellationToken::new();
+        let deletions = tokio::spawn(resume_deletions(operations.applications.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(Arc::new(operations), &context.health)?;
         let serving =
@@ -83,7 +87,7 @@ impl HandlerService {
             }
             None => None,
         };
-        Ok(Self { serving, broker, output, subscriber, downlinks, announcing, stop })
+        Ok(Self { serving, broker, output, subscriber, downlinks, announcing, deletions, stop })
     }
 
     /// The two listeners: gRPC, then plain HTTP.
@@ -103,9 +107,9 @@ impl HandlerService {
     pub(super) async fn stop(self) {
         self.stop.cancel();
         self.serving.finished().await;
-        if let Some(announcing) = self.announcing {
+        for task in self.announcing.into_iter().chain([self.deletions]) {
             // It fails only by a panic, which has been logged.
-            _ = announcing.await;
+            _ = task.await;
         }
         drop(self.subscriber);
         // Each downlink takes bounded time. A panic has been logged.
@@ -154,6 +158,17 @@ async fn operations(
         },
         clock: context.clock.clone(),
     })
+}
+
+/// Completes the deletions that the last process did not, and tries again while the store is unavailable.
+async fn resume_deletions(applications: Applications, stop: CancellationToken) {
+    let resume = async {
+        while let Err(error) = applications.resume_deletions().await {
+            tracing::warn!(%error, "failed to complete the deletion of applications; trying again later");
+            tokio::time::sleep(DELETIONS_WAIT).await;
+        }
+    };
+    _ = stop.run_until_cancelled(resume).await;
 }
 
 /// Processes downlinks that arrive over MQTT, on the same stores as the operations.

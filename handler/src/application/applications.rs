@@ -6,6 +6,7 @@ use store::{Batch, Commit, Entry, Key, Store};
 use types::AppId;
 
 use super::{
+    eui_holder,
     model::{Application, ApplicationSummary},
     record, store_keys,
 };
@@ -40,6 +41,8 @@ impl Applications {
 
     /// Registers an application; [`Error::AlreadyExists`] if it is registered.
     pub async fn register(&self, app_id: &AppId) -> Result<(), Error> {
+        // The new application must not inherit the devices of a deleted one.
+        self.finish_deletion(app_id).await?;
         let batch = Batch::new().expect_absent(store_keys::summary(app_id)?);
         match self.store.commit(self.put(batch, &Application::new(app_id.clone()))?).await? {
             Commit::Done => Ok(()),
@@ -90,34 +93,66 @@ impl Applications {
         Ok((self.store.commit(batch).await? == Commit::Done).then_some(()))
     }
 
-    /// Deletes an application with everything it owns.
+    /// Deletes an application with everything it owns; [`Error::NotFound`] if it is not registered.
     ///
-    /// Its own records go last, so that an interrupted deletion can be repeated.
+    /// It is gone with the first commit. What it owned follows; [`Self::resume_deletions`] completes that after a crash.
     pub async fn delete(&self, app_id: &AppId) -> Result<(), Error> {
-        let records = [self.entry(app_id).await?.key, store_keys::functions(app_id)?];
-        self.delete_owned(app_id, &records, &Batch::new()).await?;
-        let [summary, functions] = records.clone();
-        let is_deleted = Batch::new().expect_absent(summary.clone());
-        // This commit expects nothing, so it cannot conflict.
-        let _ = self.store.commit(Batch::new().delete(summary).delete(functions)).await?;
-        // A device may have been set after the first pass. From here on none can be, until the id is registered again.
-        self.delete_owned(app_id, &records, &is_deleted).await
+        let summary = match self.entry(app_id).await {
+            Ok(summary) => summary.key,
+            Err(error @ Error::NotFound { .. }) => {
+                return if self.finish_deletion(app_id).await? { Ok(()) } else { Err(error) };
+            }
+            Err(error) => return Err(error),
+        };
+        // These commits expect nothing, so they cannot conflict.
+        let _ = self.store.commit(Batch::new().put(store_keys::deletion(app_id)?, "")).await?;
+        let _ = self.store.commit(Batch::new().delete(summary).delete(store_keys::functions(app_id)?)).await?;
+        self.finish_deletion(app_id).await.map(drop)
     }
 
-    /// Deletes what an application owns except `records`, for as long as `expected` holds.
-    async fn delete_owned(&self, app_id: &AppId, records: &[Key], expected: &Batch) -> Result<(), Error> {
+    /// Completes the deletions that were interrupted. The first error ends it.
+    pub async fn resume_deletions(&self) -> Result<(), Error> {
+        let (prefix, mut after) = (store_keys::deletions()?, None);
+        loop {
+            let deletions = self.store.list(&prefix, after.as_ref(), DELETE_RECORDS_MAX).await?;
+            for deletion in &deletions {
+                let app_id = deletion.key.path().strip_prefix(prefix.path()).unwrap_or_default().parse()?;
+                if self.finish_deletion(&app_id).await? {
+                    tracing::info!(%app_id, "completed the deletion of an application");
+                }
+            }
+            let Some(last) = deletions.into_iter().last() else { return Ok(()) };
+            after = Some(last.key);
+        }
+    }
+
+    /// Deletes what a deleted application owned. Returns false if there is no such deletion, or the application exists.
+    async fn finish_deletion(&self, app_id: &AppId) -> Result<bool, Error> {
+        let summary = store_keys::summary(app_id)?;
+        let mut found = self.store.get(&[store_keys::deletion(app_id)?, summary.clone()]).await?.into_iter();
+        let (Some(deletion), None) = (found.next().flatten(), found.next().flatten()) else { return Ok(false) };
+        self.delete_owned(app_id, &Batch::new().expect_absent(summary)).await?;
+        let batch = Batch::new().expect(deletion.key.clone(), deletion.version).delete(deletion.key);
+        // A conflict means that the application was registered and deleted again, which has its own end.
+        let _ = self.store.commit(batch).await?;
+        Ok(true)
+    }
+
+    /// Deletes all records of an application, for as long as `expected` holds.
+    async fn delete_owned(&self, app_id: &AppId, expected: &Batch) -> Result<(), Error> {
         let all = store_keys::all(app_id)?;
         loop {
-            let page = self.store.list(&all, None, DELETE_RECORDS_MAX).await?;
-            let owned: Vec<Key> =
-                page.into_iter().map(|entry| entry.key).filter(|key| !records.contains(key)).collect();
+            let owned = self.store.list(&all, None, DELETE_RECORDS_MAX).await?;
             if owned.is_empty() {
                 return Ok(());
             }
+            let owned: Vec<Key> = owned.into_iter().map(|entry| entry.key).collect();
+            let held = eui_holder::held_by(app_id, &eui_holder::keys_of(&owned)?, self.store.as_ref()).await?;
             let batch = owned.into_iter().fold(expected.clone(), Batch::delete);
             if self.store.commit(batch).await? == Commit::Conflict {
                 return Ok(());
             }
+            eui_holder::release(held, self.store.as_ref()).await;
         }
     }
 

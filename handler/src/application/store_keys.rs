@@ -4,7 +4,7 @@
 //! Only the holders of EUIs and the deletions that have begun have other tags.
 
 use store::{Key, Tag};
-use types::{AppEui, AppId, DevEui, DevId};
+use types::{AppId, DevId};
 
 use super::eui_holder::Euis;
 use crate::Error;

@@ -6,7 +6,7 @@ use futures::FutureExt;
 use handler::{
     Error, Loading, Settings,
     application::{Application, Applications, JoinKeyChange},
-    device::{Change, Device, Devices, Lorawan},
+    device::{Device, Devices, Lorawan},
     payload::{Payload, Payloads},
     uplink::{Frame, Uplinks},
 };
@@ -249,7 +249,7 @@ async fn completes_a_deletion_that_was_killed() {
         match applications.get(&id("app-one")).await {
             Ok(_) => assert!(left.len() == 4 && !was_deleted, "after {commits} commits: {left:?}"),
             Err(error) => {
-                assert!(left.is_empty() && error.kind() == Kind::NotFound, "after {commits} commits: {left:?}")
+                assert!(left.is_empty() && error.kind() == Kind::NotFound, "after {commits} commits: {left:?}");
             }
         }
     }
@@ -292,14 +292,14 @@ async fn dry_runs_do_not_evict_functions_of_live_messages() {
 }
 
 #[tokio::test]
-async fn deletes_a_device_that_is_set_while_its_application_is_deleted() {
+async fn refuses_a_device_that_is_set_while_its_application_is_deleted() {
     let fixture = Fixture::new().await;
     let devices = fixture.uplinks.devices.clone();
     devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
     let late = devices.clone();
-    fixture
-        .store
-        .interrupt_list(async move { assert_eq!(late.set(device("app-one")).await.unwrap(), Change::Created) }.boxed());
+    fixture.store.interrupt_list(
+        async move { assert_eq!(late.set(device("app-one")).await.unwrap_err().kind(), Kind::NotFound) }.boxed(),
+    );
     fixture.applications.delete(&id("app-one")).await.unwrap();
     assert_eq!(fixture.store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap(), []);
 }
