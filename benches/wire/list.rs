@@ -1,4 +1,4 @@
-//! Listing ten thousand devices, in pages of different sizes.
+//! Listing fifty thousand devices: all of them in pages, and ten of them.
 
 use std::time::Instant;
 
@@ -11,8 +11,12 @@ use crate::{
 };
 
 /// How many devices the application has.
-pub(crate) const LISTED_DEVICES: usize = 10_000;
+pub(crate) const LISTED_DEVICES: usize = 50_000;
 const PAGE_SIZES: [usize; 2] = [100, 1000];
+/// How many devices a caller asks for who shows the first few.
+const FEW: usize = 10;
+/// How often that is measured, at each offset.
+const FEW_CALLS: usize = 200;
 
 pub(crate) async fn measure(figures: &mut Figures, services: &Services, store: &str) {
     for limit in PAGE_SIZES {
@@ -23,6 +27,18 @@ pub(crate) async fn measure(figures: &mut Figures, services: &Services, store: &
         let (whole, ends) = (pages.iter().sum::<f64>(), pages[pages.len() - 1] / pages[0]);
         let measured = format!("{whole:.0} ms, {:.1} ms a page, last ÷ first {ends:.1}", median(&mut pages));
         figures.add(&format!("{LISTED_DEVICES} devices in pages of {limit} over gRPC, {store}"), measured, "");
+    }
+}
+
+/// Ten of all devices, from the beginning, the middle and the end.
+pub(crate) async fn measure_few(figures: &mut Figures, services: &Services, store: &str) {
+    for offset in [0, LISTED_DEVICES / 2, LISTED_DEVICES - FEW] {
+        let mut pages = Vec::new();
+        for _ in 0..FEW_CALLS {
+            pages.push(page_ms(services, offset, FEW).await);
+        }
+        let measured = format!("{:.2} ms", median(&mut pages));
+        figures.add(&format!("{FEW} of {LISTED_DEVICES} devices from {offset} over gRPC, {store}"), measured, "");
     }
 }
 

@@ -39,6 +39,7 @@ async fn main() {
         let services = Services::start(dataset, &metrics).await;
         calls::measure(&mut figures, &services, name).await;
         list::measure(&mut figures, &services, name).await;
+        list::measure_few(&mut figures, &services, name).await;
         services.stop().await;
     }
     dry_run::measure(&mut figures, &metrics).await;

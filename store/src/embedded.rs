@@ -4,6 +4,8 @@
 //! many pages and run on blocking threads. All writes go through one thread.
 
 mod open;
+mod page;
+mod positions;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -49,7 +51,7 @@ impl Embedded {
     }
 
     fn start(database: Database, clock: StoreClock) -> Result<Self, Error> {
-        open::check_format(&database)?;
+        open::prepare(&database)?;
         let database = Arc::new(database);
         let writer = Writer::start(Arc::clone(&database), clock.clone())?;
         Ok(Self { database, writer, buckets: Buckets::default(), clock })
@@ -81,7 +83,7 @@ impl Store for Embedded {
 
     async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
         let (prefix, now) = (prefix.clone(), self.clock.now_ms());
-        self.read_many(move |database| page(database, &prefix, offset, limit.min(LIST_MAX), now)).await
+        self.read_many(move |database| page::page(database, &prefix, offset, limit.min(LIST_MAX), now)).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
@@ -125,21 +127,6 @@ fn list(database: &Database, prefix: &Key, after: Option<&Key>, limit: usize, no
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(listed)
-}
-
-/// Visits all keys under the prefix to count them, and reads those of the page.
-fn page(database: &Database, prefix: &Key, offset: usize, limit: usize, now: u64) -> Result<Page, Error> {
-    let mut page = Page::default();
-    walk(database, prefix, None, |path, bytes| {
-        if record::is_live_in(bytes, path, now)? {
-            if page.total >= offset && page.entries.len() < limit {
-                page.entries.extend(decode(&prefix.sibling(path), Some(Bytes::copy_from_slice(bytes)), now)?);
-            }
-            page.total += 1;
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(page)
 }
 
 /// Calls `visit` with the path and the record of every key under a prefix, in order, until it breaks.

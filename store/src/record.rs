@@ -48,6 +48,11 @@ pub(crate) fn is_live_in(bytes: &[u8], key: &str, now: UnixMillis) -> Result<boo
     header(bytes, key).map(|(_, expires)| is_live(expires, now))
 }
 
+/// When a record expires. A damaged one counts as one that does not: it may be replaced.
+pub(crate) fn expiry_in(bytes: &[u8]) -> UnixMillis {
+    header(bytes, "").map_or(NEVER, |(_, expires)| expires)
+}
+
 fn header(mut bytes: &[u8], key: &str) -> Result<(Version, UnixMillis), Error> {
     if bytes.len() < HEADER_BYTES {
         return Err(Error::corrupt(key));

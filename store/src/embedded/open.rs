@@ -18,7 +18,55 @@ const CACHE_BYTES: usize = 64 << 20;
 /// Opens the database in a file; fails when another process has it open.
 pub(super) fn file(path: &Path) -> Result<Database, Error> {
     let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
-    let file = create(path).map_err(unwritable)?;
+    if !path.try_exists().map_err(unwritable)? {
+        return create(path);
+    }
+    let file = open(path).map_err(unwritable)?;
+    if file.metadata().map_err(unwritable)?.len() == 0 {
+        return Err(Error::Corrupt {
+            what: format!("the file {}", path.display()),
+            source: Some("it is empty".into()),
+        });
+    }
+    database(file, path)
+}
+
+/// Creates the database under another name, which it loses once it is complete.
+fn create(path: &Path) -> Result<Database, Error> {
+    let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
+    let new = path.with_extension("new");
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(unwritable)?;
+    }
+    let file = open(&new).map_err(unwritable)?;
+    file.try_lock().map_err(|_| Error::Locked { path: path.to_owned() })?;
+    // A process that was killed may have left a part.
+    file.set_len(0).map_err(unwritable)?;
+    file.unlock().map_err(unwritable)?;
+    let database = database(file, path)?;
+    prepare(&database)?;
+    give_name(&new, path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::Locked { path: path.to_owned() },
+        _ => unwritable(error),
+    })?;
+    Ok(database)
+}
+
+/// Renames a file for good, but never over another one, which a second process may have created meanwhile.
+fn give_name(new: &Path, path: &Path) -> io::Result<()> {
+    match std::fs::hard_link(new, path) {
+        Ok(()) => std::fs::remove_file(new)?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+        // Not every file system has hard links.
+        Err(_) => std::fs::rename(new, path)?,
+    }
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+fn database(file: File, path: &Path) -> Result<Database, Error> {
     let failed = |error: DatabaseError| match error {
         DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => {
             Error::Locked { path: path.to_owned() }
@@ -41,14 +89,17 @@ pub(super) fn backend(backend: impl StorageBackend) -> Result<Database, Error> {
         .map_err(|error| Error::unavailable("open the store", error))
 }
 
-/// Writes the format into a new database; refuses a newer format.
-pub(super) fn check_format(database: &Database) -> Result<(), Error> {
+/// Writes the format into a new database, and refuses a newer one; counts the keys if that is necessary.
+pub(super) fn prepare(database: &Database) -> Result<(), Error> {
     let unavailable = |error| Error::unavailable("open the store", error);
     let found = match read_format(database).map_err(unavailable)? {
         Some(found) => found,
         None => write_format(database).map_err(unavailable)?,
     };
-    if found > FORMAT { Err(Error::Newer { found, supported: FORMAT }) } else { Ok(()) }
+    if found > FORMAT {
+        return Err(Error::Newer { found, supported: FORMAT });
+    }
+    correct_positions(database).map_err(unavailable)
 }
 
 /// Opens the file, readable by its owner alone: the store contains secrets.
@@ -62,6 +113,19 @@ fn create(path: &Path) -> io::Result<File> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
+fn correct_positions(database: &Database) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    let mut tables = tables::Tables::open(&transaction, 0)?;
+    let is_corrected = tables.correct_positions()?;
+    drop(tables);
+    if is_corrected {
+        transaction.commit()?;
+    } else {
+        transaction.abort()?;
+    }
+    Ok(())
+}
+
 
 fn read_format(database: &Database) -> Result<Option<u64>, redb::Error> {
     match database.begin_read()?.open_table(tables::META) {

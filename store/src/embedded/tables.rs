@@ -2,6 +2,7 @@
 
 use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
+use super::positions::{self, Positions};
 use crate::{
     Batch, Commit, Error, UnixMillis, Version,
     batch::{Change, Check},
@@ -34,6 +35,7 @@ pub(super) struct Tables<'txn> {
     meta: Table<'txn, &'static str, u64>,
     entries: Table<'txn, &'static str, &'static [u8]>,
     expiry: Table<'txn, (u64, &'static str), ()>,
+    positions: Positions<'txn>,
     /// The time of the transaction.
     now: UnixMillis,
     version: u64,
@@ -56,6 +58,7 @@ impl<'txn> Tables<'txn> {
             meta,
             entries: transaction.open_table(ENTRIES)?,
             expiry: transaction.open_table(EXPIRY)?,
+            positions: Positions::new(transaction.open_table(positions::BLOCKS)?),
             now,
             version,
             changes: 0,
@@ -85,12 +88,22 @@ impl<'txn> Tables<'txn> {
             let (expires, key) = found.value();
             swept.push((expires, key.to_owned()));
         }
-        for (expires, key) in swept {
-            self.expiry.remove((expires, key.as_str()))?;
-            self.entries.remove(key.as_str())?;
+        for (_, key) in swept {
+            self.remove(&key)?;
         }
         self.meta.insert(VERSION_KEY, self.version)?;
+        positions::mark_current(&mut self.meta, self.version, &self.entries)?;
         Ok(())
+    }
+
+    /// Counts all keys again if another version of Airlock has written without counting. Returns whether it did.
+    pub(super) fn correct_positions(&mut self) -> Result<bool, redb::Error> {
+        if positions::are_current(&self.meta, self.version, self.entries.len()?)? {
+            return Ok(false);
+        }
+        self.positions.rebuild(&self.entries)?;
+        positions::mark_current(&mut self.meta, self.version, &self.entries)?;
+        Ok(true)
     }
 
     /// A version that no other write gets.
@@ -111,28 +124,36 @@ impl<'txn> Tables<'txn> {
 
     fn apply(&mut self, change: &Change) -> Result<(), Fault> {
         match change {
-            Change::Put { key, value, expires } => self.put(key.as_str(), value, record::stored_expiry(*expires)),
-            Change::Delete { key } => self.remove(key.as_str()),
+            Change::Put { key, value, expires } => self.put(key.as_str(), value, record::stored_expiry(*expires))?,
+            Change::Delete { key } => self.remove(key.as_str())?,
         }
+        Ok(())
     }
 
-    fn put(&mut self, key: &str, value: &[u8], expires: UnixMillis) -> Result<(), Fault> {
-        self.remove(key)?;
+    fn put(&mut self, key: &str, value: &[u8], expires: UnixMillis) -> Result<(), redb::Error> {
         let version = Version(self.next_version());
-        self.entries.insert(key, Record::encode(version, expires, value).as_slice())?;
+        let old = self.entries.insert(key, Record::encode(version, expires, value).as_slice())?;
+        let old = old.map(|found| record::expiry_in(found.value()));
+        if let Some(old) = old.filter(|old| *old != NEVER) {
+            self.expiry.remove((old, key))?;
+        }
         if expires != NEVER {
             self.expiry.insert((expires, key), ())?;
         }
-        Ok(())
+        let is_expiring = |expires: UnixMillis| expires != NEVER;
+        match old.map(is_expiring) {
+            Some(old) if old == is_expiring(expires) => return Ok(()),
+            Some(old) => self.positions.remove(key, old)?,
+            None => {}
+        }
+        self.positions.add(key, is_expiring(expires), &self.entries)
     }
 
-    fn remove(&mut self, key: &str) -> Result<(), Fault> {
-        let Some(bytes) = self.entries.remove(key)?.map(|found| found.value().to_vec()) else { return Ok(()) };
-        // A damaged record may be replaced: failing here would leave the batch half applied.
-        match Record::decode(bytes.into(), key) {
-            Ok(Record { expires, .. }) if expires != NEVER => drop(self.expiry.remove((expires, key))?),
-            _ => {}
+    fn remove(&mut self, key: &str) -> Result<(), redb::Error> {
+        let Some(old) = self.entries.remove(key)?.map(|found| record::expiry_in(found.value())) else { return Ok(()) };
+        if old != NEVER {
+            self.expiry.remove((old, key))?;
         }
-        Ok(())
+        self.positions.remove(key, old != NEVER)
     }
 }

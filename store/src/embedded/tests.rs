@@ -59,6 +59,38 @@ async fn refuses_writes_after_a_failed_flush() {
 }
 
 #[tokio::test]
+async fn says_that_it_failed_for_good() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails) };
+    let store = Embedded::start(open::backend(disk).unwrap(), Clock::new(|| 0)).unwrap();
+    let key = Key::new(&Tag::user("eve").unwrap(), "x").unwrap();
+    let failure = store.failure();
+    fails.store(true, Ordering::SeqCst);
+    assert!(store.commit(Batch::new().put(key, "value")).await.is_err());
+    let error = failure.await;
+    assert!(matches!(error, Error::Failed { .. }) && error.to_string().contains("check the disk"), "{error}");
+}
+
+/// Reads only some of the keys, however many there are.
+#[tokio::test]
+async fn a_page_of_many_entries_reads_few() {
+    let (store, tag) = (Embedded::in_memory(Clock::new(|| 0)).unwrap(), Tag::user("eve").unwrap());
+    let key = |path: &str| Key::new(&tag, path).unwrap();
+    for hundreds in 0..300 {
+        let batch =
+            (0..100).fold(Batch::new(), |batch, number| batch.put(key(&format!("d/{hundreds:03}{number:02}")), "x"));
+        assert_eq!(store.commit(batch).await.unwrap(), Commit::Done);
+    }
+    for offset in [0, 1, 14_321, 29_995] {
+        let (page, walked) = page::page_and_reads(&store.database, &key("d/"), offset, 10, 0).unwrap();
+        let paths: Vec<_> = page.entries.iter().map(|entry| entry.key.path().to_owned()).collect();
+        let expected: Vec<_> = (offset..30_000).take(10).map(|number| format!("d/{number:05}")).collect();
+        assert_eq!((paths, page.total), (expected, 30_000));
+        assert!(walked < 1000, "read {walked} entries");
+    }
+}
+
+#[tokio::test]
 async fn later_commits_remove_expired_entries() {
     let clock = Arc::new(std::sync::atomic::AtomicU64::new(1));
     let now = Arc::clone(&clock);

@@ -22,11 +22,15 @@ for _, place in ipairs(gone) do
   end
 end
 
+local total = redis.call('ZLEXCOUNT', index, from, to)
 local found = {}
-for _, path in ipairs(redis.call('ZRANGEBYLEX', index, from, to, 'LIMIT', offset, limit + #gone)) do
+-- By position, because ZRANGEBYLEX would visit everything that it skips.
+local start = redis.call('ZLEXCOUNT', index, '-', '(' .. prefix) + offset
+local last = start + math.min(limit + #gone, total - offset) - 1
+for _, path in ipairs(last < start and {} or redis.call('ZRANGE', index, start, last)) do
   if not is_gone[path] and #found < 2 * limit then
     found[#found + 1] = path
     found[#found + 1] = redis.call('HGET', entries, path)
   end
 end
-return { redis.call('ZLEXCOUNT', index, from, to) - #gone, found }
+return { total - #gone, found }

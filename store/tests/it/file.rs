@@ -113,6 +113,60 @@ async fn a_killed_process_keeps_every_acknowledged_commit() {
     let mut lines = lines.filter_map(|line| line.strip_prefix("committed ").map(str::to_owned));
     let mut acknowledged: Vec<String> = lines.by_ref().take(ACKNOWLEDGED).collect();
     child.kill().unwrap();
+#[tokio::test]
+async fn an_empty_file_is_damaged_and_not_a_new_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let store = open(&path).unwrap();
+    put(&store, "a").await;
+    drop(store);
+    let length = std::fs::metadata(&path).unwrap().len();
+    for length in [0, 1, 4096, length / 2, length - 1] {
+        let copy = folder.path().join(format!("copy-{length}.redb"));
+        std::fs::copy(&path, &copy).unwrap();
+        std::fs::OpenOptions::new().write(true).open(&copy).unwrap().set_len(length).unwrap();
+        let error = open(&copy).err().unwrap();
+        assert_eq!(error.kind(), Kind::Corrupt, "{length}: {error}");
+        assert!(error.to_string().contains("restore it from a backup"), "{error}");
+        assert_eq!(std::fs::metadata(&copy).unwrap().len(), length);
+    }
+}
+
+#[tokio::test]
+async fn what_a_killed_process_began_to_create_is_created_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    for part in ["", "a part of a file"] {
+        std::fs::write(folder.path().join("store.new"), part).unwrap();
+        let store = open(&path).unwrap();
+        put(&store, "a").await;
+        let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["store.redb"]);
+        drop(store);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// An older version of Airlock does not maintain the blocks.
+#[tokio::test]
+async fn counts_again_what_another_version_has_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let store = open(&path).unwrap();
+    for number in 0..1000 {
+        put(&store, &format!("{number:03}")).await;
+    }
+    drop(store);
+    let entries: redb::TableDefinition<'_, &str, &[u8]> = redb::TableDefinition::new("entries");
+    let other = redb::Database::open(&path).unwrap();
+    let transaction = other.begin_write().unwrap();
+    transaction.open_table(entries).unwrap().retain(|key, _| key < "{a:file}300").unwrap();
+    transaction.commit().unwrap();
+    drop(other);
+    let page = open(&path).unwrap().page(&key(""), 295, 10).await.unwrap();
+    assert_eq!((page.total, page.entries.len()), (300, 5));
+}
+
     child.wait().unwrap();
     acknowledged.extend(lines);
     assert!(acknowledged.len() >= ACKNOWLEDGED);
