@@ -47,17 +47,25 @@ Next, in another terminal:
 
 `airlock config print` shows every setting. Press Ctrl-C to stop.";
 
-/// Starts one service or all of them, and runs until a signal arrives.
+/// Starts one service or all of them, and runs until a signal arrives or the store fails.
 pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> {
     telemetry::start_logs(&settings.telemetry)?;
     let shutdown = Shutdown::on_signals()?;
     let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
     let metrics = Metrics::install(shutdown.requested.clone())?;
-    let stack = Stack::start(settings, serve.service, metrics).await?;
+    let stack = tokio::select! {
+        stack = Stack::start(settings, serve.service, metrics) => stack?,
+        () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
+    };
     say(format_args!("Airlock is ready.\n\n{}\n\n{NEXT_STEPS}", stack.overview()))?;
-    shutdown.requested.cancelled().await;
+    let failure = tokio::select! {
+        () = shutdown.requested.cancelled() => Ok(()),
+        // The supervisor starts the process again, which opens the store again.
+        error = stack.failure() => Err(error),
+    };
     match shutdown.drain(stack.stop(), drain).await {
-        Drained::Finished => say("Stopped"),
-        Drained::TimedOut | Drained::Forced => say("Stopped before all accepted work was finished"),
+        Drained::Finished => say("Stopped")?,
+        Drained::TimedOut | Drained::Forced => say("Stopped before all accepted work was finished")?,
     }
+    failure
 }

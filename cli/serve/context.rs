@@ -1,11 +1,15 @@
 //! What the services of one process share: settings, store, clock, randomness, TLS, health.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, future::pending, sync::Arc};
 
 use account::Account;
 use anyhow::Context as _;
 use client::account::AccountClient;
 use discovery::Discovery;
+use futures::{
+    FutureExt,
+    future::{BoxFuture, Shared},
+};
 use handler::sealer::Sealer;
 use server::{
     auth::Authenticator,
@@ -24,10 +28,14 @@ use types::{Clock, Random, Secret, ServiceName};
 use super::{certificate::certificate, data_dir::DataDir, stack::address, store_socket::StoreSocket};
 use crate::settings::Settings;
 
+/// Ends when the store fails for good.
+pub(super) type StoreFailure = Shared<BoxFuture<'static, Arc<store::Error>>>;
+
 /// What the services of one process share.
 pub(super) struct Context {
     pub(super) settings: Settings,
     pub(super) store: Arc<dyn Store>,
+    pub(super) store_failure: StoreFailure,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<dyn Random>,
     pub(super) tls: Option<Tls>,
@@ -41,7 +49,7 @@ impl Context {
     pub(super) async fn open(settings: Settings) -> anyhow::Result<Self> {
         let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
         let data_dir = DataDir::open(&settings.data_dir)?;
-        let store = open_store(&settings, &data_dir, clock.clone()).await?;
+        let (store, store_failure) = open_store(&settings, &data_dir, clock.clone()).await?;
         let tls = certificate(&settings, &data_dir, clock.as_ref())?;
         let health = Health::default();
         let checked = store.clone();
@@ -51,7 +59,7 @@ impl Context {
         });
         let server =
             Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
-        Ok(Self { settings, store, clock, random, tls, health, server, data_dir })
+        Ok(Self { settings, store, store_failure, clock, random, tls, health, server, data_dir })
     }
 
     /// Shares an embedded store with the operator's commands, which cannot open it themselves.
@@ -152,10 +160,15 @@ pub(super) async fn open_store(
     settings: &Settings,
     data_dir: &DataDir,
     clock: Arc<dyn Clock>,
-) -> anyhow::Result<Arc<dyn Store>> {
+) -> anyhow::Result<(Arc<dyn Store>, StoreFailure)> {
     let clock = store::StoreClock::new(move || u64::try_from(clock.now().as_millis()).unwrap_or_default());
     Ok(match &settings.store.redis {
-        Some(redis) => Arc::new(Redis::connect(redis, clock).await?),
-        None => Arc::new(Embedded::open(&data_dir.store(), clock)?),
+        // It reconnects as often as necessary.
+        Some(redis) => (Arc::new(Redis::connect(redis, clock).await?), pending().boxed().shared()),
+        None => {
+            let store = Embedded::open(&data_dir.store(), clock)?;
+            let failure = store.failure().map(Arc::new).boxed().shared();
+            (Arc::new(store), failure)
+        }
     })
 }

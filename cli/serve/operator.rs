@@ -19,7 +19,7 @@ use crate::settings::Settings;
 pub(crate) async fn open_account(settings: Settings) -> anyhow::Result<Account> {
     let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
     let data_dir = DataDir::open(&settings.data_dir)?;
-    let store = match open_store(&settings, &data_dir, clock.clone()).await {
+    let store = match open_store(&settings, &data_dir, clock.clone()).await.map(|(store, _)| store) {
         Err(error) if is_locked(&error) => connect_to_server(&data_dir).await.ok_or(error),
         result => result,
     };

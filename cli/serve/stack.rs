@@ -9,7 +9,12 @@ use server::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Service, context::Context, handler_service::HandlerService, store_socket::StoreSocket};
+use super::{
+    Service,
+    context::{Context, StoreFailure},
+    handler_service::HandlerService,
+    store_socket::StoreSocket,
+};
 use crate::settings::Settings;
 
 /// Services that run in this process.
@@ -24,6 +29,7 @@ pub struct Stack {
     discovery_http: Option<SocketAddr>,
     handler: Option<HandlerService>,
     store_socket: Option<StoreSocket>,
+    store_failure: StoreFailure,
 }
 
 impl Stack {
@@ -61,8 +67,9 @@ impl Stack {
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
         let store_socket = context.share_store();
-        let Context { settings, health, server, .. } = context;
-        Ok(Self { settings, health, addresses, stop: server.stop, serving, discovery_http, handler, store_socket })
+        let Context { settings, health, server, store_failure, .. } = context;
+        let stop = server.stop;
+        Ok(Self { settings, health, addresses, stop, serving, discovery_http, handler, store_socket, store_failure })
     }
 
     /// The settings, with the addresses that commands reach these services at.
@@ -94,6 +101,11 @@ impl Stack {
     pub fn overview(&self) -> String {
         let lines: Vec<_> = self.addresses.iter().map(|(name, address)| format!("{name:>10}  {address}")).collect();
         lines.join("\n")
+    }
+
+    /// Waits until the store fails for good. What was acknowledged is in it when it is opened again.
+    pub async fn failure(&self) -> anyhow::Error {
+        self.store_failure.clone().await.into()
     }
 
     /// Stops accepting calls, finishes the accepted ones, and stops the services.

@@ -24,8 +24,7 @@ use redb::{Database, ReadableDatabase};
 use self::writer::Writer;
 use crate::{
     Admission, Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, check_after,
-    check_count,
-    record::{self, Record},
+    check_count, record::Record,
 };
 
 /// A store that only this process has open.
@@ -55,6 +54,13 @@ impl Embedded {
         let database = Arc::new(database);
         let writer = Writer::start(Arc::clone(&database), clock.clone())?;
         Ok(Self { database, writer, buckets: Buckets::default(), clock })
+    }
+
+    /// Waits until the store fails for good, as on a full disk, and returns why. A process with such a store should end:
+    /// opened again, the store has what was committed.
+    pub fn failure(&self) -> impl Future<Output = Error> + Send + use<> {
+        let failure = self.writer.failure();
+        async move { Error::Failed { source: failure.await } }
     }
 
     /// Reads on a blocking thread.

@@ -1,6 +1,6 @@
 //! Errors of a store.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,12 @@ pub enum Error {
         what: &'static str,
         /// The cause, if one is known.
         source: Option<Cause>,
+    },
+    /// The store failed for good, as on a full disk.
+    #[error("the store failed and accepts no more writes: check the disk, then start again")]
+    Failed {
+        /// The cause.
+        source: Arc<redb::Error>,
     },
     /// A batch or a list has keys of different tags.
     #[error("one batch or list has keys of one tag: commit what belongs to another tag by itself")]
@@ -102,7 +108,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Elsewhere { kind, .. } => *kind,
-            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Unavailable { .. } | Self::Failed { .. } => ErrorKind::Unavailable,
             Self::Tags | Self::Invalid { .. } => ErrorKind::Invalid,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Newer { .. } | Self::Locked { .. } | Self::Unwritable { .. } => ErrorKind::Unusable,

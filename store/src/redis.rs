@@ -24,6 +24,9 @@ use crate::{
 /// The format that this version writes, and the newest that it reads.
 const FORMAT: u64 = 1;
 
+/// How long to wait before a Redis that is loading is asked again.
+const LOADING_PAUSE: Duration = Duration::from_secs(1);
+
 /// A store in Redis.
 ///
 /// Durability depends on the server: `appendfsync always` loses nothing, `everysec` up to a second. When a connection
@@ -37,8 +40,25 @@ pub struct Redis {
 
 impl Redis {
     /// Connects; [`Error::Unavailable`] when the server does not answer, [`Error::Newer`] when a newer version wrote to it.
+    ///
+    /// Waits for a server that is still loading its data.
     pub async fn connect(settings: &RedisSettings, clock: StoreClock) -> Result<Self, Error> {
         settings.check()?;
+        let connecting = async {
+            loop {
+                match Self::try_connect(settings, clock.clone()).await {
+                    Err(error) if is_loading(&error) => tracing::info!("Redis is loading its data: waiting for it"),
+                    result => return result,
+                }
+                tokio::time::sleep(LOADING_PAUSE).await;
+            }
+        };
+        let limit = Duration::from_millis(settings.loading_timeout_ms);
+        let timed_out = |error: tokio::time::error::Elapsed| Error::unavailable("wait until Redis has loaded", error);
+        tokio::time::timeout(limit, connecting).await.map_err(timed_out)?
+    }
+
+    async fn try_connect(settings: &RedisSettings, clock: StoreClock) -> Result<Self, Error> {
         let names = Names(settings.prefix.clone());
         let connection = Connection::open(settings).await?;
         let store = Self { connection, scripts: Scripts::new(Names(settings.prefix.clone())), names, clock };
@@ -138,6 +158,12 @@ impl Store for Redis {
         let written = command.exec_async(&mut self.connection.clone()).await;
         written.map_err(|error| Error::unavailable("check Redis", error))
     }
+}
+
+/// Whether Redis refused because it has just started and is still loading its data.
+fn is_loading(error: &Error) -> bool {
+    let Error::Unavailable { source: Some(source), .. } = error else { return false };
+    source.downcast_ref::<RedisError>().is_some_and(|error| error.code() == Some("LOADING"))
 }
 
 fn entries(prefix: &Key, found: Vec<(String, Bytes)>, now: u64) -> Result<Vec<Entry>, Error> {

@@ -56,6 +56,26 @@ impl RedisProcess {
         self.child = serve(self.port, self.dir.path(), false).expect("redis-server did not start again");
     }
 
+    /// Restarts the server, and returns while it is still loading its data, which takes some seconds.
+    #[expect(clippy::disallowed_methods, reason = "Redis announces neither a rewritten file nor that it is loading")]
+    pub fn restart_loading(&mut self) {
+        self.command("EVAL \"for i=1,3000 do redis.call('SET','filler:'..i,'') end\" 0");
+        self.command("BGREWRITEAOF");
+        while !self.command("INFO persistence").contains("aof_rewrite_in_progress:0") {
+            thread::sleep(POLL_EVERY);
+        }
+        self.stop();
+        let slowly = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
+        self.child = command(self.port, self.dir.path(), false).args(slowly).stdout(Stdio::null()).spawn().unwrap();
+        while !self.is_loading() {
+            thread::sleep(POLL_EVERY);
+        }
+    }
+
+    fn is_loading(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok() && self.command("GET filler:1").starts_with("-LOADING")
+    }
+
     /// Suspends the server: it neither answers nor closes its connections.
     pub fn freeze(&self) {
         self.signal("-STOP");
@@ -99,6 +119,13 @@ impl RedisProcess {
 
 /// None when the server ended before it was ready, as it does when its port is taken.
 fn serve(port: u16, dir: &Path, cluster: bool) -> Option<Child> {
+    let mut child = command(port, dir, cluster).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let ready = lines.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
+    ready.then_some(child)
+}
+
+fn command(port: u16, dir: &Path, cluster: bool) -> Command {
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
     // It writes before it answers, and killing it leaves the kernel's buffers intact.
@@ -106,10 +133,8 @@ fn serve(port: u16, dir: &Path, cluster: bool) -> Option<Child> {
     if cluster {
         command.args(["--cluster-enabled", "yes"]);
     }
-    let mut child = command.arg("--dir").arg(dir).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let ready = lines.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
-    ready.then_some(child)
+    command.arg("--dir").arg(dir);
+    command
 }
 
 impl Drop for RedisProcess {

@@ -6,7 +6,7 @@ use std::{
     net::TcpListener,
     os::unix::fs::PermissionsExt,
     path::Path,
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdout, Command, Output, Stdio},
 };
 
 use crate::harness::{PASSWORD, airlock, complaint, printed, run};
@@ -22,7 +22,11 @@ struct Process {
 impl Process {
     /// Starts `airlock serve` and waits until it prints its addresses.
     fn start(dir: &Path) -> Self {
-        let mut child = serve(dir).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        Self::spawn(serve(dir).stderr(Stdio::null()))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
         let places = output
             .by_ref()
@@ -38,10 +42,20 @@ impl Process {
         place.map(|(_, place)| place.split(' ').next().unwrap()).expect("it says where that is")
     }
 
-    fn type_command(&self, dir: &Path, arguments: &[&str], input: &str) -> String {
+    fn command(&self, dir: &Path, arguments: &[&str], input: &str) -> Output {
         let mut command = airlock(dir);
         command.args(["--auth-server", self.place("account"), "--discovery-address", self.place("discovery")]);
-        printed(&run(command.args(arguments), input))
+        run(command.args(arguments), input)
+    }
+
+    fn type_command(&self, dir: &Path, arguments: &[&str], input: &str) -> String {
+        printed(&self.command(dir, arguments, input))
+    }
+
+    fn stop(mut self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
     }
 }
 
@@ -82,12 +96,63 @@ fn sigkill_loses_no_application_function_or_device() {
 }
 
 #[test]
+fn a_full_disk_ends_the_process_with_an_error_and_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("airlock.redb");
+    let process = Process::start(dir.path());
+    for arguments in [
+        &["user", "register", "carol", "carol@example.com", "--password-stdin"][..],
+        &["user", "login", "carol", "--password-stdin"],
+    ] {
+        process.type_command(dir.path(), arguments, PASSWORD);
+    }
+    process.stop();
+
+    // The limit on files has the effect of a full disk on the store.
+    let log = dir.path().join("log");
+    let bytes_max = fs::metadata(&path).unwrap().len() + 400_000;
+    let mut process = Process::spawn(limited(&serve(dir.path()), bytes_max).stderr(fs::File::create(&log).unwrap()));
+    process.type_command(dir.path(), &["user", "login", "carol", "--password-stdin"], PASSWORD);
+    let mut saved = Vec::new();
+    for number in 0..100 {
+        let (id, function) =
+            (format!("carols-app-{number}"), format!("function Decoder() {{}} // {}", "x".repeat(200_000)));
+        let commands =
+            [(&["applications", "add", &id, "Large"][..], ""), (&["applications", "pf", "set", "decoder"], &function)];
+        if !commands
+            .into_iter()
+            .all(|(arguments, input)| process.command(dir.path(), arguments, input).status.success())
+        {
+            break;
+        }
+        saved.push(id);
+    }
+    let status = process.child.wait().unwrap();
+    let error = one_line(&fs::read_to_string(&log).unwrap());
+    assert_eq!(status.code(), Some(1), "{error}");
+    assert!(error.contains("the store failed") && error.contains("check the disk"), "{error}");
+
+    let process = Process::start(dir.path());
+    process.type_command(dir.path(), &["user", "login", "carol", "--password-stdin"], PASSWORD);
+    for id in saved {
+        process.type_command(dir.path(), &["applications", "select", &id], "");
+        assert!(process.type_command(dir.path(), &["applications", "pf"], "").contains("Decoder"));
+    }
+}
+
+#[test]
+fn an_emptied_store_is_not_taken_for_a_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    Process::start(dir.path()).stop();
+    fs::write(dir.path().join("airlock.redb"), "").unwrap();
+    let error = one_line(&complaint(&run(&mut serve(dir.path()), "")));
+    assert!(error.contains("airlock.redb in the store is damaged: restore it from a backup"), "{error}");
+}
+
+#[test]
 fn sigterm_stops_it_cleanly() {
     let dir = tempfile::tempdir().unwrap();
-    let mut process = Process::start(dir.path());
-    let id = process.child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    assert!(process.child.wait().unwrap().success());
+    Process::start(dir.path()).stop();
 }
 
 #[test]
@@ -162,6 +227,21 @@ fn serve(dir: &Path) -> Command {
     }
     command.env("AIRLOCK_BROKER__LISTEN", "127.0.0.1:0").env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0");
     command
+}
+
+/// The same command, which cannot make a file longer than this.
+fn limited(command: &Command, bytes_max: u64) -> Command {
+    let mut limited = Command::new("sh");
+    // Without the trap, the signal would end the process before it sees the error.
+    limited.args(["-c", "trap '' XFSZ; ulimit -f $0; exec \"$@\"", &(bytes_max / 512).to_string()]);
+    limited.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
 }
 
 /// The error line, without log lines.

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// The most bytes of a credential or another secret from outside: room for a token.
+/// Maximum length of a credential or another secret from outside, in bytes: room for a token.
 ///
 /// Every way in checks it first, so that what follows (hashing, caching, asking the account service) has a bound.
 pub const CREDENTIAL_BYTES_MAX: usize = 16 * 1024;
-/// The most bytes of an access key. Refused ones are remembered, so they are short.
+/// Maximum length of an access key, in bytes. Refused ones are remembered, so they are short.
 pub const ACCESS_KEY_BYTES_MAX: usize = 512;
 
 /// A string that must not appear in logs, errors or debug output.

@@ -11,7 +11,7 @@ use types::{AppEui, AppId, DevEui};
 use super::store_keys;
 use crate::Error;
 
-/// How many pairs are released at the same time, for the store to write them together.
+/// Maximum number of pairs that are released at the same time, for the store to write them together.
 const RELEASES_MAX: usize = 64;
 
 /// The EUIs of a device that is not a template.

@@ -15,7 +15,9 @@ use crate::Error;
 pub(super) const FORMAT: u64 = 1;
 const CACHE_BYTES: usize = 64 << 20;
 
-/// Opens the database in a file; fails when another process has it open.
+/// Opens the database in a file, or creates it; fails when another process has it open.
+///
+/// A new file gets its name when it is complete, so an empty one has lost its contents.
 pub(super) fn file(path: &Path) -> Result<Database, Error> {
     let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
     if !path.try_exists().map_err(unwritable)? {
@@ -35,8 +37,8 @@ pub(super) fn file(path: &Path) -> Result<Database, Error> {
 fn create(path: &Path) -> Result<Database, Error> {
     let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
     let new = path.with_extension("new");
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(unwritable)?;
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).map_err(unwritable)?;
     }
     let file = open(&new).map_err(unwritable)?;
     file.try_lock().map_err(|_| Error::Locked { path: path.to_owned() })?;
@@ -61,7 +63,7 @@ fn give_name(new: &Path, path: &Path) -> io::Result<()> {
         Err(_) => std::fs::rename(new, path)?,
     }
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
+        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
         _ => Ok(()),
     }
 }
@@ -74,7 +76,7 @@ fn database(file: File, path: &Path) -> Result<Database, Error> {
         DatabaseError::Storage(StorageError::Io(source)) if source.kind() == io::ErrorKind::InvalidData => {
             Error::Corrupt { what: format!("the file {}", path.display()), source: Some(source.into()) }
         }
-        DatabaseError::Storage(StorageError::Io(source)) => unwritable(source),
+        DatabaseError::Storage(StorageError::Io(source)) => Error::Unwritable { path: path.to_owned(), source },
         other => Error::Corrupt { what: format!("the file {}", path.display()), source: Some(other.into()) },
     };
     let backend = FileBackend::new(file).map_err(&failed)?;
@@ -103,16 +105,14 @@ pub(super) fn prepare(database: &Database) -> Result<(), Error> {
 }
 
 /// Opens the file, readable by its owner alone: the store contains secrets.
-fn create(path: &Path) -> io::Result<File> {
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir)?;
-    }
+fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
+
 fn correct_positions(database: &Database) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
     let mut tables = tables::Tables::open(&transaction, 0)?;
@@ -125,7 +125,6 @@ fn correct_positions(database: &Database) -> Result<(), redb::Error> {
     }
     Ok(())
 }
-
 
 fn read_format(database: &Database) -> Result<Option<u64>, redb::Error> {
     match database.begin_read()?.open_table(tables::META) {

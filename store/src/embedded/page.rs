@@ -1,7 +1,7 @@
 //! Reads a page of a list and counts the list, with the help of the blocks that say how many keys there are.
 
 use bytes::Bytes;
-use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable};
+use redb::{Database, ReadOnlyTable, ReadableDatabase};
 
 use super::{
     decode,

@@ -9,7 +9,7 @@ use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition};
 
 use crate::record::{NEVER, expiry_in};
 
-/// The most keys of a block; one that has more is split.
+/// Maximum number of keys of a block; one that has more is split.
 pub(super) const BLOCK_KEYS_MAX: u32 = 256;
 
 /// Tag and first path of a block to its keys.

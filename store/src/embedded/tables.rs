@@ -1,6 +1,6 @@
 //! The tables of the file, and how a batch changes them within one write transaction.
 
-use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
+use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
 use super::positions::{self, Positions};
 use crate::{

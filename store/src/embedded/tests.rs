@@ -62,7 +62,7 @@ async fn refuses_writes_after_a_failed_flush() {
 async fn says_that_it_failed_for_good() {
     let fails = Arc::new(AtomicBool::new(false));
     let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails) };
-    let store = Embedded::start(open::backend(disk).unwrap(), Clock::new(|| 0)).unwrap();
+    let store = Embedded::start(open::backend(disk).unwrap(), StoreClock::new(|| 0)).unwrap();
     let key = Key::new(&Tag::user("eve").unwrap(), "x").unwrap();
     let failure = store.failure();
     fails.store(true, Ordering::SeqCst);
@@ -74,7 +74,7 @@ async fn says_that_it_failed_for_good() {
 /// Reads only some of the keys, however many there are.
 #[tokio::test]
 async fn a_page_of_many_entries_reads_few() {
-    let (store, tag) = (Embedded::in_memory(Clock::new(|| 0)).unwrap(), Tag::user("eve").unwrap());
+    let (store, tag) = (Embedded::in_memory(StoreClock::new(|| 0)).unwrap(), Tag::user("eve").unwrap());
     let key = |path: &str| Key::new(&tag, path).unwrap();
     for hundreds in 0..300 {
         let batch =

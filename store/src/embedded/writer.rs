@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread};
 
 use redb::Database;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::tables::{Fault, Tables};
 use crate::{Error, StoreClock};
@@ -20,15 +20,35 @@ type Answer = Box<dyn FnOnce() + Send>;
 pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<thread::JoinHandle<()>>,
+    /// Why the writer ended, once it has.
+    failure: watch::Receiver<Option<Arc<redb::Error>>>,
 }
 
 impl Writer {
     pub(super) fn start(database: Arc<Database>, clock: StoreClock) -> Result<Self, Error> {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
-        let run = move || run(&database, &clock, waiting);
+        let (fail, failure) = watch::channel(None);
+        let run = move || {
+            if let Err(error) = run(&database, &clock, waiting) {
+                tracing::error!(%error, "the store failed and accepts no more writes: check the disk, then restart");
+                fail.send_replace(Some(Arc::from(error)));
+            }
+        };
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(run);
         let thread = thread.map_err(|error| Error::unavailable("start the writer of the store", error))?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), failure })
+    }
+
+    /// Waits until the writer fails.
+    pub(super) fn failure(&self) -> impl Future<Output = Arc<redb::Error>> + Send + use<> {
+        let mut failure = self.failure.clone();
+        async move {
+            match failure.wait_for(Option::is_some).await.map(|error| error.clone()) {
+                Ok(Some(error)) => error,
+                // The writer ended without a failure.
+                _ => std::future::pending().await,
+            }
+        }
     }
 
     /// Runs `step` in the next transaction, and waits until that is on disk.
@@ -68,7 +88,7 @@ impl Drop for Writer {
 ///
 /// After a failed flush the state on disk is unknown, and another attempt could hide that, so the writer ends. Every
 /// later write then fails with [`Error::Unavailable`].
-fn run(database: &Database, clock: &StoreClock, mut waiting: mpsc::Receiver<Job>) {
+fn run(database: &Database, clock: &StoreClock, mut waiting: mpsc::Receiver<Job>) -> Result<(), Box<redb::Error>> {
     while let Some(first) = waiting.blocking_recv() {
         let mut group = vec![first];
         while group.len() < GROUP_MAX
@@ -76,14 +96,9 @@ fn run(database: &Database, clock: &StoreClock, mut waiting: mpsc::Receiver<Job>
         {
             group.push(job);
         }
-        match commit(database, clock, group) {
-            Ok(answers) => answers.into_iter().for_each(|answer| answer()),
-            Err(error) => {
-                tracing::error!(%error, "the store failed and accepts no more writes: check the disk, then restart");
-                return;
-            }
-        }
+        commit(database, clock, group)?.into_iter().for_each(|answer| answer());
     }
+    Ok(())
 }
 
 fn commit(database: &Database, clock: &StoreClock, group: Vec<Job>) -> Result<Vec<Answer>, Box<redb::Error>> {

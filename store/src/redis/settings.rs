@@ -24,6 +24,8 @@ pub struct RedisSettings {
     pub connect_timeout_ms: u64,
     /// How long an answer may take, in milliseconds.
     pub response_timeout_ms: u64,
+    /// How long to wait at the start for a Redis that is still loading its data, in milliseconds.
+    pub loading_timeout_ms: u64,
 }
 
 impl Default for RedisSettings {
@@ -34,6 +36,7 @@ impl Default for RedisSettings {
             prefix: "airlock:".to_owned(),
             connect_timeout_ms: 2000,
             response_timeout_ms: 5000,
+            loading_timeout_ms: 600_000,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use airlock_store::{Batch, Commit, Embedded, Error, ErrorKind, Key, Redis, Store, Tag};
+use airlock_store::{Batch, Commit, Embedded, Error, ErrorKind, Key, Redis, RedisSettings, Store, Tag};
 use testing::{ManualClock, RedisProcess};
 
 use crate::backend::settings;
@@ -78,6 +78,20 @@ async fn refuses_a_redis_of_a_newer_version() {
     assert!(matches!(error, Error::Newer { found: 2, supported: 1 }), "{error}");
 }
 
+#[tokio::test]
+async fn waits_for_a_redis_that_is_loading() {
+    let Some(mut server) = RedisProcess::start() else { return };
+    let before = Redis::connect(&settings(&server, false), ManualClock::new().for_store()).await.unwrap();
+    put(&before, "a").await;
+    drop(before);
+    server.restart_loading();
+    let impatient = RedisSettings { loading_timeout_ms: 1, ..settings(&server, false) };
+    let error = Redis::connect(&impatient, ManualClock::new().for_store()).await.err().unwrap();
+    assert!(error.to_string().contains("wait until Redis has loaded"), "{error}");
+    let store = Redis::connect(&settings(&server, false), ManualClock::new().for_store()).await.unwrap();
+    assert!(store.get(&[key("a")]).await.unwrap()[0].is_some());
+}
+
 #[test]
 fn names_the_file_that_cannot_be_written() {
     let dir = tempfile::tempdir().unwrap();
@@ -100,33 +114,19 @@ fn leaves_a_file_of_another_kind_alone() {
 }
 
 #[tokio::test]
-async fn a_killed_process_keeps_every_acknowledged_commit() {
+async fn an_empty_file_is_damaged_and_not_a_new_store() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store.redb");
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "file::commits_until_killed", "--ignored", "--nocapture"])
-        .env(CHILD_PATH, &path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let mut lines = lines.filter_map(|line| line.strip_prefix("committed ").map(str::to_owned));
-    let mut acknowledged: Vec<String> = lines.by_ref().take(ACKNOWLEDGED).collect();
-    child.kill().unwrap();
-#[tokio::test]
-async fn an_empty_file_is_damaged_and_not_a_new_store() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.redb");
     let store = open(&path).unwrap();
     put(&store, "a").await;
     drop(store);
     let length = std::fs::metadata(&path).unwrap().len();
     for length in [0, 1, 4096, length / 2, length - 1] {
-        let copy = folder.path().join(format!("copy-{length}.redb"));
+        let copy = dir.path().join(format!("copy-{length}.redb"));
         std::fs::copy(&path, &copy).unwrap();
         std::fs::OpenOptions::new().write(true).open(&copy).unwrap().set_len(length).unwrap();
         let error = open(&copy).err().unwrap();
-        assert_eq!(error.kind(), Kind::Corrupt, "{length}: {error}");
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{length}: {error}");
         assert!(error.to_string().contains("restore it from a backup"), "{error}");
         assert_eq!(std::fs::metadata(&copy).unwrap().len(), length);
     }
@@ -134,13 +134,13 @@ async fn an_empty_file_is_damaged_and_not_a_new_store() {
 
 #[tokio::test]
 async fn what_a_killed_process_began_to_create_is_created_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.redb");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
     for part in ["", "a part of a file"] {
-        std::fs::write(folder.path().join("store.new"), part).unwrap();
+        std::fs::write(dir.path().join("store.new"), part).unwrap();
         let store = open(&path).unwrap();
         put(&store, "a").await;
-        let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["store.redb"]);
         drop(store);
         std::fs::remove_file(&path).unwrap();
@@ -150,8 +150,8 @@ async fn what_a_killed_process_began_to_create_is_created_again() {
 /// An older version of Airlock does not maintain the blocks.
 #[tokio::test]
 async fn counts_again_what_another_version_has_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.redb");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
     let store = open(&path).unwrap();
     for number in 0..1000 {
         put(&store, &format!("{number:03}")).await;
@@ -167,6 +167,20 @@ async fn counts_again_what_another_version_has_written() {
     assert_eq!((page.total, page.entries.len()), (300, 5));
 }
 
+#[tokio::test]
+async fn a_killed_process_keeps_every_acknowledged_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "file::commits_until_killed", "--ignored", "--nocapture"])
+        .env(CHILD_PATH, &path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut lines = lines.filter_map(|line| line.strip_prefix("committed ").map(str::to_owned));
+    let mut acknowledged: Vec<String> = lines.by_ref().take(ACKNOWLEDGED).collect();
+    child.kill().unwrap();
     child.wait().unwrap();
     acknowledged.extend(lines);
     assert!(acknowledged.len() >= ACKNOWLEDGED);
