@@ -209,8 +209,7 @@ fn check_new(new: &NewApplication) -> Result<()> {
 }
 
 fn check_name(name: &str) -> Result<()> {
-    let short = name.chars().count() <= NAME_CHARACTERS_MAX;
-    if short && !name.chars().any(char::is_control) {
+    if types::is_line(name, 0..=NAME_CHARACTERS_MAX) {
         Ok(())
     } else {
         Err(Error::Invalid { what: "name", must: "must have at most 200 characters and no control characters" })

@@ -3,7 +3,6 @@
 use std::{fmt, str::FromStr};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
-use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
@@ -13,8 +12,7 @@ pub(crate) const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(
 /// An origin such as `https://account.example.com`, possibly with a port, but without a path: the site is at the root.
 ///
 /// It comes from the settings only, because clients can forge the host of a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 
 impl PublicUrl {
@@ -45,19 +43,7 @@ impl FromStr for PublicUrl {
     }
 }
 
-impl TryFrom<String> for PublicUrl {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<PublicUrl> for String {
-    fn from(url: PublicUrl) -> Self {
-        url.0
-    }
-}
+types::serde_as_text!(PublicUrl);
 
 impl fmt::Display for PublicUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -205,7 +205,7 @@ pub(crate) fn no_user(user_id: &UserId) -> Error {
 impl From<UserRecord> for User {
     fn from(user: UserRecord) -> Self {
         let UserRecord { id, username, email, created, name, valid, .. } = user;
-        Self { username, email: email.into(), created, name, valid, id }
+        Self { username, email: email.to_string(), created, name, valid, id }
     }
 }
 

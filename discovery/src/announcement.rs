@@ -86,7 +86,7 @@ impl Announcement {
 }
 
 fn line(what: &'static str, text: String) -> Result<String> {
-    if text.chars().count() > TEXT_LENGTH_MAX || text.chars().any(char::is_control) {
+    if !types::is_line(&text, 0..=TEXT_LENGTH_MAX) {
         return Err(Error::invalid(what, format!("must be one line of at most {TEXT_LENGTH_MAX} characters")));
     }
     Ok(text)

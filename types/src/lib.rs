@@ -12,6 +12,7 @@ mod random;
 mod right;
 mod scope;
 mod service;
+mod text;
 mod time;
 
 pub use bytes::{AppEui, AppKey, AppNonce, AppSKey, BytesError, DevAddr, DevEui, DevNonce, NetId, NwkSKey};
@@ -25,5 +26,8 @@ pub use prefix::{DevAddrPrefix, PrefixError};
 pub use random::Random;
 pub use right::{ApplicationRight, ComponentRight, GatewayRight, UnknownRight};
 pub use scope::{Scope, ScopeError};
+#[doc(hidden)]
+pub use serde;
 pub use service::{ServiceName, UnknownService};
+pub use text::is_line;
 pub use time::{Clock, Timestamp};

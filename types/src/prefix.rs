@@ -2,8 +2,6 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::DevAddr;
 
 /// A range of device addresses with a common prefix.
@@ -80,17 +78,7 @@ impl FromStr for DevAddrPrefix {
     }
 }
 
-impl Serialize for DevAddrPrefix {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for DevAddrPrefix {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+crate::serde_as_text!(DevAddrPrefix);
 
 fn number(address: DevAddr) -> u32 {
     u32::from_be_bytes(*address.as_bytes())

@@ -3,7 +3,6 @@
 use std::{borrow::Cow, fmt, str::FromStr};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
 
 /// A text that is not a right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,8 +15,7 @@ pub struct UnknownRight {
 macro_rules! rights {
     ($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $variant_doc:literal])+ $variant:ident = $text:literal,)+ }) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "&'static str")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name { $($(#[doc = $variant_doc])+ $variant,)+ }
 
         impl $name {
@@ -47,13 +45,7 @@ macro_rules! rights {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = UnknownRight;
-
-            fn try_from(text: String) -> Result<Self, UnknownRight> {
-                text.parse()
-            }
-        }
+        $crate::serde_as_text!($name);
 
         impl fmt::Display for $name {
             fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

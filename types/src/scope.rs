@@ -3,14 +3,12 @@
 use std::{fmt, str::FromStr};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::{AppId, ComponentId, GatewayId, IdError};
 
 /// One entry of a token's scope.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "String", into = "String")]
-#[schemars(extend("pattern" = "^(profile|clients|(apps|gateways|components)(:[0-9a-z_-]{2,36})?)$"))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(try_from = "String", into = "String", extend("pattern" = "^(profile|clients|(apps|gateways|components)(:[0-9a-z_-]{2,36})?)$"))]
 pub enum Scope {
     /// View and edit the profile.
     Profile,
@@ -77,19 +75,7 @@ impl FromStr for Scope {
     }
 }
 
-impl TryFrom<String> for Scope {
-    type Error = ScopeError;
-
-    fn try_from(text: String) -> Result<Self, ScopeError> {
-        text.parse()
-    }
-}
-
-impl From<Scope> for String {
-    fn from(scope: Scope) -> Self {
-        scope.to_string()
-    }
-}
+crate::serde_as_text!(Scope);
 
 impl fmt::Display for Scope {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

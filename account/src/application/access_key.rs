@@ -144,8 +144,7 @@ impl Account {
 }
 
 fn check(new: &NewAccessKey) -> Result<()> {
-    let characters = new.name.chars().count();
-    if !(1..=NAME_CHARACTERS_MAX).contains(&characters) || new.name.chars().any(char::is_control) {
+    if !types::is_line(&new.name, 1..=NAME_CHARACTERS_MAX) {
         return Err(Error::Invalid {
             what: "key name",
             must: "must have 1 to 100 characters and no control characters",

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
 use types::{AppEui, Random};
 
 use crate::{Error, Result};
@@ -11,8 +10,7 @@ use crate::{Error, Result};
 pub(crate) const EUIS_MAX: usize = 100;
 
 /// A block of EUIs with a common prefix, written like `0200000000000000/8`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EuiBlock {
     first: u64,
     fixed_bits: u32,
@@ -50,19 +48,7 @@ impl FromStr for EuiBlock {
     }
 }
 
-impl TryFrom<String> for EuiBlock {
-    type Error = EuiBlockError;
-
-    fn try_from(text: String) -> std::result::Result<Self, EuiBlockError> {
-        text.parse()
-    }
-}
-
-impl From<EuiBlock> for String {
-    fn from(block: EuiBlock) -> Self {
-        block.to_string()
-    }
-}
+types::serde_as_text!(EuiBlock);
 
 impl fmt::Display for EuiBlock {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -102,7 +102,7 @@ impl Account {
 
 fn collaborator<E: Entity>(entity: &E, user: UserRecord) -> Option<Collaborator<E::Right>> {
     let rights = entity.collaborators().get(&user.id)?.iter().copied().collect();
-    Some(Collaborator { username: user.username, email: user.email.into(), rights })
+    Some(Collaborator { username: user.username, email: user.email.to_string(), rights })
 }
 
 /// Rejects too many collaborators, and an entity without anybody who can add one.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::rest::account::GatewayUpdate;
-use types::GatewayRight;
+use types::{GatewayRight, is_line};
 
 use super::{Gateway, GatewayRights, location};
 use crate::{Account, Error, Result, entity::Entity};
@@ -90,9 +90,7 @@ fn update_attributes(known: &mut BTreeMap<String, String>, sent: &BTreeMap<Strin
 }
 
 fn check_attribute(name: &str, value: &str) -> Result<()> {
-    let plain = |text: &str| !text.chars().any(char::is_control);
-    let named = (1..=NAME_CHARACTERS_MAX).contains(&name.chars().count()) && plain(name);
-    if !named || value.chars().count() > VALUE_CHARACTERS_MAX || !plain(value) {
+    if !is_line(name, 1..=NAME_CHARACTERS_MAX) || !is_line(value, 0..=VALUE_CHARACTERS_MAX) {
         let must = "must have names of 1 to 40 and values of at most 200 characters, without control characters";
         return Err(Error::Invalid { what: "attributes", must });
     }

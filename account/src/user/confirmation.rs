@@ -40,7 +40,7 @@ impl Account {
     /// Sends the mail with the link.
     pub(crate) fn mail_confirmation(&self, user: &UserRecord) {
         let Some(token) = self.confirmation(user) else { return };
-        let address = String::from(user.email.clone());
+        let address = user.email.to_string();
         let link = format!(
             "{}/users/emails/validate_email/{token}?email={}",
             self.public_url,

@@ -2,16 +2,13 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
-
 use crate::{Error, Result};
 
 /// The limit of SMTP.
 const BYTES_MAX: usize = 254;
 
 /// A syntactically plausible e-mail address.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Email(String);
 
 impl FromStr for Email {
@@ -27,19 +24,7 @@ impl FromStr for Email {
     }
 }
 
-impl TryFrom<String> for Email {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Email> for String {
-    fn from(email: Email) -> Self {
-        email.0
-    }
-}
+types::serde_as_text!(Email);
 
 impl fmt::Display for Email {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
