@@ -1,40 +1,15 @@
 //! Functions that change their globals, or try to escape.
 
-use airlock_runtime::{Call, EntryPoint, FailureKind, Slot, Sources};
+use airlock_runtime::FailureKind::{Fuel, Output, Syntax, Thrown};
+use airlock_runtime::{Call, EntryPoint, Slot, Sources};
 
 use super::{Act, DECODER, Fails, Gives, HostileHarness, MAKERS};
 use crate::harness::{call, fields};
 
 /// Globals that must not exist: files, networks, timers, clocks, threads, engine internals.
-const ABSENT: [&str; 27] = [
-    "process",
-    "require",
-    "fetch",
-    "XMLHttpRequest",
-    "WebSocket",
-    "WebAssembly",
-    "Javy",
-    "std",
-    "os",
-    "bjson",
-    "setTimeout",
-    "setInterval",
-    "setImmediate",
-    "performance",
-    "SharedArrayBuffer",
-    "Atomics",
-    "Worker",
-    "print",
-    "gc",
-    "load",
-    "read",
-    "scriptArgs",
-    "navigator",
-    "Deno",
-    "crypto",
-    "global",
-    "self",
-];
+const ABSENT: &str = "\
+    process require fetch XMLHttpRequest WebSocket WebAssembly Javy std os bjson setTimeout setInterval setImmediate \
+    performance SharedArrayBuffer Atomics Worker print gc load read scriptArgs navigator Deno crypto global self";
 
 /// Attempts to gain capabilities; all of them fail and use fuel.
 const CLIMBING: &[Act] = &[
@@ -47,9 +22,9 @@ const CLIMBING: &[Act] = &[
     ),
     ("SBX-060", DECODER, "return { n: new Function('return 1')() };", Gives(r#"{"n":1}"#)),
     ("SBX-060", DECODER, "return { n: (0, eval)('1') };", Gives(r#"{"n":1}"#)),
-    ("SBX-060", DECODER, "(0, eval)('for (;;);');", Fails(FailureKind::Fuel)),
-    ("SBX-060", DECODER, "[].constructor.constructor('while (true);')();", Fails(FailureKind::Fuel)),
-    ("SBX-060", DECODER, "eval('import.meta');", Fails(FailureKind::Thrown)),
+    ("SBX-060", DECODER, "(0, eval)('for (;;);');", Fails(Fuel)),
+    ("SBX-060", DECODER, "[].constructor.constructor('while (true);')();", Fails(Fuel)),
+    ("SBX-060", DECODER, "eval('import.meta');", Fails(Thrown)),
     (
         "SBX-060",
         DECODER,
@@ -76,7 +51,7 @@ const SPOILING: &[Act] = &[
         "SBX-053",
         MAKERS,
         "Object.prototype.n = 9; Object.prototype.toJSON = function () { return 9; }; return { a: 1 };",
-        Fails(FailureKind::Output),
+        Fails(Output),
     ),
     (
         "SBX-053",
@@ -126,7 +101,7 @@ fn changed_globals_affect_only_their_own_function() {
 #[test]
 fn only_the_language_is_available() {
     let mut hostile = HostileHarness::new();
-    for name in ABSENT {
+    for name in ABSENT.split(' ') {
         let outcome = hostile.decode(&format!("return {{ t: typeof {name} }};"));
         assert_eq!(fields(&outcome), r#"{"t":"undefined"}"#, "{name}");
     }
@@ -138,7 +113,8 @@ fn the_globals_are_those_that_are_listed() {
     let outcome = HostileHarness::new().decode("return { all: Object.getOwnPropertyNames(globalThis).sort() };");
     let found: serde_json::Value = serde_json::from_str(fields(&outcome)).unwrap();
     let found: Vec<&str> = found["all"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
-    let unknown: Vec<&str> = found.into_iter().filter(|name| !super::list::GLOBALS.contains(name)).collect();
+    let is_listed = |name: &str| super::list::GLOBALS.split(' ').any(|listed| listed == name);
+    let unknown: Vec<&str> = found.into_iter().filter(|name| !is_listed(name)).collect();
     assert!(unknown.is_empty(), "{unknown:?}: may functions have them?");
 }
 
@@ -155,10 +131,7 @@ fn modules_cannot_be_imported_or_written() {
     ] {
         let sources = Sources { decoder: text.to_owned(), ..Sources::default() };
         let failure = hostile.harness.engine.load(&sources, hostile.harness.engine.limits()).expect_err(text);
-        assert!(
-            super::is(&failure, Slot::Decoder, FailureKind::Syntax) && failure.line == Some(1),
-            "{failure} in {text}"
-        );
+        assert!(super::is(&failure, Slot::Decoder, Syntax) && failure.line == Some(1), "{failure} in {text}");
     }
 }
 

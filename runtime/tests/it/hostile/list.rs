@@ -2,85 +2,15 @@
 
 use std::path::Path;
 
-/// All names on the global object of a decoder.
-pub(super) const GLOBALS: &[&str] = &[
-    "AggregateError",
-    "Array",
-    "ArrayBuffer",
-    "AsyncDisposableStack",
-    "BigInt",
-    "BigInt64Array",
-    "BigUint64Array",
-    "Boolean",
-    "DataView",
-    "Date",
-    "Decoder",
-    "DisposableStack",
-    "Error",
-    "EvalError",
-    "FinalizationRegistry",
-    "Float16Array",
-    "Float32Array",
-    "Float64Array",
-    "Function",
-    "Infinity",
-    "Int16Array",
-    "Int32Array",
-    "Int8Array",
-    "InternalError",
-    "Iterator",
-    "JSON",
-    "Map",
-    "Math",
-    "NaN",
-    "Number",
-    "Object",
-    "Promise",
-    "Proxy",
-    "RangeError",
-    "ReferenceError",
-    "Reflect",
-    "RegExp",
-    "Set",
-    "String",
-    "SuppressedError",
-    "Symbol",
-    "SyntaxError",
-    "TypeError",
-    "URIError",
-    "Uint16Array",
-    "Uint32Array",
-    "Uint8Array",
-    "Uint8ClampedArray",
-    "WeakMap",
-    "WeakRef",
-    "WeakSet",
-    "console",
-    "decodeURI",
-    "decodeURIComponent",
-    "encodeURI",
-    "encodeURIComponent",
-    "escape",
-    "eval",
-    "exports",
-    "fields",
-    "globalThis",
-    "isFinite",
-    "isNaN",
-    "module",
-    "parseFloat",
-    "parseInt",
-    "payload",
-    "port",
-    "queueMicrotask",
-    "undefined",
-    "unescape",
-    "Buffer",
-    "TextDecoder",
-    "TextEncoder",
-    "atob",
-    "btoa",
-];
+/// All names on the global object of a decoder, separated by spaces.
+pub(super) const GLOBALS: &str = "\
+    AggregateError Array ArrayBuffer AsyncDisposableStack BigInt BigInt64Array BigUint64Array Boolean DataView Date \
+    Decoder DisposableStack Error EvalError FinalizationRegistry Float16Array Float32Array Float64Array Function \
+    Infinity Int16Array Int32Array Int8Array InternalError Iterator JSON Map Math NaN Number Object Promise Proxy \
+    RangeError ReferenceError Reflect RegExp Set String SuppressedError Symbol SyntaxError TypeError URIError \
+    Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet console decodeURI decodeURIComponent \
+    encodeURI encodeURIComponent escape eval exports fields globalThis isFinite isNaN module parseFloat parseInt \
+    payload port queueMicrotask undefined unescape Buffer TextDecoder TextEncoder atob btoa";
 
 const LIST: &str = include_str!("README.md");
 

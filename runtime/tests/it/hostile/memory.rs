@@ -1,24 +1,20 @@
 //! Functions that exceed the memory or stack limit.
 
+use airlock_runtime::FailureKind::{Fuel, Memory, Output, Stack, Thrown, Time};
 use airlock_runtime::{EntryPoint, FailureKind, Slot};
 
 use super::{ALL, Act, DECODER, ENCODER, Fails, FailsAs, FailsOrGives, Gives, HostileHarness, MAKERS};
 use crate::harness::call;
 
 /// QuickJS has its own limits on strings and buffers, and throws.
-const REFUSED: &[FailureKind] = &[FailureKind::Memory, FailureKind::Thrown];
+const REFUSED: &[FailureKind] = &[Memory, Thrown];
 
 const BOMBS: &[Act] = &[
-    ("SBX-022", ALL, "var a = []; while (true) a.push([a.length]);", Fails(FailureKind::Memory)),
-    ("SBX-022", ALL, "var a = {}; for (var i = 0; true; i++) a['k' + i] = { i: i };", Fails(FailureKind::Memory)),
-    ("SBX-022", ALL, "var m = new Map(); while (true) m.set({}, [m.size]);", Fails(FailureKind::Memory)),
-    ("SBX-022", ALL, "var f = []; while (true) f.push(function () { return f; });", Fails(FailureKind::Memory)),
-    (
-        "SBX-022",
-        DECODER,
-        "while (true) Symbol.for('s' + (port++).toString().repeat(99));",
-        FailsAs(&[FailureKind::Memory, FailureKind::Fuel]),
-    ),
+    ("SBX-022", ALL, "var a = []; while (true) a.push([a.length]);", Fails(Memory)),
+    ("SBX-022", ALL, "var a = {}; for (var i = 0; true; i++) a['k' + i] = { i: i };", Fails(Memory)),
+    ("SBX-022", ALL, "var m = new Map(); while (true) m.set({}, [m.size]);", Fails(Memory)),
+    ("SBX-022", ALL, "var f = []; while (true) f.push(function () { return f; });", Fails(Memory)),
+    ("SBX-022", DECODER, "while (true) Symbol.for('s' + (port++).toString().repeat(99));", FailsAs(&[Memory, Fuel])),
     ("SBX-023", ALL, "var s = 'x'; while (true) s += s;", FailsAs(REFUSED)),
     ("SBX-023", ALL, "var a = [], s = 'x'; while (true) { s += s; a.push(s.split('')); }", FailsAs(REFUSED)),
     ("SBX-023", DECODER, "return { s: 'x'.padEnd(2 ** 30) };", FailsAs(REFUSED)),
@@ -32,52 +28,32 @@ const BOMBS: &[Act] = &[
 ];
 
 const DEEP: &[Act] = &[
-    ("SBX-029", ALL, "function f() { f(); } f();", Fails(FailureKind::Stack)),
-    ("SBX-029", ALL, "return (function f() { return f() + 1; })();", Fails(FailureKind::Stack)),
-    ("SBX-029", MAKERS, "var o = { get a() { return this.a; } }; return { n: o.a };", Fails(FailureKind::Stack)),
-    (
-        "SBX-029",
-        MAKERS,
-        "var o = { toString: function () { return '' + o; } }; return { n: '' + o };",
-        Fails(FailureKind::Stack),
-    ),
+    ("SBX-029", ALL, "function f() { f(); } f();", Fails(Stack)),
+    ("SBX-029", ALL, "return (function f() { return f() + 1; })();", Fails(Stack)),
+    ("SBX-029", MAKERS, "var o = { get a() { return this.a; } }; return { n: o.a };", Fails(Stack)),
+    ("SBX-029", MAKERS, "var o = { toString: function () { return '' + o; } }; return { n: '' + o };", Fails(Stack)),
     (
         "SBX-029",
         MAKERS,
         "var p = new Proxy({}, { get: function (t, k, r) { return r[k]; } }); return { n: p.x };",
-        Fails(FailureKind::Stack),
+        Fails(Stack),
     ),
-    (
-        "SBX-029",
-        MAKERS,
-        "return { toJSON: function f() { return { toJSON: f }; } };",
-        FailsOrGives(FailureKind::Output, r#"{}"#),
-    ),
-    ("SBX-029", DECODER, "[1].map(function f() { return [1].map(f); });", Fails(FailureKind::Stack)),
-    ("SBX-029", DECODER, "JSON.parse('['.repeat(200000));", Fails(FailureKind::Stack)),
-    ("SBX-029", DECODER, "new RegExp('('.repeat(200000) + ')'.repeat(200000));", Fails(FailureKind::Thrown)),
-    ("SBX-029", DECODER, "eval('('.repeat(100000) + '1' + ')'.repeat(100000));", Fails(FailureKind::Stack)),
+    ("SBX-029", MAKERS, "return { toJSON: function f() { return { toJSON: f }; } };", FailsOrGives(Output, r#"{}"#)),
+    ("SBX-029", DECODER, "[1].map(function f() { return [1].map(f); });", Fails(Stack)),
+    ("SBX-029", DECODER, "JSON.parse('['.repeat(200000));", Fails(Stack)),
+    ("SBX-029", DECODER, "new RegExp('('.repeat(200000) + ')'.repeat(200000));", Fails(Thrown)),
+    ("SBX-029", DECODER, "eval('('.repeat(100000) + '1' + ')'.repeat(100000));", Fails(Stack)),
     (
         "SBX-029",
         DECODER,
         "var f = function () {}; for (var i = 0; i < 1e5; i++) f = f.bind(); f();",
-        FailsAs(&[FailureKind::Memory, FailureKind::Stack]),
+        FailsAs(&[Memory, Stack]),
     ),
-    ("SBX-033", MAKERS, "var a = {}; a.a = a; return a;", Fails(FailureKind::Output)),
-    ("SBX-033", MAKERS, "var a = { b: [] }; a.b.push({ c: a }); return a;", Fails(FailureKind::Output)),
-    (
-        "SBX-035",
-        MAKERS,
-        "var a = {}; for (var i = 0; i < 1e4; i++) a = { a: a }; return a;",
-        Fails(FailureKind::Output),
-    ),
-    (
-        "SBX-035",
-        MAKERS,
-        "var a = []; for (var i = 0; i < 1e5; i++) a = [a]; return { a: a };",
-        Fails(FailureKind::Output),
-    ),
-    ("SBX-035", ENCODER, "var a = [1]; for (var i = 0; i < 1e5; i++) a = [a]; return a;", Fails(FailureKind::Output)),
+    ("SBX-033", MAKERS, "var a = {}; a.a = a; return a;", Fails(Output)),
+    ("SBX-033", MAKERS, "var a = { b: [] }; a.b.push({ c: a }); return a;", Fails(Output)),
+    ("SBX-035", MAKERS, "var a = {}; for (var i = 0; i < 1e4; i++) a = { a: a }; return a;", Fails(Output)),
+    ("SBX-035", MAKERS, "var a = []; for (var i = 0; i < 1e5; i++) a = [a]; return { a: a };", Fails(Output)),
+    ("SBX-035", ENCODER, "var a = [1]; for (var i = 0; i < 1e5; i++) a = [a]; return a;", Fails(Output)),
 ];
 
 #[test]
@@ -108,7 +84,7 @@ fn each_limit_has_its_own_failure_kind() {
         timed.failure("while (true) {}"),
     ];
     let kinds = failures.each_ref().map(|failure| failure.kind);
-    assert_eq!(kinds, [FailureKind::Fuel, FailureKind::Memory, FailureKind::Stack, FailureKind::Time]);
+    assert_eq!(kinds, [Fuel, Memory, Stack, Time]);
     for (failure, word) in failures.iter().zip(["fuel", "memory", "deeply", "clock"]) {
         assert!(failure.to_string().starts_with("the decoder ") && failure.to_string().contains(word), "{failure}");
     }
@@ -125,7 +101,7 @@ fn deep_fields_never_reach_the_encoder() {
     for fields in [deep, deeper, long] {
         let outcome = hostile.harness.sandbox.call(&functions, &call(EntryPoint::EncodeDownlink, fields.as_bytes()));
         let failure = outcome.result.unwrap_err();
-        assert!(super::is(&failure, Slot::Encoder, FailureKind::Output), "{failure}");
+        assert!(super::is(&failure, Slot::Encoder, Output), "{failure}");
         assert_eq!(outcome.fuel, 0, "the sandbox was not asked");
         hostile.check_next("deep fields", Slot::Encoder, &functions);
     }

@@ -1,41 +1,42 @@
 //! Invalid results and thrown values.
 
-use airlock_runtime::{EntryPoint, FailureKind, Slot, Value};
+use airlock_runtime::FailureKind::{Fuel, Output, Thrown};
+use airlock_runtime::{EntryPoint, Slot, Value};
 
 use super::{Act, DECODER, ENCODER, Fails, FailsAs, Gives, HostileHarness, MAKERS, VALIDATOR};
 use crate::harness::{call, fields};
 
 const RETURNS: &[Act] = &[
-    ("SBX-041", MAKERS, "return 'text';", Fails(FailureKind::Output)),
-    ("SBX-041", MAKERS, "return 1;", Fails(FailureKind::Output)),
-    ("SBX-041", MAKERS, "return null;", Fails(FailureKind::Output)),
-    ("SBX-041", MAKERS, "return undefined;", Fails(FailureKind::Output)),
-    ("SBX-041", MAKERS, "return [1];", Fails(FailureKind::Output)),
-    ("SBX-041", MAKERS, "return function () {};", Fails(FailureKind::Output)),
-    ("SBX-041", MAKERS, "return Symbol('s');", Fails(FailureKind::Output)),
-    ("SBX-041", MAKERS, "return 1n;", Fails(FailureKind::Output)),
-    ("SBX-041", MAKERS, "return new Date(0);", Fails(FailureKind::Output)),
-    ("SBX-042", VALIDATOR, "return 1;", Fails(FailureKind::Output)),
-    ("SBX-042", VALIDATOR, "return 'true';", Fails(FailureKind::Output)),
-    ("SBX-042", VALIDATOR, "return {};", Fails(FailureKind::Output)),
-    ("SBX-042", VALIDATOR, "return undefined;", Fails(FailureKind::Output)),
-    ("SBX-042", VALIDATOR, "return new Boolean(true);", Fails(FailureKind::Output)),
-    ("SBX-043", ENCODER, "return [256];", Fails(FailureKind::Output)),
-    ("SBX-043", ENCODER, "return [-1];", Fails(FailureKind::Output)),
-    ("SBX-043", ENCODER, "return [1.5];", Fails(FailureKind::Output)),
-    ("SBX-043", ENCODER, "return ['a'];", Fails(FailureKind::Output)),
-    ("SBX-043", ENCODER, "return [NaN];", Fails(FailureKind::Output)),
-    ("SBX-043", ENCODER, "return [1, , 3];", Fails(FailureKind::Output)),
-    ("SBX-043", ENCODER, "return new Array(243).fill(0);", Fails(FailureKind::Output)),
-    ("SBX-043", ENCODER, "return new Array(4294967295);", Fails(FailureKind::Output)),
-    ("SBX-043", ENCODER, "return 'Hi';", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return 'text';", Fails(Output)),
+    ("SBX-041", MAKERS, "return 1;", Fails(Output)),
+    ("SBX-041", MAKERS, "return null;", Fails(Output)),
+    ("SBX-041", MAKERS, "return undefined;", Fails(Output)),
+    ("SBX-041", MAKERS, "return [1];", Fails(Output)),
+    ("SBX-041", MAKERS, "return function () {};", Fails(Output)),
+    ("SBX-041", MAKERS, "return Symbol('s');", Fails(Output)),
+    ("SBX-041", MAKERS, "return 1n;", Fails(Output)),
+    ("SBX-041", MAKERS, "return new Date(0);", Fails(Output)),
+    ("SBX-042", VALIDATOR, "return 1;", Fails(Output)),
+    ("SBX-042", VALIDATOR, "return 'true';", Fails(Output)),
+    ("SBX-042", VALIDATOR, "return {};", Fails(Output)),
+    ("SBX-042", VALIDATOR, "return undefined;", Fails(Output)),
+    ("SBX-042", VALIDATOR, "return new Boolean(true);", Fails(Output)),
+    ("SBX-043", ENCODER, "return [256];", Fails(Output)),
+    ("SBX-043", ENCODER, "return [-1];", Fails(Output)),
+    ("SBX-043", ENCODER, "return [1.5];", Fails(Output)),
+    ("SBX-043", ENCODER, "return ['a'];", Fails(Output)),
+    ("SBX-043", ENCODER, "return [NaN];", Fails(Output)),
+    ("SBX-043", ENCODER, "return [1, , 3];", Fails(Output)),
+    ("SBX-043", ENCODER, "return new Array(243).fill(0);", Fails(Output)),
+    ("SBX-043", ENCODER, "return new Array(4294967295);", Fails(Output)),
+    ("SBX-043", ENCODER, "return 'Hi';", Fails(Output)),
     (
         "SBX-043",
         ENCODER,
         "return new Proxy([], { get: function (t, k) { return k === 'length' ? 1e9 : 1; } });",
-        Fails(FailureKind::Output),
+        Fails(Output),
     ),
-    ("SBX-043", ENCODER, "return [{ valueOf: function () { return 1; } }];", Fails(FailureKind::Output)),
+    ("SBX-043", ENCODER, "return [{ valueOf: function () { return 1; } }];", Fails(Output)),
     ("SBX-045", MAKERS, "return { a: NaN, b: -Infinity, c: [Infinity] };", Gives(r#"{"a":null,"b":null,"c":[null]}"#)),
     (
         "SBX-047",
@@ -43,43 +44,33 @@ const RETURNS: &[Act] = &[
         "return { a: 2 ** 53 + 1, b: -0, c: 1e308, d: 5e-324 };",
         Gives(r#"{"a":9007199254740992,"b":0,"c":1e+308,"d":5e-324}"#),
     ),
-    ("SBX-047", MAKERS, "return { a: 9007199254740993n };", Fails(FailureKind::Output)),
-    ("SBX-048", MAKERS, "return { a: 'x'.repeat(16384) };", Fails(FailureKind::Output)),
-    ("SBX-048", MAKERS, "return { a: new Array(5000).fill(1000) };", Fails(FailureKind::Output)),
-    (
-        "SBX-048",
-        MAKERS,
-        "var a = {}; for (var i = 0; i < 1025; i++) a['k' + i] = 0; return a;",
-        Fails(FailureKind::Output),
-    ),
-    (
-        "SBX-048",
-        MAKERS,
-        "var a = []; a.length = 4294967295; return { a: a };",
-        FailsAs(&[FailureKind::Output, FailureKind::Fuel]),
-    ),
+    ("SBX-047", MAKERS, "return { a: 9007199254740993n };", Fails(Output)),
+    ("SBX-048", MAKERS, "return { a: 'x'.repeat(16384) };", Fails(Output)),
+    ("SBX-048", MAKERS, "return { a: new Array(5000).fill(1000) };", Fails(Output)),
+    ("SBX-048", MAKERS, "var a = {}; for (var i = 0; i < 1025; i++) a['k' + i] = 0; return a;", Fails(Output)),
+    ("SBX-048", MAKERS, "var a = []; a.length = 4294967295; return { a: a };", FailsAs(&[Output, Fuel])),
     (
         "SBX-048",
         MAKERS,
         "return { a: new Proxy([], { get: (t, k) => k === 'length' ? 2 ** 53 - 1 : 0 }) };",
-        Fails(FailureKind::Output),
+        Fails(Output),
     ),
     (
         "SBX-048",
         MAKERS,
         "return new Proxy({}, { ownKeys: () => Array.from({ length: 1e5 }, (v, i) => 'k' + i), getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true, value: 1 }) });",
-        FailsAs(&[FailureKind::Output, FailureKind::Fuel]),
+        FailsAs(&[Output, Fuel]),
     ),
-    ("SBX-048", MAKERS, "var s = 'x'.repeat(5000); return { a: s, b: s, c: s, d: s };", Fails(FailureKind::Output)),
+    ("SBX-048", MAKERS, "var s = 'x'.repeat(5000); return { a: s, b: s, c: s, d: s };", Fails(Output)),
 ];
 
 /// Values that run hostile script when inspected.
 const STUBBORN: &[Act] = &[
-    ("SBX-041", MAKERS, "return { get a() { throw new Error('no'); } };", Fails(FailureKind::Thrown)),
-    ("SBX-041", MAKERS, "return { toJSON: function () { throw 1; } };", Fails(FailureKind::Thrown)),
-    ("SBX-041", MAKERS, "return new Proxy({}, { ownKeys: function () { throw null; } });", Fails(FailureKind::Thrown)),
-    ("SBX-041", MAKERS, "var p = Proxy.revocable({}, {}); p.revoke(); return p.proxy;", Fails(FailureKind::Thrown)),
-    ("SBX-041", MAKERS, "return { toJSON: function () { return 'text'; } };", Fails(FailureKind::Output)),
+    ("SBX-041", MAKERS, "return { get a() { throw new Error('no'); } };", Fails(Thrown)),
+    ("SBX-041", MAKERS, "return { toJSON: function () { throw 1; } };", Fails(Thrown)),
+    ("SBX-041", MAKERS, "return new Proxy({}, { ownKeys: function () { throw null; } });", Fails(Thrown)),
+    ("SBX-041", MAKERS, "var p = Proxy.revocable({}, {}); p.revoke(); return p.proxy;", Fails(Thrown)),
+    ("SBX-041", MAKERS, "return { toJSON: function () { return 'text'; } };", Fails(Output)),
     (
         "SBX-041",
         MAKERS,
@@ -129,7 +120,7 @@ fn any_thrown_value_is_described() {
         ("new (class extends Error { get message() { throw 1; } })()", "value"),
     ] {
         let failure = hostile.failure(&format!("throw {thrown};"));
-        assert!(super::is(&failure, Slot::Decoder, FailureKind::Thrown), "{failure} for {thrown}");
+        assert!(super::is(&failure, Slot::Decoder, Thrown), "{failure} for {thrown}");
         assert!(failure.message.contains(told), "{failure} for {thrown}");
         hostile.check_innocent(thrown);
     }
