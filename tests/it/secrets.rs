@@ -1,13 +1,8 @@
 //! Keys of devices and applications appear only where they are requested.
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-};
-
 use api::{handler::Application, rest::handler::LorawanDevice};
 use serde_json::{Value, json};
-use tracing_subscriber::{filter::LevelFilter, fmt::MakeWriter};
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::{
     harness::{Network, device, next},
@@ -16,41 +11,12 @@ use crate::{
 
 const APP_KEY: &str = "C0FFEE0123456789ABCDEF0BADC0DE42";
 
-/// The log since it was enabled, including that of concurrent tests.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Option<Vec<u8>>>>);
-
-impl Log {
-    fn take(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap().take().unwrap()).into_owned()
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if let Some(log) = self.0.lock().unwrap().as_mut() {
-            log.extend_from_slice(bytes);
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Log {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
-    let log = Log(Arc::new(Mutex::new(Some(Vec::new()))));
-    tracing_subscriber::fmt().with_max_level(LevelFilter::DEBUG).with_ansi(false).with_writer(log.clone()).init();
+    // The log of all tests that run at the same time.
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let writer = log.reopen().unwrap();
+    tracing_subscriber::fmt().with_max_level(LevelFilter::DEBUG).with_ansi(false).with_writer(writer).init();
     let network = Network::with(|settings| settings.handler.brokers = vec![BROKER.parse().unwrap()]).await;
     let owner = network.owner("discreet").await;
     let broker = NetworkBroker::of(&network, "discreet", "brokers", BROKER).await;
@@ -99,7 +65,7 @@ async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
         seen.push(reqwest::get(url).await.unwrap().text().await.unwrap());
     }
     network.stack.stop().await;
-    let logged = log.take();
+    let logged = String::from_utf8_lossy(&std::fs::read(log.path()).unwrap()).into_owned();
     assert!(logged.contains("connected to the MQTT broker"), "the log is looked at");
     seen.push(logged);
 
