@@ -6,16 +6,16 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod load;
 mod site;
 
 use std::time::Duration;
-use testing::figures;
-use testing::process;
 
-use figures::Figures;
-use load::{Load, Taken};
 use site::Site;
+use testing::{
+    figures::Figures,
+    load::{Load, Taken},
+    process,
+};
 
 const IN_FLIGHT: usize = 32;
 const STEADY_PER_SECOND: u32 = 500;

@@ -7,11 +7,10 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-#[path = "../account/load.rs"]
-#[allow(dead_code, reason = "shared with the bench of the account service")]
-mod load;
 mod server_process;
 
+use rumqttc::{AsyncClient, Event, MqttOptions, Packet, QoS};
+use server_process::ServerProcess;
 use std::{
     sync::{
         Arc,
@@ -19,11 +18,7 @@ use std::{
     },
     time::Duration,
 };
-use testing::figures;
-
-use load::Load;
-use rumqttc::{AsyncClient, Event, MqttOptions, Packet, QoS};
-use server_process::ServerProcess;
+use testing::load::Load;
 use tokio::time::sleep;
 
 const CONNECTIONS: usize = 16;

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use api::{handler::DeviceIdentifier, rest::handler as body};
+use testing::load::{self, Load};
 use tokio::task::JoinSet;
 
 use crate::{
     dataset,
     figures::{Figures, microseconds, quantile},
-    load::{self, Load},
     seconds,
     services::{Services, Stub, sign},
 };

@@ -7,11 +7,11 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use runtime::{Call, Engine, EntryPoint, Sources};
 use serde_json::json;
 use server::telemetry::Metrics;
+use testing::load::{Load, Taken};
 
 use crate::{
     dataset::{self, Dataset},
     figures::{Figures, median, microseconds},
-    load::{Load, Taken},
     seconds,
     services::Services,
 };

@@ -11,9 +11,6 @@ mod calls;
 mod dataset;
 mod dry_run;
 mod list;
-#[path = "../account/load.rs"]
-#[allow(dead_code, reason = "shared with the bench of the account service")]
-mod load;
 mod scale;
 mod services;
 

@@ -4,6 +4,7 @@
 mod clock;
 mod failing_store;
 pub mod figures;
+pub mod load;
 mod packages;
 pub mod process;
 mod proxy;

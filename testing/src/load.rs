@@ -17,8 +17,9 @@ use tokio::{
 
 use crate::figures::quantile;
 
+/// Sends a request over and over, on several connections.
 #[derive(Clone)]
-pub(crate) struct Load {
+pub struct Load {
     address: SocketAddr,
     request: Arc<[u8]>,
     in_flight: usize,
@@ -26,32 +27,38 @@ pub(crate) struct Load {
     back_off: Duration,
 }
 
+/// The answers to a load, with their latencies.
 #[derive(Default)]
-pub(crate) struct Taken {
+pub struct Taken {
     answers: Vec<(u16, f64)>,
     time: Duration,
 }
 
 impl Load {
-    pub(crate) fn new(address: SocketAddr, request: &[u8], in_flight: usize) -> Self {
+    /// Sends the bytes of `request`, one after the other on each of `in_flight` connections.
+    pub fn new(address: SocketAddr, request: &[u8], in_flight: usize) -> Self {
         Self { address, request: request.into(), in_flight, pause: None, back_off: Duration::ZERO }
     }
 
-    pub(crate) fn at(self, per_second: u32) -> Self {
+    /// Limits the rate of all connections together.
+    pub fn at(self, per_second: u32) -> Self {
         let pause = Duration::from_secs(1) * u32::try_from(self.in_flight).unwrap() / per_second;
         Self { pause: Some(pause), ..self }
     }
 
-    pub(crate) fn backing_off(self, back_off: Duration) -> Self {
+    /// Pauses a connection after each answer that is not 200.
+    pub fn backing_off(self, back_off: Duration) -> Self {
         Self { back_off, ..self }
     }
 
-    pub(crate) async fn run_for(self, time: Duration) -> Taken {
+    /// Runs for this time.
+    pub async fn run_for(self, time: Duration) -> Taken {
         let end = Instant::now() + time;
         self.run(move || Instant::now() < end).await
     }
 
-    pub(crate) async fn run_times(self, count: usize) -> Taken {
+    /// Runs until this many requests are answered.
+    pub async fn run_times(self, count: usize) -> Taken {
         let left = Arc::new(AtomicUsize::new(count));
         self.run(move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok())
             .await
@@ -108,19 +115,23 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
 }
 
 impl Taken {
-    pub(crate) fn per_second(&self) -> f64 {
+    /// The throughput.
+    pub fn per_second(&self) -> f64 {
         self.answers.len() as f64 / self.time.as_secs_f64()
     }
 
-    pub(crate) fn of(&self, status: u16) -> usize {
+    /// How many answers had this status.
+    pub fn of(&self, status: u16) -> usize {
         self.answers.iter().filter(|(answered, _)| *answered == status).count()
     }
 
-    pub(crate) fn all(&self, status: u16) {
+    /// Panics unless all answers had this status.
+    pub fn all(&self, status: u16) {
         assert!(self.of(status) == self.answers.len() && !self.answers.is_empty(), "not all answers were {status}");
     }
 
-    pub(crate) fn quantile_ms(&self, part: f64) -> f64 {
+    /// A quantile of the latency: 0.5 is the median.
+    pub fn quantile_ms(&self, part: f64) -> f64 {
         quantile(&mut self.answers.iter().map(|(_, time)| *time).collect::<Vec<_>>(), part)
     }
 }
