@@ -12,7 +12,7 @@ use rustix::{
     io::Errno,
 };
 
-/// Longest script file, in bytes. The sandbox accepts less.
+/// Maximum size of a script file, in bytes. The sandbox accepts less.
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 /// Opening does not follow symbolic links, and does not block on a pipe that has no writer.
 const FLAGS: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);

@@ -11,7 +11,7 @@ use types::Secret;
 
 use crate::commands::{applications::args::Confirmation, user::args::PasswordSource};
 
-/// Most bytes read from standard input at a prompt.
+/// Maximum number of bytes read from standard input at a prompt.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
 /// Prints a line to standard output. The error for a closed pipe ends the command silently.

@@ -51,7 +51,7 @@ use crate::{
     site,
 };
 
-/// What OAuth 2.0 refuses in its own words, as far as the request can be read.
+/// A failure of an OAuth endpoint: in the format of OAuth 2.0 or, if the request cannot be read, in that of this API.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Largest relative difference between numbers that count as equal.
+/// Maximum relative difference between numbers that count as equal.
 const RELATIVE_DIFFERENCE_MAX: f64 = 1e-9;
-/// Most differences that one comparison reports.
+/// Maximum number of differences that one comparison reports.
 const DIFFERENCES_MAX: usize = 8;
-/// Longest text of a value in a report, in characters.
+/// Maximum length of a value in a report, in characters.
 const TEXT_CHARS_MAX: usize = 160;
 
 /// A place where two values differ.

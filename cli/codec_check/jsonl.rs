@@ -17,7 +17,7 @@ use crate::dialect::DialectName;
 /// The current time that functions see unless `extra.recvTime` sets it: the start of 2026, in milliseconds since 1970.
 const DEFAULT_TIME_MS: i64 = 1_767_225_600_000;
 
-/// Most examples of one codec. A codec's report is held in memory until it is complete.
+/// Maximum number of examples of a codec. A codec's report is held in memory until it is complete.
 const EXAMPLES_MAX: usize = 1024;
 
 /// A codec as written in the file.

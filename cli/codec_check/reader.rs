@@ -9,9 +9,9 @@ use std::{
 use super::{codec::Codec, jsonl::CodecLine, memory_size::memory_bytes, surrogates::replace_lone_surrogates};
 use crate::{script, terminal::sanitize};
 
-/// Longest line, in bytes without the line break: enough for the largest script with a thousand examples.
+/// Maximum length of a line, in bytes without the line break: enough for the largest script with a thousand examples.
 const LINE_BYTES_MAX: u64 = 2 << 20;
-/// Most memory for all codecs together, in bytes.
+/// Maximum memory of all codecs together, in bytes.
 const MEMORY_BYTES_MAX: u64 = 512 << 20;
 /// Some editors write it before the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();

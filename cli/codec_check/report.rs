@@ -9,7 +9,7 @@ use super::{
     totals::{Cost, Costs},
 };
 
-/// What checking one codec found.
+/// The result of checking one codec.
 #[derive(Debug, Serialize)]
 pub struct CodecReport {
     /// The codec's id.
@@ -24,7 +24,7 @@ pub struct CodecReport {
     pub examples: Vec<ExampleReport>,
 }
 
-/// What loading a codec cost.
+/// The cost of loading a codec.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Loaded {
     /// Time to parse and evaluate it, in microseconds.
@@ -35,7 +35,7 @@ pub struct Loaded {
     pub idle_bytes: usize,
 }
 
-/// What running one example found.
+/// The result of running one example.
 #[derive(Debug, Serialize)]
 pub struct ExampleReport {
     /// Its number in the codec, from 1.

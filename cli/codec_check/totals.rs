@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::report::{CodecReport, ExampleReport, Outcome};
 
-/// What checking all codecs found.
+/// The result of checking all codecs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
     /// Checked codecs.
@@ -27,7 +27,7 @@ pub struct Totals {
     pub cost: Option<Cost>,
 }
 
-/// What examples cost, without those that are meant to exceed a limit.
+/// The cost of examples, except those that are meant to exceed a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cost {
     /// Median time in the sandbox, in microseconds.

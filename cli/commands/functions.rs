@@ -24,7 +24,7 @@ use crate::{
 /// The seed of `Math.random`.
 const SEED: u64 = 1;
 
-/// Most names in the note about unknown members.
+/// Maximum number of names in the note about unknown members.
 const UNKNOWN_MEMBERS_MAX: usize = 40;
 
 pub(crate) fn run(command: Functions, settings: runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {

@@ -33,7 +33,7 @@ use super::context::Context;
 
 /// How long to wait before interrupted deletions are tried again.
 const DELETIONS_WAIT: Duration = Duration::from_secs(10);
-/// Longest time to connect to the embedded broker on start, and to publish the last messages on stop.
+/// Maximum time to connect to the embedded broker on start, and to publish the last messages on stop.
 const BROKER_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct HandlerService {

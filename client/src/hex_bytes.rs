@@ -8,7 +8,7 @@ use hex::FromHexError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HexBytes(pub Vec<u8>);
 
-/// Why a text is not a payload.
+/// Why a text is not hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HexBytesError {
     /// A character is not a hexadecimal digit.
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_malformed_payloads_with_a_reason() {
+    fn rejects_malformed_bytes_with_a_reason() {
         for (text, error) in [
             ("012", HexBytesError::Odd),
             ("0x01", HexBytesError::Digit('x')),

@@ -30,7 +30,7 @@ type Answer<T> = Result<Json<T>, ErrorReply>;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 struct ComponentPath {
-    /// What the component does.
+    /// The service that the component provides.
     #[schemars(with = "ServiceName")]
     service_name: String,
     /// The component.

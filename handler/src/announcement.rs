@@ -34,7 +34,7 @@ pub struct Announcer {
 }
 
 impl Announcer {
-    /// Announces the handler `id` as `announcement` says, with its own component token.
+    /// Announces the handler `id` with this announcement and its own component token.
     pub fn new(
         discovery: DiscoveryClient,
         id: ComponentId,

@@ -54,7 +54,7 @@ pub struct Limits {
 
 /// Maximum size of the memory in an image.
 const MEMORY_BYTES_MAX: usize = 64 << 20;
-/// The deepest result that can be written and read within the stack.
+/// Maximum depth of a result that can be written and read within the stack.
 const FIELDS_DEPTH_MAX: u32 = 256;
 
 impl Limits {

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 /// Milliseconds since 1970, UTC.
 pub type UnixMillis = u64;
 
-/// A clock.
+/// Tells a store the time.
 #[derive(Clone)]
 pub struct StoreClock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
 

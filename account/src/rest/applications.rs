@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// What a list may be asked for.
+/// The query of a list.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct ListQuery {
@@ -37,7 +37,7 @@ pub(super) struct ListQuery {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "ApplicationUpdate")]
 pub(super) struct Update {
-    /// What people call it.
+    /// A name for people.
     #[schemars(length(max = 200))]
     name: Option<String>,
 }

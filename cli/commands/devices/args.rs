@@ -159,7 +159,7 @@ pub(crate) struct DeviceChange {
     pub(crate) app_eui: Option<AppEui>,
 }
 
-/// Longest prefix: a device id has 36 characters at most, of which a dash and a DevEUI take 17.
+/// Maximum length of a prefix: a device id has 36 characters at most, of which a dash and a DevEUI take 17.
 const PREFIX_CHARS_MAX: usize = 19;
 
 fn prefix(text: &str) -> Result<DevId, String> {

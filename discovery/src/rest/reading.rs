@@ -21,7 +21,7 @@ use crate::{Error, error::Result, registry::Page};
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct ServicePath {
-    /// What the component does.
+    /// The service that the components provide.
     #[schemars(with = "ServiceName")]
     service_name: String,
 }

@@ -14,7 +14,7 @@ pub struct Device {
     pub app_id: AppId,
     /// Its id, unique within the application.
     pub dev_id: DevId,
-    /// What people call it, at most 1024 bytes.
+    /// A description for people, at most 1024 bytes.
     pub description: String,
     /// Degrees north.
     pub latitude: f32,

@@ -21,7 +21,7 @@ use crate::memory::mapping::Mapping;
 const ALLOC_FUEL: i64 = 1_000_000;
 /// Fuel for the trap report: as much as the guest reserves for the reply when it interrupts a script.
 const TRAP_REPORT_FUEL: i64 = 500_000;
-/// Longest time limit that is honoured; keeps deadlines representable.
+/// Maximum time limit; keeps deadlines representable.
 const TIME_MS_MAX: u64 = 3_600_000;
 
 /// The failure message of a function that exceeded its memory limit.
