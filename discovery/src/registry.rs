@@ -132,7 +132,7 @@ impl Registry {
     }
 
     async fn entry(&self, key: &Key) -> Result<Option<Entry>> {
-        let [entry] = self.store.get_array(&[key.clone()]).await?;
+        let [entry] = self.store.get_array(std::array::from_ref(key)).await?;
         Ok(entry)
     }
 
