@@ -164,7 +164,7 @@ async fn operations(
 async fn resume_deletions(applications: Applications, stop: CancellationToken) {
     let resume = async {
         while let Err(error) = applications.resume_deletions().await {
-            tracing::warn!(%error, "failed to complete the deletion of applications; trying again later");
+            tracing::warn!(%error, "cannot complete the deletion of applications; trying again later");
             tokio::time::sleep(DELETIONS_WAIT).await;
         }
     };

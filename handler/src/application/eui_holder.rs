@@ -42,7 +42,7 @@ pub(crate) async fn release(holders: Vec<Entry>, store: &dyn Store) {
     let releases = stream::iter(holders).map(|holder| store.commit(batch(holder)));
     let released = releases.buffer_unordered(RELEASES_MAX).try_for_each(|_| ready(Ok(()))).await;
     if let Err(error) = released {
-        tracing::warn!(%error, "failed to delete the records of released EUIs");
+        tracing::warn!(%error, "cannot delete the records of released EUIs");
     }
 }
 
