@@ -64,9 +64,9 @@ pub struct Settings {
     /// v2 send no credentials to an MQTT broker whose address starts with `localhost`.
     pub announce_host: String,
     /// Addresses that the services listen on. Port 0 picks a free port.
-    pub listen: Listen,
+    pub listen: ListenSettings,
     /// How commands reach the services.
-    pub client: Client,
+    pub client: ClientSettings,
     /// Where the services store data.
     pub store: StoreSettings,
     /// TLS of the gRPC listeners.
@@ -92,7 +92,7 @@ pub struct Settings {
 /// Addresses that the services listen on. Each accepts both gRPC and HTTP.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Listen {
+pub struct ListenSettings {
     /// The account service, plain HTTP.
     pub account: String,
     /// The discovery service for gRPC clients, with TLS unless `tls.mode` is `off`.
@@ -108,7 +108,7 @@ pub struct Listen {
 /// How commands reach the services.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Client {
+pub struct ClientSettings {
     /// URL of the account service.
     pub auth_server: String,
     /// Address of the discovery service.
@@ -164,7 +164,7 @@ pub enum TlsMode {
     Off,
 }
 
-impl Default for Listen {
+impl Default for ListenSettings {
     fn default() -> Self {
         Self {
             account: "127.0.0.1:8000".to_owned(),
@@ -181,8 +181,8 @@ impl Default for Settings {
         Self {
             data_dir: PathBuf::new(),
             announce_host: "127.0.0.1".to_owned(),
-            listen: Listen::default(),
-            client: Client::default(),
+            listen: ListenSettings::default(),
+            client: ClientSettings::default(),
             store: StoreSettings::default(),
             tls: TlsSettings::default(),
             serve: serve::ServeSettings::default(),
@@ -197,7 +197,7 @@ impl Default for Settings {
     }
 }
 
-impl Default for Client {
+impl Default for ClientSettings {
     fn default() -> Self {
         Self {
             auth_server: "http://127.0.0.1:8000".to_owned(),
@@ -236,7 +236,7 @@ impl Settings {
     pub fn temporary(mut self, dir: &Path) -> Self {
         let free = || "127.0.0.1:0".to_owned();
         dir.clone_into(&mut self.data_dir);
-        self.listen = Listen {
+        self.listen = ListenSettings {
             account: free(),
             discovery: free(),
             discovery_http: free(),

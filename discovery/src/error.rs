@@ -60,7 +60,7 @@ pub enum Error {
         what: String,
     },
     /// The store failed.
-    #[error("store: {0}")]
+    #[error("cannot use the store")]
     Store(#[from] store::Error),
     /// A record in the store is corrupt.
     #[error("cannot read a record in the store")]

@@ -88,7 +88,7 @@ pub enum Error {
     #[error(transparent)]
     Seal(#[from] server::seal::SealError),
     /// The store failed.
-    #[error("store: {0}")]
+    #[error("cannot use the store")]
     Store(#[from] store::Error),
     /// The store has an application without its functions.
     #[error("the payload functions of application {0} are missing in the store: save them again")]

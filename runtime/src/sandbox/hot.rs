@@ -14,9 +14,9 @@ use crate::contract::sources::SourcesHash;
 use crate::functions::Functions;
 
 /// After this many messages an earlier one counts half as much.
-const HALF_LIFE_CALLS: u64 = 4096;
+const HALF_LIFE_MESSAGES: u64 = 4096;
 /// Sets without their own slot whose messages are counted.
-const CANDIDATES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
+const CANDIDATES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
 /// How many times busier than another a set must be to take over its slot.
 const BUSIER: u32 = 2;
 
@@ -39,7 +39,7 @@ pub(crate) struct HotSets {
 impl HotSets {
     /// At most `sets_max` sets get their own slot, each after `messages_min` recent messages.
     pub(crate) fn new(sets_max: usize, messages_min: u32) -> Self {
-        Self { sets: Vec::new(), candidates: LruCache::new(CANDIDATES), calls: 0, sets_max, messages_min }
+        Self { sets: Vec::new(), candidates: LruCache::new(CANDIDATES_MAX), calls: 0, sets_max, messages_min }
     }
 
     /// Counts a message of `functions`, and takes out their slot if they have one or become hot now.
@@ -110,7 +110,7 @@ struct Score {
 impl Score {
     /// The count as of call number `call`.
     fn at(self, call: u64) -> u32 {
-        let halvings = (call / HALF_LIFE_CALLS).saturating_sub(self.call / HALF_LIFE_CALLS);
+        let halvings = (call / HALF_LIFE_MESSAGES).saturating_sub(self.call / HALF_LIFE_MESSAGES);
         u32::try_from(halvings).ok().and_then(|halvings| self.messages.checked_shr(halvings)).unwrap_or(0)
     }
 

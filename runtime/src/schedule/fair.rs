@@ -1,7 +1,7 @@
 //! A fair queue, in which the tenant that has used the least fuel goes first. It has no threads and no clock.
 //!
-//! This is start-time fair queueing. A tenant's balance rises by the fuel that its jobs use. A tenant that returns after a
-//! pause starts at the balance of the others, however much or little fuel it used before.
+//! This is start-time fair queueing. A tenant that returns after a pause starts level with
+//! the others, however much or little fuel it used before.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,27 +10,34 @@ use std::sync::Arc;
 const JOB_FUEL: u64 = 10_000;
 /// How far ahead of another a tenant may be served because the worker has its functions loaded.
 const SLACK_FUEL: u64 = 1_000_000;
-const CANDIDATES: usize = 4;
-/// Idle tenants whose balance is remembered.
+/// Maximum number of tenants among which a worker looks for one whose functions it has loaded.
+const CANDIDATES_MAX: usize = 4;
+/// Idle tenants whose use is remembered.
 const IDLE_MAX: usize = 16_384;
 
 /// Jobs of many tenants in fair order.
 pub(crate) struct FairQueue<T> {
     tenants: HashMap<Arc<str>, Account<T>>,
-    /// Tenants with waiting jobs, by balance, then by arrival.
+    /// Tenants with waiting jobs, by the fuel that they have used, then by arrival.
     ready: BTreeMap<Rank, Arc<str>>,
     /// Tenants without jobs, the longest idle first.
     idle: BTreeMap<u64, Arc<str>>,
     running: usize,
-    /// The balance of the tenant that was served last; nobody starts below it.
-    now: u64,
-    /// The highest balance of any tenant.
+    /// What the tenant served last had used; nobody starts below it.
+    served_up_to: u64,
+    /// What the tenant that used the most has used.
     highest: u64,
     sequence: u64,
 }
 
-/// The balance of a tenant, and a sequence number that makes it unique.
-type Rank = (u64, u64);
+/// Who goes first: the tenant with the lowest rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// The fuel that it has used, and that its running jobs are expected to use.
+    used: u64,
+    /// Makes the rank unique.
+    sequence: u64,
+}
 
 struct Account<T> {
     jobs: VecDeque<Job<T>>,
@@ -75,7 +82,7 @@ impl<T> Default for FairQueue<T> {
             ready: BTreeMap::new(),
             idle: BTreeMap::new(),
             running: 0,
-            now: 0,
+            served_up_to: 0,
             highest: 0,
             sequence: 0,
         }
@@ -99,10 +106,10 @@ impl<T> FairQueue<T> {
         let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Account::new(number));
         if tenant.jobs.is_empty() {
             if tenant.running == 0 {
-                self.idle.remove(&tenant.rank.1);
-                tenant.rank.0 = tenant.rank.0.max(self.now);
+                self.idle.remove(&tenant.rank.sequence);
+                tenant.rank.used = tenant.rank.used.max(self.served_up_to);
             }
-            tenant.rank.1 = number;
+            tenant.rank.sequence = number;
             self.ready.insert(tenant.rank, Arc::clone(name));
         }
         tenant.jobs.push_back(Job { home, job });
@@ -112,12 +119,12 @@ impl<T> FairQueue<T> {
     pub(crate) fn pop(&mut self, worker: usize, allow: impl Fn(NextJob) -> bool) -> Option<(Turn, T)> {
         let rank = self.choose(worker, allow)?;
         let name = self.ready.remove(&rank)?;
-        self.now = self.now.max(rank.0);
+        self.served_up_to = self.served_up_to.max(rank.used);
         let tenant = self.tenants.get_mut(&name)?;
         let job = tenant.jobs.pop_front()?.job;
         let expected_fuel = tenant.expected_fuel;
         tenant.running += 1;
-        tenant.rank.0 = tenant.rank.0.saturating_add(expected_fuel).saturating_add(JOB_FUEL);
+        tenant.rank.used = tenant.rank.used.saturating_add(expected_fuel).saturating_add(JOB_FUEL);
         if !tenant.jobs.is_empty() {
             self.ready.insert(tenant.rank, Arc::clone(&name));
         }
@@ -131,18 +138,18 @@ impl<T> FairQueue<T> {
         let Some(tenant) = self.tenants.get_mut(&turn.tenant) else { return };
         let is_ready = self.ready.remove(&tenant.rank).is_some();
         tenant.settle(turn.expected_fuel, fuel);
-        self.highest = self.highest.max(tenant.rank.0);
+        self.highest = self.highest.max(tenant.rank.used);
         self.running -= 1;
         if is_ready {
             self.ready.insert(tenant.rank, turn.tenant);
         } else if tenant.running == 0 {
-            tenant.rank.1 = number;
+            tenant.rank.sequence = number;
             self.idle.insert(number, turn.tenant);
             self.forget_idle();
         }
         if self.is_idle() {
-            // Nobody had to wait for the fuel used so far, so all balances become equal.
-            self.now = self.highest;
+            // Nobody had to wait for the fuel used so far, so all become equal.
+            self.served_up_to = self.highest;
         }
     }
 
@@ -159,12 +166,12 @@ impl<T> FairQueue<T> {
 
     /// The first admitted tenant, or one close behind whose functions `worker` has loaded.
     fn choose(&self, worker: usize, allow: impl Fn(NextJob) -> bool) -> Option<Rank> {
-        let mut candidates = self.admitted(allow).take(CANDIDATES);
+        let mut candidates = self.admitted(allow).take(CANDIDATES_MAX);
         let (first, home) = candidates.next()?;
         if home == worker {
             return Some(first);
         }
-        let near = |(rank, home): &(Rank, usize)| *home == worker && rank.0 <= first.0 + SLACK_FUEL;
+        let near = |(rank, home): &(Rank, usize)| *home == worker && rank.used <= first.used + SLACK_FUEL;
         Some(candidates.find(near).map_or(first, |(rank, _)| rank))
     }
 
@@ -193,13 +200,13 @@ impl<T> FairQueue<T> {
 
 impl<T> Account<T> {
     fn new(number: u64) -> Self {
-        Self { jobs: VecDeque::new(), running: 0, rank: (0, number), expected_fuel: 0 }
+        Self { jobs: VecDeque::new(), running: 0, rank: Rank { used: 0, sequence: number }, expected_fuel: 0 }
     }
 
     /// Replaces the expected fuel by what was used. A job that was not run does not change the expectation.
     fn settle(&mut self, expected_fuel: u64, fuel: Option<u64>) {
         self.running -= 1;
-        self.rank.0 = self.rank.0.saturating_add(fuel.unwrap_or(0)).saturating_sub(expected_fuel);
+        self.rank.used = self.rank.used.saturating_add(fuel.unwrap_or(0)).saturating_sub(expected_fuel);
         if let Some(fuel) = fuel {
             self.expected_fuel = fuel.max(self.expected_fuel - self.expected_fuel / 8);
         }

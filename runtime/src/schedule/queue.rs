@@ -324,7 +324,7 @@ mod tests {
         put(&mut queue, &live("a"), 0..10);
         let alone: Vec<_> = (0..3).map(|worker| queue.take(worker).unwrap()).collect();
         alone.into_iter().for_each(|(ticket, _)| queue.done(ticket, Some(SHORT)));
-        // The other has the higher balance and still gets the third worker.
+        // The other has used more and still gets the third worker.
         put(&mut queue, &live("b"), 100..101);
         run(&mut queue, 1, |_| 900_000);
         put(&mut queue, &live("b"), 101..102);
