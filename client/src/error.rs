@@ -58,6 +58,12 @@ pub enum Error {
         /// When the service asks to be called again.
         retry_after: Option<Duration>,
     },
+    /// The service did not accept the credential that authenticates the call, and said so in `WWW-Authenticate`.
+    #[error("{message}")]
+    NotAccepted {
+        /// The text of the error, unchanged.
+        message: String,
+    },
     /// The answer is too large.
     #[error("the answer of the {service} at {address} has more than {bytes_max} bytes: request a smaller page")]
     TooLarge {
@@ -84,7 +90,7 @@ impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Address { .. } | Self::Certificate { .. } => Kind::Invalid,
-            Self::Credential => Kind::Unauthenticated,
+            Self::Credential | Self::NotAccepted { .. } => Kind::Unauthenticated,
             Self::Unreachable { .. } => Kind::Unavailable,
             Self::Timeout { .. } => Kind::Timeout,
             Self::Refused { kind, .. } => *kind,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{
     Method, RequestBuilder, Response, StatusCode, Url,
-    header::{ACCEPT, HeaderMap, HeaderValue, RETRY_AFTER},
+    header::{ACCEPT, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
     redirect,
 };
 use serde::de::DeserializeOwned;
@@ -85,9 +85,9 @@ impl Http {
             let request = request.try_clone().ok_or_else(|| self.unreadable("the body cannot be sent twice"))?;
             let response = self.client.execute(request).await.map_err(|error| self.failed(error))?;
             let status = response.status();
-            let retry_after = retry_after(response.headers());
+            let headers = response.headers().clone();
             let body = self.read(response).await?;
-            if status.is_success() { Ok(body) } else { Err(refused(status, retry_after, &body)) }
+            if status.is_success() { Ok(body) } else { Err(refused(status, &headers, &body)) }
         })
         .await
     }
@@ -127,14 +127,18 @@ impl Http {
     }
 }
 
-fn refused(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Error {
+fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
     // OAuth answers have the text in `error_description`, exchanges in `description`, all others in `error`.
     let answer: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let message = ["error_description", "description", "error"]
         .into_iter()
         .find_map(|member| answer.as_ref()?.get(member)?.as_str())
         .map_or_else(|| status.to_string(), str::to_owned);
-    Error::Refused { kind: kind(status), message, retry_after }
+    // The challenge is about the credential in the header. Without it, a key in the body may be what was refused.
+    if status == StatusCode::UNAUTHORIZED && headers.contains_key(WWW_AUTHENTICATE) {
+        return Error::NotAccepted { message };
+    }
+    Error::Refused { kind: kind(status), message, retry_after: retry_after(headers) }
 }
 
 fn kind(status: StatusCode) -> Kind {
@@ -163,7 +167,7 @@ mod tests {
     use super::*;
 
     fn check(status: u16, body: &str, expected: (Kind, &str)) {
-        let error = refused(StatusCode::from_u16(status).unwrap(), None, body.as_bytes());
+        let error = refused(StatusCode::from_u16(status).unwrap(), &HeaderMap::new(), body.as_bytes());
         let Error::Refused { kind, message, .. } = error else { panic!("{error}") };
         assert_eq!((kind, message.as_str()), expected, "{body}");
     }
@@ -178,6 +182,15 @@ mod tests {
         );
         check(401, r#"{"code":401,"description":"Invalid key"}"#, (Kind::Unauthenticated, "Invalid key"));
         check(409, r#"{"code":409,"error":"ID taken"}"#, (Kind::AlreadyExists, "ID taken"));
+    }
+
+    #[test]
+    fn a_challenge_is_about_the_credential_of_the_call() {
+        let challenged = HeaderMap::from_iter([(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))]);
+        let error = refused(StatusCode::UNAUTHORIZED, &challenged, br#"{"error":"token not valid"}"#);
+        assert!(matches!(&error, Error::NotAccepted { message } if message == "token not valid"), "{error:?}");
+        let error = refused(StatusCode::FORBIDDEN, &challenged, b"");
+        assert!(matches!(error, Error::Refused { kind: Kind::Denied, .. }), "{error:?}");
     }
 
     #[test]

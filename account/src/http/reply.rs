@@ -73,7 +73,14 @@ impl IntoResponse for ExchangeReply {
         let description = error.to_string();
         let code = StatusCode::UNAUTHORIZED;
         let body = ExchangeBody { code: code.as_u16(), error: description.clone(), description };
-        (code, Json(body)).into_response()
+        let mut response = (code, Json(body)).into_response();
+        // Without a challenge it is the key that is wrong, and not the credential of the component that sent it.
+        if !matches!(error, Error::InvalidKey(_)) {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"airlock\""));
+        }
+        response
     }
 }
 

@@ -1,8 +1,10 @@
 //! The token endpoint and the exchanges.
 
+use std::time::Duration;
+
 use airlock_account::Settings;
 use serde_json::{Value, json};
-use types::Secret;
+use types::{Secret, ServiceName};
 
 use crate::{
     authorize::{APP, changed, code, of_app, redeem, session, with_app},
@@ -41,7 +43,7 @@ async fn rejects_client_credentials_in_header_and_body_together() {
     let alice = service.user("alice").await;
     let mine = service.application(&alice, "my-app").await;
     let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
-    let handler = service.account.component_token(types::ServiceName::Handler, &"h1".parse().unwrap()).await.unwrap();
+    let handler = service.account.component_token(ServiceName::Handler, &"h1".parse().unwrap()).await.unwrap();
     let body = [
         ("grant_type", "password"),
         ("username", "alice"),
@@ -297,7 +299,7 @@ async fn a_key_is_exchanged_at_every_path_and_in_every_encoding() {
     let mine = service.application(&service.user("alice").await, "my-app").await;
     let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
     let body = json!({"username": "my-app", "password": key});
-    let token = service.account.component_token(types::ServiceName::Handler, &"h1".parse().unwrap()).await.unwrap();
+    let token = service.account.component_token(ServiceName::Handler, &"h1".parse().unwrap()).await.unwrap();
     let post = |path: &str| service.request("POST", path, "");
     let requests = [
         post("/api/v2/applications/token").json(&body),
@@ -313,6 +315,31 @@ async fn a_key_is_exchanged_at_every_path_and_in_every_encoding() {
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(answer.headers["cache-control"], "no-store");
     }
+}
+
+#[tokio::test]
+async fn the_answer_tells_a_wrong_key_from_a_component_that_is_not_accepted() {
+    let service = Service::start().await;
+    let mine = service.application(&service.user("alice").await, "my-app").await;
+    let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
+    let component = service.account.component_token(ServiceName::Handler, &"ours".parse().unwrap()).await.unwrap();
+    let component = format!("Bearer {}", component.expose());
+    let exchange = async |authorization: &str, key: &str| {
+        let body = json!({"username": "my-app", "password": key});
+        let answer = service.post("/api/v2/applications/token", authorization, body).await;
+        (answer.status.as_u16(), answer.headers.contains_key("www-authenticate"))
+    };
+    let wrong = "airlock-account.wrong";
+    assert_eq!(exchange(&component, &key).await, (200, false));
+    assert_eq!(exchange(&component, wrong).await, (401, false), "the key is wrong");
+    assert_eq!(exchange("", wrong).await, (401, false));
+    // The clock is set back, and the token is early: it is the component that is not accepted.
+    service.clock.set_back(Duration::from_secs(300));
+    assert_eq!(exchange(&component, &key).await, (401, true));
+    assert_eq!(exchange("Bearer none", wrong).await, (401, true));
+    let client = service.request("POST", "/api/v2/applications/token", "").basic_auth("ttnctl", Some("wrong"));
+    let refused = send(client.json(&json!({"username": "my-app", "password": key}))).await;
+    assert!(refused.status == 401 && refused.headers.contains_key("www-authenticate"));
 }
 
 #[tokio::test]
