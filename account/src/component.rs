@@ -124,6 +124,12 @@ impl Account {
         }
     }
 
+    /// Whether a token verifies with the current signing keys.
+    pub async fn accepts_token(&self, token: &Secret) -> bool {
+        self.signer.reload_if_due(&self.documents, &self.keys).await;
+        self.signer.verify(token, self.clock.now()).is_ok()
+    }
+
     fn new_component(&self, id: &ServiceAndId, collaborators: Collaborators<ComponentRight>) -> Component {
         let ServiceAndId { service, id } = id.clone();
         Component { service, id, created: self.clock.now(), deleted: None, collaborators }

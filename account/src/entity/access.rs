@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use types::{AccessKey, Claims, Scope, UserId};
+use types::{AccessKey, Claims, ComponentId, Scope, ServiceName, UserId};
 
 use super::{Entity, Rights, not_found};
 use crate::{
@@ -63,6 +63,11 @@ impl Caller {
             Self::Bearer(claims) if Subject::of(claims)? == Subject::Component => Ok(()),
             _ => Err(Error::NotComponent),
         }
+    }
+
+    /// Whether the caller is this component.
+    pub(crate) fn is_component(&self, service: ServiceName, id: &ComponentId) -> bool {
+        matches!(self, Self::Bearer(claims) if claims.is_component(service, id))
     }
 
     pub(crate) fn user(&self) -> Result<UserId> {

@@ -12,7 +12,7 @@ use crate::{
     entity::{
         Entity, EntityPage,
         access::{Caller, Deleted},
-        all_rights,
+        all_rights, not_found,
     },
     http::{
         body::JsonBody,
@@ -74,7 +74,7 @@ pub(super) async fn token(
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
 ) -> Result<NoStore<ComponentToken>, Reply> {
-    account.access_with::<Component>(&caller, &id, ComponentRight::Settings).await?;
+    account.check_may_get_token(&caller, &id).await?;
     let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));
     let token = account.sign_component(id.service, &id.id)?;
     metrics::issued("component");
@@ -82,6 +82,15 @@ pub(super) async fn token(
 }
 
 impl Account {
+    /// Allows collaborators with the right `component:settings`, and the component itself, which renews its token.
+    async fn check_may_get_token(&self, caller: &Caller, id: &ServiceAndId) -> Result<(), Error> {
+        if caller.is_component(id.service, &id.id) {
+            let found = self.find_entity::<Component>(id, Deleted::Excluded).await?;
+            return found.map(drop).ok_or_else(|| not_found::<Component>(id));
+        }
+        self.access_with::<Component>(caller, id, ComponentRight::Settings).await.map(drop)
+    }
+
     /// The response body for a caller with these rights.
     async fn show_component(&self, component: &Component, rights: &ComponentRights) -> Result<Body, Error> {
         let Component { service, id, created, .. } = component.clone();

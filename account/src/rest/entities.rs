@@ -189,8 +189,8 @@ fn components() -> ApiRouter<Account> {
         components::token,
         doc(
             "getComponentToken",
-            "Get the token with which a component authenticates. Needs the right `component:settings`. The \
-             token is valid for 93 days.",
+            "Get the token with which a component authenticates. Needs the right `component:settings`, or the \
+             component's current token. The token is valid for 93 days.",
         ),
     );
     let rights =

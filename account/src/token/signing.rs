@@ -125,7 +125,8 @@ impl Signer {
 
     /// Whether it is time to reload. Only the first caller gets `true`; the others use the loaded keys.
     fn is_due(&self, now: Timestamp) -> bool {
-        let due = |state: &LoadedKeys| now.since(state.read) >= RELOAD_INTERVAL;
+        // Keys from the future were loaded before the clock was set back.
+        let due = |state: &LoadedKeys| state.read > now || now.since(state.read) >= RELOAD_INTERVAL;
         if !due(&self.state.read().unwrap_or_else(PoisonError::into_inner)) {
             return false;
         }

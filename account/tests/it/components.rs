@@ -62,6 +62,29 @@ async fn a_component_token_is_valid_for_93_days() {
 }
 
 #[tokio::test]
+async fn a_component_gets_a_new_token_with_its_current_one() {
+    let service = Service::start().await;
+    let mine = service.handler(&service.user("alice").await, "my-handler").await;
+    let token = async |authorization: &str| service.get(&format!("{PATH}/token"), authorization).await;
+    let bearer = |answer: &Value| format!("Bearer {}", answer["token"].as_str().unwrap());
+    let first = bearer(&token(&mine).await.json());
+    service.pass(60 * 24 * 3600);
+    let second = token(&first).await.json();
+    assert_eq!(second["expires"], "2026-06-03T00:00:00.000Z");
+    service.pass(60 * 24 * 3600);
+    assert_eq!(token(&first).await.error().0, 401, "it has expired");
+    let third = bearer(&token(&bearer(&second)).await.json());
+
+    let other = service.account.component_token(ServiceName::Handler, &"ours".parse().unwrap()).await.unwrap();
+    assert_eq!(token(&format!("Bearer {}", other.expose())).await.error().0, 403);
+    let path = "/api/v2/components/routers/my-handler/token";
+    assert_eq!(service.get(path, &third).await.error().0, 403, "it is a handler, and no router");
+    let mine = service.restrict(&service.general("alice").await, &["components:my-handler"]).await;
+    assert_eq!(service.call("DELETE", PATH, &mine, Value::Null).await.status, 204);
+    assert_eq!(token(&third).await.error().0, 404, "it was deleted");
+}
+
+#[tokio::test]
 async fn collaborators_of_a_component_have_the_rights_they_were_granted() {
     let service = Service::start().await;
     let (alice, bob) = (service.user("alice").await, service.user("bob").await);

@@ -1,12 +1,12 @@
 //! Obtaining, exchanging and verifying tokens.
 
-use api::rest::account::{RestrictAnswer, RestrictRequest, TokenAnswer, TokenRequest};
+use api::rest::account::{ComponentToken, RestrictAnswer, RestrictRequest, TokenAnswer, TokenRequest};
 use jsonwebtoken::jwk::JwkSet;
 use reqwest::{Method, Url};
 use serde_json::json;
-use types::{AppId, ClientId, Scope, Secret, Username};
+use types::{AccessKey, AppId, ClientId, ComponentId, Credential, Scope, Secret, ServiceName, Username};
 
-use super::{AccountClient, ClientCredentials, CodeVerifier};
+use super::{AccountClient, ClientCredentials, CodeVerifier, Exchanger};
 use crate::Result;
 
 /// An authorization code, and what is needed to redeem it.
@@ -91,7 +91,17 @@ impl AccountClient {
     }
 
     /// Exchanges an application's access key for a token with the same rights.
-    pub async fn exchange_key(&self, app_id: &AppId, key: &types::AccessKey) -> Result<TokenAnswer> {
+    pub async fn exchange_key(&self, app_id: &AppId, key: &AccessKey) -> Result<TokenAnswer> {
+        self.exchange(app_id, key, &self.exchanger).await
+    }
+
+    /// Exchanges an access key with the token of a component; [`Error::NotAccepted`](crate::Error::NotAccepted) when the
+    /// service refuses that token rather than the key.
+    pub async fn exchange_key_as(&self, component: &Secret, app_id: &AppId, key: &AccessKey) -> Result<TokenAnswer> {
+        self.exchange(app_id, key, &Exchanger::Component(component.clone())).await
+    }
+
+    async fn exchange(&self, app_id: &AppId, key: &AccessKey, exchanger: &Exchanger) -> Result<TokenAnswer> {
         let body = TokenRequest {
             grant_type: Some("password".to_owned()),
             username: Some(app_id.to_string()),
@@ -99,7 +109,19 @@ impl AccountClient {
             ..TokenRequest::default()
         };
         let request = self.http.request(Method::POST, &["api", "v2", "applications", "token"]).json(&body);
-        self.http.json(self.exchanger.sign(request)).await
+        self.http.json(exchanger.sign(request)).await
+    }
+
+    /// Returns a new token for a component, which authenticates with its current one.
+    pub async fn component_token(
+        &self,
+        service: ServiceName,
+        id: &ComponentId,
+        current: &Secret,
+    ) -> Result<ComponentToken> {
+        let services = format!("{service}s");
+        let path = ["components", &services, id.as_str(), "token"];
+        self.http.json(self.authorized(Method::GET, &path, &Credential::Token(current.clone()))).await
     }
 
     /// Fetches the public keys that verify this service's tokens.
