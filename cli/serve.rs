@@ -1,6 +1,7 @@
 //! `airlock serve`: starts the services, prints their addresses, and stops them in order.
 
 mod certificate;
+mod component_token;
 mod context;
 mod data_dir;
 mod handler_service;

@@ -13,7 +13,7 @@ use mqtt::BrokerSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use server::{serve, settings::Layers, telemetry};
+use server::{auth::AuthSettings, serve, settings::Layers, telemetry};
 use types::{AccessKey, AppId, ComponentId};
 
 use crate::terminal::say;
@@ -71,6 +71,8 @@ pub struct Settings {
     pub store: StoreSettings,
     /// TLS of the gRPC listeners.
     pub tls: TlsSettings,
+    /// How services check credentials.
+    pub auth: AuthSettings,
     /// Limits of every listener.
     pub serve: serve::ServeSettings,
     /// Logs, metrics and health.
@@ -185,6 +187,7 @@ impl Default for Settings {
             client: ClientSettings::default(),
             store: StoreSettings::default(),
             tls: TlsSettings::default(),
+            auth: AuthSettings::default(),
             serve: serve::ServeSettings::default(),
             telemetry: telemetry::TelemetrySettings::default(),
             account: account::Settings::default(),

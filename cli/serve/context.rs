@@ -12,7 +12,7 @@ use futures::{
 };
 use handler::sealer::Sealer;
 use server::{
-    auth::Authenticator,
+    auth::{Authenticator, ComponentToken, TokenSource},
     identity::Identity,
     reply::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
@@ -23,9 +23,15 @@ use server::{
 };
 use store::{Embedded, Redis, Store};
 use tokio_util::sync::CancellationToken;
-use types::{Clock, Random, Secret, ServiceName};
+use types::{Clock, Random};
 
-use super::{certificate::certificate, data_dir::DataDir, stack::address, store_socket::StoreSocket};
+use super::{
+    certificate::certificate,
+    component_token::{OtherAccount, OwnAccount},
+    data_dir::DataDir,
+    stack::address,
+    store_socket::StoreSocket,
+};
 use crate::settings::Settings;
 
 /// Ends when the store fails for good.
@@ -68,18 +74,16 @@ impl Context {
         is_embedded.then(|| StoreSocket::start(&self.data_dir, &self.store)).flatten()
     }
 
-    /// Starts the account service; also returns the token that the handler announces itself with.
-    pub(super) async fn start_account(&self) -> anyhow::Result<(ServerHandle, Secret)> {
+    /// Starts the account service.
+    pub(super) async fn start_account(&self) -> anyhow::Result<(ServerHandle, Account)> {
         let keys = SealingKeys::load_or_create(KeyOwner::Account, &self.data_dir.account_key(), self.random.as_ref())?;
         let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
         let settings = self.settings.account.clone();
         let account =
             Account::open(settings, keys, self.store.clone(), self.clock.clone(), self.random.clone()).await?;
         let account = account.listening_at(local_url(&listeners)?.parse()?);
-        let token = account.component_token(ServiceName::Handler, &self.settings.handler.id).await?;
-        self.data_dir.write_handler_token(&token)?;
         let service = HttpService { name: "account", router: account.router(), error_format: ErrorFormat::Account };
-        Ok((self.server.start(service, listeners), token))
+        Ok((self.server.start(service, listeners), account))
     }
 
     pub(super) async fn start_discovery(&self, authenticator: Arc<Authenticator>) -> anyhow::Result<ServerHandle> {
@@ -104,21 +108,34 @@ impl Context {
             .start(HttpService { name: "telemetry", router, error_format: ErrorFormat::GrpcGateway }, listeners))
     }
 
-    /// Checks credentials with the account service.
-    pub(super) fn authenticator(&self, token: Option<Secret>) -> anyhow::Result<Authenticator> {
-        let mut account = AccountClient::new(&self.settings.client.auth_server)?;
-        if let Some(token) = token {
-            account = account.exchanging_as_component(token);
-        }
-        let issuers = BTreeMap::from([(self.settings.account.issuer.clone(), Arc::new(account))]);
-        Ok(Authenticator::new(issuers, self.clock.clone()))
+    /// The handler's token: from the account service in this process, or else from its file.
+    pub(super) async fn component_token(&self, account: Option<Account>) -> anyhow::Result<Arc<ComponentToken>> {
+        let id = self.settings.handler.id.clone();
+        let clock = self.clock.clone();
+        let token = match account {
+            Some(account) => {
+                let source = OwnAccount { account, id, data_dir: self.data_dir.clone() };
+                let token = source.renew(None).await?;
+                ComponentToken::new(Some(token), source, clock)
+            }
+            None => {
+                let client = AccountClient::new(&self.settings.client.auth_server)?;
+                let token_file = self.settings.handler.token_file.clone();
+                let source = OtherAccount { client, id, token_file, data_dir: self.data_dir.clone() };
+                ComponentToken::new(source.first()?, source, clock)
+            }
+        };
+        let token = Arc::new(token);
+        let checked = token.clone();
+        self.health.add("component_token", move || std::future::ready(checked.check()));
+        Ok(token)
     }
 
-    /// The token of a handler whose process does not run the account service, if it has one.
-    pub(super) fn handler_token(&self) -> anyhow::Result<Option<Secret>> {
-        let Some(path) = &self.settings.handler.token_file else { return self.data_dir.handler_token() };
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Some(Secret::new(text.trim())))
+    /// Checks credentials with the account service.
+    pub(super) fn authenticator(&self, token: &Arc<ComponentToken>) -> anyhow::Result<Authenticator> {
+        let account = AccountClient::new(&self.settings.client.auth_server)?;
+        let issuers = BTreeMap::from([(self.settings.account.issuer.clone(), Arc::new(account))]);
+        Ok(Authenticator::new(issuers, Some(token), self.settings.auth.clone(), self.clock.clone()))
     }
 
     /// Seals the keys of devices; an error when the store was written with another key file.

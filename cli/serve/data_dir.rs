@@ -14,6 +14,7 @@ use types::Secret;
 const HANDLER_TOKEN: &str = "handler.token";
 
 /// A directory that only its owner may read.
+#[derive(Clone)]
 pub(super) struct DataDir {
     path: PathBuf,
 }
@@ -68,7 +69,7 @@ impl DataDir {
         self.write(HANDLER_TOKEN, token.expose().as_bytes())
     }
 
-    /// The token that an account service wrote here, if there is one.
+    /// The token that an account service, or this handler when it renewed it, wrote here; none if there is none.
     pub(super) fn handler_token(&self) -> anyhow::Result<Option<Secret>> {
         let path = self.path.join(HANDLER_TOKEN);
         match fs::read_to_string(&path) {

@@ -20,14 +20,14 @@ use handler::{
 use mqtt::Broker;
 use runtime::{Engine, Pool};
 use server::{
-    auth::Authenticator,
+    auth::{Authenticator, ComponentToken},
     reply::ErrorFormat,
     serve::{HttpService, Listeners, Server, ServerHandle},
     tls::Tls,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use types::{Secret, ServiceName};
+use types::ServiceName;
 
 use super::context::Context;
 
@@ -52,7 +52,7 @@ impl HandlerService {
     pub(super) async fn start(
         context: &Context,
         authenticator: Arc<Authenticator>,
-        token: Option<Secret>,
+        token: Arc<ComponentToken>,
     ) -> anyhow::Result<Self> {
         let settings = &context.settings;
         let listeners = context.listeners(&settings.listen.handler, &settings.listen.handler_http).await?;
@@ -187,16 +187,16 @@ fn downlinks(context: &Context, operations: &Operations, output: Arc<MqttOutput>
 /// Announces this handler to the discovery service; `None` without a token to do so.
 fn announcer(
     context: &Context,
-    token: Option<Secret>,
+    token: Arc<ComponentToken>,
     listeners: &Listeners,
     mqtt: SocketAddr,
 ) -> anyhow::Result<Option<Announcer>> {
-    let Some(token) = token else {
+    if token.current().is_none() {
         tracing::warn!(
             "this handler does not announce itself: set handler.token_file to the handler.token in the account service's data directory"
         );
         return Ok(None);
-    };
+    }
     let settings = &context.settings;
     let certificate = context.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default();
     let discovery = DiscoveryClient::connect(&settings.client.discovery_address, &Trust::announced(certificate))?;

@@ -7,6 +7,7 @@ use server::{
     serve::ServerHandle,
     telemetry::{Health, Metrics},
 };
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -25,6 +26,8 @@ pub struct Stack {
     addresses: Vec<(&'static str, String)>,
     /// Stops the account and discovery services, which the handler may need until it has finished.
     stop: CancellationToken,
+    /// Keeps the handler's token valid.
+    renewing: JoinHandle<()>,
     serving: Vec<ServerHandle>,
     discovery_http: Option<SocketAddr>,
     handler: Option<HandlerService>,
@@ -40,16 +43,18 @@ impl Stack {
         let includes = |service| only.is_none_or(|only| only == service);
         let mut context = Context::open(settings).await?;
         let mut addresses = vec![("data", context.settings.data_dir.display().to_string())];
-        let (mut serving, mut token) = (Vec::new(), context.handler_token()?);
+        let (mut serving, mut own_account) = (Vec::new(), None);
         let (mut discovery_http, mut handler) = (None, None);
         if includes(Service::Account) {
-            let (account, handler_token) = context.start_account().await?;
+            let (account, service) = context.start_account().await?;
             context.settings.client.auth_server = format!("http://{}", address(&account, 0)?);
             addresses.push(("account", context.settings.client.auth_server.clone()));
-            token = Some(handler_token);
+            own_account = Some(service);
             serving.push(account);
         }
-        let authenticator = Arc::new(context.authenticator(token.clone())?);
+        let token = context.component_token(own_account).await?;
+        let authenticator = Arc::new(context.authenticator(&token)?);
+        let renewing = tokio::spawn(authenticator.clone().run(context.server.stop.clone()));
         if includes(Service::Discovery) {
             let discovery = context.start_discovery(authenticator.clone()).await?;
             context.settings.client.discovery_address = address(&discovery, 0)?.to_string();
@@ -69,7 +74,18 @@ impl Stack {
         let store_socket = context.share_store();
         let Context { settings, health, server, store_failure, .. } = context;
         let stop = server.stop;
-        Ok(Self { settings, health, addresses, stop, serving, discovery_http, handler, store_socket, store_failure })
+        Ok(Self {
+            settings,
+            health,
+            addresses,
+            stop,
+            renewing,
+            serving,
+            discovery_http,
+            handler,
+            store_socket,
+            store_failure,
+        })
     }
 
     /// The settings, with the addresses that commands reach these services at.
@@ -115,6 +131,8 @@ impl Stack {
             handler.stop().await;
         }
         self.stop.cancel();
+        // It fails only by a panic, which has been logged.
+        _ = self.renewing.await;
         for serving in self.serving {
             serving.finished().await;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::discovery as message;
-use server::auth::Authenticator;
+use server::auth::{Authenticator, Purpose};
 use types::{
     AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, Credential, GatewayId, GatewayRight, Scope,
     ServiceName,
@@ -49,7 +49,7 @@ impl Operations {
 
     /// Stores a component's announcement; only the component itself may.
     pub(crate) async fn announce(&self, caller: Option<Credential>, announcement: &Announcement) -> Result<()> {
-        let claims = self.authenticator.authenticate(caller).await?;
+        let claims = self.authenticator.authenticate(caller, Purpose::Change).await?;
         self.is_component(&claims, announcement.service, &announcement.id)?;
         self.registry.announce(announcement, self.clock.now()).await?;
         metrics::announced(announcement.service);
@@ -133,8 +133,8 @@ impl Operations {
     /// key left the application unreachable.)
     async fn may_change(&self, caller: Option<Credential>, service: &Service) -> Result<Claims> {
         let claims = match &service.metadata {
-            Metadata::AppId(app_id) => self.authenticator.authenticate_for(app_id, caller).await?,
-            _ => self.authenticator.authenticate(caller).await?,
+            Metadata::AppId(app_id) => self.authenticator.authenticate_for(app_id, caller, Purpose::Change).await?,
+            _ => self.authenticator.authenticate(caller, Purpose::Change).await?,
         };
         if service.metadata.service() != service.name {
             let reason = format!("a {} can not announce {}", service.name, service.metadata);

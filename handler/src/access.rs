@@ -4,7 +4,7 @@ pub(crate) mod rate_limit;
 
 use std::sync::Arc;
 
-use server::auth::Authenticator;
+use server::auth::{Authenticator, Purpose};
 use types::{AccessKey, AppId, ApplicationRight, Claims, ComponentId, Credential, Kind, Kinded, Scope, ServiceName};
 
 pub use self::rate_limit::{RateLimiter, RateLimits};
@@ -33,8 +33,9 @@ impl Access {
         caller: Option<Credential>,
         app_id: &AppId,
         rights: &[ApplicationRight],
+        purpose: Purpose,
     ) -> Result<Claims, Error> {
-        let claims = self.authenticator.authenticate_for(app_id, caller).await?;
+        let claims = self.authenticator.authenticate_for(app_id, caller, purpose).await?;
         self.rate_limiter.count_client(&claims).await?;
         if rights.iter().any(|right| claims.allows(app_id, *right)) {
             self.rate_limiter.count_application(app_id).await?;
@@ -48,7 +49,8 @@ impl Access {
     ///
     /// No call is counted, because traffic from devices must not use up the application's limit.
     pub(crate) async fn allow_key(&self, key: AccessKey, app_id: &AppId, right: ApplicationRight) -> Result<(), Error> {
-        match self.authenticator.authenticate_for(app_id, Some(Credential::Key(key))).await {
+        // The key registers a device, which is a change.
+        match self.authenticator.authenticate_for(app_id, Some(Credential::Key(key)), Purpose::Change).await {
             Ok(claims) if claims.allows(app_id, right) => Ok(()),
             Ok(_) => Err(Error::Denied { right: right.as_str().to_owned(), app_id: app_id.clone() }),
             // The caller is a network broker, whose own credential is valid.
@@ -62,7 +64,7 @@ impl Access {
         caller: Option<Credential>,
         brokers: &[ComponentId],
     ) -> Result<(), Error> {
-        let claims = self.authenticator.authenticate(caller).await?;
+        let claims = self.authenticator.authenticate(caller, Purpose::Live).await?;
         if brokers.iter().any(|id| claims.is_component(ServiceName::Broker, id)) {
             return Ok(());
         }
@@ -71,7 +73,7 @@ impl Access {
 
     /// Allows the handler itself, and callers with a token that its owner issued for it.
     pub(crate) async fn allow_component(&self, caller: Option<Credential>, id: &ComponentId) -> Result<(), Error> {
-        let claims = self.authenticator.authenticate(caller).await?;
+        let claims = self.authenticator.authenticate(caller, Purpose::Read).await?;
         self.rate_limiter.count_client(&claims).await?;
         if claims.scope.contains(&Scope::Component(id.clone())) || claims.is_component(ServiceName::Handler, id) {
             return Ok(());

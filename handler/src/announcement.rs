@@ -3,14 +3,18 @@
 mod pending;
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use client::discovery::DiscoveryClient;
+use server::auth::ComponentToken;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use types::{AppId, ComponentId, Credential, Kind, Kinded, Secret};
+use types::{AppId, ComponentId, Credential, Kind, Kinded};
 
 use self::pending::{PendingAnnouncement, PendingAnnouncements};
 
@@ -26,7 +30,7 @@ const SEND_WAIT_MAX: Duration = Duration::from_secs(2);
 pub struct Announcer {
     discovery: DiscoveryClient,
     id: ComponentId,
-    token: Secret,
+    token: Arc<ComponentToken>,
     announcement: api::discovery::Announcement,
     pending: PendingAnnouncements,
     /// Whether the last call to the discovery service failed for a reason that may pass.
@@ -38,7 +42,7 @@ impl Announcer {
     pub fn new(
         discovery: DiscoveryClient,
         id: ComponentId,
-        token: Secret,
+        token: Arc<ComponentToken>,
         announcement: api::discovery::Announcement,
     ) -> Self {
         let (pending, is_unreachable) = (PendingAnnouncements::default(), AtomicBool::new(false));
@@ -47,9 +51,22 @@ impl Announcer {
 
     /// Announces the handler once.
     pub async fn announce(&self) -> Result<(), client::Error> {
-        let announced = self.discovery.announce(&self.token, self.announcement.clone()).await;
+        let announced = self.announce_with_current_token().await;
         self.is_unreachable.store(announced.as_ref().is_err_and(is_transient), Ordering::Relaxed);
         announced
+    }
+
+    /// Announces the handler with its current token, or with a new one if that is refused.
+    async fn announce_with_current_token(&self) -> Result<(), client::Error> {
+        let token = self.token.current().unwrap_or_default();
+        let announced = self.discovery.announce(&token, self.announcement.clone()).await;
+        if !announced.as_ref().is_err_and(|error| error.kind() == Kind::Unauthenticated) {
+            return announced;
+        }
+        match self.token.replace_refused(&token).await {
+            Some(newer) => self.discovery.announce(&newer, self.announcement.clone()).await,
+            None => announced,
+        }
     }
 
     /// Keeps the handler announced and sends pending announcements, until `stop`.

@@ -1,6 +1,7 @@
 //! Checks the credentials of MQTT clients.
 
 use async_trait::async_trait;
+use server::auth::Purpose;
 use types::{AppId, Claims, Credential, Kind, Kinded};
 
 /// Checks an application's credentials.
@@ -22,11 +23,13 @@ pub enum Refusal {
 #[async_trait]
 impl Authenticator for server::auth::Authenticator {
     async fn authenticate(&self, app_id: &AppId, credential: &Credential) -> Result<Claims, Refusal> {
-        self.authenticate_for(app_id, Some(credential.clone())).await.map_err(|error| match error.kind() {
-            Kind::Unauthenticated | Kind::Denied | Kind::NotFound | Kind::Invalid => Refusal::Invalid,
-            _ => {
-                tracing::warn!(%app_id, %error, "cannot check an MQTT client's credential");
-                Refusal::Unavailable
+        self.authenticate_for(app_id, Some(credential.clone()), Purpose::Read).await.map_err(|error| {
+            match error.kind() {
+                Kind::Unauthenticated | Kind::Denied | Kind::NotFound | Kind::Invalid => Refusal::Invalid,
+                _ => {
+                    tracing::warn!(%app_id, %error, "cannot check an MQTT client's credential");
+                    Refusal::Unavailable
+                }
             }
         })
     }

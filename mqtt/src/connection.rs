@@ -20,7 +20,7 @@ use crate::{
     engine::Engine,
     inbound::Inbound,
     metrics,
-    packet::{ControlPacket, ReadError},
+    packet::{ControlPacket, ReadError, SessionFate},
     sessions::{SessionGuard, Sessions},
 };
 
@@ -146,6 +146,8 @@ enum End {
     Violation(ReasonCode),
     /// The client's credential is no longer valid.
     Revoked,
+    /// The client's credential has not been confirmed for too long. Its session stays.
+    Unconfirmed,
 }
 
 impl From<io::Error> for End {
@@ -190,6 +192,7 @@ impl EngineConnection {
             end = to_engine(&mut client.reader, &mut self.writer, &mut inbound) => end,
             end = to_client(&mut self.reader, &mut client.writer, connect) => end,
             () = session.revoked.cancelled() => End::Revoked,
+            () = session.unconfirmed.cancelled() => End::Unconfirmed,
         };
         let version = connect.version();
         let (for_client, for_engine) = match end {
@@ -198,7 +201,12 @@ impl EngineConnection {
                 tracing::info!(app_id = %connect.permissions.app_id, ?reason, "disconnected an MQTT client");
                 (Some(reason), None)
             }
-            End::Revoked => (Some(ReasonCode::NotAuthorized), ControlPacket::client_disconnect(version).ok()),
+            End::Revoked => {
+                (Some(ReasonCode::NotAuthorized), ControlPacket::client_disconnect(version, SessionFate::Ends).ok())
+            }
+            End::Unconfirmed => {
+                (Some(ReasonCode::ServerBusy), ControlPacket::client_disconnect(version, SessionFate::Stays).ok())
+            }
         };
         let disconnect =
             for_client.filter(|_| version >= 5).and_then(|reason| ControlPacket::server_disconnect(reason).ok());

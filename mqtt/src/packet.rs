@@ -45,6 +45,15 @@ impl ReadError {
     }
 }
 
+/// What becomes of a client's session when its connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SessionFate {
+    /// It is deleted.
+    Ends,
+    /// It lasts until it expires.
+    Stays,
+}
+
 impl ControlPacket {
     /// Reads one packet with a body of at most `bytes_max`; returns nothing at the end of the stream.
     ///
@@ -146,13 +155,15 @@ impl ControlPacket {
         Self::encode(&DisconnectPacket::new(reason))
     }
 
-    /// A client's DISCONNECT: discards its will and, in MQTT 5, ends its session.
-    pub(crate) fn client_disconnect(version: u8) -> Result<Self, MqttError> {
+    /// A client's DISCONNECT, which discards its will. Only MQTT 5 can end its session with it.
+    pub(crate) fn client_disconnect(version: u8, fate: SessionFate) -> Result<Self, MqttError> {
         if version < 5 {
             return Ok(Self { header: u8::from(PacketType::Disconnect) << 4, body: Bytes::new() });
         }
         let mut packet = DisconnectPacket::new(ReasonCode::Success);
-        packet.properties.set_session_expiry_interval(0);
+        if fate == SessionFate::Ends {
+            packet.properties.set_session_expiry_interval(0);
+        }
         Self::encode(&packet)
     }
 

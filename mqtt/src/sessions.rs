@@ -28,6 +28,7 @@ struct Session {
     permissions: Permissions,
     credential: Credential,
     revoked: CancellationToken,
+    unconfirmed: CancellationToken,
 }
 
 /// Keeps a session registered until it is dropped.
@@ -37,6 +38,8 @@ pub(crate) struct SessionGuard {
     number: u64,
     /// Cancelled when the credential is no longer valid.
     pub(crate) revoked: CancellationToken,
+    /// Cancelled when the credential has not been confirmed for too long. It may be again.
+    pub(crate) unconfirmed: CancellationToken,
 }
 
 impl Drop for SessionGuard {
@@ -66,10 +69,11 @@ impl Sessions {
             return None;
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let revoked = CancellationToken::new();
-        sessions.insert(number, Session { permissions, credential, revoked: revoked.clone() });
+        let (revoked, unconfirmed) = (CancellationToken::new(), CancellationToken::new());
+        let session = Session { permissions, credential, revoked: revoked.clone(), unconfirmed: unconfirmed.clone() };
+        sessions.insert(number, session);
         metrics::connected();
-        Some(SessionGuard { sessions: Arc::clone(self), app_id, number, revoked })
+        Some(SessionGuard { sessions: Arc::clone(self), app_id, number, revoked, unconfirmed })
     }
 
     /// The number of open sessions.
@@ -79,17 +83,20 @@ impl Sessions {
 
     /// Checks every credential again, and ends the sessions of those that are invalid or have other rights now.
     ///
-    /// While a credential cannot be checked its sessions stay open: an outage of the account service must not
-    /// disconnect everybody.
+    /// The authenticator decides how long a credential counts that cannot be checked.
     pub(crate) async fn check_credentials(&self, authenticator: &dyn Authenticator) {
         stream::iter(self.credentials())
             .for_each_concurrent(CHECKS_MAX, |(app_id, credential)| async move {
-                let permissions = match authenticator.authenticate(&app_id, &credential).await {
-                    Ok(claims) => Some(Permissions::new(app_id.clone(), &claims)),
-                    Err(Refusal::Invalid) => None,
-                    Err(Refusal::Unavailable) => return,
-                };
-                self.end_unless(&app_id, &credential, permissions.as_ref());
+                match authenticator.authenticate(&app_id, &credential).await {
+                    Ok(claims) => {
+                        let permissions = Permissions::new(app_id.clone(), &claims);
+                        self.end(&app_id, &credential, |session| {
+                            (session.permissions != permissions).then_some(&session.revoked)
+                        });
+                    }
+                    Err(Refusal::Invalid) => self.end(&app_id, &credential, |session| Some(&session.revoked)),
+                    Err(Refusal::Unavailable) => self.end(&app_id, &credential, |session| Some(&session.unconfirmed)),
+                }
             })
             .await;
     }
@@ -101,13 +108,14 @@ impl Sessions {
         sessions.map(|session| (session.permissions.app_id.clone(), session.credential.clone())).collect()
     }
 
-    /// Ends the sessions of a credential whose permissions have changed.
-    fn end_unless(&self, app_id: &AppId, credential: &Credential, permissions: Option<&Permissions>) {
+    /// Ends the sessions of a credential for which `reason` has one.
+    fn end(&self, app_id: &AppId, credential: &Credential, reason: impl Fn(&Session) -> Option<&CancellationToken>) {
         let open = self.lock();
         let sessions = open.get(app_id).into_iter().flat_map(HashMap::values);
         sessions
-            .filter(|session| session.credential == *credential && Some(&session.permissions) != permissions)
-            .for_each(|session| session.revoked.cancel());
+            .filter(|session| session.credential == *credential)
+            .filter_map(reason)
+            .for_each(CancellationToken::cancel);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AppId, HashMap<u64, Session>>> {

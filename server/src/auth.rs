@@ -1,11 +1,19 @@
 //! Authentication: reads credentials from headers, verifies tokens, exchanges access keys.
 //!
-//! Each operation decides itself what the [`types::Claims`] allow.
+//! Each operation decides itself what the [`types::Claims`] allow. `rule` decides what holds while the account service
+//! cannot be asked.
 
 mod authenticator;
 mod cache;
+mod component_token;
 mod credential;
 mod issuer;
+mod memory;
+mod metrics;
+mod public_keys;
+mod reachability;
+mod rule;
+mod settings;
 mod unique_members;
 mod verifier;
 
@@ -14,7 +22,10 @@ use std::sync::Arc;
 use types::{AppId, CredentialError, Kind, Kinded};
 
 pub use authenticator::Authenticator;
+pub use component_token::{ComponentToken, RenewError, TokenSource, expiry_of};
 pub use credential::{Presented, credential_of};
+pub use rule::{Purpose, Unconfirmed};
+pub use settings::AuthSettings;
 pub use verifier::{TokenError, Verifier};
 
 /// Why a call is not authenticated.
@@ -68,13 +79,51 @@ pub enum AuthError {
         #[source]
         source: Arc<client::Error>,
     },
+    /// The account service refused this component's own token, so it cannot be asked about others.
+    #[error(
+        "this component is not accepted by account service `{issuer}`, which says nothing about your credential: retry \
+         later, or tell the operator to renew the component's token"
+    )]
+    NotAccepted {
+        /// The account service.
+        issuer: String,
+    },
+    /// The account service exchanged an access key for a token that is not valid here.
+    #[error("account service `{issuer}` issued a token that cannot be used here: {reason}; retry later")]
+    Issued {
+        /// The account service.
+        issuer: String,
+        /// What is wrong with it.
+        reason: TokenError,
+    },
+    /// There is no answer about the credential, and what is known does not suffice.
+    #[error("{why}: {}", cause_text(.cause.as_deref()))]
+    Unconfirmed {
+        /// What is known.
+        why: Unconfirmed,
+        /// Why there is no answer; none if the question was not repeated.
+        cause: Option<Arc<AuthError>>,
+    },
+}
+
+impl AuthError {
+    /// Whether this is not an answer: the account service could not be asked.
+    fn is_silence(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::NotAccepted { .. } | Self::Issued { .. })
+    }
+}
+
+fn cause_text(cause: Option<&AuthError>) -> String {
+    cause.map_or_else(|| "the account service does not answer: retry later".to_owned(), ToString::to_string)
 }
 
 impl Kinded for AuthError {
     fn kind(&self) -> Kind {
         match self {
             Self::Repeated { .. } | Self::Text { .. } => Kind::Invalid,
-            Self::Unavailable { .. } => Kind::Unavailable,
+            Self::Unavailable { .. } | Self::NotAccepted { .. } | Self::Issued { .. } | Self::Unconfirmed { .. } => {
+                Kind::Unavailable
+            }
             _ => Kind::Unauthenticated,
         }
     }

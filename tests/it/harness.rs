@@ -50,12 +50,18 @@ impl Network {
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         server::system::install_crypto();
         let dir = tempfile::tempdir().unwrap();
-        let mut settings = Settings::default().temporary(dir.path());
-        settings.sandbox.cache_dir = Some(cache());
-        settings.sandbox.workers = 1;
+        let mut settings = Self::settings(dir.path());
         change(&mut settings);
         let stack = Stack::start(settings, None, metrics()).await.unwrap();
         Self { stack, dir }
+    }
+
+    /// Settings for services that keep their data in `dir`, on free ports.
+    pub(crate) fn settings(dir: &Path) -> Settings {
+        let mut settings = Settings::default().temporary(dir);
+        settings.sandbox.cache_dir = Some(cache());
+        settings.sandbox.workers = 1;
+        settings
     }
 
     pub(crate) async fn on(redis: &RedisProcess, change: impl FnOnce(&mut Settings)) -> Self {

@@ -1,5 +1,7 @@
-//! Outages of Redis and discovery: requests fail cleanly, and everything recovers.
+//! Outages of Redis, discovery and the account service: requests fail cleanly, and everything recovers.
 
+mod account;
+mod component_token;
 mod discovery;
 mod store;
 

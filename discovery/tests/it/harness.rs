@@ -8,7 +8,7 @@ use api::discovery::{
 };
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient};
 use server::{
-    auth::Authenticator,
+    auth::{AuthSettings, Authenticator},
     reply::ErrorFormat,
     serve::{HttpService, Listeners, Server},
     system::OsRandom,
@@ -42,7 +42,8 @@ impl TestDiscovery {
         let account = Account::start().await;
         let client = Arc::new(AccountClient::new(&account.url).unwrap());
         let clock = ManualClock::new();
-        let authenticator = Authenticator::new(BTreeMap::from([(ISSUER.to_owned(), client)]), clock.clone());
+        let issuers = BTreeMap::from([(ISSUER.to_owned(), client)]);
+        let authenticator = Authenticator::new(issuers, None, AuthSettings::default(), clock.clone());
         let store = Embedded::in_memory(clock.for_store()).unwrap();
         let discovery = Discovery::open(settings, Arc::new(store), Arc::new(authenticator), clock);
 

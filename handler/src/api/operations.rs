@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use api::handler::Status;
 use runtime::Priority;
+use server::auth::Purpose;
 use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
 
 use crate::{
@@ -52,7 +53,7 @@ pub struct Operations {
 
 impl Operations {
     pub(crate) async fn register_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
-        self.access.allow(caller.clone(), app_id, &[ApplicationRight::Settings]).await?;
+        self.access.allow(caller.clone(), app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
         let registered = self.applications.register(app_id).await;
         // An application that is already registered is announced again, because the first time may have failed.
         if let (Ok(()) | Err(Error::AlreadyExists { .. }), Some(announcer), Some(credential)) =
@@ -67,7 +68,7 @@ impl Operations {
     ///
     /// The access key for registering on join is shown only to callers that may see devices.
     pub(crate) async fn get_application(&self, caller: Caller, app_id: &AppId) -> Result<Application, Error> {
-        let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings]).await?;
+        let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Read).await?;
         let application = self.applications.get(app_id).await?;
         let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
         Ok(if may_see_key { application } else { application.with_join_key(None) })
@@ -76,7 +77,7 @@ impl Operations {
     /// Replaces an application's settings. Functions that cannot be loaded change nothing.
     pub(crate) async fn set_application(&self, caller: Caller, application: Application) -> Result<(), Error> {
         let app_id = &application.summary().app_id;
-        let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings]).await?;
+        let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
         self.applications.check_registered(app_id).await?;
         self.payloads.check(&application).await?;
         let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
@@ -85,7 +86,7 @@ impl Operations {
     }
 
     pub(crate) async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
-        self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete]).await?;
+        self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete], Purpose::Change).await?;
         let deleted = self.applications.delete(app_id).await;
         if let (Ok(()) | Err(Error::NotFound { .. }), Some(announcer), Some(credential)) =
             (&deleted, &self.announcer, &caller)
@@ -96,12 +97,12 @@ impl Operations {
     }
 
     pub(crate) async fn get_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
-        self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
+        self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Read).await?;
         self.devices.get(app_id, dev_id).await
     }
 
     pub(crate) async fn set_device(&self, caller: Caller, device: Device) -> Result<(), Error> {
-        self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices]).await?;
+        self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
         let change = self.devices.set(device.clone()).await?;
         let event = change.event(&device, self.clock.now());
         self.publish(device.app_id, device.dev_id, event);
@@ -109,7 +110,7 @@ impl Operations {
     }
 
     pub(crate) async fn delete_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
+        self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
         self.applications.check_registered(app_id).await?;
         self.devices.delete(app_id, dev_id).await?;
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
@@ -128,7 +129,7 @@ impl Operations {
         offset: usize,
         limit: usize,
     ) -> Result<DevicePage, Error> {
-        self.access.allow(caller, app_id, &[ApplicationRight::Devices]).await?;
+        self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Read).await?;
         self.applications.check_registered(app_id).await?;
         let limit = if limit == 0 { DEVICE_PAGE_MAX } else { limit };
         self.devices.list(app_id, offset, limit).await
@@ -137,7 +138,7 @@ impl Operations {
     /// Handles an uplink as if the device had sent it, and returns what it cost.
     pub(crate) async fn simulate_uplink(&self, caller: Caller, uplink: SimulatedUplink) -> Result<Cost, Error> {
         let rights = [ApplicationRight::Devices, ApplicationRight::MessagesUpWrite];
-        self.access.allow(caller, &uplink.app_id, &rights).await?;
+        self.access.allow(caller, &uplink.app_id, &rights, Purpose::Live).await?;
         let SimulatedUplink { app_id, dev_id, port, payload } = uplink;
         let now = self.clock.now();
         let frame = Frame::simulated(app_id, dev_id, port, payload, now)?;
@@ -215,7 +216,7 @@ impl Operations {
         bytes: Option<Vec<u8>>,
     ) -> Result<(Application, Payload), Error> {
         let rights = [ApplicationRight::Settings, ApplicationRight::Devices];
-        self.access.allow(caller, &application.summary().app_id, &rights).await?;
+        self.access.allow(caller, &application.summary().app_id, &rights, Purpose::Read).await?;
         let application = application.custom_by_default();
         if application.summary().conversion() == Conversion::None {
             return Err(Error::invalid(

@@ -145,12 +145,23 @@ async fn checks_credentials_at_every_interval() {
 }
 
 #[tokio::test]
-async fn stays_connected_while_the_account_service_is_down() {
-    let harness = Harness::start().await;
-    let mut client = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.read")).await;
-    harness.authenticator.set_unavailable(true);
-    harness.broker.check_credentials().await;
-    client.ping().await;
+async fn disconnects_a_client_whose_credential_cannot_be_confirmed_and_keeps_its_session() {
+    for (version, told) in [(4, None), (5, Some(0x89))] {
+        let harness = Harness::start().await;
+        let address = harness.broker.address();
+        let login = Login::new(version, "app-one", "account.read").with_client_id("worker").persistent();
+        let mut client = RawClient::connect(address, &login).await;
+        client.subscribe("#").await;
+        harness.authenticator.set_unavailable(true);
+        harness.broker.check_credentials().await;
+        assert_eq!(client.closed().await, told);
+
+        harness.authenticator.set_unavailable(false);
+        let (mut client, code, present) = RawClient::try_connect(address, &login).await;
+        assert!((code, present) == (0, true), "{code} {present}");
+        publish_up(&mut harness.handler().await, "app-one", "still subscribed").await;
+        assert_eq!(client.next().await.1, "still subscribed");
+    }
 }
 
 #[tokio::test]

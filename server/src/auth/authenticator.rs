@@ -1,99 +1,242 @@
 //! Turns the credential of a call into claims, with the help of the account service that issued it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use client::account::AccountClient;
-use types::{AccessKey, AppId, ApplicationRight, Claims, Clock, Credential, Secret};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+use types::{AppId, Claims, Clock, Credential, Secret};
 
 use super::{
-    AuthError, TokenError,
-    cache::Cache,
-    issuer::{Issuer, RemainingRights},
+    AuthError, AuthSettings, ComponentToken, TokenError,
+    cache::{Cache, Cell},
+    issuer::Issuer,
+    memory::{CredentialId, Memory},
+    metrics,
+    rule::{Now, Purpose, Verdict, verdict},
     verifier::Origin,
 };
+
+/// How long a call waits for an answer about its credential.
+const ASK_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for a call that can go on without one.
+const ASK_AGAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often this component's own token is checked.
+const COMPONENT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Authenticates callers.
 ///
 /// It verifies tokens with their issuer's public keys, asks the issuer which rights of a token remain, and exchanges
-/// access keys there. The result for a credential and an application is cached for 2 seconds.
+/// access keys there. The answer about a credential and an application is cached for 2 seconds. While the issuer cannot be
+/// asked, [`Purpose`] decides how long its last answer counts.
 pub struct Authenticator {
     issuers: BTreeMap<String, Issuer>,
-    cache: Cache<(AppId, Credential), Option<Claims>>,
+    cache: Cache<CredentialId, Answer>,
+    memory: Memory,
+    settings: AuthSettings,
     clock: Arc<dyn Clock>,
 }
 
+/// What the account service said about a credential: what it may do, or none if it is refused.
+type Answer = Option<Arc<Claims>>;
+
 impl Authenticator {
-    /// Trusts these account services, each by the id that its tokens and access keys carry.
-    pub fn new(issuers: BTreeMap<String, Arc<AccountClient>>, clock: Arc<dyn Clock>) -> Self {
+    /// Trusts these account services, each by the id that its tokens and access keys carry. `component` is our own token
+    /// there, if there is one.
+    pub fn new(
+        issuers: BTreeMap<String, Arc<AccountClient>>,
+        component: Option<&Arc<ComponentToken>>,
+        settings: AuthSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let trusted = issuers.into_iter().map(|(id, client)| {
-            let issuer = Issuer::new(&id, client, Arc::clone(&clock));
+            let issuer = Issuer::new(&id, client, component.cloned(), Arc::clone(&clock));
             (id, issuer)
         });
-        Self { issuers: trusted.collect(), cache: Cache::default(), clock }
+        Self { issuers: trusted.collect(), cache: Cache::default(), memory: Memory::default(), settings, clock }
+    }
+
+    /// Keeps this component's own token accepted, until `stop`.
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let mut ticks = interval(COMPONENT_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let forever = async {
+            loop {
+                ticks.tick().await;
+                self.keep_component_accepted().await;
+            }
+        };
+        _ = stop.run_until_cancelled(forever).await;
+    }
+
+    /// Renews this component's own token if it is due, or no longer valid.
+    pub async fn keep_component_accepted(&self) {
+        for issuer in self.issuers.values() {
+            issuer.keep_component_accepted().await;
+        }
     }
 
     /// The claims of a token. An access key is refused: it is valid only with the application that it belongs to.
-    pub async fn authenticate(&self, credential: Option<Credential>) -> Result<Claims, AuthError> {
-        match credential.ok_or(AuthError::Missing)? {
-            Credential::Token(token) => self.verify(token.expose()).await,
-            Credential::Key(_) => Err(AuthError::KeyWithoutApplication),
+    pub async fn authenticate(&self, credential: Option<Credential>, purpose: Purpose) -> Result<Claims, AuthError> {
+        let Credential::Token(token) = credential.ok_or(AuthError::Missing)? else {
+            return Err(AuthError::KeyWithoutApplication);
+        };
+        let origin = Origin::of(token.expose())?;
+        let keys = self.issuer(&origin.issuer)?.keys(&origin.key_id).await?;
+        let claims = keys.verifier.verify(token.expose(), self.clock.now())?;
+        let (now, before) = keys.confirmed;
+        match verdict(now, before, purpose, self.settings.grace_time()) {
+            Verdict::Unavailable(why) => Err(AuthError::Unconfirmed { why, cause: None }),
+            Verdict::Allowed | Verdict::Refused => Ok(claims),
         }
     }
 
     /// The claims of a token, or of an access key of this application.
     ///
-    /// Ask [`Claims::allows`] for the right. Rights that the user has lost since the token was issued are left out, unless
-    /// the account service is unavailable.
-    pub async fn authenticate_for(&self, app_id: &AppId, credential: Option<Credential>) -> Result<Claims, AuthError> {
+    /// Ask [`Claims::allows`] for the right. Rights that the user has lost since the token was issued are left out.
+    pub async fn authenticate_for(
+        &self,
+        app_id: &AppId,
+        credential: Option<Credential>,
+        purpose: Purpose,
+    ) -> Result<Claims, AuthError> {
         let credential = credential.ok_or(AuthError::Missing)?;
-        let key = (app_id.clone(), credential.clone());
-        let cell = self.cache.cell(&key, self.clock.now());
-        let claims = match cell.get_or_try_init(|| self.fetch(app_id, &credential)).await {
-            Ok(claims) => claims.clone(),
-            Err(error) => {
-                self.cache.remove(&key, &cell);
-                return Err(error);
-            }
+        let id = CredentialId::of(app_id, &credential);
+        let cell = self.cache.cell(&id, self.clock.now());
+        let answer = match cell.get() {
+            Some(Some(claims)) => return Ok(Claims::clone(claims)),
+            Some(None) => return Err(refused(app_id, &credential)),
+            None => self.decide(Question { cell: &cell, id, app_id, credential: &credential }, purpose).await,
         };
-        claims.ok_or_else(|| match credential {
-            Credential::Token(_) => AuthError::Revoked,
-            Credential::Key(_) => AuthError::Key { app_id: app_id.clone() },
-        })
+        answer.map(Arc::unwrap_or_clone).inspect_err(|_| self.cache.remove(&id, &cell))
     }
 
-    /// The current claims of a credential; none when the account service refuses it.
-    async fn fetch(&self, app_id: &AppId, credential: &Credential) -> Result<Option<Claims>, AuthError> {
+    /// Decides by the account service's answer or, if there is none, by its last one.
+    async fn decide(&self, question: Question<'_>, purpose: Purpose) -> Result<Arc<Claims>, AuthError> {
+        let (before, last) = self.memory.recall(&question.id, self.clock.now());
+        let verdict = |now| verdict(now, before, purpose, self.settings.grace_time());
+        let issuer = self.issuer_of(question.credential)?;
+        let can_go_on = verdict(Now::Silent) == Verdict::Allowed;
+        let asked = self.ask_within_limits(issuer, &question, can_go_on).await;
+        // The token has expired, or its key was withdrawn: whoever confirmed it would not do so again.
+        let asked = asked.inspect_err(|_| self.memory.forget(&question.id))?;
+        let (now, claims, cause) = match asked {
+            Asked::Answer(Some(claims)) => (Now::Confirmed, Some(claims), None),
+            Asked::Answer(None) => (Now::Refused, None, None),
+            Asked::Silence(cause) => (Now::Silent, last, cause),
+        };
+        match (verdict(now), claims) {
+            (Verdict::Allowed, Some(claims)) => {
+                if now == Now::Silent {
+                    self.check_still_valid(issuer, &claims, question.credential)?;
+                    metrics::unconfirmed("allowed");
+                }
+                Ok(claims)
+            }
+            (Verdict::Unavailable(why), _) => {
+                metrics::unconfirmed("refused");
+                Err(AuthError::Unconfirmed { why, cause })
+            }
+            (Verdict::Refused | Verdict::Allowed, _) => Err(refused(question.app_id, question.credential)),
+        }
+    }
+
+    /// Asks the account service; a call that can go on without an answer waits less, and not every time.
+    async fn ask_within_limits(
+        &self,
+        issuer: &Issuer,
+        question: &Question<'_>,
+        can_go_on: bool,
+    ) -> Result<Asked, AuthError> {
+        if can_go_on && !issuer.reachability.may_ask(self.clock.now()) {
+            return Ok(Asked::Silence(None));
+        }
+        let limit = if can_go_on { ASK_AGAIN_TIMEOUT } else { ASK_TIMEOUT };
+        let asked = timeout(limit, question.cell.get_or_try_init(|| self.ask(issuer, question))).await;
+        match asked.unwrap_or_else(|_| Err(issuer.timed_out())) {
+            Ok(answer) => Ok(Asked::Answer(answer.clone())),
+            Err(error) if error.is_silence() => Ok(Asked::Silence(Some(Arc::new(error)))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks the account service about a credential, and remembers its answer.
+    async fn ask(&self, issuer: &Issuer, question: &Question<'_>) -> Result<Answer, AuthError> {
+        let Question { id, app_id, credential, .. } = *question;
+        let answer = match credential {
+            Credential::Token(token) => self.current_claims(issuer, app_id, token).await?,
+            Credential::Key(key) => issuer.exchange(app_id, key).await?,
+        };
+        let answer = answer.map(Arc::new);
+        match &answer {
+            Some(claims) if claims.apps.get(app_id).is_some_and(|rights| !rights.is_empty()) => {
+                self.memory.confirm(id, Arc::clone(claims), self.clock.now());
+            }
+            // Without any right, it is as good as refused.
+            _ => self.memory.refuse(id),
+        }
+        Ok(answer)
+    }
+
+    /// The claims of a token, as far as they still hold.
+    ///
+    /// Whether it is too early is for the account service to say, by whose clock it was issued.
+    async fn current_claims(
+        &self,
+        issuer: &Issuer,
+        app_id: &AppId,
+        token: &Secret,
+    ) -> Result<Option<Claims>, AuthError> {
+        let origin = Origin::of(token.expose())?;
+        let keys = issuer.keys(&origin.key_id).await?;
+        let claims = keys.verifier.verify_vouched(token.expose(), self.clock.now())?;
+        if !claims.apps.contains_key(app_id) {
+            return Ok(Some(keys.verifier.verify(token.expose(), self.clock.now())?));
+        }
+        issuer.current_claims(app_id, token, claims).await
+    }
+
+    /// A token ends when it says, or with the key that signed it, also while nobody can be asked. An access key lives on.
+    fn check_still_valid(&self, issuer: &Issuer, claims: &Claims, credential: &Credential) -> Result<(), AuthError> {
         match credential {
-            Credential::Token(token) => self.verify_for(app_id, token).await,
-            Credential::Key(key) => self.exchange(app_id, key).await,
+            Credential::Token(_) if claims.exp <= self.clock.now().as_secs() => Err(TokenError::Expired.into()),
+            Credential::Token(token) if issuer.has_withdrawn_key_of(token) => Err(TokenError::Key.into()),
+            _ => Ok(()),
         }
     }
 
-    async fn verify(&self, token: &str) -> Result<Claims, AuthError> {
-        let origin = Origin::of(token)?;
-        let issuer = self.issuers.get(&origin.issuer).ok_or(TokenError::Issuer)?;
-        let verifier = issuer.verifier(&origin.key_id).await?;
-        Ok(verifier.verify(token, self.clock.now())?)
+    fn issuer_of(&self, credential: &Credential) -> Result<&Issuer, AuthError> {
+        match credential {
+            Credential::Token(token) => self.issuer(&Origin::of(token.expose())?.issuer),
+            Credential::Key(key) => self.issuers.get(key.issuer()).ok_or(AuthError::KeyIssuer),
+        }
     }
 
-    async fn verify_for(&self, app_id: &AppId, token: &Secret) -> Result<Option<Claims>, AuthError> {
-        let mut claims = self.verify(token.expose()).await?;
-        let Some(rights) = claims.apps.get_mut(app_id) else { return Ok(Some(claims)) };
-        let issuer = self.issuers.get(&claims.iss).ok_or(TokenError::Issuer)?;
-        match issuer.remaining_rights(app_id, token.clone()).await {
-            RemainingRights::Revoked => return Ok(None),
-            RemainingRights::Rights(remaining) => rights.retain(|right: &ApplicationRight| remaining.contains(right)),
-            RemainingRights::Unknown => {}
-        }
-        Ok(Some(claims))
+    fn issuer(&self, id: &str) -> Result<&Issuer, AuthError> {
+        Ok(self.issuers.get(id).ok_or(TokenError::Issuer)?)
     }
+}
 
-    async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Option<Claims>, AuthError> {
-        let issuer = self.issuers.get(key.issuer()).ok_or(AuthError::KeyIssuer)?;
-        match issuer.exchange(app_id, key).await? {
-            Some(token) => self.verify(token.expose()).await.map(Some),
-            None => Ok(None),
-        }
+/// A credential that there is no cached answer about.
+struct Question<'a> {
+    /// Where the answer goes.
+    cell: &'a Cell<Answer>,
+    id: CredentialId,
+    app_id: &'a AppId,
+    credential: &'a Credential,
+}
+
+/// What came of a question.
+enum Asked {
+    Answer(Answer),
+    /// There is no answer; why, if the question was asked.
+    Silence(Option<Arc<AuthError>>),
+}
+
+fn refused(app_id: &AppId, credential: &Credential) -> AuthError {
+    match credential {
+        Credential::Token(_) => AuthError::Revoked,
+        Credential::Key(_) => AuthError::Key { app_id: app_id.clone() },
     }
 }
 

@@ -1,167 +1,164 @@
-//! A trusted account service and its cached public keys.
+//! A trusted account service: what it says about tokens and access keys.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::Arc;
 
+use api::rest::account::TokenAnswer;
 use client::account::AccountClient;
-use types::{AccessKey, AppId, ApplicationRight, Clock, Credential, Kind, Kinded, Secret, Timestamp};
+use types::{AccessKey, AppId, ApplicationRight, Claims, Clock, Credential, Kind, Kinded, Secret};
 
-use super::{AuthError, TokenError, Verifier};
-
-/// How long keys are used before they are fetched again; a removed key is trusted no longer than this.
-const KEYS_AGE_MAX: Duration = Duration::from_secs(60);
-/// How long to wait between fetches for unknown key ids, so that garbage does not turn into calls.
-const FETCH_PAUSE: Duration = Duration::from_secs(10);
-/// The same while there are no keys: short, for an account service that is still starting.
-const FAILED_PAUSE: Duration = Duration::from_secs(1);
-/// How long a token with a known key waits while the keys are refreshed.
-const REFRESH_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a token waits for its remaining rights.
-const RIGHTS_TIMEOUT: Duration = Duration::from_secs(1);
+use super::{
+    AuthError, ComponentToken, TokenError,
+    public_keys::{CurrentKeys, PublicKeys},
+    reachability::Reachability,
+    verifier::Origin,
+};
 
 /// A trusted account service.
 pub(super) struct Issuer {
     id: String,
     client: Arc<AccountClient>,
     clock: Arc<dyn Clock>,
-    keys: Mutex<CachedKeys>,
-    /// Held during a fetch, so that all callers wait for the same one.
-    fetching: tokio::sync::Mutex<()>,
-}
-
-/// What the account service says about a token that it issued.
-pub(super) enum RemainingRights {
-    /// The rights that its bearer still has.
-    Rights(Vec<ApplicationRight>),
-    /// It was revoked before it expired.
-    Revoked,
-    /// It did not answer.
-    Unknown,
-}
-
-/// The cached keys and the result of the last fetch.
-#[derive(Clone, Default)]
-struct CachedKeys {
-    verifier: Option<Arc<Verifier>>,
-    fetched: Option<Timestamp>,
-    failure: Option<Arc<client::Error>>,
+    /// Our own token there; none for a component that has none.
+    component: Option<Arc<ComponentToken>>,
+    keys: PublicKeys,
+    pub(super) reachability: Reachability,
 }
 
 impl Issuer {
-    pub(super) fn new(id: &str, client: Arc<AccountClient>, clock: Arc<dyn Clock>) -> Self {
-        Self { id: id.to_owned(), client, clock, keys: Mutex::default(), fetching: tokio::sync::Mutex::default() }
+    pub(super) fn new(
+        id: &str,
+        client: Arc<AccountClient>,
+        component: Option<Arc<ComponentToken>>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let keys = PublicKeys::new(id, Arc::clone(&client), Arc::clone(&clock));
+        Self { id: id.to_owned(), client, clock, component, keys, reachability: Reachability::default() }
     }
 
-    /// The verifier for a token that was signed with the key `key_id`.
-    ///
-    /// While the account service is unavailable, its cached keys stay valid.
-    pub(super) async fn verifier(&self, key_id: &str) -> Result<Arc<Verifier>, AuthError> {
-        if self.keys().knows(key_id) {
-            self.refresh(key_id).await;
-        } else {
-            self.fetch_unknown(key_id).await;
-        }
-        let keys = self.keys();
-        match (keys.verifier, keys.failure) {
-            (Some(verifier), _) if verifier.knows(key_id) => Ok(verifier),
-            (_, Some(failure)) => Err(self.unavailable(failure)),
-            _ => Err(TokenError::Key.into()),
-        }
+    /// The keys for a token that was signed with the key `key_id`.
+    pub(super) async fn keys(&self, key_id: &str) -> Result<CurrentKeys, AuthError> {
+        self.keys.with(key_id).await
     }
 
-    /// Exchanges an access key for a token; none when the account service refuses the key.
-    pub(super) async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Option<Secret>, AuthError> {
-        match self.client.exchange_key(app_id, key).await {
-            Ok(answer) => Ok(Some(answer.access_token)),
+    /// Whether a token was signed with a key that the account service had withdrawn when it last answered.
+    pub(super) fn has_withdrawn_key_of(&self, token: &Secret) -> bool {
+        Origin::of(token.expose()).is_ok_and(|origin| self.keys.has_dropped(&origin.key_id))
+    }
+
+    /// The claims of a token without the rights to `app_id` that its bearer lost; none if it was revoked.
+    pub(super) async fn current_claims(
+        &self,
+        app_id: &AppId,
+        token: &Secret,
+        mut claims: Claims,
+    ) -> Result<Option<Claims>, AuthError> {
+        let answer = self.client.rights(&Credential::Token(token.clone()), app_id).await;
+        let remaining = match answer {
+            Ok(rights) => rights,
             Err(error) => match error.kind() {
-                Kind::Invalid | Kind::Unauthenticated | Kind::Denied | Kind::NotFound => Ok(None),
-                _ => Err(self.unavailable(Arc::new(error))),
+                Kind::Unauthenticated => return Ok(self.answered(None)),
+                Kind::Denied | Kind::NotFound => Vec::new(),
+                _ => return Err(self.silent(error)),
+            },
+        };
+        if let Some(rights) = claims.apps.get_mut(app_id) {
+            rights.retain(|right: &ApplicationRight| remaining.contains(right));
+        }
+        Ok(self.answered(Some(claims)))
+    }
+
+    /// Exchanges an access key for its claims; none if the account service refuses the key.
+    pub(super) async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Option<Claims>, AuthError> {
+        let answer = match &self.component {
+            Some(component) => self.exchange_as(component, app_id, key).await,
+            None => self.client.exchange_key(app_id, key).await,
+        };
+        match answer {
+            Ok(answer) => self.verify_new(&answer.access_token).await.map(|claims| self.answered(Some(claims))),
+            Err(error) if is_about_us(&error) => Err(AuthError::NotAccepted { issuer: self.id.clone() }),
+            Err(error) => match error.kind() {
+                Kind::Invalid | Kind::Unauthenticated | Kind::NotFound => Ok(self.answered(None)),
+                _ => Err(self.silent(error)),
             },
         }
     }
 
-    pub(super) async fn remaining_rights(&self, app_id: &AppId, token: Secret) -> RemainingRights {
-        let credential = Credential::Token(token);
-        let answer = tokio::time::timeout(RIGHTS_TIMEOUT, self.client.rights(&credential, app_id)).await;
-        match answer {
-            Ok(Ok(rights)) => RemainingRights::Rights(rights),
-            Ok(Err(error)) if error.kind() == Kind::Unauthenticated => RemainingRights::Revoked,
-            Ok(Err(error)) if matches!(error.kind(), Kind::Denied | Kind::NotFound) => {
-                RemainingRights::Rights(Vec::new())
-            }
-            _ => {
-                tracing::warn!(issuer = self.id, "account service unavailable: using the rights in tokens unchecked");
-                RemainingRights::Unknown
-            }
+    /// Exchanges a key as this component; with a new token if the account service refuses the current one.
+    async fn exchange_as(
+        &self,
+        component: &ComponentToken,
+        app_id: &AppId,
+        key: &AccessKey,
+    ) -> client::Result<TokenAnswer> {
+        let Some(token) = component.current() else { return self.client.exchange_key(app_id, key).await };
+        let answer = self.client.exchange_key_as(&token, app_id, key).await;
+        if !answer.as_ref().is_err_and(is_about_us) {
+            component.note_accepted(&token);
+            return answer;
+        }
+        let Some(newer) = component.replace_refused(&token).await else { return answer };
+        let answer = self.client.exchange_key_as(&newer, app_id, key).await;
+        match &answer {
+            Err(error) if is_about_us(error) => component.note_refused(&newer),
+            _ => component.note_accepted(&newer),
+        }
+        answer
+    }
+
+    /// The claims of a token that the account service has just sent.
+    ///
+    /// If they cannot be read, neither the caller nor the key is to blame.
+    async fn verify_new(&self, token: &Secret) -> Result<Claims, AuthError> {
+        let reason = |reason| AuthError::Issued { issuer: self.id.clone(), reason };
+        let origin = Origin::of(token.expose()).map_err(reason)?;
+        match self.keys.with_new(&origin.key_id).await {
+            Ok(keys) => keys.verifier.verify_vouched(token.expose(), self.clock.now()).map_err(reason),
+            Err(AuthError::Token(error)) => Err(reason(error)),
+            Err(error) => Err(error),
         }
     }
 
-    /// Fetches the keys again when they are old; one caller does, and only briefly, since the old ones still work.
-    async fn refresh(&self, key_id: &str) {
-        let now = self.clock.now();
-        let due = self.change(|keys| {
-            let due = keys.is_due(key_id, now);
-            if due {
-                keys.fetched = Some(now);
-            }
-            due
-        });
-        if due && tokio::time::timeout(REFRESH_TIMEOUT, self.fetch()).await.is_err() {
-            tracing::warn!(issuer = self.id, "account service slow: still using its cached keys");
+    fn answered<T>(&self, answer: T) -> T {
+        if self.reachability.answered() {
+            tracing::info!(issuer = self.id, "the account service answers again");
         }
+        answer
     }
 
-    /// Fetches the keys for an unknown key id, unless that was done a moment ago.
-    async fn fetch_unknown(&self, key_id: &str) {
-        let _fetching = self.fetching.lock().await;
-        if self.keys().is_due(key_id, self.clock.now()) {
-            self.fetch().await;
+    /// Notes that there was no answer about a credential, and why.
+    pub(super) fn silent(&self, error: client::Error) -> AuthError {
+        if self.reachability.silent(self.clock.now()) {
+            tracing::warn!(
+                issuer = self.id,
+                %error,
+                "the account service cannot be asked: what it confirmed goes on for the grace time, the rest is refused"
+            );
         }
+        AuthError::Unavailable { issuer: self.id.clone(), source: Arc::new(error) }
     }
 
-    async fn fetch(&self) {
-        let answer = self.client.keys().await;
-        let fetched = Some(self.clock.now());
-        match answer {
-            Ok(set) => {
-                let verifier = Verifier::new(&self.id, &set);
-                tracing::debug!(?verifier, "fetched the keys of an account service");
-                self.change(|keys| *keys = CachedKeys { verifier: Some(Arc::new(verifier)), fetched, failure: None });
-            }
-            Err(error) => self.change(|keys| {
-                keys.fetched = fetched;
-                keys.failure = Some(Arc::new(error));
-            }),
+    /// The same when it took too long.
+    pub(super) fn timed_out(&self) -> AuthError {
+        self.silent(client::Error::Timeout { service: "account service", address: self.id.clone() })
+    }
+
+    /// Renews our own token when it is due, or when its key is no longer among the public keys.
+    pub(super) async fn keep_component_accepted(&self) {
+        let Some(component) = &self.component else { return };
+        component.renew_if_due().await;
+        let Some(token) = component.current() else { return };
+        let Ok(origin) = Origin::of(token.expose()) else { return };
+        let verified = self
+            .keys(&origin.key_id)
+            .await
+            .and_then(|keys| Ok(keys.verifier.verify_vouched(token.expose(), self.clock.now())?));
+        if let Err(AuthError::Token(TokenError::Key | TokenError::Signature | TokenError::Expired)) = verified {
+            component.replace_refused(&token).await;
         }
-    }
-
-    fn keys(&self) -> CachedKeys {
-        self.change(|keys| keys.clone())
-    }
-
-    fn change<T>(&self, change: impl FnOnce(&mut CachedKeys) -> T) -> T {
-        change(&mut self.keys.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn unavailable(&self, source: Arc<client::Error>) -> AuthError {
-        AuthError::Unavailable { issuer: self.id.clone(), source }
     }
 }
 
-impl CachedKeys {
-    fn knows(&self, key_id: &str) -> bool {
-        self.verifier.as_ref().is_some_and(|verifier| verifier.knows(key_id))
-    }
-
-    /// Whether it is time to fetch them again, for a token with this key.
-    fn is_due(&self, key_id: &str, now: Timestamp) -> bool {
-        let pause = match (self.knows(key_id), self.failure.is_some()) {
-            (true, false) => KEYS_AGE_MAX,
-            (true, true) | (false, false) => FETCH_PAUSE,
-            (false, true) => FAILED_PAUSE,
-        };
-        self.fetched.is_none_or(|fetched| fetched > now || now.since(fetched) >= pause)
-    }
+/// Whether the account service refused our own credential, rather than the access key that we sent.
+fn is_about_us(error: &client::Error) -> bool {
+    matches!(error, client::Error::NotAccepted { .. } | client::Error::Refused { kind: Kind::Denied, .. })
 }

@@ -1,129 +1,17 @@
-//! Authentication against a fake account service that counts calls.
+//! Authentication while the account service answers.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
-use axum::{
-    Json, Router,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-    routing::{get, post},
-};
-use client::account::AccountClient;
+use axum::http::StatusCode;
 use futures::future::join_all;
-use serde_json::{Value, json};
-use server::auth::{AuthError, Authenticator};
-use testing::ManualClock;
-use types::{AppId, ApplicationRight, Credential, Kind, Kinded, Secret};
+use serde_json::json;
+use server::auth::{AuthError, Purpose};
+use types::{ApplicationRight, Credential, Kind, Kinded, Secret};
 
 use crate::{
-    harness::TestServer,
+    fake_account::{Fixture, app_id},
     signer::{Signer, claims},
 };
-
-struct Account {
-    signer: Mutex<Signer>,
-    clock: Arc<ManualClock>,
-    away: AtomicBool,
-    keys_read: AtomicUsize,
-    exchanges: AtomicUsize,
-    /// Its answer about rights, and the number of calls.
-    rights: Mutex<(StatusCode, Value)>,
-    rights_asked: AtomicUsize,
-}
-
-impl Account {
-    fn sign(&self, claims: &Value) -> Credential {
-        Credential::Token(Secret::new(self.signer.lock().unwrap().token(claims)))
-    }
-
-    fn good_token(&self) -> Credential {
-        self.sign(&claims(self.clock.secs()))
-    }
-
-    fn asked(&self) -> (usize, usize) {
-        (self.keys_read.load(Ordering::SeqCst), self.exchanges.load(Ordering::SeqCst))
-    }
-}
-
-async fn keys(State(account): State<Arc<Account>>) -> Response {
-    account.keys_read.fetch_add(1, Ordering::SeqCst);
-    if account.away.load(Ordering::SeqCst) {
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    }
-    Json(account.signer.lock().unwrap().key_set()).into_response()
-}
-
-/// Accepts one key of one application.
-async fn exchange(State(account): State<Arc<Account>>, Json(body): Json<Value>) -> Response {
-    account.exchanges.fetch_add(1, Ordering::SeqCst);
-    if account.away.load(Ordering::SeqCst) {
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    }
-    if (&body["username"], &body["password"]) != (&json!("my-app"), &json!("account.good")) {
-        return (StatusCode::UNAUTHORIZED, Json(json!({ "code": 401, "error": "no" }))).into_response();
-    }
-    let token = account.signer.lock().unwrap().token(&claims(account.clock.secs()));
-    Json(json!({ "access_token": token, "expires_in": 3600 })).into_response()
-}
-
-async fn rights(State(account): State<Arc<Account>>) -> Response {
-    account.rights_asked.fetch_add(1, Ordering::SeqCst);
-    let (status, body) = account.rights.lock().unwrap().clone();
-    (status, Json(body)).into_response()
-}
-
-struct Fixture {
-    account: Arc<Account>,
-    clock: Arc<ManualClock>,
-    authenticator: Authenticator,
-    _server: TestServer,
-}
-
-impl Fixture {
-    async fn new() -> Self {
-        let clock = ManualClock::new();
-        let account = Arc::new(Account {
-            signer: Mutex::new(Signer::new("k1")),
-            clock: Arc::clone(&clock),
-            away: AtomicBool::new(false),
-            keys_read: AtomicUsize::new(0),
-            exchanges: AtomicUsize::new(0),
-            rights: Mutex::new((StatusCode::OK, json!(["settings", "devices"]))),
-            rights_asked: AtomicUsize::new(0),
-        });
-        let router = Router::new()
-            .route("/.well-known/jwks.json", get(keys))
-            .route("/api/v2/applications/token", post(exchange))
-            .route("/api/v2/applications/my-app/rights", get(rights))
-            .with_state(Arc::clone(&account));
-        let server = TestServer::plain(router).await;
-        let client = Arc::new(AccountClient::new(&server.url("")).unwrap());
-        let issuers = BTreeMap::from([("account".to_owned(), client)]);
-        let authenticator = Authenticator::new(issuers, Arc::<ManualClock>::clone(&clock));
-        Self { account, clock, authenticator, _server: server }
-    }
-
-    async fn with_token(&self, token: Credential) -> Result<(), AuthError> {
-        self.authenticator.authenticate(Some(token)).await.map(|_| ())
-    }
-
-    async fn with_key(&self, key: &str) -> Result<(), AuthError> {
-        let key = Credential::Key(key.parse().unwrap());
-        self.authenticator.authenticate_for(&app_id(), Some(key)).await.map(|_| ())
-    }
-}
-
-fn app_id() -> AppId {
-    "my-app".parse().unwrap()
-}
 
 #[tokio::test]
 async fn fetches_keys_once_and_again_after_a_minute() {
@@ -209,7 +97,7 @@ async fn a_token_loses_rights_that_its_user_lost() {
     with_devices["apps"]["my-app"] = json!(["settings", "messages:up:r"]);
     let token = fixture.account.sign(&with_devices);
     let may = async |right| {
-        let claims = fixture.authenticator.authenticate_for(&app_id(), Some(token.clone())).await;
+        let claims = fixture.authenticator.authenticate_for(&app_id(), Some(token.clone()), Purpose::Read).await;
         claims.map(|claims| claims.allows(&app_id(), right))
     };
     use ApplicationRight::{Devices, MessagesUpRead, Settings};
@@ -219,13 +107,9 @@ async fn a_token_loses_rights_that_its_user_lost() {
     assert_eq!(fixture.account.rights_asked.load(Ordering::SeqCst), 1);
 
     let no = json!({"code": 0, "error": "no"});
-    for (status, expected) in [
-        (StatusCode::FORBIDDEN, Some(false)),
-        (StatusCode::NOT_FOUND, Some(false)),
-        (StatusCode::UNAUTHORIZED, None),
-        // Unavailable: the rights in the token are used.
-        (StatusCode::BAD_REQUEST, Some(true)),
-    ] {
+    for (status, expected) in
+        [(StatusCode::FORBIDDEN, Some(false)), (StatusCode::NOT_FOUND, Some(false)), (StatusCode::UNAUTHORIZED, None)]
+    {
         *fixture.account.rights.lock().unwrap() = (status, no.clone());
         fixture.clock.advance(Duration::from_secs(2));
         match may(Settings).await {
@@ -255,10 +139,10 @@ async fn does_not_cache_an_unavailable_account_service() {
 #[tokio::test]
 async fn does_not_ask_the_account_service_about_invalid_credentials() {
     let fixture = Fixture::new().await;
-    let none = fixture.authenticator.authenticate(None).await.unwrap_err();
+    let none = fixture.authenticator.authenticate(None, Purpose::Read).await.unwrap_err();
     assert!(matches!(none, AuthError::Missing));
     let key = Credential::Key("account.good".parse().unwrap());
-    let error = fixture.authenticator.authenticate(Some(key)).await.unwrap_err();
+    let error = fixture.authenticator.authenticate(Some(key), Purpose::Read).await.unwrap_err();
     assert!(matches!(error, AuthError::KeyWithoutApplication));
     assert!(matches!(fixture.with_key("elsewhere.good").await, Err(AuthError::KeyIssuer)));
     let mut foreign = claims(fixture.clock.secs());

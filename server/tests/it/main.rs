@@ -4,13 +4,16 @@
 extern crate airlock_server as server;
 
 mod authenticator;
+mod component_token;
 mod connections;
 mod credentials;
+mod fake_account;
 mod flooding;
 mod harness;
 mod health;
 mod identity;
 mod logs;
+mod outages;
 mod reply;
 mod requests;
 mod settings;

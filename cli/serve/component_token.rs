@@ -1,0 +1,101 @@
+//! Where the handler's token comes from: the account service in this process, or one elsewhere.
+
+use std::path::PathBuf;
+
+use account::Account;
+use anyhow::Context;
+use async_trait::async_trait;
+use client::account::AccountClient;
+use server::auth::{RenewError, TokenSource, expiry_of};
+use types::{ComponentId, Kind, Kinded, Secret, ServiceName};
+
+use super::data_dir::DataDir;
+
+/// The account service in this process, which issues tokens to its handler.
+pub(super) struct OwnAccount {
+    pub(super) account: Account,
+    pub(super) id: ComponentId,
+    pub(super) data_dir: DataDir,
+}
+
+/// An account service elsewhere. The handler has a token from it in a file, and renews it there.
+pub(super) struct OtherAccount {
+    pub(super) client: AccountClient,
+    pub(super) id: ComponentId,
+    /// Where the operator puts the token. Renewed ones go to the data directory, since this may be read-only.
+    pub(super) token_file: Option<PathBuf>,
+    pub(super) data_dir: DataDir,
+}
+
+#[async_trait]
+impl TokenSource for OwnAccount {
+    /// Also writes it to the file that handlers in other processes take it from.
+    async fn renew(&self, _: Option<&Secret>) -> Result<Secret, RenewError> {
+        let token = self.account.component_token(ServiceName::Handler, &self.id).await;
+        let token = token.map_err(|error| RenewError(format!("cannot issue a token for the handler: {error}")))?;
+        self.data_dir.write_handler_token(&token).map_err(|error| RenewError(format!("{error:#}")))?;
+        Ok(token)
+    }
+
+    async fn accepts(&self, token: &Secret) -> Option<bool> {
+        Some(self.account.accepts_token(token).await)
+    }
+}
+
+#[async_trait]
+impl TokenSource for OtherAccount {
+    /// Takes a newer token from a file, or renews the current one; if that is refused, takes any other one from a file.
+    async fn renew(&self, current: Option<&Secret>) -> Result<Secret, RenewError> {
+        let tokens = self.tokens().map_err(|error| RenewError(format!("{error:#}")))?;
+        let newest = newest(&tokens);
+        let Some(current) = current else {
+            return newest.ok_or_else(|| RenewError("there is no token: set handler.token_file".to_owned()));
+        };
+        if let Some(newest) = newest.filter(|newest| expiry_of(newest) > expiry_of(current)) {
+            return Ok(newest);
+        }
+        match self.renew_there(current).await {
+            Err(error) => tokens.into_iter().find(|token| token != current).ok_or(error),
+            renewed => renewed,
+        }
+    }
+}
+
+impl OtherAccount {
+    /// The token to start with.
+    pub(super) fn first(&self) -> anyhow::Result<Option<Secret>> {
+        Ok(newest(&self.tokens()?))
+    }
+
+    /// The tokens in the two files.
+    fn tokens(&self) -> anyhow::Result<Vec<Secret>> {
+        let given = self.token_file.as_ref().map(|path| {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            anyhow::Ok(Secret::new(text.trim()))
+        });
+        let tokens = [given.transpose()?, self.data_dir.handler_token()?];
+        Ok(tokens.into_iter().flatten().collect())
+    }
+
+    async fn renew_there(&self, current: &Secret) -> Result<Secret, RenewError> {
+        let answer = self.client.component_token(ServiceName::Handler, &self.id, current).await;
+        let token = answer.map(|answer| answer.token).map_err(|error| {
+            let next = match error.kind() {
+                Kind::Unauthenticated | Kind::Denied | Kind::NotFound => {
+                    "; copy handler.token from the account service's data directory to handler.token_file again"
+                }
+                _ => "",
+            };
+            RenewError(format!("{error}{next}"))
+        })?;
+        if let Err(error) = self.data_dir.write_handler_token(&token) {
+            tracing::warn!("the renewed token will be lost when this process ends: {error:#}");
+        }
+        Ok(token)
+    }
+}
+
+/// The token that expires last.
+fn newest(tokens: &[Secret]) -> Option<Secret> {
+    tokens.iter().max_by_key(|token| expiry_of(token)).cloned()
+}

@@ -1,0 +1,117 @@
+//! The rule: what a credential may do by what the account service says, or last said, about it.
+//!
+//! `docs/operating.md` shows the same table to operators.
+
+use std::time::Duration;
+
+/// What a call does, as far as an outage of the account service matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Reads, dry runs, MQTT connections.
+    Read,
+    /// Passes on live traffic: uplinks, and joins of registered devices.
+    Live,
+    /// Changes functions, keys, devices, or who serves what.
+    Change,
+}
+
+/// What the account service says now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Now {
+    Confirmed,
+    Refused,
+    /// It cannot be asked.
+    Silent,
+}
+
+/// What the account service said before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Before {
+    /// It confirmed the credential this long ago.
+    Confirmed(Duration),
+    Refused,
+    Never,
+}
+
+/// Whether the call goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Allowed,
+    Refused,
+    Unavailable(Unconfirmed),
+}
+
+/// Why a credential does not count while the account service cannot be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unconfirmed {
+    /// It was never confirmed here.
+    #[error("this credential was never confirmed here, and cannot be checked now")]
+    Never,
+    /// It was refused.
+    #[error("this credential was refused when it was last checked, and cannot be checked now")]
+    Refused,
+    /// It was confirmed longer ago than the grace time.
+    #[error("this credential was last confirmed longer ago than `auth.grace_time_s` allows, and cannot be checked now")]
+    TooLongAgo,
+    /// It was confirmed, but not just now.
+    #[error("changes need a credential that was just confirmed, and this one cannot be checked now")]
+    Change,
+}
+
+/// The table. What the account service says now always counts; what it said before counts only while it is silent.
+pub(super) fn verdict(now: Now, before: Before, purpose: Purpose, grace_time: Duration) -> Verdict {
+    use Verdict::{Allowed, Unavailable};
+    match (now, before, purpose) {
+        (Now::Confirmed, _, _) => Allowed,
+        (Now::Refused, _, _) => Verdict::Refused,
+        (Now::Silent, Before::Never, _) => Unavailable(Unconfirmed::Never),
+        (Now::Silent, Before::Refused, _) => Unavailable(Unconfirmed::Refused),
+        (Now::Silent, Before::Confirmed(_), Purpose::Live) => Allowed,
+        (Now::Silent, Before::Confirmed(age), Purpose::Read) if age < grace_time => Allowed,
+        (Now::Silent, Before::Confirmed(_), Purpose::Read) => Unavailable(Unconfirmed::TooLongAgo),
+        (Now::Silent, Before::Confirmed(_), Purpose::Change) => Unavailable(Unconfirmed::Change),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_holds_for_every_case() {
+        use Purpose::{Change, Live, Read};
+        use Verdict::{Allowed, Refused, Unavailable};
+        let grace_time = Duration::from_secs(600);
+        let (recent, old) = (Duration::from_secs(599), Duration::from_secs(600));
+        let unavailable = |reason| [Unavailable(reason); 3];
+        let table = [
+            (Now::Confirmed, Before::Never, [Allowed; 3]),
+            (Now::Confirmed, Before::Refused, [Allowed; 3]),
+            (Now::Confirmed, Before::Confirmed(old), [Allowed; 3]),
+            (Now::Refused, Before::Never, [Refused; 3]),
+            (Now::Refused, Before::Refused, [Refused; 3]),
+            (Now::Refused, Before::Confirmed(recent), [Refused; 3]),
+            (Now::Silent, Before::Never, unavailable(Unconfirmed::Never)),
+            (Now::Silent, Before::Refused, unavailable(Unconfirmed::Refused)),
+            (Now::Silent, Before::Confirmed(recent), [Allowed, Allowed, Unavailable(Unconfirmed::Change)]),
+            (
+                Now::Silent,
+                Before::Confirmed(old),
+                [Unavailable(Unconfirmed::TooLongAgo), Allowed, Unavailable(Unconfirmed::Change)],
+            ),
+        ];
+        for (now, before, expected) in table {
+            let verdicts = [Read, Live, Change].map(|purpose| verdict(now, before, purpose, grace_time));
+            assert_eq!(verdicts, expected, "{now:?}, {before:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_grace_time_only_live_traffic_goes_on() {
+        let before = Before::Confirmed(Duration::ZERO);
+        let verdict = |purpose| verdict(Now::Silent, before, purpose, Duration::ZERO);
+        assert_eq!(verdict(Purpose::Read), Verdict::Unavailable(Unconfirmed::TooLongAgo));
+        assert_eq!(verdict(Purpose::Live), Verdict::Allowed);
+        assert_eq!(verdict(Purpose::Change), Verdict::Unavailable(Unconfirmed::Change));
+    }
+}

@@ -1,0 +1,170 @@
+//! A fake account service that counts calls, and an authenticator that trusts it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use client::account::AccountClient;
+use serde_json::{Value, json};
+use server::auth::{AuthError, AuthSettings, Authenticator, ComponentToken, Purpose};
+use testing::ManualClock;
+use types::{AppId, Claims, Credential, Secret};
+
+use crate::{
+    harness::TestServer,
+    signer::{Signer, claims},
+};
+
+pub(crate) struct FakeAccount {
+    pub(crate) signer: Mutex<Signer>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) away: AtomicBool,
+    keys_read: AtomicUsize,
+    exchanges: AtomicUsize,
+    /// Its answer about rights, and the number of calls.
+    pub(crate) rights: Mutex<(StatusCode, Value)>,
+    pub(crate) rights_asked: AtomicUsize,
+    /// The component's token that it accepts; any if none.
+    pub(crate) component: Mutex<Option<String>>,
+}
+
+impl FakeAccount {
+    pub(crate) fn sign(&self, claims: &Value) -> Credential {
+        Credential::Token(Secret::new(self.signer.lock().unwrap().token(claims)))
+    }
+
+    pub(crate) fn good_token(&self) -> Credential {
+        self.sign(&claims(self.clock.secs()))
+    }
+
+    pub(crate) fn rights_asked(&self) -> usize {
+        self.rights_asked.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn asked(&self) -> (usize, usize) {
+        (self.keys_read.load(Ordering::SeqCst), self.exchanges.load(Ordering::SeqCst))
+    }
+
+    /// Whether it answers at all.
+    pub(crate) fn set_away(&self, away: bool) {
+        self.away.store(away, Ordering::SeqCst);
+    }
+
+    pub(crate) fn set_rights(&self, status: StatusCode, body: Value) {
+        *self.rights.lock().unwrap() = (status, body);
+    }
+
+    fn is_away(&self) -> Option<Response> {
+        self.away.load(Ordering::SeqCst).then(|| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    }
+}
+
+async fn keys(State(account): State<Arc<FakeAccount>>) -> Response {
+    account.keys_read.fetch_add(1, Ordering::SeqCst);
+    if let Some(away) = account.is_away() {
+        return away;
+    }
+    Json(account.signer.lock().unwrap().key_set()).into_response()
+}
+
+/// Accepts one key of one application, from one component.
+async fn exchange(State(account): State<Arc<FakeAccount>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    account.exchanges.fetch_add(1, Ordering::SeqCst);
+    if let Some(away) = account.is_away() {
+        return away;
+    }
+    let refused = (StatusCode::UNAUTHORIZED, Json(json!({ "code": 401, "error": "no" })));
+    if let Some(component) = account.component.lock().unwrap().as_ref() {
+        let sent = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap().to_owned());
+        if sent != Some(format!("Bearer {component}")) {
+            return ([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response();
+        }
+    }
+    if (&body["username"], &body["password"]) != (&json!("my-app"), &json!("account.good")) {
+        return refused.into_response();
+    }
+    let token = account.signer.lock().unwrap().token(&claims(account.clock.secs()));
+    Json(json!({ "access_token": token, "expires_in": 3600 })).into_response()
+}
+
+async fn rights(State(account): State<Arc<FakeAccount>>) -> Response {
+    account.rights_asked.fetch_add(1, Ordering::SeqCst);
+    if let Some(away) = account.is_away() {
+        return away;
+    }
+    let (status, body) = account.rights.lock().unwrap().clone();
+    (status, Json(body)).into_response()
+}
+
+pub(crate) struct Fixture {
+    pub(crate) account: Arc<FakeAccount>,
+    /// The authenticator's clock, which is the account service's too unless a test has another.
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) authenticator: Authenticator,
+    _server: TestServer,
+}
+
+impl Fixture {
+    pub(crate) async fn new() -> Self {
+        let clock = ManualClock::new();
+        Self::with(AuthSettings::default(), Arc::clone(&clock), clock, None).await
+    }
+
+    /// With a clock of the authenticator's own, and its component's token.
+    pub(crate) async fn with(
+        settings: AuthSettings,
+        clock: Arc<ManualClock>,
+        account_clock: Arc<ManualClock>,
+        component: Option<&Arc<ComponentToken>>,
+    ) -> Self {
+        let account = Arc::new(FakeAccount {
+            signer: Mutex::new(Signer::new("k1")),
+            clock: account_clock,
+            away: AtomicBool::new(false),
+            keys_read: AtomicUsize::new(0),
+            exchanges: AtomicUsize::new(0),
+            rights: Mutex::new((StatusCode::OK, json!(["settings", "devices"]))),
+            rights_asked: AtomicUsize::new(0),
+            component: Mutex::default(),
+        });
+        let router = Router::new()
+            .route("/.well-known/jwks.json", get(keys))
+            .route("/api/v2/applications/token", post(exchange))
+            .route("/api/v2/applications/my-app/rights", get(rights))
+            .with_state(Arc::clone(&account));
+        let server = TestServer::plain(router).await;
+        let client = Arc::new(AccountClient::new(&server.url("")).unwrap());
+        let issuers = BTreeMap::from([("account".to_owned(), client)]);
+        let authenticator = Authenticator::new(issuers, component, settings, Arc::<ManualClock>::clone(&clock));
+        Self { account, clock, authenticator, _server: server }
+    }
+
+    /// Authenticates with a token alone.
+    pub(crate) async fn with_token(&self, token: Credential) -> Result<(), AuthError> {
+        self.authenticator.authenticate(Some(token), Purpose::Live).await.map(|_| ())
+    }
+
+    /// Authenticates with an access key of the application.
+    pub(crate) async fn with_key(&self, key: &str) -> Result<(), AuthError> {
+        self.ask(&Credential::Key(key.parse().unwrap()), Purpose::Read).await.map(|_| ())
+    }
+
+    pub(crate) async fn ask(&self, credential: &Credential, purpose: Purpose) -> Result<Claims, AuthError> {
+        self.authenticator.authenticate_for(&app_id(), Some(credential.clone()), purpose).await
+    }
+}
+
+pub(crate) fn app_id() -> AppId {
+    "my-app".parse().unwrap()
+}
