@@ -6,7 +6,7 @@ mod model;
 mod record;
 pub(crate) mod store_keys;
 
-pub(crate) use self::model::Conversion;
+pub(crate) use self::model::{Conversion, SentApplication};
 pub use self::{
     applications::{Applications, JoinKeyChange},
     model::{Application, ApplicationSummary},

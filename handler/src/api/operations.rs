@@ -13,7 +13,7 @@ use crate::{
     Error,
     access::Access,
     announcement::Announcer,
-    application::{Application, Applications, Conversion, JoinKeyChange},
+    application::{Application, Applications, Conversion, JoinKeyChange, SentApplication},
     cost::Cost,
     device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
@@ -75,10 +75,11 @@ impl Operations {
     }
 
     /// Replaces an application's settings. Functions that cannot be loaded change nothing.
-    pub(crate) async fn set_application(&self, caller: Caller, application: Application) -> Result<(), Error> {
-        let app_id = &application.summary().app_id;
+    pub(crate) async fn set_application(&self, caller: Caller, application: SentApplication) -> Result<(), Error> {
+        let app_id = &application.app_id.clone();
         let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
         self.applications.check_registered(app_id).await?;
+        let application = application.into_application();
         self.payloads.check(&application).await?;
         let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
         let join_key = if may_see_key { JoinKeyChange::Replace } else { JoinKeyChange::Keep };
@@ -152,7 +153,7 @@ impl Operations {
     pub(crate) async fn dry_uplink(
         &self,
         caller: Caller,
-        application: Application,
+        application: SentApplication,
         port: u32,
         bytes: Vec<u8>,
     ) -> Result<Decoded, Error> {
@@ -170,7 +171,7 @@ impl Operations {
     pub(crate) async fn dry_downlink(
         &self,
         caller: Caller,
-        application: Application,
+        application: SentApplication,
         port: u32,
         input: DownlinkInput,
     ) -> Result<Encoded, Error> {
@@ -211,13 +212,13 @@ impl Operations {
     async fn prepare(
         &self,
         caller: Caller,
-        application: Application,
+        application: SentApplication,
         port: u32,
         bytes: Option<Vec<u8>>,
     ) -> Result<(Application, Payload), Error> {
         let rights = [ApplicationRight::Settings, ApplicationRight::Devices];
-        self.access.allow(caller, &application.summary().app_id, &rights, Purpose::Read).await?;
-        let application = application.custom_by_default();
+        self.access.allow(caller, &application.app_id, &rights, Purpose::Read).await?;
+        let application = application.into_application().custom_by_default();
         if application.summary().conversion() == Conversion::None {
             return Err(Error::invalid(
                 "App",

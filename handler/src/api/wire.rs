@@ -14,7 +14,7 @@ pub(crate) use self::dry_run::dry_run_application;
 use crate::{
     Error,
     api::operations::SimulatedUplink,
-    application::Application,
+    application::{Application, SentApplication},
     device::{Device, Lorawan},
 };
 
@@ -26,7 +26,7 @@ pub(crate) fn dev_id(text: &str) -> Result<DevId, Error> {
     Ok(text.parse()?)
 }
 
-impl TryFrom<HandlerApplication> for Application {
+impl TryFrom<HandlerApplication> for SentApplication {
     type Error = Error;
 
     fn try_from(body: HandlerApplication) -> Result<Self, Error> {
@@ -34,7 +34,12 @@ impl TryFrom<HandlerApplication> for Application {
         let sources = Sources { decoder, converter, validator, encoder, ..Sources::default() };
         let key = Some(body.register_on_join_access_key).filter(|key| !key.is_empty());
         let key = key.map(|key| key.parse().map_err(|error| Error::invalid("RegisterOnJoinAccessKey", error)));
-        Ok(Self::with_functions(body.app_id.parse()?, body.payload_format, sources).with_join_key(key.transpose()?))
+        Ok(Self {
+            app_id: body.app_id.parse()?,
+            payload_format: body.payload_format,
+            sources,
+            register_on_join_access_key: key.transpose()?,
+        })
     }
 }
 

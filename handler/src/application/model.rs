@@ -11,6 +11,15 @@ pub struct Application {
     sources: Sources,
 }
 
+/// An application as a client sent it. Its sources may be long, and are hashed only for a client that may set or run them.
+#[derive(Clone, Debug)]
+pub(crate) struct SentApplication {
+    pub(crate) app_id: AppId,
+    pub(crate) payload_format: String,
+    pub(crate) sources: Sources,
+    pub(crate) register_on_join_access_key: Option<AccessKey>,
+}
+
 /// An application without the sources of its functions. Every uplink reads it, so it is short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplicationSummary {
@@ -33,6 +42,14 @@ pub(crate) enum Conversion {
     Custom(Option<Dialect>),
     CayenneLpp,
     None,
+}
+
+impl SentApplication {
+    /// The same application, with its sources hashed.
+    pub(crate) fn into_application(self) -> Application {
+        let Self { app_id, payload_format, sources, register_on_join_access_key } = self;
+        Application::with_functions(app_id, payload_format, sources).with_join_key(register_on_join_access_key)
+    }
 }
 
 impl Application {

@@ -7,7 +7,7 @@ use api::{
 
 use crate::{
     Error, FunctionError,
-    application::Application,
+    application::SentApplication,
     payload::{Decoded, Encoded, Validity},
 };
 
@@ -73,7 +73,7 @@ impl FunctionError {
 }
 
 /// The application of a dry run over gRPC.
-pub(crate) fn dry_run_application(message: Option<api::handler::Application>) -> Result<Application, Error> {
+pub(crate) fn dry_run_application(message: Option<api::handler::Application>) -> Result<SentApplication, Error> {
     let message = message.ok_or_else(|| Error::invalid("App", "it is missing"))?;
     HandlerApplication::from(message).try_into()
 }
