@@ -9,11 +9,13 @@ mod operator;
 mod stack;
 mod store_socket;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum};
 use server::{
+    audit::AuditLog,
     shutdown::{Drained, Shutdown},
+    system::SystemClock,
     telemetry::{self, Metrics},
 };
 
@@ -50,12 +52,15 @@ Next, in another terminal:
 
 /// Starts one service or all of them, and runs until a signal arrives or the store fails.
 pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> {
-    telemetry::start_logs(&settings.telemetry)?;
+    let audit = AuditLog::open(&settings.telemetry, Arc::new(SystemClock))?;
+    telemetry::start_logs(&settings.telemetry, &audit)?;
+    // The first line shows at once whether the audit file can be written.
+    audit.note("started", &"airlock", &env!("CARGO_PKG_VERSION"));
     let shutdown = Shutdown::on_signals()?;
     let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
     let metrics = Metrics::install(shutdown.requested.clone())?;
     let stack = tokio::select! {
-        stack = Stack::start(settings, serve.service, metrics) => stack?,
+        stack = Stack::start(settings, serve.service, metrics, audit) => stack?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
     say(format_args!("Airlock is ready.\n\n{}\n\n{NEXT_STEPS}", stack.overview()))?;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use server::audit::AuditLog;
 use store::Store;
 use types::{Clock, Random};
 
@@ -12,6 +13,18 @@ use crate::{
 
 /// The public URL if neither settings nor the listener provide one.
 const DEFAULT_PUBLIC_URL: &str = "http://localhost";
+
+/// What the account service gets from its process.
+pub struct Environment {
+    /// Where its documents are.
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The source of ids, keys and secrets.
+    pub random: Arc<dyn Random>,
+    /// Where its security events are recorded.
+    pub audit: AuditLog,
+}
 
 /// The account service. Cheap to clone.
 ///
@@ -27,6 +40,7 @@ pub struct Account {
     pub(crate) passwords: Passwords,
     pub(crate) signer: Signer,
     pub(crate) outbox: Outbox,
+    pub(crate) audit: AuditLog,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
 }
@@ -38,9 +52,7 @@ impl Account {
     pub async fn open(
         settings: Settings,
         keys: SealingKeys,
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        random: Arc<dyn Random>,
+        Environment { store, clock, random, audit }: Environment,
     ) -> Result<Self> {
         settings.check()?;
         metrics::describe();
@@ -59,6 +71,7 @@ impl Account {
             passwords,
             signer,
             outbox,
+            audit,
             clock,
             random,
         };

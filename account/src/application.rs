@@ -14,7 +14,7 @@ use types::{AccessKey, AppEui, AppId, ApplicationRight, Claims, Scope, Timestamp
 use self::access_key::AccessKeyRecord;
 pub use self::eui::{EuiBlock, EuiBlockError};
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     entity::subject::Subject,
     entity::{
         self, Collaborators, Entity,
@@ -105,6 +105,7 @@ impl Account {
 
     /// Creates an application with an EUI and a `default key`. Its creator has all rights.
     pub(crate) async fn create_application(&self, creator: &UserId, new: NewApplication) -> Result<Application> {
+        let audited = self.audit.change()?;
         check_new(&new)?;
         self.check_room::<Application>(creator).await?;
         let application = self.first_version(creator, &new).await?;
@@ -118,7 +119,7 @@ impl Account {
             return Err(error);
         }
         self.list_made::<Application>(creator, &new.id).await?;
-        audit::event("application created", creator, &new.id);
+        audited.record("application created", creator, &new.id);
         let stored = self.entity(&new.id).await?;
         stored.map(|stored| stored.value).ok_or_else(|| not_found::<Application>(&new.id))
     }
@@ -134,18 +135,20 @@ impl Account {
 
     /// Deletes an application. Its id stays taken, and it can be restored.
     pub(crate) async fn delete_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
+        let audited = self.audit.change()?;
         let now = self.clock.now();
         let delete = |application: &mut Application, _: &ApplicationRights| {
             application.deleted = Some(now);
             Ok(())
         };
         self.change_as(caller, app_id, Requires::Right(ApplicationRight::Delete), delete).await?;
-        audit::event("application deleted", caller, app_id);
+        audited.record("application deleted", caller, app_id);
         Ok(())
     }
 
     /// Restores a deleted application, which then counts against the caller's limit.
     pub(crate) async fn restore_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
+        let audited = self.audit.change()?;
         let user_id = caller.user()?;
         self.check_room::<Application>(&user_id).await?;
         let restore = |application: &mut Application, _: &ApplicationRights| {
@@ -154,7 +157,7 @@ impl Account {
         };
         self.change_as(caller, app_id, Requires::RightEvenIfDeleted(ApplicationRight::Delete), restore).await?;
         self.list_made::<Application>(&user_id, app_id).await?;
-        audit::event("application restored", caller, app_id);
+        audited.record("application restored", caller, app_id);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use store::{Key, Tag};
 use types::{AccessKey, Claims, ComponentId, ComponentRight, Scope, Secret, ServiceName, Timestamp, UserId};
 
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     entity::{
         self, Collaborators, Entity,
         access::{Caller, Requires},
@@ -87,23 +87,25 @@ impl Entity for Component {
 
 impl Account {
     pub(crate) async fn create_component(&self, creator: &UserId, id: &ServiceAndId) -> Result<Component> {
+        let audited = self.audit.change()?;
         let collaborators = Collaborators::from([(creator.clone(), all_rights::<Component>())]);
         let component = self.new_component(id, collaborators);
         self.add_to_index(IdIndex::Components, id.id.as_str()).await?;
         self.create_entity(creator, id, &component).await?;
-        audit::event("component created", creator, &format_args!("{} {id}", id.service));
+        audited.record("component created", creator, &format_args!("{} {id}", id.service));
         Ok(component)
     }
 
     /// Deletes a component. Its id stays taken, and it gets no more tokens.
     pub(crate) async fn delete_component(&self, caller: &Caller, id: &ServiceAndId) -> Result<()> {
+        let audited = self.audit.change()?;
         let now = self.clock.now();
         let delete = |component: &mut Component, _: &ComponentRights| {
             component.deleted = Some(now);
             Ok(())
         };
         self.change_as(caller, id, Requires::Right(ComponentRight::Delete), delete).await?;
-        audit::event("component deleted", caller, &format_args!("{} {id}", id.service));
+        audited.record("component deleted", caller, &format_args!("{} {id}", id.service));
         Ok(())
     }
 
@@ -115,7 +117,8 @@ impl Account {
         let key = Component::key(id.id.as_str())?;
         self.add_to_index(IdIndex::Components, id.id.as_str()).await?;
         if self.documents.create(&key, &self.new_component(&id, Collaborators::new())).await? {
-            audit::event("component registered", &service, &id);
+            // Not refused without the audit file: the account service registers the handler whenever it starts.
+            self.audit.note("component registered", &service, &id);
         }
         let found = self.entity::<Component>(&id).await?;
         match found.filter(|stored| stored.value.collaborators.is_empty()) {

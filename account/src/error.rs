@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 
+use server::audit::AuditError;
 use types::{AppEui, ClientId, GatewayId, IdError, Kind, Kinded, Scope, ScopeError};
 
 use crate::{oauth::error_code::OAuthErrorCode, seal};
@@ -194,6 +195,9 @@ pub enum Error {
     /// Unexpected failure in the crypto library, or of the operating system.
     #[error("cannot {0}")]
     Crypto(&'static str),
+    /// The change cannot be recorded in the audit log.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// The store failed or is unavailable.
     #[error("cannot use the store")]
     Store(#[from] store::Error),
@@ -237,6 +241,7 @@ impl Kinded for Error {
             Self::OAuth { code: OAuthErrorCode::InvalidClient, .. } => Kind::Unauthenticated,
             Self::OAuth { .. } => Kind::Invalid,
             Self::Seal(error) => error.kind(),
+            Self::Audit(error) => error.kind(),
             Self::Record { .. } | Self::Crypto(_) | Self::FrequencyPlans(_) => Kind::Internal,
             Self::Store(error) => match error.kind() {
                 store::ErrorKind::Unavailable => Kind::Unavailable,

@@ -14,7 +14,7 @@ use store::{Key, Tag};
 use types::{AccessKey, Claims, ComponentId, GatewayId, GatewayRight, Scope, Timestamp, UserId};
 
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     entity::{
         self, Collaborators, Entity,
         access::{Caller, Requires},
@@ -101,6 +101,7 @@ impl Entity for Gateway {
 impl Account {
     /// Creates a gateway with a key. Its creator becomes the owner and has all rights.
     pub(crate) async fn create_gateway(&self, creator: &UserId, new: NewGateway) -> Result<Gateway> {
+        let audited = self.audit.change()?;
         let NewGateway { id, settings } = new;
         let frequency_plan = settings.frequency_plan.clone().unwrap_or_default();
         let mut gateway = Gateway {
@@ -126,7 +127,7 @@ impl Account {
         let settings = GatewayUpdate { frequency_plan: Some(gateway.frequency_plan.clone()), owner: None, ..settings };
         self.update(&mut gateway, &settings, &all_rights::<Gateway>())?;
         self.create_entity(creator, &gateway.id, &gateway).await?;
-        audit::event("gateway created", creator, &gateway.id);
+        audited.record("gateway created", creator, &gateway.id);
         Ok(gateway)
     }
 
@@ -138,6 +139,7 @@ impl Account {
         update: &GatewayUpdate,
     ) -> Result<()> {
         let actor = caller.user()?;
+        let audited = update.owner.is_some().then(|| self.audit.change()).transpose()?;
         // Checked first, so that only callers who may change the gateway learn which users exist.
         self.access_with::<Gateway>(caller, gateway_id, GatewayRight::Settings).await?;
         let heir = match &update.owner {
@@ -149,15 +151,16 @@ impl Account {
             heir.as_ref().map_or(Ok(false), |heir| gateway.give(&actor, heir, held))
         };
         let given = self.change_as(caller, gateway_id, Requires::Right(GatewayRight::Settings), change).await?;
-        if let Some(heir) = heir.filter(|_| given) {
+        if let (Some(heir), Some(audited), true) = (heir, audited, given) {
             self.repair_index::<Gateway>(&heir, gateway_id).await?;
-            audit::event("gateway given away", caller, &format_args!("{gateway_id} to {heir}"));
+            audited.record("gateway given away", caller, &format_args!("{gateway_id} to {heir}"));
         }
         Ok(())
     }
 
     /// Deletes a gateway with its location and attributes. Its id stays taken.
     pub(crate) async fn delete_gateway(&self, caller: &Caller, gateway_id: &GatewayId) -> Result<()> {
+        let audited = self.audit.change()?;
         let now = self.clock.now();
         let delete = |gateway: &mut Gateway, _: &GatewayRights| {
             gateway.deleted = Some(now);
@@ -166,7 +169,7 @@ impl Account {
             Ok(())
         };
         self.change_as(caller, gateway_id, Requires::Right(GatewayRight::Delete), delete).await?;
-        audit::event("gateway deleted", caller, gateway_id);
+        audited.record("gateway deleted", caller, gateway_id);
         Ok(())
     }
 }

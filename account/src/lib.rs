@@ -2,7 +2,6 @@
 
 mod account;
 mod application;
-mod audit;
 mod component;
 mod documents;
 mod entity;
@@ -26,7 +25,7 @@ mod user;
 
 use server::seal;
 
-pub use account::Account;
+pub use account::{Account, Environment};
 pub use application::{EuiBlock, EuiBlockError};
 pub use error::{Error, Result};
 pub use mail::MailSettings;

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use types::{Scope, Secret};
 
 use self::client::{Client, GrantType};
-use crate::{Account, Error, Result, audit, metrics, token::lifetime::TOKEN_SECONDS};
+use crate::{Account, Error, Result, metrics, token::lifetime::TOKEN_SECONDS};
 
 pub use self::error_code::OAuthErrorCode;
 pub(crate) use self::{
@@ -88,7 +88,7 @@ impl Account {
         let access_token = self.user_token(&user, &client.id, &scope).await?;
         let refresh_token = self.begin_grant(&user, &client.id, &scope).await?;
         metrics::issued("password");
-        audit::event("login", &user.id, &format_args!("{} from {from}", client.id));
+        self.audit.note("login", &user.id, &format_args!("{} from {from}", client.id));
         Ok(answer(access_token, refresh_token))
     }
 }

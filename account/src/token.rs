@@ -15,7 +15,6 @@ use self::lifetime::{MACHINE_SECONDS, TOKEN_SECONDS};
 use crate::{
     Account, Error, Result,
     application::Application,
-    audit,
     component::Component,
     entity::{
         Entity,
@@ -79,7 +78,7 @@ impl Account {
     }
 
     pub(crate) fn sign_component(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
-        audit::event("component token issued", &service, id);
+        self.audit.note("component token issued", &service, id);
         self.signer.sign(&self.claims(service.as_str(), id.as_str(), MACHINE_SECONDS))
     }
 

@@ -24,7 +24,7 @@ use self::{
     username::{NameRecord, name_key},
 };
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     documents::{Stored, retried},
     id_index::IdIndex,
     metrics,
@@ -59,11 +59,12 @@ impl Account {
     ///
     /// Fails if the name is taken, the password is too common, or the address registers too often.
     pub(crate) async fn register(&self, new: NewUser, from: IpAddr) -> Result<User> {
+        let audited = self.audit.change()?;
         check(&new)?;
         self.limit_registrations(from).await?;
         let user = self.create_user(new).await?;
         self.remember_address(&user.id, from).await;
-        audit::event("user registered", &user.id, &format_args!("{} from {from}", user.username));
+        audited.record("user registered", &user.id, &format_args!("{} from {from}", user.username));
         self.mail_confirmation(&user);
         Ok(user.into())
     }
@@ -137,7 +138,7 @@ impl Account {
         metrics::refused("password");
         // Invalid names are not logged: people sometimes type their password there.
         let username = username.map_or("something that is no user name", Username::as_str);
-        audit::event("login refused", &from, &username);
+        self.audit.note_from(from, "login refused", &username);
         Ok(None)
     }
 

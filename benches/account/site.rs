@@ -2,10 +2,11 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use airlock_account::{Account, Limits, Settings};
+use airlock_account::{Account, Environment, Limits, Settings};
 use api::rest::account::NewUser;
 use serde_json::{Value, json};
 use server::{
+    audit::AuditLog,
     rate_limit::RateLimit,
     reply::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
@@ -39,7 +40,9 @@ impl Site {
             Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
         let (settings, keys) =
             (Settings { limits, ..Settings::default() }, SealingKeys::new(KeyOwner::Account, &[7; 32]).unwrap());
-        let account = Account::open(settings, keys, store, Arc::new(SystemClock), Arc::new(OsRandom)).await.unwrap();
+        let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
+        let audit = AuditLog::without_file(clock.clone());
+        let account = Account::open(settings, keys, Environment { store, clock, random, audit }).await.unwrap();
         let (username, email) = ("alice".parse().unwrap(), "alice@example.com".to_owned());
         account.add_user(NewUser { username, email, password: Secret::new(PASSWORD) }).await.unwrap();
         let stop = CancellationToken::new();

@@ -1,6 +1,6 @@
 //! The running services, and a token for calling them.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use airlock::serve::Stack;
 use api::{
@@ -8,7 +8,7 @@ use api::{
     rest::account::{NewApplication, NewUser},
 };
 use client::account::{AccountClient, ClientCredentials};
-use server::{rate_limit::RateLimit, telemetry::Metrics};
+use server::{audit::AuditLog, rate_limit::RateLimit, system::SystemClock, telemetry::Metrics};
 use tonic::{Request, transport::Channel};
 use types::{Credential, Scope, Secret};
 
@@ -33,7 +33,8 @@ impl Services {
         let mut settings = dataset.settings();
         let often = RateLimit::new(1_000_000_000, 1_000_000_000);
         (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
-        let stack = Stack::start(settings, None, metrics.clone()).await.unwrap();
+        let stack =
+            Stack::start(settings, None, metrics.clone(), AuditLog::without_file(Arc::new(SystemClock))).await.unwrap();
         let http = stack.handler_http_address().unwrap();
         let channel = Channel::from_shared(format!("http://{http}")).unwrap().tcp_nodelay(true).connect().await;
         let stub = Stub::new(channel.unwrap()).max_decoding_message_size(64 << 20);

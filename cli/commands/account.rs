@@ -9,17 +9,18 @@ mod components;
 mod keys;
 mod users;
 
-use server::telemetry;
+use std::sync::Arc;
+
+use server::{audit::AuditLog, system::SystemClock, telemetry};
 
 use self::args::Account as Command;
 use crate::{serve::open_account, settings::Settings};
 
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<()> {
-    telemetry::start_logs(&telemetry::TelemetrySettings {
-        level: "warn,audit=info".to_owned(),
-        ..settings.telemetry.clone()
-    })?;
-    let account = open_account(settings).await?;
+    let audit = AuditLog::open(&settings.telemetry, Arc::new(SystemClock))?;
+    let level = "warn,audit=info".to_owned();
+    telemetry::start_logs(&telemetry::TelemetrySettings { level, ..settings.telemetry.clone() }, &audit)?;
+    let account = open_account(settings, audit).await?;
     match command {
         Command::Users { command } => users::run(command, &account).await,
         Command::Clients { command } => clients::run(command, &account).await,

@@ -14,7 +14,7 @@ use api::{
 use clap::Args;
 use client::{HexBytes, account::AccountClient, handler::HandlerClient, mqtt::MqttClient, random_eui};
 use serde_json::Value;
-use server::{system::SystemClock, telemetry::Metrics};
+use server::{audit::AuditLog, system::SystemClock, telemetry::Metrics};
 use tokio_util::sync::CancellationToken;
 use types::{AccessKey, AppId, ApplicationRight, Credential, DevId, Random, Scope, Secret, Uplink};
 
@@ -54,7 +54,9 @@ pub(crate) async fn run(demo: Demo, settings: Settings, random: Arc<dyn Random>)
     let directory = tempfile::tempdir().context("cannot create a temporary directory")?;
     say("Starting account, discovery, handler and MQTT broker in a temporary directory …")?;
     let stop = CancellationToken::new();
-    let stack = Stack::start(settings.temporary(directory.path()), None, Metrics::install(stop.clone())?).await?;
+    let audit = AuditLog::without_file(Arc::new(SystemClock));
+    let metrics = Metrics::install(stop.clone())?;
+    let stack = Stack::start(settings.temporary(directory.path()), None, metrics, audit).await?;
     let result = send_uplinks(&stack, scenario, demo.count, random).await;
     stack.stop().await;
     stop.cancel();

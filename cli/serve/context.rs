@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, future::pending, sync::Arc};
 
-use account::Account;
+use account::{Account, Environment};
 use anyhow::Context as _;
 use client::account::AccountClient;
 use discovery::Discovery;
@@ -12,6 +12,7 @@ use futures::{
 };
 use handler::sealer::Sealer;
 use server::{
+    audit::AuditLog,
     auth::{Authenticator, ComponentToken, TokenSource},
     identity::Identity,
     reply::ErrorFormat,
@@ -47,12 +48,13 @@ pub(super) struct Context {
     pub(super) tls: Option<Tls>,
     pub(super) health: Health,
     pub(super) server: Server,
+    pub(super) audit: AuditLog,
     data_dir: DataDir,
 }
 
 impl Context {
     /// Opens the data directory and the store, and loads or generates the certificate.
-    pub(super) async fn open(settings: Settings) -> anyhow::Result<Self> {
+    pub(super) async fn open(settings: Settings, audit: AuditLog) -> anyhow::Result<Self> {
         let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
         let data_dir = DataDir::open(&settings.data_dir)?;
         let (store, store_failure) = open_store(&settings, &data_dir, clock.clone()).await?;
@@ -65,7 +67,7 @@ impl Context {
         });
         let server =
             Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
-        Ok(Self { settings, store, store_failure, clock, random, tls, health, server, data_dir })
+        Ok(Self { settings, store, store_failure, clock, random, tls, health, server, audit, data_dir })
     }
 
     /// Shares an embedded store with the operator's commands, which cannot open it themselves.
@@ -79,16 +81,21 @@ impl Context {
         let keys = SealingKeys::load_or_create(KeyOwner::Account, &self.data_dir.account_key(), self.random.as_ref())?;
         let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
         let settings = self.settings.account.clone();
-        let account =
-            Account::open(settings, keys, self.store.clone(), self.clock.clone(), self.random.clone()).await?;
+        let environment = Environment {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+            audit: self.audit.clone(),
+        };
+        let account = Account::open(settings, keys, environment).await?;
         let account = account.listening_at(local_url(&listeners)?.parse()?);
         let service = HttpService { name: "account", router: account.router(), error_format: ErrorFormat::Account };
         Ok((self.server.start(service, listeners), account))
     }
 
     pub(super) async fn start_discovery(&self, authenticator: Arc<Authenticator>) -> anyhow::Result<ServerHandle> {
-        let discovery =
-            Discovery::open(&self.settings.discovery, self.store.clone(), authenticator, self.clock.clone());
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let discovery = Discovery::open(&self.settings.discovery, store, authenticator, clock, self.audit.clone());
         let listen = &self.settings.listen;
         let listeners = self.listeners(&listen.discovery, &listen.discovery_http).await?;
         let service = HttpService {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use account::Account;
+use account::{Account, Environment};
 use anyhow::Context;
 use server::{
+    audit::AuditLog,
     seal::{KeyOwner, SealingKeys},
     system::{OsRandom, SystemClock},
 };
@@ -16,7 +17,7 @@ use crate::settings::Settings;
 /// Opens the account service on the store and key file that `airlock serve` would use.
 ///
 /// Only one process can open the embedded store. When a server has it open, the server is asked to share it.
-pub(crate) async fn open_account(settings: Settings) -> anyhow::Result<Account> {
+pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow::Result<Account> {
     let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
     let data_dir = DataDir::open(&settings.data_dir)?;
     let store = match open_store(&settings, &data_dir, clock.clone()).await.map(|(store, _)| store) {
@@ -25,7 +26,7 @@ pub(crate) async fn open_account(settings: Settings) -> anyhow::Result<Account> 
     };
     let store = store.context("cannot open the server's store")?;
     let keys = SealingKeys::load_or_create(KeyOwner::Account, &data_dir.account_key(), random.as_ref())?;
-    Ok(Account::open(settings.account, keys, store, clock, random).await?)
+    Ok(Account::open(settings.account, keys, Environment { store, clock, random, audit }).await?)
 }
 
 fn is_locked(error: &anyhow::Error) -> bool {

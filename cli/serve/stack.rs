@@ -4,6 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use server::{
+    audit::AuditLog,
     serve::ServerHandle,
     telemetry::{Health, Metrics},
 };
@@ -33,15 +34,21 @@ pub struct Stack {
     handler: Option<HandlerService>,
     store_socket: Option<StoreSocket>,
     store_failure: StoreFailure,
+    audit: AuditLog,
 }
 
 impl Stack {
     /// Starts one service, or all of them; returns when they are ready.
     ///
-    /// `metrics` is the recorder of this process; a process can install only one.
-    pub async fn start(settings: Settings, only: Option<Service>, metrics: Metrics) -> anyhow::Result<Self> {
+    /// `metrics` is the recorder of this process; a process can install only one. `audit` records security events.
+    pub async fn start(
+        settings: Settings,
+        only: Option<Service>,
+        metrics: Metrics,
+        audit: AuditLog,
+    ) -> anyhow::Result<Self> {
         let includes = |service| only.is_none_or(|only| only == service);
-        let mut context = Context::open(settings).await?;
+        let mut context = Context::open(settings, audit).await?;
         let mut addresses = vec![("data", context.settings.data_dir.display().to_string())];
         let (mut serving, mut own_account) = (Vec::new(), None);
         let (mut discovery_http, mut handler) = (None, None);
@@ -72,7 +79,9 @@ impl Stack {
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
         let store_socket = context.share_store();
-        let Context { settings, health, server, store_failure, .. } = context;
+        let Context { settings, health, server, store_failure, audit, .. } = context;
+        audit.report_to(&health);
+        tokio::spawn(server.stop.clone().run_until_cancelled_owned(audit.clone().run()));
         let stop = server.stop;
         Ok(Self {
             settings,
@@ -85,6 +94,7 @@ impl Stack {
             handler,
             store_socket,
             store_failure,
+            audit,
         })
     }
 
@@ -139,6 +149,7 @@ impl Stack {
         if let Some(store_socket) = self.store_socket {
             store_socket.stop().await;
         }
+        self.audit.finish();
     }
 }
 

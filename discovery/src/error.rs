@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use server::auth::AuthError;
+use server::{audit::AuditError, auth::AuthError};
 use types::{Kind, Kinded};
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
@@ -59,6 +59,9 @@ pub enum Error {
         /// What the caller wanted to change.
         what: String,
     },
+    /// The change cannot be recorded in the audit log.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// The store failed.
     #[error("cannot use the store")]
     Store(#[from] store::Error),
@@ -91,6 +94,7 @@ impl Kinded for Error {
             Self::Denied { .. } => Kind::Denied,
             Self::Taken { .. } => Kind::AlreadyExists,
             Self::Auth(error) => error.kind(),
+            Self::Audit(error) => error.kind(),
             Self::Conflict { .. } => Kind::Conflict,
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
             Self::Store(_) | Self::Record(_) => Kind::Internal,

@@ -2,7 +2,6 @@
 
 mod address;
 mod announcement;
-mod audit;
 mod error;
 mod grpc;
 mod metadata;
@@ -15,7 +14,7 @@ mod settings;
 use std::sync::Arc;
 
 use axum::Router;
-use server::{auth::Authenticator, telemetry::Health};
+use server::{audit::AuditLog, auth::Authenticator, telemetry::Health};
 use store::Store;
 use types::Clock;
 
@@ -28,17 +27,18 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Opens the service on `store`; `authenticator` verifies callers.
+    /// Opens the service on `store`; `authenticator` verifies callers, `audit` records changes.
     pub fn open(
         settings: &Settings,
         store: Arc<dyn Store>,
         authenticator: Arc<Authenticator>,
         clock: Arc<dyn Clock>,
+        audit: AuditLog,
     ) -> Self {
         metrics::describe();
         let registry = Registry::new(store);
         let issuers = settings.announce_issuers.clone();
-        Self { operations: Arc::new(Operations::new(registry, authenticator, clock, issuers)) }
+        Self { operations: Arc::new(Operations::new(registry, authenticator, clock, audit, issuers)) }
     }
 
     /// Its APIs: gRPC, with health and reflection, and REST.

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use api::discovery as message;
-use server::auth::{Authenticator, Purpose};
+use server::{
+    audit::AuditLog,
+    auth::{Authenticator, Purpose},
+};
 use types::{
     AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, Credential, GatewayId, GatewayRight, Scope,
     ServiceName,
@@ -12,7 +15,6 @@ use types::{
 use crate::{
     Error,
     announcement::Announcement,
-    audit,
     error::Result,
     metadata::Metadata,
     metrics,
@@ -33,6 +35,7 @@ pub(crate) struct Operations {
     registry: Registry,
     authenticator: Arc<Authenticator>,
     clock: Arc<dyn Clock>,
+    audit: AuditLog,
     /// The account services whose components may announce themselves; if empty, all.
     issuers: Vec<String>,
 }
@@ -42,29 +45,32 @@ impl Operations {
         registry: Registry,
         authenticator: Arc<Authenticator>,
         clock: Arc<dyn Clock>,
+        audit: AuditLog,
         issuers: Vec<String>,
     ) -> Self {
-        Self { registry, authenticator, clock, issuers }
+        Self { registry, authenticator, clock, audit, issuers }
     }
 
     /// Stores a component's announcement; only the component itself may.
     pub(crate) async fn announce(&self, caller: Option<Credential>, announcement: &Announcement) -> Result<()> {
         let claims = self.authenticator.authenticate(caller, Purpose::Change).await?;
         self.is_component(&claims, announcement.service, &announcement.id)?;
+        let audited = self.audit.change()?;
         self.registry.announce(announcement, self.clock.now()).await?;
         metrics::announced(announcement.service);
-        audit::event("announce", &claims.sub, &format_args!("{}:{}", announcement.service, announcement.id));
+        audited.record("announce", &claims.sub, &format_args!("{}:{}", announcement.service, announcement.id));
         Ok(())
     }
 
     /// Assigns something to a component, taking it from the one that served it before.
     pub(crate) async fn add_metadata(&self, caller: Option<Credential>, service: &Service) -> Result<()> {
         let claims = self.may_change(caller, service).await?;
+        let audited = self.audit.change()?;
         // Serving something from a component that does not exist would make it unreachable.
         self.registry.announcement(service.name, &service.id).await?;
         self.registry.add(&service.id, &service.metadata).await?;
         metrics::metadata_changed(service.name, "added");
-        audit::event(
+        audited.record(
             "add metadata",
             &claims.sub,
             &format_args!("{}:{} {}", service.name, service.id, service.metadata),
@@ -75,10 +81,11 @@ impl Operations {
     /// Removes something from what a component serves.
     pub(crate) async fn delete_metadata(&self, caller: Option<Credential>, service: &Service) -> Result<()> {
         let claims = self.may_change(caller, service).await?;
+        let audited = self.audit.change()?;
         self.registry.delete(&service.id, &service.metadata).await?;
         metrics::metadata_changed(service.name, "deleted");
         let object = format_args!("{}:{} {}", service.name, service.id, service.metadata);
-        audit::event("delete metadata", &claims.sub, &object);
+        audited.record("delete metadata", &claims.sub, &object);
         Ok(())
     }
 

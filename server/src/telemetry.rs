@@ -24,8 +24,17 @@ pub struct TelemetrySettings {
     pub format: LogFormat,
     /// A file for security events, one JSON object per line, in addition to the log; none by default.
     ///
-    /// Only its owner may read it. To rotate it, rename it and restart.
+    /// Only its owner may read it. While it cannot be written, changes of users, rights, keys, clients, entities and
+    /// announcements are refused.
     pub audit_file: Option<PathBuf>,
+    /// How large the file of security events may become, in bytes, before it is renamed to `<name>.1` and a new one begins.
+    pub audit_file_bytes_max: u64,
+    /// How many files of security events are kept, the current one included; the oldest is deleted.
+    pub audit_files_max: u32,
+    /// How many security events of one source, such as an address or a user, are logged per minute.
+    ///
+    /// Further ones are counted, and the count is logged as one event. Changes are always logged.
+    pub audit_events_per_minute: u32,
     /// The address of metrics and health, over plaintext HTTP and without credentials: keep it private.
     pub listen: String,
 }
@@ -36,6 +45,9 @@ impl Default for TelemetrySettings {
             level: "info,mqtt5=error".to_owned(),
             format: LogFormat::Auto,
             audit_file: None,
+            audit_file_bytes_max: 16 * 1024 * 1024,
+            audit_files_max: 10,
+            audit_events_per_minute: 120,
             listen: "127.0.0.1:9100".to_owned(),
         }
     }

@@ -12,6 +12,7 @@ mod random;
 mod recording_store;
 mod redis;
 mod schemathesis;
+mod small_disk;
 
 use std::io::Write;
 
@@ -24,6 +25,7 @@ pub use self::{
     recording_store::RecordingStore,
     redis::RedisProcess,
     schemathesis::Schemathesis,
+    small_disk::SmallDisk,
 };
 
 /// Reports that a test cannot run because `missing`, and how to change that.

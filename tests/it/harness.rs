@@ -4,7 +4,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -24,7 +24,7 @@ use client::{
     handler::HandlerClient,
     mqtt::MqttClient,
 };
-use server::telemetry::Metrics;
+use server::{audit::AuditLog, system::SystemClock, telemetry::Metrics};
 use store::RedisSettings;
 use tempfile::TempDir;
 use testing::RedisProcess;
@@ -52,7 +52,7 @@ impl Network {
         let dir = tempfile::tempdir().unwrap();
         let mut settings = Self::settings(dir.path());
         change(&mut settings);
-        let stack = Stack::start(settings, None, metrics()).await.unwrap();
+        let stack = Stack::start(settings, None, metrics(), audit()).await.unwrap();
         Self { stack, dir }
     }
 
@@ -249,6 +249,11 @@ pub(crate) fn complaint(output: &Output) -> String {
 /// A shared cache of the compiled guest, so that only the first test compiles it.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+/// An audit log without a file.
+pub(crate) fn audit() -> AuditLog {
+    AuditLog::without_file(Arc::new(SystemClock))
 }
 
 /// The metrics recorder, of which a process has only one.

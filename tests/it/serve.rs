@@ -2,8 +2,8 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Lines},
-    net::TcpListener,
+    io::{BufRead, BufReader, Lines, Read, Write},
+    net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt,
     path::Path,
     process::{Child, ChildStdout, Command, Output, Stdio},
@@ -35,6 +35,13 @@ impl Process {
             .filter_map(|line| line.trim().split_once("  ").map(|(name, place)| (name.to_owned(), place.to_owned())))
             .collect();
         Self { child, places, _output: output }
+    }
+
+    /// Stops it as a supervisor would.
+    fn stop(mut self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
     }
 
     fn place(&self, name: &str) -> &str {
@@ -163,6 +170,35 @@ fn a_second_instance_on_the_same_data_fails() {
     assert!(error.contains("already running") && error.contains("Redis"), "{error}");
     process.child.kill().unwrap();
     process.child.wait().unwrap();
+}
+
+#[test]
+fn a_full_audit_file_is_reported_and_does_not_stop_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let process =
+        Process::spawn(serve(dir.path()).env("AIRLOCK_TELEMETRY__AUDIT_FILE", "/dev/full").stderr(Stdio::null()));
+    let metrics = process.place("metrics");
+    let ready = get(&metrics.replace("/metrics", "/readyz"));
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("the audit log cannot be written"), "{ready}");
+    let metrics = get(metrics);
+    assert!(metrics.contains("airlock_audit_writable 0"), "{metrics}");
+    let mut register = airlock(dir.path());
+    register.args(["--auth-server", process.place("account")]);
+    let refused = run(register.args(["user", "register", "carol", "carol@example.com", "--password-stdin"]), PASSWORD);
+    assert!(complaint(&refused).contains("the audit log cannot be written"), "{refused:?}");
+    process.stop();
+}
+
+/// The answer to a GET request, with its head.
+fn get(url: &str) -> String {
+    let (address, path) = url.trim_start_matches("http://").split_once('/').unwrap();
+    let mut connection = TcpStream::connect(address).unwrap();
+    connection
+        .write_all(format!("GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").as_bytes())
+        .unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 #[test]

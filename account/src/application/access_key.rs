@@ -6,7 +6,7 @@ use types::{AccessKey, AppId, ApplicationRight};
 
 use super::{Application, ApplicationRights};
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     entity::{
         access::{Caller, Requires},
         check_rights,
@@ -49,24 +49,26 @@ impl Account {
         app_id: &AppId,
         new: &NewAccessKey,
     ) -> Result<body::AccessKey> {
+        let audited = self.audit.change()?;
         check(new)?;
         let create = |application: &mut Application, rights: &ApplicationRights| {
             self.add_key(application, new, rights)?;
             application.access_keys.last().cloned().ok_or(Error::Crypto("keep an access key"))
         };
         let record = self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), create).await?;
-        audit::event("access key created", caller, &format_args!("{app_id}/{}", record.name));
+        audited.record("access key created", caller, &format_args!("{app_id}/{}", record.name));
         self.show_key(app_id, &record, &record.rights)
     }
 
     pub(crate) async fn delete_key(&self, caller: &Caller, app_id: &AppId, name: &str) -> Result<()> {
+        let audited = self.audit.change()?;
         let delete = |application: &mut Application, _: &ApplicationRights| {
             let before = application.access_keys.len();
             application.access_keys.retain(|key| key.name != name);
             if application.access_keys.len() < before { Ok(()) } else { Err(no_key(name)) }
         };
         self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), delete).await?;
-        audit::event("access key deleted", caller, &format_args!("{app_id}/{name}"));
+        audited.record("access key deleted", caller, &format_args!("{app_id}/{name}"));
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use types::{AppEui, AppId, ApplicationRight};
 
 use super::{Application, ApplicationRights, eui::EUIS_MAX};
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     documents::{Stored, retried},
     entity::{
         access::{Caller, Requires},
@@ -33,26 +33,29 @@ struct Claim {
 impl Account {
     /// Adds a random EUI of the configured block to an application.
     pub(crate) async fn add_drawn_eui(&self, caller: &Caller, app_id: &AppId) -> Result<AppEui> {
+        let audited = self.audit.change()?;
         let check = |application: &mut Application, _: &ApplicationRights| check_room(application);
         self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), check).await?;
         let eui = self.draw_eui(app_id).await?;
-        audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
+        audited.record("EUI added", caller, &format_args!("{app_id}/{eui}"));
         Ok(eui)
     }
 
     /// Adds this EUI to an application. Fails if another application has it.
     pub(crate) async fn add_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
+        let audited = self.audit.change()?;
         let begin = |application: &mut Application, _: &ApplicationRights| begin(application, eui);
         // A listed EUI already has its claim. Rewriting that could outlive a concurrent removal that has read it.
         if self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), begin).await? {
             self.finish_claim(app_id, eui).await?;
         }
-        audit::event("EUI added", caller, &format_args!("{app_id}/{eui}"));
+        audited.record("EUI added", caller, &format_args!("{app_id}/{eui}"));
         Ok(())
     }
 
     /// Removes an EUI from an application, after which another one may claim it.
     pub(crate) async fn remove_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
+        let audited = self.audit.change()?;
         // Read before the application gives it up: if another one claims it in between, its claim has another version.
         let claim = self.claim(eui).await?;
         let remove = |application: &mut Application, _: &ApplicationRights| {
@@ -65,7 +68,7 @@ impl Account {
         if let Some(claim) = claim.filter(|claim| claim.value.app_id == *app_id) {
             self.documents.delete(&claim).await?;
         }
-        audit::event("EUI removed", caller, &format_args!("{app_id}/{eui}"));
+        audited.record("EUI removed", caller, &format_args!("{app_id}/{eui}"));
         Ok(())
     }
 

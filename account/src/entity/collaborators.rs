@@ -8,7 +8,7 @@ use super::{
     access::{Caller, Requires},
     check_rights,
 };
-use crate::{Account, Error, Result, audit, user::UserRecord};
+use crate::{Account, Error, Result, user::UserRecord};
 
 const COLLABORATORS_MAX: usize = 100;
 
@@ -52,6 +52,7 @@ impl Account {
         username: &Username,
         rights: &[E::Right],
     ) -> Result<()> {
+        let audited = self.audit.change()?;
         check_rights(rights)?;
         // Checked first, so that only callers who may add collaborators learn which users exist.
         self.access_with::<E>(caller, id, E::COLLABORATORS).await?;
@@ -66,7 +67,7 @@ impl Account {
         };
         self.change_as(caller, id, Requires::Right(E::COLLABORATORS), set).await?;
         self.repair_index::<E>(&user_id, id).await?;
-        audit::event("collaborator set", caller, &format_args!("{} {id}/{username}", E::NOUN));
+        audited.record("collaborator set", caller, &format_args!("{} {id}/{username}", E::NOUN));
         Ok(())
     }
 
@@ -77,6 +78,7 @@ impl Account {
         id: &E::Id,
         username: &Username,
     ) -> Result<()> {
+        let audited = self.audit.change()?;
         let user_id = self.find_user(username).await?.map(|user| user.id);
         // Read first: if the user is added again in between, the new entry has another version and stays.
         let entries = match &user_id {
@@ -95,7 +97,7 @@ impl Account {
         for entry in entries {
             self.documents.delete(&entry).await?;
         }
-        audit::event("collaborator removed", caller, &format_args!("{} {id}/{username}", E::NOUN));
+        audited.record("collaborator removed", caller, &format_args!("{} {id}/{username}", E::NOUN));
         Ok(())
     }
 }

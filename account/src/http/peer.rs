@@ -10,7 +10,7 @@ use axum::{
 };
 
 use super::reply::Reply;
-use crate::{Account, audit};
+use crate::Account;
 
 /// The header to which every proxy appends the address of its client.
 const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -48,7 +48,7 @@ pub(crate) async fn log_denied_requests(
     if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS].contains(&status) {
         // The route, not the path: clients must not be able to write text of their choice to the log.
         let route = route.as_ref().map_or("none", MatchedPath::as_str);
-        audit::event("request refused", &from, &format_args!("{} {method} {route}", status.as_u16()));
+        account.audit.note_from(from, "request refused", &format_args!("{} {method} {route}", status.as_u16()));
     }
     response
 }

@@ -10,7 +10,7 @@ use super::{
     pkce::Challenge,
     redirect::{self, URI_BYTES_MAX},
 };
-use crate::{Account, Error, Result, Session, audit, user::UserRecord};
+use crate::{Account, Error, Result, Session, user::UserRecord};
 
 const STATE_BYTES_MAX: usize = 4096;
 
@@ -112,7 +112,7 @@ impl Account {
         let parameters = match validate(&target.client, request) {
             Ok(parameters) if allow => parameters,
             Ok(_) => {
-                audit::event("consent refused", session.user_id(), &target.client.id);
+                self.audit.note("consent refused", session.user_id(), &target.client.id);
                 let denied = Error::oauth(OAuthErrorCode::AccessDenied, "the user does not allow it");
                 return self.refuse(&target, request, denied);
             }

@@ -1,6 +1,6 @@
 //! OAuth clients.
 
-use std::str::FromStr;
+use std::{fmt::Display, str::FromStr};
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use types::{ClientId, Scope, Secret, UserId};
 
 use super::{Basic, error_code::OAuthErrorCode, parse_scope};
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     id_index::IdIndex,
     metrics,
     seal::{KeyedHash, Sealed},
@@ -151,7 +151,7 @@ impl Account {
             };
             self.add_to_index(IdIndex::Clients, id.as_str()).await?;
             if self.documents.create(&client_key(id)?, &client).await? {
-                audit::event("OAuth client created", &"settings", id);
+                self.audit.note("OAuth client created", &"settings", id);
             }
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Account {
     ) -> Result<Client> {
         let (id, sent) = match basic {
             Some(_) if body_secret.is_some() => return Err(authenticated_twice()),
-            Some(basic) if body_id.is_some_and(|id| id != basic.id) => return Err(refused(&basic.id)),
+            Some(basic) if body_id.is_some_and(|id| id != basic.id) => return Err(self.refuse_client(&basic.id)),
             Some(basic) => (basic.id, readings(basic.secret)),
             None => {
                 let id = body_id.ok_or_else(|| Error::oauth(OAuthErrorCode::InvalidClient, "client_id is missing"))?;
@@ -177,7 +177,7 @@ impl Account {
         };
         match self.client_named(&id).await? {
             Some(client) if sent.iter().any(|sent| self.proves(&client, sent)) => Ok(client),
-            _ => Err(refused(&id)),
+            _ => Err(self.refuse_client(&id)),
         }
     }
 
@@ -197,7 +197,19 @@ impl Account {
     ) -> Result<()> {
         let id = basic.id.clone();
         let client = self.authenticate_client(Some(basic), body_id, body_secret).await?;
-        if client.status == ClientStatus::Accepted { Ok(()) } else { Err(refused(&id)) }
+        if client.status == ClientStatus::Accepted { Ok(()) } else { Err(self.refuse_client(&id)) }
+    }
+
+    fn refuse_client(&self, id: &str) -> Error {
+        metrics::refused("client");
+        let note =
+            |actor: &dyn Display| self.audit.note_of("token endpoint", "client refused", actor, &"token endpoint");
+        match id.parse::<ClientId>() {
+            Ok(id) => note(&id),
+            // Invalid ids are not logged: they can be long and contain line breaks.
+            Err(_) => note(&"something that is no client id"),
+        }
+        Error::oauth(OAuthErrorCode::InvalidClient, "Invalid client id or secret")
     }
 
     fn proves(&self, client: &Client, sent: &Secret) -> bool {
@@ -219,16 +231,6 @@ fn readings(secret: Secret) -> Vec<Secret> {
 pub(crate) fn authenticated_twice() -> Error {
     let reason = "client_secret is in the body although the header has credentials: send one of the two";
     Error::oauth(OAuthErrorCode::InvalidRequest, reason)
-}
-
-fn refused(id: &str) -> Error {
-    metrics::refused("client");
-    match id.parse::<ClientId>() {
-        Ok(id) => audit::event("client refused", &id, &"token endpoint"),
-        // Invalid ids are not logged: they can be long and contain line breaks.
-        Err(_) => audit::event("client refused", &"something that is no client id", &"token endpoint"),
-    }
-    Error::oauth(OAuthErrorCode::InvalidClient, "Invalid client id or secret")
 }
 
 pub(crate) fn aad(id: &ClientId) -> String {

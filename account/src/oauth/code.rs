@@ -18,7 +18,7 @@ use super::{
     refresh::{Grant, GrantId, LIFETIME as GRANT_LIFETIME},
 };
 use crate::{
-    Account, Error, Result, audit, metrics,
+    Account, Error, Result, metrics,
     user::{UserRecord, consent::ConsentVersion},
 };
 
@@ -48,7 +48,7 @@ impl Account {
         let (user_id, anchor) = (user.id.clone(), user.consent_version(client));
         let record = CodeRecord { user_id, client: client.clone(), scope, redirect_uri, challenge, anchor };
         self.documents.create_until(&code_key(id)?, &record, self.clock.now().plus(LIFETIME)).await?;
-        audit::event("code issued", &user.id, client);
+        self.audit.note("code issued", &user.id, client);
         Ok(self.write_code(id))
     }
 
@@ -83,7 +83,7 @@ impl Account {
             return self.revoke_reused_code(client, id).await;
         }
         metrics::issued("authorization_code");
-        audit::event("login", &user.id, &client.id);
+        self.audit.note("login", &user.id, &client.id);
         Ok(answer(access_token, self.first_refresh_token(id)))
     }
 

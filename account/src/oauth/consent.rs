@@ -8,7 +8,7 @@ use types::{ClientId, Scope, Timestamp, UserId};
 
 use super::client::Client;
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     user::{
         UserRecord,
         consent::{ClientRevision, Consent},
@@ -37,6 +37,7 @@ impl Account {
 
     /// Revokes a user's consent, and with it the client's codes, grants and tokens.
     pub(crate) async fn revoke_client(&self, user_id: &UserId, client: &ClientId) -> Result<()> {
+        let audited = self.audit.change()?;
         let now = self.clock.now();
         let take_back = |user: &mut UserRecord| {
             let consent = user.consents.get_mut(client).filter(|consent| !consent.scope.is_empty());
@@ -45,7 +46,7 @@ impl Account {
             Ok(())
         };
         self.change_user(user_id, take_back).await?;
-        audit::event("client revoked", user_id, client);
+        audited.record("client revoked", user_id, client);
         Ok(())
     }
 
@@ -59,9 +60,10 @@ impl Account {
         if user.consents_to(client, scope) {
             return Ok(user.clone());
         }
+        let audited = self.audit.change()?;
         let now = self.clock.now();
         let given = self.change_user(&user.id, |user| user.consent(client, scope, now)).await?;
-        audit::event("consent given", &user.id, client.id);
+        audited.record("consent given", &user.id, client.id);
         Ok(given)
     }
 

@@ -13,7 +13,7 @@ use types::{ClientId, Scope, Secret, Timestamp, UserId};
 
 use super::{answer, client::Client, error_code::OAuthErrorCode, parse_scope};
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     documents::{Stored, retried},
     metrics,
     user::{UserRecord, consent::ConsentVersion},
@@ -145,7 +145,8 @@ impl Account {
     async fn revoke_grant(&self, grant: &Stored<Grant>, event: &'static str) -> Result<bool> {
         let ended = self.documents.delete(grant).await?;
         if ended {
-            audit::event(event, &grant.value.user_id, &grant.value.client);
+            // Not refused without the audit file: it only takes something away from somebody who may have stolen it.
+            self.audit.note(event, &grant.value.user_id, &grant.value.client);
         }
         Ok(ended)
     }

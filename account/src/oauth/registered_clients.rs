@@ -7,7 +7,7 @@ use types::{ClientId, Secret, UserId};
 
 use super::client::{Client, ClientStatus, GrantType, aad, client_key};
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     documents::{Stored, retried},
     id_index::IdIndex,
     seal,
@@ -21,6 +21,7 @@ const UNDECIDED_MAX: usize = 1000;
 impl Account {
     /// Registers a client, which the operator must accept. Returns it with its secret.
     pub(crate) async fn create_client(&self, owner: &UserId, new: NewClient) -> Result<body::Client> {
+        let audited = self.audit.change()?;
         let NewClient { name: id, description, uri, grants, scope } = new;
         let taken = || Error::Taken { what: "OAuth client", id: id.to_string() };
         if self.documents.read::<Client>(&client_key(&id)?).await?.is_some() {
@@ -55,7 +56,7 @@ impl Account {
         if !self.documents.create(&client_key(&id)?, &client).await? {
             return Err(taken());
         }
-        audit::event("OAuth client created", owner, &id);
+        audited.record("OAuth client created", owner, &id);
         self.show_client(&client)
     }
 
@@ -71,20 +72,22 @@ impl Account {
     }
 
     pub(crate) async fn update_client(&self, owner: &UserId, id: &ClientId, update: ClientUpdate) -> Result<()> {
+        let audited = self.audit.change()?;
         self.change_client(owner, id, |client| client.update(update.clone())).await?;
-        audit::event("OAuth client changed", owner, id);
+        audited.record("OAuth client changed", owner, id);
         Ok(())
     }
 
     /// Deletes a client. Its id stays taken, and its tokens become invalid.
     pub(crate) async fn delete_client(&self, owner: &UserId, id: &ClientId) -> Result<()> {
+        let audited = self.audit.change()?;
         let delete = |client: &mut Client| {
             client.status = ClientStatus::Deleted;
             Ok(())
         };
         self.change_client(owner, id, delete).await?;
         self.unlist_client(Some(owner), id).await?;
-        audit::event("OAuth client deleted", owner, id);
+        audited.record("OAuth client deleted", owner, id);
         Ok(())
     }
 
@@ -97,15 +100,17 @@ impl Account {
 
     /// Accepts a client. Returns it as accepted, because its owner may have just changed it.
     pub async fn accept_client(&self, id: &ClientId) -> Result<body::Client> {
+        let audited = self.audit.change()?;
         let client = self.decide_client(id, ClientStatus::Accepted).await?;
-        audit::event("OAuth client accepted", &"operator", id);
+        audited.record("OAuth client accepted", &"operator", id);
         Ok(client.body())
     }
 
     /// Rejects a client, with immediate effect.
     pub async fn reject_client(&self, id: &ClientId) -> Result<()> {
+        let audited = self.audit.change()?;
         self.decide_client(id, ClientStatus::Rejected).await?;
-        audit::event("OAuth client rejected", &"operator", id);
+        audited.record("OAuth client rejected", &"operator", id);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use types::{ClientId, Scope, Secret};
 
 use crate::{
-    Account, Error, Result, audit,
+    Account, Error, Result,
     documents::Stored,
     id_index::IdIndex,
     oauth::{
@@ -45,6 +45,7 @@ impl Account {
 
     /// Registers a client. Returns its secret, which is not stored, unless the client is public.
     pub async fn register_client(&self, new: OperatorClient) -> Result<Option<Secret>> {
+        let audited = self.audit.change()?;
         check(&new)?;
         let OperatorClient { id, description, scope, redirect_uris, first_party, public, legacy } = new;
         let secret = (!public).then(|| Secret::new(URL_SAFE_NO_PAD.encode(self.random.array::<32>())));
@@ -67,15 +68,16 @@ impl Account {
         if !self.documents.create(&client_key(&id)?, &client).await? {
             return Err(Error::Taken { what: "OAuth client", id: id.to_string() });
         }
-        audit::event("OAuth client created", &"operator", &id);
+        audited.record("OAuth client created", &"operator", &id);
         Ok(secret)
     }
 
     /// Deletes any client. Its id stays taken, and its tokens become invalid.
     pub async fn remove_client(&self, id: &ClientId) -> Result<()> {
+        let audited = self.audit.change()?;
         let client = self.decide_client(id, ClientStatus::Deleted).await?;
         self.unlist_client(client.owner.as_ref(), id).await?;
-        audit::event("OAuth client deleted", &"operator", id);
+        audited.record("OAuth client deleted", &"operator", id);
         Ok(())
     }
 }

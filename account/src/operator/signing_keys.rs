@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    Account, Error, Result, Rotation, SigningKeyInfo, audit,
+    Account, Error, Result, Rotation, SigningKeyInfo,
     documents::retried,
     token::signing::{SigningKey, SigningKeys, entry},
 };
@@ -15,6 +15,7 @@ impl Account {
     ///
     /// Fails while a planned key has not started to sign.
     pub async fn rotate_signing_key(&self, rotation: Rotation) -> Result<Vec<SigningKeyInfo>> {
+        let audited = self.audit.change()?;
         let attempt = || async {
             let now = self.clock.now();
             let mut stored = self.documents.read::<SigningKeys>(&entry()?).await?.ok_or(Error::Crypto("find a key"))?;
@@ -28,7 +29,7 @@ impl Account {
                 return Ok(None);
             }
             self.signer.install(&stored.value, &self.keys, now)?;
-            audit::event("signing key rotated", &"operator", &format_args!("{rotation:?}"));
+            audited.record("signing key rotated", &"operator", &format_args!("{rotation:?}"));
             self.signing_keys().map(Some)
         };
         retried("signing key", attempt).await

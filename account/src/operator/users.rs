@@ -3,7 +3,7 @@
 use api::rest::account::{NewUser, User};
 use types::{UserId, Username};
 
-use crate::{Account, Result, audit, id_index::IdIndex, user::UserRecord};
+use crate::{Account, Result, id_index::IdIndex, user::UserRecord};
 
 /// A user, with what only the operator sees.
 #[derive(Clone, Debug)]
@@ -31,8 +31,9 @@ impl Account {
 
     /// Creates a user with a confirmed address, without sending mail.
     pub async fn add_user(&self, new: NewUser) -> Result<User> {
+        let audited = self.audit.change()?;
         let user = self.create_user(new).await?;
-        audit::event("user registered", &"operator", &format_args!("{} {}", user.id, user.username));
+        audited.record("user registered", &"operator", &format_args!("{} {}", user.id, user.username));
         self.set_confirmed(&user.id).await
     }
 
@@ -43,12 +44,13 @@ impl Account {
     }
 
     async fn set_confirmed(&self, user_id: &UserId) -> Result<User> {
+        let audited = self.audit.change()?;
         let confirm = |user: &mut UserRecord| {
             user.valid = true;
             Ok(())
         };
         let user = self.change_user(user_id, confirm).await?;
-        audit::event("address confirmed", &"operator", user_id);
+        audited.record("address confirmed", &"operator", user_id);
         Ok(user.into())
     }
 }

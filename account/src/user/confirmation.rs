@@ -10,7 +10,7 @@ use percent_encoding::utf8_percent_encode;
 use types::{Secret, UserId};
 
 use super::{UserRecord, email::Email};
-use crate::{Account, Error, Result, audit, mail::Mail, public_url::QUERY_VALUE, seal::unverified_payload};
+use crate::{Account, Error, Result, mail::Mail, public_url::QUERY_VALUE, seal::unverified_payload};
 
 /// How long a link is valid.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -18,6 +18,7 @@ const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 impl Account {
     /// Confirms the address that the token was sent to. Idempotent.
     pub(crate) async fn confirm_email(&self, token: &str) -> Result<User> {
+        let audited = self.audit.change()?;
         let refused =
             || Error::Invalid { what: "link", must: "must be the latest one that was mailed, and not expired" };
         let plain: [u8; 20] = unverified_payload(token).ok_or_else(refused)?;
@@ -33,7 +34,7 @@ impl Account {
             Ok(())
         };
         let user = self.change_user(&user_id, confirm).await?;
-        audit::event("address confirmed", &user_id, &"mail");
+        audited.record("address confirmed", &user_id, &"mail");
         Ok(user.into())
     }
 

@@ -4,7 +4,7 @@ use api::rest::account::{ProfileChange, User};
 use types::{Secret, UserId, Username};
 
 use super::{UserRecord, no_user, password};
-use crate::{Account, Result, Session, audit};
+use crate::{Account, Result, Session};
 
 /// A user authenticated by session or token.
 #[derive(Debug)]
@@ -36,13 +36,14 @@ impl Account {
         person: &AuthenticatedUser,
         change: ProfileChange,
     ) -> Result<Option<Secret>> {
+        let audited = self.audit.change()?;
         let before = self.user(person.user_id()).await?.ok_or_else(|| no_user(person.user_id()))?;
         // Everything that can fail comes before the change.
         let changed = self.checked(&before, change).await?;
         let now = self.clock.now();
         let user = self.change_user(&before.id, |user| changed.put_into(user, now)).await?;
         if changed.username.is_some() || changed.email.is_some() || changed.name.is_some() {
-            audit::event("profile changed", &user.id, &user.username);
+            audited.record("profile changed", &user.id, &user.username);
         }
         if changed.email.is_some() {
             self.mail_confirmation(&user);
@@ -50,7 +51,7 @@ impl Account {
         if changed.password.is_none() {
             return Ok(None);
         }
-        audit::event("password changed", &user.id, &"sessions, grants and tokens ended");
+        audited.record("password changed", &user.id, &"sessions, grants and tokens ended");
         match person {
             AuthenticatedUser::Session(_) => self.start_session(&user.id).await,
             AuthenticatedUser::Token(_) => Ok(None),
@@ -71,6 +72,7 @@ impl Account {
     ///
     /// Only for the operator.
     pub async fn set_disabled(&self, username: &Username, disabled: bool) -> Result<()> {
+        let audited = self.audit.change()?;
         let user_id = self.require_user(username).await?.id;
         let now = self.clock.now();
         let set = |user: &mut UserRecord| {
@@ -79,7 +81,7 @@ impl Account {
             Ok(())
         };
         self.change_user(&user_id, set).await?;
-        audit::event(if disabled { "user disabled" } else { "user enabled" }, &"operator", &user_id);
+        audited.record(if disabled { "user disabled" } else { "user enabled" }, &"operator", &user_id);
         Ok(())
     }
 
@@ -87,6 +89,7 @@ impl Account {
     ///
     /// Only for the operator.
     pub async fn reset_password(&self, username: &Username, new: Secret) -> Result<()> {
+        let audited = self.audit.change()?;
         password::check(&new, username)?;
         let user_id = self.require_user(username).await?.id;
         let record = self.passwords.hash(new).await?;
@@ -97,7 +100,7 @@ impl Account {
             Ok(())
         };
         self.change_user(&user_id, reset).await?;
-        audit::event("password reset", &"operator", &user_id);
+        audited.record("password reset", &"operator", &user_id);
         Ok(())
     }
 }

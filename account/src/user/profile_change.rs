@@ -8,7 +8,7 @@ use super::{
     email::Email,
     password::{self, PasswordHashString},
 };
-use crate::{Account, Error, Result, audit};
+use crate::{Account, Error, Result};
 
 const NAME_BYTES_MAX: usize = 100;
 
@@ -83,7 +83,7 @@ impl Account {
         new: Secret,
     ) -> Result<(PasswordHashString, PasswordHashString)> {
         if !self.passwords.verify(old, Some(user.password.clone())).await? {
-            audit::event("password change refused", &user.id, &"wrong password");
+            self.audit.note("password change refused", &user.id, &"wrong password");
             return Err(Error::WrongPassword);
         }
         Ok((self.passwords.hash(new).await?, user.password.clone()))

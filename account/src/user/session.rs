@@ -10,7 +10,7 @@ use types::{Secret, Timestamp, UserId};
 
 use super::{UserRecord, user_tag};
 use crate::{
-    Account, Result, audit,
+    Account, Result,
     documents::{Stored, retried},
     seal::Sealed,
 };
@@ -57,7 +57,7 @@ impl Account {
     ) -> Result<Option<(Secret, User)>> {
         let Some(user) = self.user_with_password(username, password, from).await? else { return Ok(None) };
         let Some(cookie) = self.begin_session(&user).await? else { return Ok(None) };
-        audit::event("login", &user.value.id, &format_args!("session from {from}"));
+        self.audit.note("login", &user.value.id, &format_args!("session from {from}"));
         Ok(Some((cookie, user.value.into())))
     }
 
@@ -81,7 +81,7 @@ impl Account {
 
     pub(crate) async fn log_out(&self, session: &Session) -> Result<()> {
         self.documents.remove(&session.key).await?;
-        audit::event("logout", session.user_id(), &"session");
+        self.audit.note("logout", session.user_id(), &"session");
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 
 mod access_matrix;
 mod applications;
+mod audit;
 mod authorization;
 mod authorize;
 mod claims;

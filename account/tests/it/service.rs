@@ -2,14 +2,16 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use airlock_account::{Account, Settings};
+use airlock_account::{Account, Environment, Settings};
 use reqwest::{Method, RequestBuilder, StatusCode, redirect::Policy};
 use serde_json::{Value, json};
 use server::{
+    audit::AuditLog,
     reply::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server},
     system::OsRandom,
+    telemetry::TelemetrySettings,
 };
 use store::{Embedded, Redis, RedisSettings, Store};
 use testing::{FailingStore, ManualClock, RedisProcess};
@@ -65,21 +67,15 @@ impl Service {
     pub(crate) async fn try_open(settings: Settings) -> Result<(), airlock_account::Error> {
         let clock = manual_clock();
         let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
-        Account::open(settings, SealingKeys::new(KeyOwner::Account, &KEY).unwrap(), store, clock, Arc::new(OsRandom))
-            .await
-            .map(drop)
+        let keys = SealingKeys::new(KeyOwner::Account, &KEY).unwrap();
+        let audit = AuditLog::without_file(clock.clone());
+        Account::open(settings, keys, environment(store, &clock, audit)).await.map(drop)
     }
 
     pub(crate) async fn reopen_with_key(&self, key: [u8; 32]) -> Result<Account, airlock_account::Error> {
-        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        Account::open(
-            Settings::default(),
-            SealingKeys::new(KeyOwner::Account, &key).unwrap(),
-            store,
-            clock,
-            Arc::new(OsRandom),
-        )
-        .await
+        let keys = SealingKeys::new(KeyOwner::Account, &key).unwrap();
+        let audit = AuditLog::without_file(self.clock.clone());
+        Account::open(Settings::default(), keys, environment(Arc::clone(&self.store), &self.clock, audit)).await
     }
 
     pub(crate) async fn start_on_failing_store() -> (Self, Arc<FailingStore>) {
@@ -114,12 +110,29 @@ impl Service {
         clock: Arc<ManualClock>,
         redis: Option<RedisProcess>,
     ) -> Self {
+        let audit = AuditLog::without_file(clock.clone());
+        Self::audited(settings, (store, clock, redis), audit).await
+    }
+
+    /// Starts it with an audit log that has a file.
+    pub(crate) async fn start_audited(file: &Path) -> (Self, AuditLog) {
+        let clock = manual_clock();
+        let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
+        let telemetry = TelemetrySettings { audit_file: Some(file.to_owned()), ..TelemetrySettings::default() };
+        let audit = AuditLog::open(&telemetry, clock.clone()).unwrap();
+        (Self::audited(Settings::default(), (store, clock, None), audit.clone()).await, audit)
+    }
+
+    async fn audited(
+        settings: Settings,
+        (store, clock, redis): (Arc<dyn Store>, Arc<ManualClock>, Option<RedisProcess>),
+        audit: AuditLog,
+    ) -> Self {
         server::system::install_crypto();
         let keys = SealingKeys::new(KeyOwner::Account, &KEY).unwrap();
-        let random = Arc::new(OsRandom);
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listeners.addresses()[0]);
-        let account = Account::open(settings, keys, Arc::clone(&store), clock.clone(), random).await.unwrap();
+        let account = Account::open(settings, keys, environment(Arc::clone(&store), &clock, audit)).await.unwrap();
         let account = account.listening_at(base.parse().unwrap());
         let stop = CancellationToken::new();
         let server = Server {
@@ -231,6 +244,10 @@ pub(crate) async fn send(request: RequestBuilder) -> Answer {
 
 pub(crate) fn bearer(token: &Value) -> String {
     format!("Bearer {}", token.as_str().unwrap())
+}
+
+fn environment(store: Arc<dyn Store>, clock: &Arc<ManualClock>, audit: AuditLog) -> Environment {
+    Environment { store, clock: clock.clone(), random: Arc::new(OsRandom), audit }
 }
 
 fn manual_clock() -> Arc<ManualClock> {

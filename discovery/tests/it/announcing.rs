@@ -3,6 +3,8 @@
 use airlock_discovery::Settings;
 use api::discovery::{Announcement, Metadata, metadata::Metadata as Served};
 use serde_json::json;
+use server::{serve::Listeners, telemetry::TelemetrySettings};
+use testing::SmallDisk;
 use tonic::Code;
 use types::{Credential, Secret};
 
@@ -20,6 +22,22 @@ async fn finds_a_component_that_announced_itself() {
     let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
     let found = discovery.client().get("handler".parse().unwrap(), &"handler-1".parse().unwrap()).await.unwrap();
     assert_eq!(found, announcement("handler", "handler-1"));
+}
+
+#[tokio::test]
+async fn announcements_are_refused_while_the_audit_file_cannot_be_written() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let telemetry =
+        TelemetrySettings { audit_file: Some(disk.path().join("audit.log")), ..TelemetrySettings::default() };
+    let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
+    let discovery = TestDiscovery::audited(&Settings::default(), listeners, &telemetry).await;
+    let caller = discovery.account.component("handler", "handler-1");
+    disk.fill();
+    let (code, text) = announce(&discovery, announcement("handler", "handler-1"), Some(&caller)).await;
+    assert!(code == Code::Unavailable && text.contains("the audit log cannot be written"), "{code:?} {text}");
+    disk.empty();
+    let (code, text) = announce(&discovery, announcement("handler", "handler-1"), Some(&caller)).await;
+    assert_eq!(code, Code::Ok, "{text}");
 }
 
 #[tokio::test]

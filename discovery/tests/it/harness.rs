@@ -8,11 +8,12 @@ use api::discovery::{
 };
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient};
 use server::{
+    audit::AuditLog,
     auth::{AuthSettings, Authenticator},
     reply::ErrorFormat,
     serve::{HttpService, Listeners, Server},
     system::OsRandom,
-    telemetry::Health,
+    telemetry::{Health, TelemetrySettings},
 };
 use store::Embedded;
 use testing::ManualClock;
@@ -39,13 +40,19 @@ impl TestDiscovery {
     }
 
     pub(crate) async fn on(settings: &Settings, listeners: Listeners) -> Self {
+        Self::audited(settings, listeners, &TelemetrySettings::default()).await
+    }
+
+    /// Starts it with an audit file.
+    pub(crate) async fn audited(settings: &Settings, listeners: Listeners, telemetry: &TelemetrySettings) -> Self {
         let account = Account::start().await;
         let client = Arc::new(AccountClient::new(&account.url).unwrap());
         let clock = ManualClock::new();
         let issuers = BTreeMap::from([(ISSUER.to_owned(), client)]);
         let authenticator = Authenticator::new(issuers, None, AuthSettings::default(), clock.clone());
         let store = Embedded::in_memory(clock.for_store()).unwrap();
-        let discovery = Discovery::open(settings, Arc::new(store), Arc::new(authenticator), clock);
+        let audit = AuditLog::open(telemetry, clock.clone()).unwrap();
+        let discovery = Discovery::open(settings, Arc::new(store), Arc::new(authenticator), clock, audit);
 
         let stop = CancellationToken::new();
         let server = Server { settings: Default::default(), random: Arc::new(OsRandom), stop: stop.clone() };

@@ -1,22 +1,13 @@
-//! Logs: text on a terminal, JSON otherwise, and security events in a file of their own.
+//! Logs: text on a terminal, JSON otherwise.
 
-use std::{
-    fs::OpenOptions,
-    io::{IsTerminal, stderr},
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-    sync::Arc,
-};
+use std::io::{IsTerminal, stderr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tracing::{Subscriber, level_filters::LevelFilter};
-use tracing_subscriber::{
-    EnvFilter, Layer, filter::Targets, layer::SubscriberExt, registry::LookupSpan, util::SubscriberInitExt,
-};
+use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
 use super::TelemetrySettings;
-use crate::Error;
+use crate::{Error, audit::AuditLog};
 
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,11 +22,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// The target of security events.
-const AUDIT: &str = "audit";
-
-/// Starts logging to the standard error; once per process.
-pub fn start_logs(settings: &TelemetrySettings) -> Result<(), Error> {
+/// Starts logging to the standard error, and security events to their file, if there is one; once per process.
+pub fn start_logs(settings: &TelemetrySettings, audit: &AuditLog) -> Result<(), Error> {
     let filter = settings.level.parse::<EnvFilter>().map_err(|error| {
         let allowed = "error, warn, info, debug or trace, such as `info,airlock_handler=debug`";
         Error::Setting(format!("log level `{}` not valid: {error}; allowed are {allowed}", settings.level))
@@ -47,43 +35,6 @@ pub fn start_logs(settings: &TelemetrySettings) -> Result<(), Error> {
         LogFormat::Auto if !terminal => lines.json().flatten_event(true).boxed(),
         LogFormat::Text | LogFormat::Auto => lines.with_ansi(terminal).with_target(false).boxed(),
     };
-    let audit = settings.audit_file.as_deref().map(audit_lines).transpose()?;
-    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter)).with(audit);
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter)).with(audit.layer());
     subscriber.try_init().map_err(|_| Error::Telemetry { what: "logs" })
-}
-
-/// Appends security events to a file, regardless of the log level.
-///
-/// JSON escapes line breaks, so no value can forge an entry, and each line is one write.
-fn audit_lines<S: Subscriber + for<'a> LookupSpan<'a>>(path: &Path) -> Result<impl Layer<S>, Error> {
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
-    let failed = |error| Error::Setting(format!("audit file `{}` cannot be written: {error}", path.display()));
-    let lines =
-        tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(Arc::new(file.map_err(failed)?));
-    Ok(lines.with_filter(Targets::new().with_target(AUDIT, LevelFilter::INFO)))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
-
-    use super::*;
-
-    #[test]
-    fn the_audit_file_gets_one_line_per_security_event_and_no_others() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("audit.log");
-        for start in 1..=2 {
-            let subscriber = tracing_subscriber::registry().with(audit_lines(&path).unwrap());
-            tracing::subscriber::with_default(subscriber, || {
-                tracing::info!("not an event");
-                tracing::info!(target: "audit", event = "login", actor = "alice\n{\"forged\": true}", object = "site");
-            });
-            let text = fs::read_to_string(&path).unwrap();
-            assert_eq!(text.lines().count(), start, "{text}");
-            let line: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-            assert_eq!(line["actor"], "alice\n{\"forged\": true}");
-        }
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    }
 }

@@ -9,7 +9,7 @@ use testing::RedisProcess;
 use types::{Kind, Kinded, ServiceName};
 
 use super::soon;
-use crate::harness::{Network, Owner, device, metrics};
+use crate::harness::{Network, Owner, audit, device, metrics};
 
 /// A handler whose discovery service is stopped and started, and another service that sees the same announcements.
 struct Services {
@@ -32,7 +32,7 @@ impl Services {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         settings.listen.discovery.clone_from(&free);
         settings.client.discovery_address = free;
-        let handler = Stack::start(settings.clone(), Some(Service::Handler), metrics()).await.unwrap();
+        let handler = Stack::start(settings.clone(), Some(Service::Handler), metrics(), audit()).await.unwrap();
         let address = handler.handler_http_address().unwrap().to_string();
         let manager = HandlerClient::connect_to(&address, &Trust::Plaintext, owner.token.clone()).unwrap();
         let second_client = network.stack.discovery_http_address().unwrap().to_string();
@@ -41,7 +41,7 @@ impl Services {
     }
 
     async fn discovery(&self) -> Stack {
-        Stack::start(self.settings.clone(), Some(Service::Discovery), metrics()).await.unwrap()
+        Stack::start(self.settings.clone(), Some(Service::Discovery), metrics(), audit()).await.unwrap()
     }
 
     /// The handler of the application, if it is announced.

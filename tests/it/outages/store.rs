@@ -8,7 +8,7 @@ use tonic::Code;
 use types::Credential;
 
 use super::{Caller, soon};
-use crate::harness::{Network, Owner, device, metrics, next};
+use crate::harness::{Network, Owner, audit, device, metrics, next};
 
 /// All services, and a second handler and discovery service, on one Redis.
 struct Services {
@@ -28,7 +28,7 @@ impl Services {
         let owner = network.owner("patient").await;
         owner.set_functions(["function Decoder(bytes) { return { n: bytes[0] }; }", "", ""]).await.unwrap();
         owner.add_device("dev-1").await;
-        let start = |service| Stack::start(network.stack.settings().clone(), Some(service), metrics());
+        let start = |service| Stack::start(network.stack.settings().clone(), Some(service), metrics(), audit());
         let (handler, discovery) = tokio::join!(start(Service::Handler), start(Service::Discovery));
         let (handler, discovery, caller) = (handler.unwrap(), discovery.unwrap(), Caller::new(&owner.token));
         Self { network, owner, caller, handler, discovery }

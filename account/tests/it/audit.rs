@@ -1,0 +1,66 @@
+//! Changes that must be audited are refused while the audit file cannot be written; everything else goes on.
+
+use std::{fs, os::unix::fs::symlink};
+
+use serde_json::{Value, json};
+use tracing_subscriber::layer::SubscriberExt;
+
+use crate::service::{PASSWORD, Service};
+
+const REASON: &str = "the audit log cannot be written (No space left on device (os error 28)), so nothing was changed";
+
+#[tokio::test]
+async fn changes_are_refused_while_the_audit_file_cannot_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let (service, audit) = Service::start_audited(&path).await;
+    let general = service.user("alice").await;
+    let mine = service.application(&general, "my-app").await;
+    let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
+    // After the first events, because `tracing` caches for each event whether any thread wants it.
+    let _here = tracing::subscriber::set_default(tracing_subscriber::registry().with(audit.layer()));
+    let app = async || service.get("/api/v2/applications/my-app", &mine).await.json();
+    let before = app().await;
+
+    fs::remove_file(&path).unwrap();
+    symlink("/dev/full", &path).unwrap();
+    assert_eq!(
+        service.get("/api/v2/users/me", "Bearer wrong").await.status,
+        401,
+        "the first event that cannot be written"
+    );
+    let bob = json!({"username": "bob", "email": "bob@example.com", "password": PASSWORD});
+    let client = json!({"name": "maps", "description": "", "uri": "https://example.com/", "scope": ["apps"]});
+    let changes = [
+        ("POST", "/api/v2/users", "", bob),
+        ("PATCH", "/api/v2/users/me", &general[..], json!({"email": "other@example.com"})),
+        ("POST", "/api/v2/clients", &general[..], client),
+        ("POST", "/api/v2/applications", &general[..], json!({"id": "other-app", "name": "Other"})),
+        ("POST", "/api/v2/gateways", &general[..], json!({"id": "my-gw", "frequency_plan": "EU_863_870"})),
+        ("POST", "/api/v2/components/handlers", &general[..], json!({"id": "my-handler"})),
+        ("POST", "/api/v2/applications/my-app/access-keys", &mine[..], json!({"name": "new", "rights": ["devices"]})),
+        ("DELETE", "/api/v2/applications/my-app/access-keys/reader", &mine[..], Value::Null),
+        ("PUT", "/api/v2/applications/my-app/collaborators/alice", &mine[..], json!(["collaborators"])),
+        ("POST", "/api/v2/applications/my-app/euis", &mine[..], Value::Null),
+        ("DELETE", "/api/v2/applications/my-app", &mine[..], Value::Null),
+    ];
+    for (method, path, authorization, body) in &changes {
+        let answer = service.call(method, path, authorization, body.clone()).await;
+        let (status, text) = answer.error();
+        assert_eq!((status, text.starts_with(REASON)), (503, true), "{method} {path}: {answer:?}");
+        assert!(answer.headers.contains_key("retry-after"), "{method} {path}");
+    }
+    assert_eq!(app().await, before);
+    assert_eq!(service.login("alice", PASSWORD, Value::Null).await.status, 200, "logins go on");
+    let exchange = json!({"username": "my-app", "password": key});
+    assert_eq!(service.post("/applications/token", "", exchange).await.status, 200, "keys go on");
+    assert_eq!(service.login("bob", PASSWORD, Value::Null).await.error().0, 400, "nobody was registered");
+
+    fs::remove_file(&path).unwrap();
+    let (method, changed, authorization, body) = &changes[6];
+    assert_eq!(service.call(method, changed, authorization, body.clone()).await.status, 204);
+    let text = fs::read_to_string(&path).unwrap();
+    for event in ["request refused", "\"login\"", "access key created"] {
+        assert!(text.contains(event), "{event} is not in {text}");
+    }
+}

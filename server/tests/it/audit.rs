@@ -1,0 +1,224 @@
+//! The audit log: bounded, and refusing changes while its file cannot be written.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde_json::Value;
+use server::{
+    audit::AuditLog,
+    telemetry::{Health, TelemetrySettings},
+};
+use testing::{ManualClock, SmallDisk};
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::layer::SubscriberExt;
+use types::{Kind, Kinded};
+
+/// An audit log with a file, whose events reach it on this thread.
+struct Audited {
+    log: AuditLog,
+    clock: Arc<ManualClock>,
+    path: PathBuf,
+    _subscriber: DefaultGuard,
+}
+
+impl Audited {
+    fn at(path: &Path) -> Self {
+        Self::with(path, |_| ())
+    }
+
+    fn with(path: &Path, change: impl FnOnce(&mut TelemetrySettings)) -> Self {
+        let mut settings = TelemetrySettings { audit_file: Some(path.to_owned()), ..TelemetrySettings::default() };
+        change(&mut settings);
+        let clock = ManualClock::new();
+        let log = AuditLog::open(&settings, clock.clone()).unwrap();
+        let subscriber = tracing_subscriber::registry().with(log.layer());
+        let subscriber = tracing::subscriber::set_default(subscriber);
+        Self { log, clock, path: path.to_owned(), _subscriber: subscriber }
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        lines(&self.path)
+    }
+
+    async fn readiness(&self) -> Value {
+        let health = Health::default();
+        self.log.report_to(&health);
+        serde_json::to_value(health.report().await).unwrap()
+    }
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+#[test]
+fn the_file_gets_one_line_per_security_event_and_no_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    for start in 1..=2 {
+        let audited = Audited::at(&path);
+        tracing::info!("not an event");
+        audited.log.note("login", &"alice\n{\"forged\": true}", &"site");
+        let lines = audited.lines();
+        assert_eq!(lines.len(), start, "{lines:?}");
+        let line = lines.last().unwrap();
+        assert_eq!((&line["event"], &line["actor"]), (&"login".into(), &"alice\n{\"forged\": true}".into()));
+        assert_eq!((&line["object"], &line["target"]), (&"site".into(), &"audit".into()));
+    }
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn the_file_has_a_bound_and_keeps_the_newest_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let audited = Audited::with(&path, |settings| {
+        (settings.audit_file_bytes_max, settings.audit_files_max) = (100_000, 3);
+    });
+    for number in 0..5000 {
+        audited.log.change().unwrap().record("access key created", &"alice", &number);
+    }
+    let mut names: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["audit.log", "audit.log.1", "audit.log.2"]);
+    let files = ["audit.log.2", "audit.log.1", "audit.log"].map(|name| dir.path().join(name));
+    for file in &files {
+        let metadata = fs::metadata(file).unwrap();
+        assert!(metadata.len() <= 100_000, "{} bytes in {}", metadata.len(), file.display());
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    }
+    let kept: Vec<u64> = files.iter().flat_map(|file| lines(file)).map(|line| number(&line)).collect();
+    assert_eq!(kept, (5000 - kept.len() as u64..5000).collect::<Vec<_>>(), "the newest, without a gap");
+}
+
+fn number(line: &Value) -> u64 {
+    line["object"].as_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn two_processes_can_write_and_rotate_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let small = |settings: &mut TelemetrySettings| {
+        (settings.audit_file_bytes_max, settings.audit_files_max) = (100_000, 100);
+    };
+    let one = Audited::with(&path, small);
+    let both = std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let other = Audited::with(&path, small);
+            (0..1000).for_each(|number| other.log.change().unwrap().record("other", &"bob", &number));
+        });
+        (0..1000).for_each(|number| one.log.change().unwrap().record("one", &"alice", &number));
+        other.join()
+    });
+    both.unwrap();
+    let all: Vec<Value> = fs::read_dir(&dir).unwrap().flat_map(|entry| lines(&entry.unwrap().path())).collect();
+    for event in ["one", "other"] {
+        let mut numbers: Vec<_> = all.iter().filter(|line| line["event"] == event).map(number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..1000).collect::<Vec<_>>(), "{event}");
+    }
+}
+
+#[test]
+fn a_file_that_was_moved_away_begins_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::at(&dir.path().join("audit.log"));
+    audited.log.note("login", &"alice", &1);
+    fs::rename(&audited.path, dir.path().join("moved")).unwrap();
+    audited.log.note("login", &"alice", &2);
+    assert_eq!((lines(&dir.path().join("moved")).len(), audited.lines().len()), (1, 1));
+}
+
+#[test]
+fn a_flood_of_one_source_becomes_some_lines_and_a_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::with(&dir.path().join("audit.log"), |settings| settings.audit_events_per_minute = 10);
+    let (flood, other) = ("203.0.113.7".parse().unwrap(), "2001:db8::1".parse().unwrap());
+    for _ in 0..10_000 {
+        audited.log.note_from(flood, "request refused", &"401 GET /api/v2/users/me");
+    }
+    audited.log.note_from(other, "request refused", &"401 GET /api/v2/users/me");
+    audited.log.change().unwrap().record("access key created", &flood, &"a change is always written");
+    assert_eq!(audited.lines().len(), 12);
+
+    audited.clock.advance(Duration::from_secs(60));
+    audited.log.finish();
+    let lines = audited.lines();
+    assert_eq!(lines.len(), 13, "the count is one line");
+    let count = &lines[12];
+    assert_eq!((&count["event"], &count["actor"]), (&"events left out".into(), &"203.0.113.7".into()));
+    assert_eq!(count["object"], "9990 more of this source within a minute");
+    audited.log.note_from(flood, "request refused", &"401 GET /api/v2/users/me");
+    assert_eq!(audited.lines().len(), 14, "the next minute");
+}
+
+#[test]
+fn the_addresses_of_an_ipv6_network_are_one_source() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::with(&dir.path().join("audit.log"), |settings| settings.audit_events_per_minute = 10);
+    for host in 0..1000 {
+        audited.log.note_from(format!("2001:db8::{host:x}").parse().unwrap(), "request refused", &"401");
+    }
+    assert_eq!(audited.lines().len(), 10);
+}
+
+#[tokio::test]
+async fn a_device_that_is_full_refuses_changes_and_nothing_else() {
+    let audited = Audited::at(Path::new("/dev/full"));
+    audited.log.note("started", &"airlock", &"1");
+    let error = audited.log.change().unwrap_err();
+    assert_eq!(error.kind(), Kind::Unavailable);
+    assert!(error.to_string().contains("No space left on device"), "{error}");
+    audited.log.note("login", &"alice", &"site");
+    let ready = audited.readiness().await;
+    assert_eq!(ready["status"], "failing");
+    assert!(ready["checks"]["audit"].as_str().unwrap().contains("No space left on device"), "{ready}");
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_the_first_change_and_loses_no_event() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let audited = Audited::at(&disk.path().join("audit.log"));
+    audited.log.change().unwrap().record("access key created", &"alice", &"before");
+    disk.fill();
+    let error = audited.log.change().unwrap_err().to_string();
+    assert!(error.contains("No space left on device"), "{error}");
+    for number in 0..600 {
+        audited.log.note("login", &number, &"while the disk is full");
+    }
+    assert_eq!(audited.readiness().await["status"], "failing");
+
+    disk.empty();
+    audited.log.change().unwrap().record("access key created", &"alice", &"after");
+    assert_eq!(audited.readiness().await["status"], "ready");
+    let lines = audited.lines();
+    assert_eq!(lines.len(), 602, "what could not be written was kept");
+    assert_eq!((&lines[0]["object"], &lines[601]["object"]), (&"before".into(), &"after".into()));
+}
+
+#[test]
+fn a_change_that_has_begun_is_written_although_the_disk_fills_up() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let audited = Audited::at(&disk.path().join("audit.log"));
+    let change = audited.log.change().unwrap();
+    disk.fill();
+    change.record("access key created", &"alice", &"my-app/key");
+    assert_eq!(audited.lines().len(), 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_stops_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    for path in [dir.path().join("missing/audit.log"), dir.path().to_owned()] {
+        let settings = TelemetrySettings { audit_file: Some(path), ..TelemetrySettings::default() };
+        let error = AuditLog::open(&settings, ManualClock::new()).unwrap_err().to_string();
+        assert!(error.starts_with("audit file `") && error.contains("cannot be written"), "{error}");
+    }
+}
