@@ -19,6 +19,7 @@ use server::{
     telemetry::{self, Metrics},
 };
 
+use self::operator::accept_older_store;
 pub(crate) use self::operator::open_account;
 pub use self::stack::Stack;
 use crate::{settings::Settings, terminal::say};
@@ -27,6 +28,9 @@ use crate::{settings::Settings, terminal::say};
 pub(crate) struct Serve {
     /// Service to start [default: all, in one process]
     service: Option<Service>,
+    /// Use a store that went back, for example one restored from a backup. What was deleted since is valid again
+    #[arg(long)]
+    accept_older_store: bool,
 }
 
 /// A service that can run alone.
@@ -56,6 +60,9 @@ pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> 
     telemetry::start_logs(&settings.telemetry, &audit)?;
     // The first line shows at once whether the audit file can be written.
     audit.note("started", &"airlock", &env!("CARGO_PKG_VERSION"));
+    if serve.accept_older_store {
+        accept_older_store(&settings, &audit).await?;
+    }
     let shutdown = Shutdown::on_signals()?;
     let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
     let metrics = Metrics::install(shutdown.requested.clone())?;

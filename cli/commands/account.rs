@@ -20,13 +20,17 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
     let audit = AuditLog::open(&settings.telemetry, Arc::new(SystemClock))?;
     let level = "warn,audit=info".to_owned();
     telemetry::start_logs(&telemetry::TelemetrySettings { level, ..settings.telemetry.clone() }, &audit)?;
-    let account = open_account(settings, audit).await?;
-    match command {
+    let (account, mark) = open_account(settings, audit).await?;
+    let done = match command {
         Command::Users { command } => users::run(command, &account).await,
         Command::Clients { command } => clients::run(command, &account).await,
         Command::Components { command } => components::run(command, &account).await,
         Command::Keys { command } => keys::run(command, &account).await,
+    };
+    if let Some(mark) = mark {
+        mark.advance().await?;
     }
+    done
 }
 
 /// How to list the rest, when a page is full.

@@ -18,6 +18,7 @@ use server::{
     reply::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server, ServerHandle},
+    store_mark::{OlderStore, StoreMark},
     system::{OsRandom, SystemClock},
     telemetry::{self, Health, Metrics},
     tls::{HTTP_PROTOCOLS, Tls},
@@ -49,6 +50,7 @@ pub(super) struct Context {
     pub(super) health: Health,
     pub(super) server: Server,
     pub(super) audit: AuditLog,
+    pub(super) mark: Arc<StoreMark>,
     data_dir: DataDir,
 }
 
@@ -58,6 +60,9 @@ impl Context {
         let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
         let data_dir = DataDir::open(&settings.data_dir)?;
         let (store, store_failure) = open_store(&settings, &data_dir, clock.clone()).await?;
+        let system = (clock.clone() as Arc<dyn Clock>, &*random as &dyn Random);
+        let mark = StoreMark::open(&data_dir.store_mark(), store.clone(), system, OlderStore::Refuse).await?;
+        mark.advance().await?;
         let tls = certificate(&settings, &data_dir, clock.as_ref())?;
         let health = Health::default();
         let checked = store.clone();
@@ -67,7 +72,8 @@ impl Context {
         });
         let server =
             Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
-        Ok(Self { settings, store, store_failure, clock, random, tls, health, server, audit, data_dir })
+        let mark = Arc::new(mark);
+        Ok(Self { settings, store, store_failure, clock, random, tls, health, server, audit, mark, data_dir })
     }
 
     /// Shares an embedded store with the operator's commands, which cannot open it themselves.

@@ -37,6 +37,11 @@ impl DataDir {
         self.path.join("airlock.redb")
     }
 
+    /// The mark by which a store that went back is noticed. It is not part of the store, and should not be restored with it.
+    pub(super) fn store_mark(&self) -> PathBuf {
+        self.path.join("store.mark")
+    }
+
     /// The socket through which commands use the embedded store while a server has it open.
     pub(super) fn store_socket(&self) -> PathBuf {
         self.path.join("airlock.sock")

@@ -1,4 +1,4 @@
-//! Opens the account service for commands on the server's own store, without serving it.
+//! What operators do to the server's own store, without serving it.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use anyhow::Context;
 use server::{
     audit::AuditLog,
     seal::{KeyOwner, SealingKeys},
+    store_mark::{OlderStore, StoreMark, StoreMarkError},
     system::{OsRandom, SystemClock},
 };
 use store::{SocketStore, Store};
@@ -17,7 +18,9 @@ use crate::settings::Settings;
 /// Opens the account service on the store and key file that `airlock serve` would use.
 ///
 /// Only one process can open the embedded store. When a server has it open, the server is asked to share it.
-pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow::Result<Account> {
+///
+/// Also returns what to advance when the command is done: nothing if the store went back, so that the server notices, too.
+pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow::Result<(Account, Option<StoreMark>)> {
     let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
     let data_dir = DataDir::open(&settings.data_dir)?;
     let store = match open_store(&settings, &data_dir, clock.clone()).await.map(|(store, _)| store) {
@@ -26,7 +29,28 @@ pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow:
     };
     let store = store.context("cannot open the server's store")?;
     let keys = SealingKeys::load_or_create(KeyOwner::Account, &data_dir.account_key(), random.as_ref())?;
-    Ok(Account::open(settings.account, keys, Environment { store, clock, random, audit }).await?)
+    let mark = match open_mark(&data_dir, store.clone(), OlderStore::Refuse).await {
+        Err(error @ StoreMarkError::Older { .. }) => {
+            tracing::warn!("{error}");
+            None
+        }
+        mark => Some(mark?),
+    };
+    Ok((Account::open(settings.account, keys, Environment { store, clock, random, audit }).await?, mark))
+}
+
+/// Marks the store as the newest that this data directory knows.
+pub(super) async fn accept_older_store(settings: &Settings, audit: &AuditLog) -> anyhow::Result<()> {
+    let data_dir = DataDir::open(&settings.data_dir)?;
+    let (store, _) = open_store(settings, &data_dir, Arc::new(SystemClock)).await?;
+    let audited = audit.change()?;
+    open_mark(&data_dir, store, OlderStore::Accept).await?.advance().await?;
+    audited.record("older store accepted", &"operator", &settings.data_dir.display());
+    Ok(())
+}
+
+async fn open_mark(data_dir: &DataDir, store: Arc<dyn Store>, older: OlderStore) -> Result<StoreMark, StoreMarkError> {
+    StoreMark::open(&data_dir.store_mark(), store, (Arc::new(SystemClock), &OsRandom), older).await
 }
 
 fn is_locked(error: &anyhow::Error) -> bool {

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use server::{
     audit::AuditLog,
     serve::ServerHandle,
+    store_mark::StoreMark,
     telemetry::{Health, Metrics},
 };
 use tokio::task::JoinHandle;
@@ -35,6 +36,7 @@ pub struct Stack {
     store_socket: Option<StoreSocket>,
     store_failure: StoreFailure,
     audit: AuditLog,
+    mark: Arc<StoreMark>,
 }
 
 impl Stack {
@@ -79,9 +81,13 @@ impl Stack {
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
         let store_socket = context.share_store();
-        let Context { settings, health, server, store_failure, audit, .. } = context;
+        let Context { settings, health, server, store_failure, audit, mark, .. } = context;
         audit.report_to(&health);
         tokio::spawn(server.stop.clone().run_until_cancelled_owned(audit.clone().run()));
+        tokio::spawn({
+            let (stop, mark, audit) = (server.stop.clone(), mark.clone(), audit.clone());
+            async move { stop.run_until_cancelled(mark.run(audit)).await }
+        });
         let stop = server.stop;
         Ok(Self {
             settings,
@@ -95,6 +101,7 @@ impl Stack {
             store_socket,
             store_failure,
             audit,
+            mark,
         })
     }
 
@@ -150,6 +157,9 @@ impl Stack {
             store_socket.stop().await;
         }
         self.audit.finish();
+        if let Err(error) = self.mark.advance().await {
+            tracing::warn!(%error, "cannot mark the store: going back to this state will not be noticed");
+        }
     }
 }
 

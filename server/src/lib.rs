@@ -15,6 +15,7 @@ pub mod serve;
 pub mod settings;
 pub mod shutdown;
 pub mod status;
+pub mod store_mark;
 pub mod system;
 pub mod telemetry;
 pub mod tls;

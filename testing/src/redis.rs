@@ -76,6 +76,23 @@ impl RedisProcess {
         TcpStream::connect(("127.0.0.1", self.port)).is_ok() && self.command("GET filler:1").starts_with("-LOADING")
     }
 
+    /// Copies what the server has stored.
+    pub fn backup(&mut self) -> TempDir {
+        let backup = tempfile::tempdir().unwrap();
+        self.stop();
+        copy(self.dir.path(), backup.path());
+        self.start_again();
+        backup
+    }
+
+    /// Replaces what the server has stored by a backup.
+    pub fn restore(&mut self, backup: &TempDir) {
+        self.stop();
+        self.dir = tempfile::tempdir().unwrap();
+        copy(backup.path(), self.dir.path());
+        self.start_again();
+    }
+
     /// Suspends the server: it neither answers nor closes its connections.
     pub fn freeze(&self) {
         self.signal("-STOP");
@@ -115,6 +132,10 @@ impl RedisProcess {
     fn signal(&self, signal: &str) {
         assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
     }
+}
+
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status().unwrap().success());
 }
 
 /// None when the server ended before it was ready, as it does when its port is taken.

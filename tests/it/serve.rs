@@ -37,13 +37,6 @@ impl Process {
         Self { child, places, _output: output }
     }
 
-    /// Stops it as a supervisor would.
-    fn stop(mut self) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        assert!(self.child.wait().unwrap().success());
-    }
-
     fn place(&self, name: &str) -> &str {
         let place = self.places.iter().find(|(known, _)| known == name);
         place.map(|(_, place)| place.split(' ').next().unwrap()).expect("it says where that is")
@@ -170,6 +163,32 @@ fn a_second_instance_on_the_same_data_fails() {
     assert!(error.contains("already running") && error.contains("Redis"), "{error}");
     process.child.kill().unwrap();
     process.child.wait().unwrap();
+}
+
+#[test]
+fn a_restored_store_is_used_only_when_that_is_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mark) = (dir.path().join("airlock.redb"), dir.path().join("store.mark"));
+    Process::start(dir.path()).stop();
+    let backup = fs::read(&store).unwrap();
+    let users = |arguments: &[&str]| {
+        printed(&run(airlock(dir.path()).args(["account", "users"]).args(arguments), PASSWORD));
+    };
+    // Also what a command does while the server is stopped is noticed.
+    users(&["create", "alice", "alice@example.com", "--password-stdin"]);
+    fs::write(&store, &backup).unwrap();
+    let error = one_line(&complaint(&run(&mut serve(dir.path()), "")));
+    assert!(error.contains("--accept-older-store") && error.contains("valid again"), "{error}");
+    let listed = run(airlock(dir.path()).args(["account", "users", "list"]), "");
+    assert!(listed.status.success(), "commands can prepare the older store: {listed:?}");
+    assert!(String::from_utf8_lossy(&listed.stderr).contains("--accept-older-store"), "{listed:?}");
+    one_line(&complaint(&run(&mut serve(dir.path()), "")));
+
+    Process::spawn(serve(dir.path()).arg("--accept-older-store").stderr(Stdio::null())).stop();
+    Process::start(dir.path()).stop();
+    fs::remove_file(&mark).unwrap();
+    Process::start(dir.path()).stop();
+    assert!(mark.exists());
 }
 
 #[test]

@@ -20,5 +20,6 @@ mod requests;
 mod settings;
 mod shutdown;
 mod signer;
+mod store_mark;
 mod tls;
 mod verifier;

@@ -25,7 +25,7 @@ use tokio::{
 use types::{ApplicationRight, Credential, Kind, Kinded, Scope, Secret};
 
 use super::{Caller, soon};
-use crate::harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD, airlock, metrics, next};
+use crate::harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD, airlock, audit, metrics, next};
 
 /// `airlock serve account` in a process of its own, always on the same port.
 pub(super) struct AccountProcess {
@@ -116,7 +116,7 @@ impl Services {
             settings.tls.mode = airlock::settings::TlsMode::Off;
             settings
         };
-        let start = |settings: Settings, service| Stack::start(settings, Some(service), metrics());
+        let start = |settings: Settings, service| Stack::start(settings, Some(service), metrics(), audit());
         let discovery = start(settings(discovery_folder.path()), Service::Discovery).await.unwrap();
         let mut settings = settings(folder.path());
         settings.client.discovery_address = discovery.settings().client.discovery_address.clone();

@@ -1,0 +1,214 @@
+//! Detects that the store went back, for example because a backup was restored.
+//!
+//! Each instance has a counter in the store, and a copy of it in a file outside the store. The counter grows at every start and
+//! stop, after every audited change, and at intervals. So a store whose counter is below that of the file is older than what
+//! the instance has seen, and contains what was deleted since. Instances that share a store have a counter each: one that
+//! starts on an older store first cannot hide that from the others.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use store::{Batch, Commit, Key, Store, Tag, Version};
+use tokio::time::{sleep, timeout};
+use types::{Clock, Kind, Kinded, Random};
+
+use crate::{audit::AuditLog, private_file::write_private};
+
+/// How often the counter grows without a change.
+const INTERVAL: Duration = Duration::from_secs(300);
+/// How long the file waits for the store: a Redis may lose the last second when its machine fails, and must not look older
+/// than it was.
+const SETTLE: Duration = Duration::from_secs(2);
+/// How long the counter of an instance that is gone stays in the store.
+const LIFETIME: Duration = Duration::from_secs(400 * 24 * 3600);
+/// How often a conflict with another process of the same data directory is retried.
+const TRIES_MAX: usize = 20;
+
+/// The counter of this instance.
+pub struct StoreMark {
+    path: PathBuf,
+    instance: String,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+}
+
+/// What to do about a store that went back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OlderStore {
+    /// Fail.
+    Refuse,
+    /// Go on with it.
+    Accept,
+}
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreMarkError {
+    /// The store went back.
+    #[error(
+        "the store is older than this data directory remembers, or another one: its mark is {found}, not {expected}. If it \
+         was restored from a backup, access keys, collaborators, users and logins that were deleted since then are valid \
+         again, and later changes are lost. To use it, start once with --accept-older-store and delete what should not \
+         exist; otherwise put the newer store back. If nothing was restored, delete {} and start again",
+        path.display()
+    )]
+    Older {
+        /// The counter in the store.
+        found: u64,
+        /// The counter in the file.
+        expected: u64,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be read or written.
+    #[error("cannot {action} {}: make it readable and writable for this user", path.display())]
+    File {
+        /// `read` or `write`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The file is damaged.
+    #[error(
+        "{} is damaged, so it is unknown whether the store went back: delete it and start again if no backup was restored",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Other processes kept changing the counter.
+    #[error("the mark in the store is being changed by others: try again")]
+    Contended,
+    /// The store failed, or has something else where the counter should be.
+    #[error("cannot use the mark in the store")]
+    Store(#[from] store::Error),
+}
+
+/// What is in the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Saved {
+    instance: String,
+    count: u64,
+}
+
+impl StoreMark {
+    /// Reads the file and compares it with the store. Without a file, the instance is new.
+    pub async fn open(
+        path: &Path,
+        store: Arc<dyn Store>,
+        (clock, random): (Arc<dyn Clock>, &dyn Random),
+        older: OlderStore,
+    ) -> Result<Self, StoreMarkError> {
+        let saved = read(path)?;
+        let instance = saved.as_ref().map_or_else(|| new_instance(random), |saved| saved.instance.clone());
+        let mark = Self { path: path.to_owned(), instance, store, clock };
+        let expected = saved.map_or(0, |saved| saved.count);
+        let (found, _) = mark.read_store().await?;
+        match older {
+            _ if found >= expected => Ok(mark),
+            OlderStore::Refuse => Err(StoreMarkError::Older { found, expected, path: mark.path }),
+            OlderStore::Accept => {
+                tracing::warn!(found, expected, "using an older store: delete what should not exist any more");
+                Ok(mark)
+            }
+        }
+    }
+
+    /// Advances the counter in the store and then in the file: at the start, at the end, and when an older store is accepted.
+    pub async fn advance(&self) -> Result<(), StoreMarkError> {
+        let count = self.advance_store().await?;
+        self.save(count)
+    }
+
+    /// Advances the counter after audited changes and at intervals; runs until it is dropped.
+    pub async fn run(&self, audit: AuditLog) {
+        loop {
+            // Either is a reason to advance.
+            _ = timeout(INTERVAL, audit.changed()).await;
+            let advanced = async {
+                let count = self.advance_store().await?;
+                sleep(SETTLE).await;
+                self.save(count)
+            };
+            if let Err(error) = advanced.await {
+                tracing::warn!(%error, "cannot mark the store: going back to this state will not be noticed");
+            }
+        }
+    }
+
+    async fn advance_store(&self) -> Result<u64, StoreMarkError> {
+        let expected = read(&self.path)?.filter(|saved| saved.instance == self.instance).map_or(0, |saved| saved.count);
+        for _ in 0..TRIES_MAX {
+            let (found, version) = self.read_store().await?;
+            if found < expected {
+                tracing::error!(
+                    found,
+                    expected,
+                    "the store went back while it was in use: what was deleted may be valid again"
+                );
+            }
+            let count = found.max(expected).saturating_add(1);
+            if self.write_store(count, version).await? == Commit::Done {
+                return Ok(count);
+            }
+        }
+        Err(StoreMarkError::Contended)
+    }
+
+    async fn read_store(&self) -> Result<(u64, Option<Version>), StoreMarkError> {
+        let found = self.store.get(&[self.key()?]).await?.into_iter().next().flatten();
+        let count = |entry: &store::Entry| std::str::from_utf8(&entry.value).ok()?.parse().ok();
+        // Whatever else is there, it is not what this instance wrote.
+        Ok((found.as_ref().and_then(count).unwrap_or(0), found.map(|entry| entry.version)))
+    }
+
+    async fn write_store(&self, count: u64, version: Option<Version>) -> Result<Commit, StoreMarkError> {
+        let key = self.key()?;
+        let unchanged = match version {
+            Some(version) => Batch::new().expect(key.clone(), version),
+            None => Batch::new().expect_absent(key.clone()),
+        };
+        let expires = u64::try_from(self.clock.now().plus(LIFETIME).as_millis()).unwrap_or_default();
+        Ok(self.store.commit(unchanged.put_until(key, count.to_string(), expires)).await?)
+    }
+
+    fn save(&self, count: u64) -> Result<(), StoreMarkError> {
+        let text = serde_json::json!({ "instance": self.instance, "count": count }).to_string();
+        let failed = |source| StoreMarkError::File { action: "write", path: self.path.clone(), source };
+        write_private(&self.path, text.as_bytes()).map_err(failed)
+    }
+
+    fn key(&self) -> Result<Key, StoreMarkError> {
+        Ok(Key::new(&Tag::named("mark", &self.instance)?, "count")?)
+    }
+}
+
+impl Kinded for StoreMarkError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Older { .. } | Self::Damaged { .. } => Kind::Invalid,
+            Self::File { .. } | Self::Contended | Self::Store(_) => Kind::Unavailable,
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Saved>, StoreMarkError> {
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(StoreMarkError::File { action: "read", path: path.to_owned(), source }),
+    };
+    serde_json::from_slice(&text).map(Some).map_err(|_| StoreMarkError::Damaged { path: path.to_owned() })
+}
+
+fn new_instance(random: &dyn Random) -> String {
+    format!("{:016x}", u64::from_be_bytes(random.array()))
+}
