@@ -55,6 +55,25 @@ async fn dry_runs_over_http_store_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lone_surrogates_survive_dry_runs_in_both_directions() {
+    let network = Network::start().await;
+    let owner = network.owner("surrogates").await;
+    let fields = r#"{"\ud800":"\udfff"}"#;
+    let decoder = r"function Decoder() { console.log('\udbff'); return { '\ud800': '\udfff' }; }";
+    let body = json!({"payload": "AQ==", "app": {"decoder": decoder}});
+    let (status, answer) = post(&network, &owner, "/dry-uplink", body).await;
+    assert_eq!((status, &answer["fields"]), (200, &json!(fields)), "{answer}");
+    assert_eq!(answer["logs"][0]["fields"], json!([r#""\udbff""#]));
+
+    let encoder =
+        r"function Encoder(fields) { var unit = fields['\ud800'].charCodeAt(0); return [unit >> 8, unit & 255]; }";
+    let body = json!({"fields": fields, "port": 1, "app": {"encoder": encoder}});
+    let (status, answer) = post(&network, &owner, "/dry-downlink", body).await;
+    assert_eq!((status, &answer["payload"]), (200, &json!("3/8=")), "{answer}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failing_dry_run_returns_logs_line_kind_and_cost() {
     let network = Network::start().await;
     let owner = network.owner("failing").await;

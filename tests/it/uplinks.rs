@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Network, next};
+use crate::harness::{MESSAGE_TIMEOUT, Network, next};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_uplink_has_the_format_of_v2() {
@@ -21,6 +21,21 @@ async fn an_uplink_has_the_format_of_v2() {
         "payload_fields": {"b": 1, "a": 7}, "metadata": {"time": null},
     });
     assert_eq!(uplink, expected);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lone_surrogates_are_published_as_escapes() {
+    let network = Network::start().await;
+    let owner = network.owner("surrogates").await;
+    let decoder = r"function Decoder() { return { s: '\ud800', '\udfff': 1 }; }";
+    owner.set_functions([decoder, "", ""]).await.unwrap();
+    owner.add_device("dev-1").await;
+    let mut listener = owner.listen(&network).await;
+    owner.simulate("dev-1", &[1], 1).await.unwrap();
+    let message = tokio::time::timeout(MESSAGE_TIMEOUT, listener.next()).await.expect("a message arrives").unwrap();
+    let text = String::from_utf8(message.payload.to_vec()).unwrap();
+    assert!(text.contains(r#""payload_fields":{"s":"\ud800","\udfff":1}"#), "{text}");
     network.stack.stop().await;
 }
 

@@ -1,8 +1,7 @@
 //! Serializes a JavaScript value as `JSON.stringify` would, within limits.
 //!
-//! Deliberate differences: values that are too deep, too large or circular are refused with a specific reason, `NaN` and
-//! the infinities produce a note, and a lone surrogate becomes U+FFFD, because many JSON parsers reject the escape that
-//! `JSON.stringify` writes.
+//! Deliberate differences: values that are too deep, too large or circular are refused with a specific reason, and `NaN`
+//! and the infinities produce a note.
 
 use crate::guest::Guest;
 use crate::js::{Atom, Primitive, Realm, Thrown, Value};
@@ -254,7 +253,6 @@ impl<'a> Writer<'a> {
 
     /// Writes the byte at `index`, which needs escaping; returns how many bytes of `text` it consumed.
     fn special(&mut self, text: &[u8], index: usize) -> usize {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
         let byte = text[index];
         let short = match byte {
             b'"' | b'\\' => byte,
@@ -263,24 +261,37 @@ impl<'a> Writer<'a> {
             b'\n' => b'n',
             b'\r' => b'r',
             b'\t' => b't',
-            // U+D800 to U+DFFF: not valid in UTF-8.
-            0xed if text.get(index + 1).is_some_and(|next| *next >= 0xa0) => {
-                self.out.extend_from_slice("\u{fffd}".as_bytes());
-                return 3;
-            }
-            0xed => {
-                self.out.push(byte);
-                return 1;
-            }
+            0xed => return self.surrogate_or_other(&text[index..]),
             _ => {
-                let digits = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
-                self.out.extend_from_slice(b"\\u00");
-                self.out.extend_from_slice(&digits);
+                self.escape(u16::from(byte));
                 return 1;
             }
         };
         self.out.extend_from_slice(&[b'\\', short]);
         1
+    }
+
+    /// Writes the character that begins with 0xed: a lone surrogate, which is not valid in UTF-8, as an escape. Returns how
+    /// many bytes of `text` it consumed.
+    fn surrogate_or_other(&mut self, text: &[u8]) -> usize {
+        match *text {
+            [_, second @ 0xa0..=0xbf, third, ..] => {
+                self.escape(0xd000 | (u16::from(second & 0x3f) << 6) | u16::from(third & 0x3f));
+                3
+            }
+            _ => {
+                self.out.push(text[0]);
+                1
+            }
+        }
+    }
+
+    /// Writes a UTF-16 code unit as an escape, in lower case.
+    fn escape(&mut self, unit: u16) {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let digits = [12, 8, 4, 0].map(|shift| HEX[usize::from((unit >> shift) & 15)]);
+        self.out.extend_from_slice(b"\\u");
+        self.out.extend_from_slice(&digits);
     }
 
     fn integer(&mut self, number: i32) {

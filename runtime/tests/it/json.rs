@@ -38,6 +38,26 @@ fn results_are_written_as_json_stringify_writes_them() {
 }
 
 #[test]
+fn lone_surrogates_are_written_as_json_stringify_writes_them() {
+    let mut harness = Harness::new();
+    for (value, expected) in [
+        (r"{ s: '\ud800', t: 'x\udfffy' }", r#"{"s":"\ud800","t":"x\udfffy"}"#),
+        (r"{ '\udbff': 1, '\udc00': 2 }", r#"{"\udbff":1,"\udc00":2}"#),
+        (
+            r"{ list: ['\udc00\ud800'], '\ud800': { '\ud801': 1 } }",
+            r#"{"list":["\udc00\ud800"],"\ud800":{"\ud801":1}}"#,
+        ),
+        (r"{ pair: '\ud83d\ude00', near: '\ud7ff\ue000' }", "{\"pair\":\"😀\",\"near\":\"\u{d7ff}\u{e000}\"}"),
+    ] {
+        let text = format!("function Decoder() {{ console.log(JSON.stringify({value})); return {value}; }}");
+        let functions = harness.load_in(Slot::Decoder, &text);
+        let outcome = harness.decode(&functions, &[1]);
+        assert_eq!(fields(&outcome), expected);
+        assert_eq!(serde_json::from_str::<String>(&outcome.logs[0].fields[0]).unwrap(), expected);
+    }
+}
+
+#[test]
 fn rejects_boxed_bigints_too() {
     let mut harness = Harness::new();
     for value in ["5n", "Object(5n)"] {

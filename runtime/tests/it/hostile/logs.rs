@@ -73,7 +73,7 @@ fn any_logged_value_becomes_an_entry_and_the_call_continues() {
         ("NaN", "null"),
         ("undefined", "undefined"),
         ("function () {}", "undefined"),
-        ("'\\ud800'", "\"\u{fffd}\""),
+        ("'\\ud800'", r#""\ud800""#),
         ("null", "null"),
     ] {
         let outcome = hostile.decode(&format!("console.log({value}); return {{ n: 1 }};"));
