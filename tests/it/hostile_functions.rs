@@ -144,7 +144,7 @@ async fn messages_and_dry_runs_return_the_same_fields() {
     let mut heard = owner.listen(&network).await;
     let decoder = "function Decoder(bytes) {
         bytes[0] = 255; bytes.push(1);
-        return { a: 9007199254740993, b: -0, c: 1e308, d: 5e-324, e: 0.1 + 0.2, f: 1e21, g: [NaN], h: '\\ud800' };
+        return { a: 9007199254740993, b: -0, c: 1e308, d: 5e-324, e: 0.1 + 0.2, f: 1e21, g: [NaN] };
     }";
     owner.set_functions([decoder, "", ""]).await.unwrap();
     let asked = Application { decoder: decoder.to_owned(), ..application(&owner) };
