@@ -2,6 +2,5 @@
 
 mod answer_batch;
 mod dispatcher;
-mod fair;
 pub(crate) mod pool;
 pub(crate) mod queue;

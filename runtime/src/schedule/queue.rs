@@ -1,13 +1,16 @@
 //! The job queue: bounded, fair between tenants, live traffic before dry runs. It has no threads and no clock.
 //!
 //! Three rules keep slow functions of one tenant from delaying other tenants. The tenant that has used the least fuel goes
-//! first (`fair`). One worker is reserved for jobs that are expected to be short, because running jobs are not
+//! first (`fair_queue`). One worker is reserved for jobs that are expected to be short, because running jobs are not
 //! preempted. And each tenant may queue only as many jobs as there is space left, so that there is always space for others.
 
 use std::sync::Arc;
 
-use crate::schedule::fair::{FairQueue, NextJob, Turn};
+use fair_queue::{Costs, FairQueue, NextJob, Turn};
 
+/// The fuel charged for each job, for restoring memory and dispatching; and how far ahead of another a tenant may be
+/// served because the worker has its functions loaded.
+const COSTS: Costs = Costs { job: 10_000, slack: 1_000_000 };
 /// When both wait, live traffic gets this many times the fuel of dry runs.
 const DRY_WEIGHT: u64 = 8;
 
@@ -70,13 +73,13 @@ pub(crate) struct Ticket {
 impl Ticket {
     /// The fuel that the job is expected to use; zero if unknown.
     pub(crate) fn expected_fuel(&self) -> u64 {
-        self.turn.expected_fuel()
+        self.turn.expected_cost()
     }
 }
 
 impl<T> Queue<T> {
     pub(crate) fn new(limits: QueueLimits) -> Self {
-        let lane = || Lane { fair: FairQueue::default(), used: 0 };
+        let lane = || Lane { fair: FairQueue::new(COSTS), used: 0 };
         Self { lanes: [lane(), lane()], limits, waiting: 0, long_running: 0 }
     }
 
@@ -127,7 +130,7 @@ impl<T> Queue<T> {
 
     /// Drops all waiting jobs.
     pub(crate) fn clear(&mut self) {
-        self.lanes.iter_mut().for_each(|lane| lane.fair = FairQueue::default());
+        self.lanes.iter_mut().for_each(|lane| lane.fair = FairQueue::new(COSTS));
         self.waiting = 0;
     }
 
@@ -143,7 +146,7 @@ impl<T> Queue<T> {
         // A tenant does not get the last worker while another one waits.
         let shared = lane.fair.pop(worker, |next| next.running < running_max && admission.admits(next));
         let (turn, job) = shared.or_else(|| lane.fair.pop(worker, |next| admission.admits(next)))?;
-        let is_long = admission.is_long(turn.expected_fuel());
+        let is_long = admission.is_long(turn.expected_cost());
         self.waiting -= 1;
         self.long_running += usize::from(is_long);
         Some((Ticket { turn, priority, is_long }, job))
@@ -174,7 +177,7 @@ struct Admission {
 
 impl Admission {
     fn admits(self, next: NextJob) -> bool {
-        self.long_may_run || !self.is_long(next.expected_fuel)
+        self.long_may_run || !self.is_long(next.expected_cost)
     }
 
     fn is_long(self, expected_fuel: u64) -> bool {
@@ -406,15 +409,5 @@ mod tests {
         queue.done(ticket, Some(LONG));
         put(&mut queue, &dry("a"), 3..4);
         assert_eq!(run(&mut queue, 9, |_| SHORT), [3]);
-    }
-
-    #[test]
-    fn idle_tenants_are_forgotten() {
-        let mut queue = queue(1, 10, 10);
-        for number in 0..50_000_u32 {
-            queue.put(&live(&number.to_string()), 0, number).unwrap();
-            assert_eq!(run(&mut queue, 1, |_| SHORT), [number]);
-        }
-        assert!(queue.lanes[0].fair.remembered() < 20_000);
     }
 }

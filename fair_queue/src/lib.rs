@@ -1,0 +1,274 @@
+//! A fair queue, in which the tenant that has used the least goes first. It has no threads and no clock.
+//!
+//! This is start-time fair queueing. A tenant that returns after a pause starts level with the others, however much or
+//! little it used before. Costs are in any unit; Airlock counts fuel.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Maximum number of tenants among which a worker looks for one that prefers it.
+const CANDIDATES_MAX: usize = 4;
+/// Idle tenants whose use is remembered.
+const IDLE_MAX: usize = 16_384;
+
+/// Jobs of many tenants in fair order.
+pub struct FairQueue<T> {
+    costs: Costs,
+    tenants: HashMap<Arc<str>, Account<T>>,
+    /// Tenants with waiting jobs, by what they have used, then by arrival.
+    ready: BTreeMap<Rank, Arc<str>>,
+    /// Tenants without jobs, the longest idle first.
+    idle: BTreeMap<u64, Arc<str>>,
+    running: usize,
+    /// What the tenant served last had used; nobody starts below it.
+    served_up_to: u64,
+    /// What the tenant that used the most has used.
+    highest: u64,
+    sequence: u64,
+}
+
+/// What the queue itself adds to the costs of jobs.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs {
+    /// Overhead charged for each job.
+    pub job: u64,
+    /// How far ahead of another a tenant may be served because the worker is the one that it prefers.
+    pub slack: u64,
+}
+
+/// Who goes first: the tenant with the lowest rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// What it has used, and what its running jobs are expected to cost.
+    used: u64,
+    /// Makes the rank unique.
+    sequence: u64,
+}
+
+struct Account<T> {
+    jobs: VecDeque<Job<T>>,
+    running: usize,
+    rank: Rank,
+    /// What its next job is expected to cost: a slowly decaying maximum of its last jobs.
+    expected_cost: u64,
+}
+
+struct Job<T> {
+    home: usize,
+    job: T,
+}
+
+/// Permission to run a job; must be returned when it is done.
+#[must_use = "a turn must be returned with `done`"]
+pub struct Turn {
+    tenant: Arc<str>,
+    /// What the tenant was charged in advance.
+    expected_cost: u64,
+}
+
+/// What is known about the next job of a tenant.
+#[derive(Clone, Copy)]
+pub struct NextJob {
+    /// Running jobs of the same tenant.
+    pub running: usize,
+    /// What it is expected to cost; zero if unknown.
+    pub expected_cost: u64,
+}
+
+impl Turn {
+    /// What the job is expected to cost; zero if unknown.
+    pub fn expected_cost(&self) -> u64 {
+        self.expected_cost
+    }
+}
+
+impl<T> FairQueue<T> {
+    /// An empty queue.
+    pub fn new(costs: Costs) -> Self {
+        Self {
+            costs,
+            tenants: HashMap::new(),
+            ready: BTreeMap::new(),
+            idle: BTreeMap::new(),
+            running: 0,
+            served_up_to: 0,
+            highest: 0,
+            sequence: 0,
+        }
+    }
+
+    /// The number of waiting jobs of `tenant`.
+    pub fn waiting(&self, tenant: &str) -> usize {
+        self.tenants.get(tenant).map_or(0, |tenant| tenant.jobs.len())
+    }
+
+    /// Whether no job waits or runs.
+    pub fn is_idle(&self) -> bool {
+        self.ready.is_empty() && self.running == 0
+    }
+
+    /// Queues `job`, which prefers the worker `home`.
+    pub fn push(&mut self, name: &Arc<str>, home: usize, job: T) {
+        let number = self.next_number();
+        let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Account::new(number));
+        if tenant.jobs.is_empty() {
+            if tenant.running == 0 {
+                self.idle.remove(&tenant.rank.sequence);
+                tenant.rank.used = tenant.rank.used.max(self.served_up_to);
+            }
+            tenant.rank.sequence = number;
+            self.ready.insert(tenant.rank, Arc::clone(name));
+        }
+        tenant.jobs.push_back(Job { home, job });
+    }
+
+    /// Takes the next job for `worker` among the tenants that `allow` admits.
+    pub fn pop(&mut self, worker: usize, allow: impl Fn(NextJob) -> bool) -> Option<(Turn, T)> {
+        let rank = self.choose(worker, allow)?;
+        let name = self.ready.remove(&rank)?;
+        self.served_up_to = self.served_up_to.max(rank.used);
+        let tenant = self.tenants.get_mut(&name)?;
+        let job = tenant.jobs.pop_front()?.job;
+        let expected_cost = tenant.expected_cost;
+        tenant.running += 1;
+        tenant.rank.used = tenant.rank.used.saturating_add(expected_cost).saturating_add(self.costs.job);
+        if !tenant.jobs.is_empty() {
+            self.ready.insert(tenant.rank, Arc::clone(&name));
+        }
+        self.running += 1;
+        Some((Turn { tenant: name, expected_cost }, job))
+    }
+
+    /// Ends a turn. `cost` is what the job used; none if it was not run.
+    pub fn done(&mut self, turn: Turn, cost: Option<u64>) {
+        let number = self.next_number();
+        let Some(tenant) = self.tenants.get_mut(&turn.tenant) else { return };
+        let is_ready = self.ready.remove(&tenant.rank).is_some();
+        tenant.settle(turn.expected_cost, cost);
+        self.highest = self.highest.max(tenant.rank.used);
+        self.running -= 1;
+        if is_ready {
+            self.ready.insert(tenant.rank, turn.tenant);
+        } else if tenant.running == 0 {
+            tenant.rank.sequence = number;
+            self.idle.insert(number, turn.tenant);
+            self.forget_idle();
+        }
+        if self.is_idle() {
+            // Nobody had to wait for what was used so far, so all become equal.
+            self.served_up_to = self.highest;
+        }
+    }
+
+    /// Whether there is a job that `allow` admits.
+    pub fn has_turn(&self, allow: impl Fn(NextJob) -> bool) -> bool {
+        self.admitted(allow).next().is_some()
+    }
+
+    /// The first admitted tenant, or one close behind whose functions `worker` has loaded.
+    fn choose(&self, worker: usize, allow: impl Fn(NextJob) -> bool) -> Option<Rank> {
+        let mut candidates = self.admitted(allow).take(CANDIDATES_MAX);
+        let (first, home) = candidates.next()?;
+        if home == worker {
+            return Some(first);
+        }
+        let near = |(rank, home): &(Rank, usize)| *home == worker && rank.used <= first.used + self.costs.slack;
+        Some(candidates.find(near).map_or(first, |(rank, _)| rank))
+    }
+
+    /// The admitted tenants in order, with the preferred worker of their next job.
+    fn admitted(&self, allow: impl Fn(NextJob) -> bool) -> impl Iterator<Item = (Rank, usize)> {
+        self.ready.iter().filter_map(move |(rank, name)| {
+            let tenant = self.tenants.get(name)?;
+            let next = NextJob { running: tenant.running, expected_cost: tenant.expected_cost };
+            allow(next).then_some((*rank, tenant.jobs.front()?.home))
+        })
+    }
+
+    /// Forgets the longest idle tenants, so that memory is bounded.
+    fn forget_idle(&mut self) {
+        while self.idle.len() > IDLE_MAX {
+            let Some((_, name)) = self.idle.pop_first() else { break };
+            self.tenants.remove(&name);
+        }
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+}
+
+impl<T> Account<T> {
+    fn new(number: u64) -> Self {
+        Self { jobs: VecDeque::new(), running: 0, rank: Rank { used: 0, sequence: number }, expected_cost: 0 }
+    }
+
+    /// Replaces the expected cost by what was used. A job that was not run does not change the expectation.
+    fn settle(&mut self, expected_cost: u64, cost: Option<u64>) {
+        self.running -= 1;
+        self.rank.used = self.rank.used.saturating_add(cost.unwrap_or(0)).saturating_sub(expected_cost);
+        if let Some(cost) = cost {
+            self.expected_cost = cost.max(self.expected_cost - self.expected_cost / 8);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn queue() -> FairQueue<u32> {
+        FairQueue::new(Costs { job: 1, slack: 0 })
+    }
+
+    /// Runs jobs one after the other; `cost` says what each used.
+    fn run(queue: &mut FairQueue<u32>, times: usize, cost: impl Fn(u32) -> u64) -> Vec<u32> {
+        let mut ran = Vec::new();
+        while ran.len() < times
+            && let Some((turn, job)) = queue.pop(0, |_| true)
+        {
+            queue.done(turn, Some(cost(job)));
+            ran.push(job);
+        }
+        ran
+    }
+
+    #[test]
+    fn a_tenant_with_cheap_jobs_gets_as_much_as_one_with_costly_jobs() {
+        let (mut queue, [cheap, costly]) = (queue(), ["cheap", "costly"].map(Arc::from));
+        for job in 0..1000 {
+            queue.push(&cheap, 0, job);
+            queue.push(&costly, 0, 1000 + job);
+        }
+        let ran = run(&mut queue, 440, |job| if job < 1000 { 10 } else { 100 });
+        let of_cheap = ran.iter().filter(|job| **job < 1000).count();
+        assert!((390..=410).contains(&of_cheap), "{of_cheap} of 440");
+    }
+
+    #[test]
+    fn a_tenant_at_its_limit_is_passed_over() {
+        let (mut queue, [a, b]) = (queue(), ["a", "b"].map(Arc::from));
+        (0..3).for_each(|job| queue.push(&a, 0, job));
+        let first = queue.pop(0, |next| next.running < 1).unwrap();
+        assert!(queue.pop(0, |next| next.running < 1).is_none());
+        queue.push(&b, 0, 10);
+        let (turn, job) = queue.pop(0, |next| next.running < 1).unwrap();
+        assert_eq!((first.1, job), (0, 10));
+        queue.done(turn, None);
+        queue.done(first.0, Some(1));
+        assert_eq!(run(&mut queue, 9, |_| 1), [1, 2]);
+    }
+
+    #[test]
+    fn idle_tenants_are_forgotten() {
+        let mut queue = queue();
+        for number in 0..50_000_u32 {
+            queue.push(&number.to_string().into(), 0, number);
+            assert_eq!(run(&mut queue, 1, |_| 1), [number]);
+        }
+        assert!(queue.tenants.len() < 20_000);
+    }
+}
