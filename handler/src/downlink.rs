@@ -9,6 +9,7 @@ mod queue;
 use std::sync::Arc;
 
 use runtime::Priority;
+use server::concurrency_limit::{ConcurrencyLimit, Permit};
 use store::Store;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -18,7 +19,6 @@ use self::{order::Order, queue::Schedule};
 use crate::{
     Error,
     application::{Applications, Conversion},
-    concurrency_limit::{ConcurrencyLimit, Permit},
     device::Devices,
     metrics,
     output::{Event, Message, Output, mqtt::PublishedDownlink},

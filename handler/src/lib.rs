@@ -4,7 +4,6 @@ pub mod access;
 pub mod announcement;
 pub mod api;
 pub mod application;
-mod concurrency_limit;
 mod cost;
 pub mod device;
 pub mod downlink;

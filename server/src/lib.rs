@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod auth;
+pub mod concurrency_limit;
 mod error;
 pub mod grpc;
 pub mod identity;

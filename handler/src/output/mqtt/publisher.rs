@@ -15,6 +15,7 @@ use mqtt::{Endpoint, PACKET_BYTES_MAX};
 use rumqttc::{AsyncClient, ConnectionError, Event as MqttEvent, Outgoing, Packet, QoS, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use server::concurrency_limit::{ConcurrencyLimit, Permit};
 use tokio::{
     sync::{Semaphore, mpsc, watch},
     time::timeout,
@@ -24,7 +25,6 @@ use types::{AppId, Random};
 
 use super::{REQUESTS_MAX, connection, fields};
 use crate::{
-    concurrency_limit::{ConcurrencyLimit, Permit},
     metrics,
     output::{Event, Message, Output},
 };

@@ -8,20 +8,21 @@ use std::{
 };
 
 /// Counts the permits of each owner.
-#[derive(Default)]
-pub(crate) struct ConcurrencyLimit {
+#[derive(Debug, Default)]
+pub struct ConcurrencyLimit {
     held: Mutex<HashMap<Arc<str>, usize>>,
 }
 
-/// Permission for one message or task of an owner, until it is dropped.
-pub(crate) struct Permit {
+/// Permission for one message, task or connection of an owner, until it is dropped.
+#[derive(Debug)]
+pub struct Permit {
     limit: Arc<ConcurrencyLimit>,
     owner: Arc<str>,
 }
 
 impl ConcurrencyLimit {
     /// A permit for `owner`; none if it holds as many as there is `room` left for everybody.
-    pub(crate) fn acquire(self: &Arc<Self>, owner: &str, room: usize) -> Option<Permit> {
+    pub fn acquire(self: &Arc<Self>, owner: &str, room: usize) -> Option<Permit> {
         let mut held = self.lock();
         if held.get(owner).copied().unwrap_or(0) >= room {
             return None;
