@@ -7,9 +7,9 @@ use api::discovery::{
     GetServiceRequest, MetadataRequest,
     discovery_server::{Discovery, DiscoveryServer},
 };
-use server::{auth::credential_of, status::to_status};
+use server::{auth::Caller, status::to_status};
 use tonic::{Request, Response, Status, metadata::MetadataMap};
-use types::{AppEui, Credential};
+use types::AppEui;
 
 use crate::{Error, error::Result as OurResult, operations::Operations, operations::Service as Served, registry::Page};
 
@@ -73,9 +73,9 @@ impl Discovery for Service {
     }
 }
 
-/// Splits a request into the caller's credential and the message.
-fn open<T>(request: Request<T>) -> Result<(Option<Credential>, T), Status> {
-    let caller = credential_of(request.metadata().as_ref()).map_err(|error| to_status(&error))?;
+/// Splits a request into the caller and the message.
+fn open<T>(request: Request<T>) -> Result<(Caller, T), Status> {
+    let caller = Caller::of(request.metadata().as_ref(), request.extensions()).map_err(|error| to_status(&error))?;
     Ok((caller, request.into_inner()))
 }
 

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use api::discovery as message;
 use server::{
     audit::AuditLog,
-    auth::{Authenticator, Purpose},
+    auth::{Authenticator, Caller, Purpose},
 };
-use types::{
-    AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, Credential, GatewayId, GatewayRight, Scope,
-    ServiceName,
-};
+use types::{AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, GatewayId, GatewayRight, Scope, ServiceName};
 
 use crate::{
     Error,
@@ -52,7 +49,7 @@ impl Operations {
     }
 
     /// Stores a component's announcement; only the component itself may.
-    pub(crate) async fn announce(&self, caller: Option<Credential>, announcement: &Announcement) -> Result<()> {
+    pub(crate) async fn announce(&self, caller: Caller, announcement: &Announcement) -> Result<()> {
         let claims = self.authenticator.authenticate(caller, Purpose::Change).await?;
         self.is_component(&claims, announcement.service, &announcement.id)?;
         let audited = self.audit.change()?;
@@ -63,7 +60,7 @@ impl Operations {
     }
 
     /// Assigns something to a component, taking it from the one that served it before.
-    pub(crate) async fn add_metadata(&self, caller: Option<Credential>, service: &Service) -> Result<()> {
+    pub(crate) async fn add_metadata(&self, caller: Caller, service: &Service) -> Result<()> {
         let claims = self.may_change(caller, service).await?;
         let audited = self.audit.change()?;
         // Serving something from a component that does not exist would make it unreachable.
@@ -79,7 +76,7 @@ impl Operations {
     }
 
     /// Removes something from what a component serves.
-    pub(crate) async fn delete_metadata(&self, caller: Option<Credential>, service: &Service) -> Result<()> {
+    pub(crate) async fn delete_metadata(&self, caller: Caller, service: &Service) -> Result<()> {
         let claims = self.may_change(caller, service).await?;
         let audited = self.audit.change()?;
         self.registry.delete(&service.id, &service.metadata).await?;
@@ -138,7 +135,7 @@ impl Operations {
     /// An application needs `settings` or `delete`: `settings` lets a user register it at a handler, `delete` remove it
     /// there, and the handler passes that credential on. (v2 required `delete` for both, so registering with a lesser
     /// key left the application unreachable.)
-    async fn may_change(&self, caller: Option<Credential>, service: &Service) -> Result<Claims> {
+    async fn may_change(&self, caller: Caller, service: &Service) -> Result<Claims> {
         let claims = match &service.metadata {
             Metadata::AppId(app_id) => self.authenticator.authenticate_for(app_id, caller, Purpose::Change).await?,
             _ => self.authenticator.authenticate(caller, Purpose::Change).await?,

@@ -4,7 +4,7 @@ pub(crate) mod rate_limit;
 
 use std::sync::Arc;
 
-use server::auth::{Authenticator, Purpose};
+use server::auth::{Authenticator, Caller, Purpose};
 use types::{AccessKey, AppId, ApplicationRight, Claims, ComponentId, Credential, Kind, Kinded, Scope, ServiceName};
 
 pub use self::rate_limit::{RateLimiter, RateLimits};
@@ -30,7 +30,7 @@ impl Access {
     /// does not depend on whether the application exists, so as not to reveal which applications exist.
     pub(crate) async fn allow(
         &self,
-        caller: Option<Credential>,
+        caller: Caller,
         app_id: &AppId,
         rights: &[ApplicationRight],
         purpose: Purpose,
@@ -59,11 +59,7 @@ impl Access {
         }
     }
 
-    pub(crate) async fn allow_network_broker(
-        &self,
-        caller: Option<Credential>,
-        brokers: &[ComponentId],
-    ) -> Result<(), Error> {
+    pub(crate) async fn allow_network_broker(&self, caller: Caller, brokers: &[ComponentId]) -> Result<(), Error> {
         let claims = self.authenticator.authenticate(caller, Purpose::Live).await?;
         if brokers.iter().any(|id| claims.is_component(ServiceName::Broker, id)) {
             return Ok(());
@@ -72,7 +68,7 @@ impl Access {
     }
 
     /// Allows the handler itself, and callers with a token that its owner issued for it.
-    pub(crate) async fn allow_component(&self, caller: Option<Credential>, id: &ComponentId) -> Result<(), Error> {
+    pub(crate) async fn allow_component(&self, caller: Caller, id: &ComponentId) -> Result<(), Error> {
         let claims = self.authenticator.authenticate(caller, Purpose::Read).await?;
         self.rate_limiter.count_client(&claims).await?;
         if claims.scope.contains(&Scope::Component(id.clone())) || claims.is_component(ServiceName::Handler, id) {

@@ -23,7 +23,8 @@ use types::{AppId, CredentialError, Kind, Kinded};
 
 pub use authenticator::Authenticator;
 pub use component_token::{ComponentToken, RenewError, TokenSource, expiry_of};
-pub use credential::{Presented, credential_of};
+pub(crate) use credential::CREDENTIAL_HEADERS;
+pub use credential::{Caller, Presented, credential_of};
 pub use rule::{Purpose, Unconfirmed};
 pub use settings::AuthSettings;
 pub use verifier::{TokenError, Verifier};

@@ -20,5 +20,6 @@ pub mod store_mark;
 pub mod system;
 pub mod telemetry;
 pub mod tls;
+pub mod usage;
 
 pub use error::Error;

@@ -3,6 +3,7 @@
 //! hyper-util runs the connections. Neither axum-server nor tower-http bounds the time until the first byte, shares one
 //! connection limit between listeners, or answers with gRPC errors, so the loops and the middleware are ours.
 
+mod admission;
 mod connection;
 mod grpc_timeout;
 mod listeners;
@@ -26,6 +27,20 @@ use crate::reply::ErrorFormat;
 pub struct ServeSettings {
     /// Maximum number of open connections of one service; more wait to be accepted.
     pub connections_max: usize,
+    /// Maximum number of open connections of one service from one address, or one IPv6 network; more are closed at once.
+    /// Behind a reverse proxy, all clients have the proxy's address.
+    pub connections_per_address_max: usize,
+    /// Maximum number of requests that one service handles at once; more wait for their turn.
+    pub running_max: usize,
+    /// Maximum number of these requests of one caller. The more others there are, the lower it is, so that every caller
+    /// finds room. Callers without a known credential count as one per address.
+    pub tenant_running_max: usize,
+    /// Maximum number of requests that wait for their turn; further ones get 503.
+    pub waiting_max: usize,
+    /// Maximum number of waiting requests of one caller; further ones get 429. The more others wait, the lower it is.
+    pub tenant_waiting_max: usize,
+    /// How long a request may wait for its turn; after that it gets 503.
+    pub waiting_timeout_ms: u64,
     /// Maximum size of a REST body, in bytes; a larger one gets 413. gRPC messages have a limit of their own.
     ///
     /// By default 2 MiB: an application with four payload functions of 256 KiB must fit, and JSON writes each of their
@@ -43,6 +58,12 @@ impl Default for ServeSettings {
     fn default() -> Self {
         Self {
             connections_max: 4096,
+            connections_per_address_max: 2048,
+            running_max: 1024,
+            tenant_running_max: 128,
+            waiting_max: 8192,
+            tenant_waiting_max: 2048,
+            waiting_timeout_ms: 10_000,
             body_bytes_max: 2 * 1024 * 1024,
             head_timeout_ms: 30_000,
             request_timeout_ms: 60_000,

@@ -12,6 +12,7 @@ mod demo;
 mod devices;
 mod dry_runs;
 mod examples;
+mod fairness;
 mod functions;
 mod handler_status;
 mod harness;

@@ -54,7 +54,7 @@ impl FromRequestParts<Account> for AuthenticatedUser {
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
         if let Some(credential) = credential_of(&parts.headers).map_err(Error::from)? {
-            let caller = account.caller(credential).await?;
+            let caller = account.caller_of(parts, credential).await?;
             return Ok(Self::Token(caller.user_with(&Scope::Profile)?));
         }
         let session = <Session as FromRequestParts<Account>>::from_request_parts(parts, account).await?;

@@ -5,7 +5,10 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use server::auth::{AuthError, credential_of};
+use server::{
+    auth::{AuthError, credential_of},
+    usage::Usage,
+};
 use types::{Credential, Secret};
 
 use super::reply::Reply;
@@ -28,7 +31,7 @@ impl FromRequestParts<Account> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
         let credential = credential_of(&parts.headers).map_err(Error::from)?.ok_or(Error::from(AuthError::Missing))?;
-        Ok(account.caller(credential).await?)
+        Ok(account.caller_of(parts, credential).await?)
     }
 }
 
@@ -38,7 +41,7 @@ impl OptionalFromRequestParts<Account> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Option<Self>, Reply> {
         match credential_of(&parts.headers).map_err(Error::from)? {
-            Some(credential) => Ok(Some(account.caller(credential).await?)),
+            Some(credential) => Ok(Some(account.caller_of(parts, credential).await?)),
             None => Ok(None),
         }
     }
@@ -52,7 +55,7 @@ impl FromRequestParts<Account> for RequestAuth {
             return Ok(Self::Client(basic));
         }
         match credential_of(&parts.headers).map_err(Error::from)? {
-            Some(credential) => Ok(Self::Bearer(account.caller(credential).await?)),
+            Some(credential) => Ok(Self::Bearer(account.caller_of(parts, credential).await?)),
             None => Ok(Self::None),
         }
     }
@@ -68,6 +71,15 @@ impl FromRequestParts<Account> for WantsJson {
 }
 
 impl Account {
+    /// Verifies the credential of a request, and says who makes it.
+    pub(super) async fn caller_of(&self, parts: &Parts, credential: Credential) -> Result<Caller, Error> {
+        let caller = self.caller(credential).await?;
+        if let Caller::Bearer(claims) = &caller {
+            Usage::in_extensions(&parts.extensions).set_caller(claims);
+        }
+        Ok(caller)
+    }
+
     /// Verifies a credential, and that the user did not revoke it.
     pub(crate) async fn caller(&self, credential: Credential) -> Result<Caller, Error> {
         Ok(match credential {

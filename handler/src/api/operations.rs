@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use api::handler::Status;
 use runtime::Priority;
-use server::auth::Purpose;
-use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
+use server::auth::{Caller, Purpose};
+use types::{AppId, ApplicationRight, Clock, ComponentId, DevId};
 
 use crate::{
     Error,
@@ -22,8 +22,6 @@ use crate::{
     status::Component,
     uplink::{Frame, Uplinks},
 };
-
-pub(crate) type Caller = Option<Credential>;
 
 /// The handler's operations.
 pub struct Operations {
@@ -57,7 +55,7 @@ impl Operations {
         let registered = self.applications.register(app_id).await;
         // An application that is already registered is announced again, because the first time may have failed.
         if let (Ok(()) | Err(Error::AlreadyExists { .. }), Some(announcer), Some(credential)) =
-            (&registered, &self.announcer, &caller)
+            (&registered, &self.announcer, &caller.credential)
         {
             announcer.add_application(credential, app_id).await;
         }
@@ -90,7 +88,7 @@ impl Operations {
         self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete], Purpose::Change).await?;
         let deleted = self.applications.delete(app_id).await;
         if let (Ok(()) | Err(Error::NotFound { .. }), Some(announcer), Some(credential)) =
-            (&deleted, &self.announcer, &caller)
+            (&deleted, &self.announcer, &caller.credential)
         {
             announcer.remove_application(credential, app_id).await;
         }
@@ -130,21 +128,27 @@ impl Operations {
         offset: usize,
         limit: usize,
     ) -> Result<DevicePage, Error> {
+        let usage = caller.usage.clone();
         self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Read).await?;
         self.applications.check_registered(app_id).await?;
         let limit = if limit == 0 { DEVICE_PAGE_MAX } else { limit };
-        self.devices.list(app_id, offset, limit).await
+        let page = self.devices.list(app_id, offset, limit).await?;
+        usage.add_entries(page.devices.len());
+        Ok(page)
     }
 
     /// Handles an uplink as if the device had sent it, and returns what it cost.
     pub(crate) async fn simulate_uplink(&self, caller: Caller, uplink: SimulatedUplink) -> Result<Cost, Error> {
+        let usage = caller.usage.clone();
         let rights = [ApplicationRight::Devices, ApplicationRight::MessagesUpWrite];
         self.access.allow(caller, &uplink.app_id, &rights, Purpose::Live).await?;
         let SimulatedUplink { app_id, dev_id, port, payload } = uplink;
         let now = self.clock.now();
         let frame = Frame::simulated(app_id, dev_id, port, payload, now)?;
         self.component.traffic.uplink.mark(now);
-        self.uplinks.handle(frame).await
+        let cost = self.uplinks.handle(frame).await?;
+        usage.add_fuel(cost.fuel);
+        Ok(cost)
     }
 
     /// Decodes a payload with the functions in the request. Stores and publishes nothing.
@@ -157,8 +161,10 @@ impl Operations {
         port: u32,
         bytes: Vec<u8>,
     ) -> Result<Decoded, Error> {
+        let usage = caller.usage.clone();
         let (application, payload) = self.prepare(caller, application, port, Some(bytes)).await?;
         let mut decoded = self.payloads.decode(&application, &payload, Priority::DryRun).await?;
+        usage.add_fuel(decoded.cost.fuel);
         match decoded.error.take() {
             None => Ok(decoded),
             Some(error) => Err(error.into_error(&application, decoded.logs, decoded.cost)),
@@ -175,9 +181,14 @@ impl Operations {
         port: u32,
         input: DownlinkInput,
     ) -> Result<Encoded, Error> {
+        let usage = caller.usage.clone();
         let (application, payload) = self.prepare(caller, application, port, None).await?;
         match (input.payload.is_empty(), input.fields.is_empty()) {
-            (true, false) => self.payloads.encode(&application, &input.fields, &payload, Priority::DryRun).await,
+            (true, false) => {
+                let encoded = self.payloads.encode(&application, &input.fields, &payload, Priority::DryRun).await;
+                usage.add_fuel(encoded.as_ref().map_or_else(Error::fuel, |encoded| encoded.cost.fuel));
+                encoded
+            }
             (false, true) => Ok(Encoded { payload: input.payload, ..Encoded::default() }),
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (true, true) => Err(Error::invalid("Downlink", "Neither Fields nor Payload provided")),

@@ -24,7 +24,7 @@ use axum::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use server::{
-    auth::{AuthError, Presented},
+    auth::{AuthError, Caller, Presented},
     json::{Empty, Json, JsonObject},
     openapi::{self, About, OperationExt},
     reply::ErrorFormat,
@@ -35,7 +35,7 @@ use self::reply::{ErrorResponse, FunctionErrorBody};
 use crate::{
     Error,
     api::{
-        operations::{Caller, Operations},
+        operations::Operations,
         wire::{app_id, dev_id},
     },
     device,

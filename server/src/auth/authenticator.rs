@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use types::{AppId, Claims, Clock, Credential, Secret};
 
 use super::{
-    AuthError, AuthSettings, ComponentToken, TokenError,
+    AuthError, AuthSettings, Caller, ComponentToken, TokenError,
     cache::{Cache, Cell},
     issuer::Issuer,
     memory::{CredentialId, Memory},
@@ -77,13 +77,15 @@ impl Authenticator {
     }
 
     /// The claims of a token. An access key is refused: it is valid only with the application that it belongs to.
-    pub async fn authenticate(&self, credential: Option<Credential>, purpose: Purpose) -> Result<Claims, AuthError> {
+    pub async fn authenticate(&self, caller: impl Into<Caller>, purpose: Purpose) -> Result<Claims, AuthError> {
+        let Caller { credential, usage } = caller.into();
         let Credential::Token(token) = credential.ok_or(AuthError::Missing)? else {
             return Err(AuthError::KeyWithoutApplication);
         };
         let origin = Origin::of(token.expose())?;
         let keys = self.issuer(&origin.issuer)?.keys(&origin.key_id).await?;
         let claims = keys.verifier.verify(token.expose(), self.clock.now())?;
+        usage.set_caller(&claims);
         let (now, before) = keys.confirmed;
         match verdict(now, before, purpose, self.settings.grace_time()) {
             Verdict::Unavailable(why) => Err(AuthError::Unconfirmed { why, cause: None }),
@@ -95,6 +97,18 @@ impl Authenticator {
     ///
     /// Ask [`Claims::allows`] for the right. Rights that the user has lost since the token was issued are left out.
     pub async fn authenticate_for(
+        &self,
+        app_id: &AppId,
+        caller: impl Into<Caller>,
+        purpose: Purpose,
+    ) -> Result<Claims, AuthError> {
+        let Caller { credential, usage } = caller.into();
+        let claims = self.authenticate_credential(app_id, credential, purpose).await?;
+        usage.set_caller(&claims);
+        Ok(claims)
+    }
+
+    async fn authenticate_credential(
         &self,
         app_id: &AppId,
         credential: Option<Credential>,

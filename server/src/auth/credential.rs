@@ -5,11 +5,12 @@ use std::convert::Infallible;
 use aide::{OperationInput, generate::GenContext, openapi::Operation};
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, request::Parts},
+    http::{Extensions, HeaderMap, request::Parts},
 };
 use types::Credential;
 
 use super::AuthError;
+use crate::usage::Usage;
 
 /// The standard header, with a scheme in front of the credential.
 const AUTHORIZATION: &str = "authorization";
@@ -17,16 +18,41 @@ const AUTHORIZATION: &str = "authorization";
 const TOKEN: [&str; 2] = ["token", "grpc-metadata-token"];
 /// Headers with an access key alone.
 const KEY: [&str; 2] = ["key", "grpc-metadata-key"];
+/// All headers that may have a credential.
+pub(crate) const CREDENTIAL_HEADERS: [&str; 5] = [AUTHORIZATION, TOKEN[0], TOKEN[1], KEY[0], KEY[1]];
 
-/// The credential of a request, if it brings one; read at once, but refused only where it is needed.
+/// Who calls: a credential, if there is one, and what the call uses.
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    /// The credential.
+    pub credential: Option<Credential>,
+    /// Charged to the caller once it is authenticated.
+    pub usage: Usage,
+}
+
+/// The caller of a request; its credential is read at once, but refused only where it is needed.
 #[derive(Clone, Debug)]
-pub struct Presented(pub Result<Option<Credential>, AuthError>);
+pub struct Presented(pub Result<Caller, AuthError>);
+
+impl Caller {
+    /// The caller of a request with these headers and extensions.
+    pub fn of(headers: &HeaderMap, extensions: &Extensions) -> Result<Self, AuthError> {
+        Ok(Self { credential: credential_of(headers)?, usage: Usage::in_extensions(extensions) })
+    }
+}
+
+/// A caller whose usage is not charged to anybody.
+impl From<Option<Credential>> for Caller {
+    fn from(credential: Option<Credential>) -> Self {
+        Self { credential, usage: Usage::default() }
+    }
+}
 
 impl<S: Sync> FromRequestParts<S> for Presented {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(credential_of(&parts.headers)))
+        Ok(Self(Caller::of(&parts.headers, &parts.extensions)))
     }
 }
 

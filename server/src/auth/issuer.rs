@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::rest::account::TokenAnswer;
 use client::account::AccountClient;
+use tokio::sync::Semaphore;
 use types::{AccessKey, AppId, ApplicationRight, Claims, Clock, Credential, Kind, Kinded, Secret};
 
 use super::{
@@ -13,6 +14,9 @@ use super::{
     verifier::Origin,
 };
 
+/// Maximum number of questions that are asked at once; more wait. The account service limits what it takes from one caller.
+const ASKING_MAX: usize = 64;
+
 /// A trusted account service.
 pub(super) struct Issuer {
     id: String,
@@ -21,6 +25,8 @@ pub(super) struct Issuer {
     /// Our own token there; none for a component that has none.
     component: Option<Arc<ComponentToken>>,
     keys: PublicKeys,
+    /// One permit per question that is being asked.
+    asking: Semaphore,
     pub(super) reachability: Reachability,
 }
 
@@ -32,7 +38,8 @@ impl Issuer {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let keys = PublicKeys::new(id, Arc::clone(&client), Arc::clone(&clock));
-        Self { id: id.to_owned(), client, clock, component, keys, reachability: Reachability::default() }
+        let asking = Semaphore::new(ASKING_MAX);
+        Self { id: id.to_owned(), client, clock, component, keys, asking, reachability: Reachability::default() }
     }
 
     /// The keys for a token that was signed with the key `key_id`.
@@ -52,6 +59,7 @@ impl Issuer {
         token: &Secret,
         mut claims: Claims,
     ) -> Result<Option<Claims>, AuthError> {
+        let _permit = self.asking.acquire().await;
         let answer = self.client.rights(&Credential::Token(token.clone()), app_id).await;
         let remaining = match answer {
             Ok(rights) => rights,
@@ -69,6 +77,7 @@ impl Issuer {
 
     /// Exchanges an access key for its claims; none if the account service refuses the key.
     pub(super) async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Option<Claims>, AuthError> {
+        let _permit = self.asking.acquire().await;
         let answer = match &self.component {
             Some(component) => self.exchange_as(component, app_id, key).await,
             None => self.client.exchange_key(app_id, key).await,

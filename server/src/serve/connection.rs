@@ -27,7 +27,11 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt, service_fn};
 
-use super::ServeSettings;
+use super::{ServeSettings, admission::AddressTenant};
+use crate::{
+    concurrency_limit::{ConcurrencyLimit, Permit},
+    rate_limit::rate_limit_address,
+};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,6 +47,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     connections_max: usize,
+    per_address_max: usize,
     head_timeout: Duration,
 }
 
@@ -52,13 +57,25 @@ pub(super) struct Connection {
     http: Builder<TokioExecutor>,
     router: Router,
     permits: Arc<Semaphore>,
+    addresses: Arc<ConcurrencyLimit>,
+    per_address_max: usize,
     head_timeout: Duration,
+}
+
+/// A connection that was accepted.
+pub(super) struct Accepted {
+    pub(super) stream: TcpStream,
+    peer: SocketAddr,
+    /// What requests from this address count for if their caller is not known.
+    tenant: Arc<str>,
+    _permits: (Permit, OwnedSemaphorePermit),
 }
 
 impl Limits {
     pub(super) fn of(settings: &ServeSettings) -> Self {
         Self {
             connections_max: settings.connections_max.clamp(1, Semaphore::MAX_PERMITS),
+            per_address_max: settings.connections_per_address_max.max(1),
             head_timeout: Duration::from_millis(settings.head_timeout_ms),
         }
     }
@@ -78,30 +95,34 @@ impl Connection {
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_INTERVAL);
         let permits = Arc::new(Semaphore::new(limits.connections_max));
-        Self { http, router, permits, head_timeout: limits.head_timeout }
+        let Limits { per_address_max, head_timeout, .. } = limits;
+        Self { http, router, permits, addresses: Arc::default(), per_address_max, head_timeout }
     }
 
-    /// Waits until another connection is allowed.
-    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.permits).acquire_owned().await.ok()
+    /// Waits until another connection is allowed; none if its address has too many, or its peer has disconnected.
+    pub(super) async fn admit(&self, stream: TcpStream) -> Option<Accepted> {
+        let peer = stream.peer_addr().ok()?;
+        let tenant: Arc<str> = rate_limit_address(peer.ip()).into();
+        let of_address = self.addresses.acquire(&tenant, self.per_address_max)?;
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
+        Some(Accepted { stream, peer, tenant, _permits: (of_address, permit) })
     }
 
     /// Serves one connection until it closes.
     pub(super) async fn serve(
         self,
-        stream: TcpStream,
+        accepted: Accepted,
         tls: Option<Arc<ServerConfig>>,
         watcher: Watcher,
         stop: CancellationToken,
     ) {
+        let Accepted { stream, peer, tenant, _permits } = accepted;
         // Without this, small gRPC frames would be delayed. A socket that refuses is about to fail anyway.
         let _ = stream.set_nodelay(true);
-        // A peer that has disconnected has no address, and sends no requests.
-        let Ok(peer) = stream.peer_addr() else { return };
-        let Some(config) = tls else { return self.serve_http(stream, peer, watcher).await };
+        let Some(config) = tls else { return self.serve_http(stream, peer, tenant, watcher).await };
         let handshake = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(config).accept(stream));
         match stop.run_until_cancelled(handshake).await {
-            Some(Ok(Ok(stream))) => self.serve_http(stream, peer, watcher).await,
+            Some(Ok(Ok(stream))) => self.serve_http(stream, peer, tenant, watcher).await,
             Some(Ok(Err(error))) => tracing::debug!(%error, "TLS handshake failed"),
             Some(Err(_)) => tracing::debug!("TLS handshake timed out"),
             None => {}
@@ -109,7 +130,7 @@ impl Connection {
     }
 
     /// Serves HTTP, and adds the peer's address to every request as [`ConnectInfo`].
-    async fn serve_http<S>(self, stream: S, peer: SocketAddr, watcher: Watcher)
+    async fn serve_http<S>(self, stream: S, peer: SocketAddr, tenant: Arc<str>, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -117,6 +138,7 @@ impl Connection {
         let router = self.router;
         let service = TowerToHyperService::new(service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(AddressTenant(Arc::clone(&tenant)));
             router.clone().oneshot(request)
         }));
         let connection = self.http.serve_connection(stream, service).into_owned();

@@ -12,11 +12,14 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::connection::{Connection, Limits};
+use super::connection::{Accepted, Connection, Limits};
 use crate::Error;
 
 /// How long to wait when the process is out of file descriptors; closing connections free some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Counts connections that were closed at once because their address has too many.
+const CLOSED: &str = "airlock_connections_closed_total";
 
 /// Bound addresses that are not served yet.
 #[derive(Default)]
@@ -97,13 +100,11 @@ pub async fn bind(address: &str) -> Result<TcpListener, Error> {
 async fn serve_all(listeners: Listeners, connection: Connection, stop: CancellationToken, drain: Duration) {
     let (graceful, connections, abandon) = (GracefulShutdown::new(), TaskTracker::new(), CancellationToken::new());
     let loops = listeners.listeners.iter().map(async |(listener, tls)| {
-        while let Some((stream, permit)) = connection.next(listener, &stop).await {
+        while let Some(accepted) = connection.next(listener, &stop).await {
             let connection = connection.clone();
             let (watcher, tls, stop) = (graceful.watcher(), tls.clone(), stop.clone());
-            connections.spawn(abandon.clone().run_until_cancelled_owned(async move {
-                let _permit = permit;
-                connection.serve(stream, tls, watcher, stop).await;
-            }));
+            let serve = connection.serve(accepted, tls, watcher, stop);
+            connections.spawn(abandon.clone().run_until_cancelled_owned(serve));
         }
     });
     join_all(loops).await;
@@ -118,19 +119,20 @@ async fn serve_all(listeners: Listeners, connection: Connection, stop: Cancellat
 }
 
 impl Connection {
-    /// Accepts the next connection and takes a permit; none after the stop.
-    async fn next(
-        &self,
-        listener: &TcpListener,
-        stop: &CancellationToken,
-    ) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    /// Accepts the next connection that is allowed; none after the stop.
+    async fn next(&self, listener: &TcpListener, stop: &CancellationToken) -> Option<Accepted> {
         let next = async {
             // The permit comes second: an idle listener must not hold one that another listener needs. At most one
             // connection waits for it here, the rest wait in the system's backlog.
-            let stream = accept(listener).await;
-            Some((stream, self.permit().await?))
+            loop {
+                match self.admit(accept(listener).await).await {
+                    Some(accepted) => return accepted,
+                    // Closed without an answer, which would cost what the limit saves.
+                    None => metrics::counter!(CLOSED).increment(1),
+                }
+            }
         };
-        stop.run_until_cancelled(next).await.flatten()
+        stop.run_until_cancelled(next).await
     }
 }
 

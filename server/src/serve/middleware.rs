@@ -15,9 +15,14 @@ use http_body_util::Limited;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 use tracing::Instrument;
-use types::{Kind, Random};
+use types::{Kind, Kinded, Random};
 
-use super::{HttpService, Server, grpc_timeout, unread_body::drain_unread};
+use super::{
+    HttpService, Server,
+    admission::{AdmissionControl, RETRY_AFTER_S, Refusal},
+    grpc_timeout,
+    unread_body::drain_unread,
+};
 use crate::{
     reply::{ErrorFormat, ErrorReply},
     status::{self, INTERNAL},
@@ -36,6 +41,7 @@ struct Middleware {
     name: &'static str,
     error_format: ErrorFormat,
     random: Arc<dyn Random>,
+    admission: AdmissionControl,
     body_bytes_max: usize,
     timeout: Duration,
 }
@@ -71,6 +77,7 @@ pub(super) fn wrap(service: HttpService, server: &Server) -> Router {
         name: service.name,
         error_format: service.error_format,
         random: Arc::clone(&server.random),
+        admission: AdmissionControl::new(service.name, &server.settings),
         body_bytes_max: server.settings.body_bytes_max,
         timeout: Duration::from_millis(server.settings.request_timeout_ms),
     });
@@ -117,15 +124,11 @@ impl Middleware {
         let protocol = Protocol::of(&request);
         let limit = grpc_timeout::of(request.headers()).map_or(self.timeout, |wanted| wanted.min(self.timeout));
         let answer = async {
-            let request = match protocol {
-                Protocol::Rest => match self.bounded(request) {
-                    Ok(request) => request,
-                    Err(error) => return error.into_response(),
-                },
-                // A stream may be long; tonic limits each message of it.
-                Protocol::Grpc => request,
+            let handled = async {
+                let handled = self.admission.handle(drain_unread(request), |request| self.run(protocol, request, next));
+                handled.await.unwrap_or_else(|refusal| self.refuse_turn(protocol, refusal))
             };
-            let response = correct_undecodable(self.in_time(protocol, limit, next.run(request)).await);
+            let response = correct_undecodable(self.in_time(protocol, limit, handled).await);
             self.format_error(response).await
         };
         AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
@@ -135,9 +138,27 @@ impl Middleware {
         })
     }
 
+    async fn run(&self, protocol: Protocol, request: Request, next: Next) -> Response {
+        match protocol {
+            Protocol::Rest => match self.bounded(request) {
+                Ok(request) => next.run(request).await,
+                Err(error) => error.into_response(),
+            },
+            // A stream may be long; tonic limits each message of it.
+            Protocol::Grpc => next.run(request).await,
+        }
+    }
+
+    /// The answer to a request that is not handled because too many wait.
+    fn refuse_turn(&self, protocol: Protocol, refusal: Refusal) -> Response {
+        let mut response = protocol.refuse(self.error_format, refusal.kind(), refusal.to_string());
+        // Over gRPC, this is metadata.
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        response
+    }
+
     /// Limits the body; refuses a request at once when its length is known to be above the limit.
     fn bounded(&self, request: Request) -> Result<Request, ErrorReply> {
-        let request = drain_unread(request);
         let limit = self.body_bytes_max;
         if request.body().size_hint().lower() > limit as u64 {
             let message = format!("body not valid: must have at most {limit} bytes");

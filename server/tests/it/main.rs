@@ -3,6 +3,7 @@
 
 extern crate airlock_server as server;
 
+mod admission;
 mod audit;
 mod authenticator;
 mod component_token;

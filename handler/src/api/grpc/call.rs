@@ -2,7 +2,7 @@
 
 use api::status::with_detail;
 use server::{
-    auth::credential_of,
+    auth::Caller,
     status::{grpc, to_status},
 };
 use tonic::{
@@ -11,12 +11,12 @@ use tonic::{
 };
 use types::{Kind, Kinded};
 
-use crate::{Error, api::operations::Caller};
+use crate::Error;
 
 /// The caller and the message of a request.
 pub(super) fn split<T>(request: Request<T>) -> Result<(Caller, T), Status> {
-    let (metadata, _, message) = request.into_parts();
-    let caller = credential_of(&metadata.into_headers()).map_err(|error| to_status(&error))?;
+    let (metadata, extensions, message) = request.into_parts();
+    let caller = Caller::of(&metadata.into_headers(), &extensions).map_err(|error| to_status(&error))?;
     Ok((caller, message))
 }
 

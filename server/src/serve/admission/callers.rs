@@ -1,0 +1,92 @@
+//! Which credentials belong to whom, so that a request's tenant is known before it is authenticated.
+//!
+//! Losing an entry is safe: the next request with that credential counts for its address.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use aws_lc_rs::digest::{Context, SHA256};
+use axum::http::HeaderMap;
+use lru::LruCache;
+
+use crate::{auth::CREDENTIAL_HEADERS, usage::Usage};
+
+/// The most credentials that are remembered. The least recently used is forgotten first.
+const CALLERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(16 * 1024 - 1);
+
+/// A hash, so that no credential stays in memory.
+pub(super) type CredentialDigest = [u8; 32];
+
+/// The callers of recent requests, by credential. Only verified credentials are in here.
+pub(super) struct Callers(Mutex<LruCache<CredentialDigest, Arc<str>>>);
+
+impl Default for Callers {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(CALLERS_MAX)))
+    }
+}
+
+impl Callers {
+    pub(super) fn get(&self, digest: &CredentialDigest) -> Option<Arc<str>> {
+        self.lock().get(digest).cloned()
+    }
+
+    /// Remembers the caller of a request that has ended, or forgets one whose credential was not accepted this time.
+    pub(super) fn note(&self, digest: CredentialDigest, usage: &Usage) {
+        match usage.caller() {
+            Some(caller) => drop(self.lock().put(digest, Arc::clone(caller))),
+            None => drop(self.lock().pop(&digest)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<CredentialDigest, Arc<str>>> {
+        // Every change is one call, so a panic elsewhere cannot have left it half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The digest of a request's credential, if it has one.
+pub(super) fn digest(headers: &HeaderMap) -> Option<CredentialDigest> {
+    let mut sent = CREDENTIAL_HEADERS.iter().filter_map(|name| Some((name, headers.get(*name)?))).peekable();
+    sent.peek()?;
+    let mut digest = Context::new(&SHA256);
+    for (name, value) in sent {
+        // Neither a name nor a value contains a line feed.
+        [name.as_bytes(), b"\n", value.as_bytes(), b"\n"].into_iter().for_each(|part| digest.update(part));
+    }
+    digest.finish().as_ref().try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn headers(name: &'static str, value: &'static str) -> HeaderMap {
+        [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect()
+    }
+
+    #[test]
+    fn a_caller_is_known_by_an_accepted_credential_only() {
+        let (callers, digest) = (Callers::default(), digest(&headers("authorization", "Bearer x")).unwrap());
+        callers.note(digest, &Usage::default());
+        assert_eq!(callers.get(&digest), None);
+        let accepted = Usage::default();
+        let claims = serde_json::json!({"iss": "a", "sub": "b", "type": "user", "iat": 0, "exp": 1});
+        accepted.set_caller(&serde_json::from_value(claims).unwrap());
+        callers.note(digest, &accepted);
+        assert_eq!(callers.get(&digest).as_ref(), accepted.caller());
+        callers.note(digest, &Usage::of(callers.get(&digest)));
+        assert_eq!(callers.get(&digest), None, "it was not accepted the last time");
+    }
+
+    #[test]
+    fn digests_differ_by_header_and_value() {
+        let digests = [("token", "x"), ("key", "x"), ("key", "y")].map(|(name, value)| digest(&headers(name, value)));
+        assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests.iter().all(Option::is_some));
+        assert_eq!(digest(&headers("cookie", "x")), None);
+    }
+}

@@ -1,0 +1,286 @@
+//! The queue of requests: fair between tenants by what their requests cost, and bounded.
+//!
+//! A request starts, and runs from then on. Few start at once, because the processors take new work in the order in which
+//! it arrives: only what has not started can still be overtaken. As soon as a request waits for something itself, such as
+//! the store or a sandbox, the next one starts.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use fair_queue::{Costs, FairQueue, Turn};
+use tokio::sync::oneshot;
+
+use super::{Refusal, ServeSettings};
+
+/// Requests that may start at once, per processor.
+const STARTING_PER_PROCESSOR: usize = 2;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    starting_max: usize,
+    running_max: usize,
+    tenant_running_max: usize,
+    waiting_max: usize,
+    tenant_waiting_max: usize,
+}
+
+/// Requests that wait, and the number of those that run.
+pub(super) struct RequestQueue {
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+struct State {
+    waiting: FairQueue<oneshot::Sender<Permit>>,
+    waiting_count: usize,
+    /// Running requests, those that are starting included.
+    running: usize,
+    starting: usize,
+}
+
+/// Permission to handle a request, until it is dropped.
+pub(super) struct Permit {
+    queue: Arc<RequestQueue>,
+    /// None once it was returned.
+    turn: Option<Turn>,
+    is_starting: bool,
+    /// None if the request was not handled.
+    cost: Option<u64>,
+}
+
+impl Limits {
+    pub(super) fn of(settings: &ServeSettings) -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            starting_max: processors * STARTING_PER_PROCESSOR,
+            running_max: settings.running_max.max(1),
+            tenant_running_max: settings.tenant_running_max.max(1),
+            waiting_max: settings.waiting_max.max(1),
+            tenant_waiting_max: settings.tenant_waiting_max.max(1),
+        }
+    }
+}
+
+impl RequestQueue {
+    pub(super) fn new(limits: Limits) -> Self {
+        let waiting = FairQueue::new(Costs { job: 0, slack: 0 });
+        Self { limits, state: Mutex::new(State { waiting, waiting_count: 0, running: 0, starting: 0 }) }
+    }
+
+    /// Waits for a tenant's turn. Dropping the receiver leaves the queue.
+    pub(super) fn enqueue(self: &Arc<Self>, tenant: &Arc<str>) -> Result<oneshot::Receiver<Permit>, Refusal> {
+        let mut state = self.lock();
+        let space = self.limits.waiting_max.saturating_sub(state.waiting_count);
+        if space == 0 {
+            return Err(Refusal::Full);
+        }
+        // No more than the remaining space, so that a tenant that fills the queue leaves space for others.
+        if state.waiting.waiting(tenant) >= self.limits.tenant_waiting_max.min(space) {
+            return Err(Refusal::TenantFull);
+        }
+        let (sender, turn) = oneshot::channel();
+        state.waiting.push(tenant, 0, sender);
+        state.waiting_count += 1;
+        self.start_next(&mut state);
+        Ok(turn)
+    }
+
+    /// Starts as many waiting requests as may start now.
+    fn start_next(self: &Arc<Self>, state: &mut State) {
+        while state.starting < self.limits.starting_max && state.running < self.limits.running_max {
+            // The same rule as for waiting: what one tenant may have shrinks with what is left for all.
+            let tenant_max = self.limits.tenant_running_max.min(self.limits.running_max - state.running);
+            let Some((turn, sender)) = state.waiting.pop(0, |next| next.running < tenant_max) else { return };
+            state.waiting_count -= 1;
+            let permit = Permit { queue: Arc::clone(self), turn: Some(turn), is_starting: true, cost: None };
+            match sender.send(permit) {
+                Ok(()) => {
+                    state.starting += 1;
+                    state.running += 1;
+                }
+                // The client has gone. The lock is held, so the permit must not return its turn itself.
+                Err(mut permit) => permit.turn.take().into_iter().for_each(|turn| state.waiting.done(turn, None)),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that runs under this lock leaves it half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit {
+    /// Runs a request, and charges its tenant what `cost` returns in the end, even if it is cancelled.
+    pub(super) async fn run<Request: Future>(&mut self, request: Request, cost: impl Fn() -> u64) -> Request::Output {
+        let mut request = pin!(request);
+        poll_fn(|context| {
+            let polled = request.as_mut().poll(context);
+            self.cost = Some(cost());
+            self.note_started();
+            polled
+        })
+        .await
+    }
+
+    fn note_started(&mut self) {
+        if std::mem::take(&mut self.is_starting) {
+            let mut state = self.queue.lock();
+            state.starting -= 1;
+            self.queue.start_next(&mut state);
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let Some(turn) = self.turn.take() else { return };
+        let mut state = self.queue.lock();
+        state.waiting.done(turn, self.cost);
+        state.running -= 1;
+        state.starting -= usize::from(self.is_starting);
+        self.queue.start_next(&mut state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use futures::poll;
+    use std::future::pending;
+
+    use super::*;
+
+    type Waiting = oneshot::Receiver<Permit>;
+
+    const LIMITS: Limits = Limits {
+        starting_max: 1,
+        running_max: 100,
+        tenant_running_max: 100,
+        waiting_max: 10_000,
+        tenant_waiting_max: 10_000,
+    };
+
+    fn queue(limits: Limits) -> Arc<RequestQueue> {
+        Arc::new(RequestQueue::new(limits))
+    }
+
+    fn put(queue: &Arc<RequestQueue>, tenant: &str, count: usize) -> Vec<Waiting> {
+        (0..count).map(|_| queue.enqueue(&tenant.into()).unwrap()).collect()
+    }
+
+    /// The permits of those that have their turn; the others keep waiting.
+    fn admitted(waiting: &mut Vec<Waiting>) -> Vec<Permit> {
+        let mut permits = Vec::new();
+        waiting.retain_mut(|turn| match turn.try_recv() {
+            Ok(permit) => {
+                permits.push(permit);
+                false
+            }
+            Err(_) => true,
+        });
+        permits
+    }
+
+    /// Ends a request that cost this much.
+    fn finish(mut permit: Permit, cost: u64) {
+        permit.cost = Some(cost);
+    }
+
+    /// Finishes one request after the other while both tenants wait; returns how many each had.
+    fn turns(costs: [u64; 2], count: usize) -> [usize; 2] {
+        let queue = queue(LIMITS);
+        let mut waiting = ["a", "b"].map(|tenant| put(&queue, tenant, count));
+        let mut turns = [0; 2];
+        for _ in 0..count {
+            for (number, waiting) in waiting.iter_mut().enumerate() {
+                for permit in admitted(waiting) {
+                    turns[number] += 1;
+                    finish(permit, costs[number]);
+                }
+            }
+        }
+        turns
+    }
+
+    #[test]
+    fn a_single_request_overtakes_a_caller_with_thousands() {
+        let queue = queue(LIMITS);
+        let mut many = put(&queue, "many", 900);
+        let first = admitted(&mut many).pop().unwrap();
+        let mut one = put(&queue, "one", 1);
+        assert!(admitted(&mut one).is_empty());
+        finish(first, 1);
+        assert_eq!((admitted(&mut one).len(), admitted(&mut many).len()), (1, 0));
+    }
+
+    #[test]
+    fn callers_share_costs_rather_than_requests() {
+        let [cheap, costly] = turns([1, 10], 200);
+        assert!(cheap >= 7 * costly && costly > 5, "{cheap} cheap requests, {costly} costly ones");
+        let [left, right] = turns([5, 5], 200);
+        assert!(left.abs_diff(right) <= 1, "{left} and {right}");
+    }
+
+    #[test]
+    fn one_caller_leaves_room_for_others_to_wait_and_to_run() {
+        let limits = Limits { starting_max: 100, running_max: 8, tenant_running_max: 6, waiting_max: 8, ..LIMITS };
+        let queue = queue(limits);
+        let enqueue = |tenant: &str| queue.enqueue(&tenant.into());
+        let mut accepted = Vec::new();
+        let refusal = loop {
+            match enqueue("a") {
+                Ok(turn) => accepted.push(turn),
+                Err(refusal) => break refusal,
+            }
+        };
+        let running = admitted(&mut accepted);
+        assert_eq!((refusal, running.len(), accepted.len()), (Refusal::TenantFull, 4, 4));
+        let mut other = vec![enqueue("b").unwrap(), enqueue("b").unwrap()];
+        assert_eq!(admitted(&mut other).len(), 2);
+        let more: Vec<_> = (0..9).map(|tenant| enqueue(&format!("c{tenant}"))).collect();
+        assert!(more.iter().any(Result::is_err), "the room is bounded");
+    }
+
+    #[test]
+    fn a_full_room_is_not_the_fault_of_a_caller() {
+        let queue = queue(Limits { running_max: 1, waiting_max: 1, ..LIMITS });
+        let _running = put(&queue, "a", 1);
+        let _waiting = put(&queue, "b", 1);
+        assert_eq!(queue.enqueue(&"c".into()).err(), Some(Refusal::Full));
+    }
+
+    #[tokio::test]
+    async fn the_next_request_starts_as_soon_as_one_waits_for_something() {
+        let queue = queue(LIMITS);
+        let mut waiting = put(&queue, "a", 2);
+        let mut first = admitted(&mut waiting).pop().unwrap();
+        assert!(admitted(&mut waiting).is_empty());
+        let mut running = pin!(first.run(pending::<()>(), || 1));
+        assert!(poll!(&mut running).is_pending());
+        assert_eq!(admitted(&mut waiting).len(), 1);
+    }
+
+    #[test]
+    fn requests_whose_clients_have_gone_take_no_turn() {
+        let queue = queue(Limits { running_max: 1, ..LIMITS });
+        let mut waiting = put(&queue, "a", 10);
+        let first = admitted(&mut waiting).pop().unwrap();
+        let mut last = vec![waiting.pop().unwrap()];
+        drop(waiting);
+        finish(first, 1);
+        let last = admitted(&mut last);
+        assert_eq!(last.len(), 1);
+        // One that is admitted and goes away before it knows gives its turn back, too.
+        let unaware = put(&queue, "a", 1);
+        drop(last);
+        drop(unaware);
+        let state = queue.lock();
+        assert_eq!((state.running, state.starting, state.waiting_count), (0, 0, 0));
+    }
+}

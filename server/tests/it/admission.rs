@@ -1,0 +1,177 @@
+//! Admission control over real connections: whose requests run, wait, and are refused.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{Router, http::HeaderMap, routing::get};
+use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
+use reqwest::Response;
+use serde_json::{Value, json};
+use server::{grpc, serve::ServeSettings, telemetry::Health, usage::Usage};
+use tokio::{net::TcpSocket, sync::watch};
+use tonic::transport::Channel;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+use crate::harness::TestServer;
+
+/// A service with a route that waits for a gate, and takes any token for its caller's name.
+struct Gated {
+    server: TestServer,
+    open: watch::Sender<bool>,
+    entered: Arc<AtomicUsize>,
+}
+
+impl Gated {
+    async fn start(settings: ServeSettings) -> Self {
+        let (open, gate) = watch::channel(false);
+        let entered = Arc::new(AtomicUsize::new(0));
+        let enter = Arc::clone(&entered);
+        let wait = async move |usage: Usage, headers: HeaderMap| {
+            authenticate(&usage, &headers);
+            enter.fetch_add(1, Ordering::SeqCst);
+            gate.clone().wait_for(|open| *open).await.unwrap();
+            "done"
+        };
+        let hello = async |usage: Usage, headers: HeaderMap| {
+            authenticate(&usage, &headers);
+            "hello"
+        };
+        let health = grpc::routes(&Health::default()).unwrap().routes().into_axum_router();
+        let router = Router::new().route("/wait", get(wait)).route("/hello", get(hello)).merge(health);
+        Self { server: TestServer::bounded(router, settings).await, open, entered }
+    }
+
+    async fn get(&self, path: &str, from: [u8; 4], token: Option<&str>) -> Response {
+        self.try_get(path, from, token).await.unwrap()
+    }
+
+    /// Sends a request from this address, with a token if there is one.
+    async fn try_get(&self, path: &str, from: [u8; 4], token: Option<&str>) -> reqwest::Result<Response> {
+        server::system::install_crypto();
+        let client = reqwest::Client::builder().tls_certs_only([]).local_address(Some(from.into())).build().unwrap();
+        let request = client.get(self.server.url(path));
+        let request = match token {
+            Some(token) => request.header("token", token),
+            None => request,
+        };
+        request.send().await
+    }
+}
+
+/// The next answer, which must come while others wait.
+async fn next(answers: &mut FuturesUnordered<impl Future<Output = Response>>) -> Response {
+    let answer = tokio::time::timeout(PATIENCE, answers.next()).await;
+    answer.expect("a request is answered while others wait").unwrap()
+}
+
+fn authenticate(usage: &Usage, headers: &HeaderMap) {
+    if let Some(token) = headers.get("token") {
+        let claims = json!({"iss": "a", "sub": token.to_str().unwrap(), "type": "user", "iat": 0, "exp": 1});
+        usage.set_caller(&serde_json::from_value(claims).unwrap());
+    }
+}
+
+/// A request that waits so long is not answered at all.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const HERE: [u8; 4] = [127, 0, 0, 1];
+const ELSEWHERE: [u8; 4] = [127, 0, 0, 2];
+
+/// Few enough that one caller gets two turns, and two places to wait.
+fn few() -> ServeSettings {
+    ServeSettings { running_max: 4, waiting_max: 4, ..ServeSettings::default() }
+}
+
+#[tokio::test]
+async fn a_flood_from_one_address_leaves_turns_for_another() {
+    let gated = Gated::start(few()).await;
+    let mut flood: FuturesUnordered<_> = (0..10).map(|_| gated.get("/wait", HERE, None)).collect();
+    for _ in 0..6 {
+        let refused = next(&mut flood).await;
+        assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (429, &"1".parse().unwrap()));
+        let body: Value = serde_json::from_str(&refused.text().await.unwrap()).unwrap();
+        assert_eq!(body["code"], 8);
+        assert!(body["message"].as_str().unwrap().contains("send fewer at once"), "{body}");
+    }
+    assert_eq!(gated.entered.load(Ordering::SeqCst), 2);
+    assert_eq!(gated.get("/hello", ELSEWHERE, None).await.status(), 200);
+    gated.open.send(true).unwrap();
+    assert!(flood.all(async |answer| answer.status() == 200).await);
+    assert_eq!(gated.entered.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test]
+async fn a_known_caller_does_not_share_its_turns_with_its_address() {
+    let gated = Gated::start(few()).await;
+    for token in ["alice", "bob"] {
+        assert_eq!(gated.get("/hello", HERE, Some(token)).await.status(), 200);
+    }
+    // Alice floods from two addresses, and has two turns in all.
+    let mut flood: FuturesUnordered<_> =
+        [HERE, ELSEWHERE].into_iter().cycle().take(10).map(|from| gated.get("/wait", from, Some("alice"))).collect();
+    for _ in 0..6 {
+        assert_eq!(next(&mut flood).await.status(), 429);
+    }
+    assert_eq!(gated.entered.load(Ordering::SeqCst), 2);
+    assert_eq!(gated.get("/hello", HERE, Some("bob")).await.status(), 200);
+    gated.open.send(true).unwrap();
+    assert!(flood.all(async |answer| answer.status() == 200).await);
+}
+
+#[tokio::test]
+async fn grpc_gets_resource_exhausted_for_its_caller_and_unavailable_for_all() {
+    for (settings, code) in [
+        (ServeSettings { tenant_running_max: 1, tenant_waiting_max: 1, ..ServeSettings::default() }, 8),
+        (ServeSettings { running_max: 1, waiting_max: 1, ..ServeSettings::default() }, 14),
+    ] {
+        let gated = Gated::start(settings).await;
+        let check = async {
+            let channel = Channel::from_shared(gated.server.url("")).unwrap().connect().await.unwrap();
+            let service = String::new();
+            let status = HealthClient::new(channel).check(HealthCheckRequest { service }).await.unwrap_err();
+            let retry_after = status.metadata().get("retry-after").unwrap().to_str().unwrap();
+            assert_eq!((status.code() as i32, retry_after), (code, "1"));
+        };
+        // Of three requests, one runs, one waits, and one is refused.
+        let mut over_rest: FuturesUnordered<_> = (0..3).map(|_| gated.get("/wait", HERE, None)).collect();
+        let status = if code == 8 { 429 } else { 503 };
+        assert_eq!(next(&mut over_rest).await.status(), status);
+        check.await;
+        gated.open.send(true).unwrap();
+        assert!(over_rest.all(async |answer| answer.status() == 200).await);
+    }
+}
+
+#[tokio::test]
+async fn a_request_does_not_wait_for_ever() {
+    let gated =
+        Gated::start(ServeSettings { running_max: 1, waiting_timeout_ms: 20, ..ServeSettings::default() }).await;
+    let mut both: FuturesUnordered<_> = (0..2).map(|_| gated.get("/wait", HERE, None)).collect();
+    let refused = next(&mut both).await;
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &"1".parse().unwrap()));
+    gated.open.send(true).unwrap();
+    assert_eq!(next(&mut both).await.status(), 200);
+    assert_eq!(gated.get("/hello", HERE, None).await.status(), 200, "the turn was given back");
+}
+
+#[tokio::test]
+async fn one_address_cannot_take_all_connections() {
+    let settings = ServeSettings { connections_per_address_max: 3, ..ServeSettings::default() };
+    let gated = Gated::start(settings).await;
+    let connect = async |from: [u8; 4]| {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((from, 0).into()).unwrap();
+        socket.connect(gated.server.address()).await.unwrap()
+    };
+    let kept = join_all((0..3).map(|_| connect(HERE))).await;
+    assert!(gated.try_get("/hello", HERE, None).await.is_err(), "the fourth is closed at once");
+    assert_eq!(gated.get("/hello", ELSEWHERE, None).await.status(), 200);
+    drop(kept);
+    // The server notices a moment later that they have ended.
+    while gated.try_get("/hello", HERE, None).await.is_err() {}
+}
