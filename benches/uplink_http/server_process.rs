@@ -10,7 +10,7 @@ use std::{
 use client::account::{AccountClient, ClientCredentials};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use types::{AppId, Credential, Scope, Secret};
+use types::{AppId, Credential, Scope, Secret, Username};
 
 /// Clock ticks per second in /proc, the same on every Linux that Rust supports.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -67,29 +67,24 @@ impl ServerProcess {
         this
     }
 
-    /// Registers a user, an application with the demo's functions, and a device.
-    pub(crate) async fn create_application(&self) -> Application {
-        let id: AppId = "bench-app".parse().unwrap();
+    /// Registers a user, the user's application with these functions, and a device.
+    pub(crate) async fn create_application(&self, id: &str, functions: Value) -> Application {
+        let (user, id): (Username, AppId) = (id.parse().unwrap(), id.parse().unwrap());
         let account = AccountClient::new(&format!("http://{}", self.account)).unwrap();
         let password = Secret::new("correct horse battery");
-        let user = json!({ "username": "bench", "email": "bench@example.com", "password": password.expose() });
-        account.register_user(&serde_json::from_value(user).unwrap()).await.unwrap();
+        let email = format!("{user}@example.com");
+        let new = json!({ "username": user, "email": email, "password": password.expose() });
+        account.register_user(&serde_json::from_value(new).unwrap()).await.unwrap();
         let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
-        let token = account.password_token(&client, &"bench".parse().unwrap(), &password, &[]).await.unwrap();
+        let token = account.password_token(&client, &user, &password, &[]).await.unwrap();
         let owner = Credential::Token(token.access_token.clone());
-        let new = serde_json::from_value(json!({ "id": id, "name": "bench" })).unwrap();
+        let new = serde_json::from_value(json!({ "id": id, "name": id })).unwrap();
         account.create_application(&owner, &new).await.unwrap();
         let token = account.restrict_token(&token.access_token, &[Scope::App(id.clone())]).await.unwrap();
         let keys = account.access_keys(&Credential::Token(token.clone()), &id).await.unwrap();
         let key = keys.into_iter().find_map(|key| key.key).unwrap().expose().to_owned();
 
         let path = format!("/applications/{id}");
-        let functions = json!({
-            "payload_format": "custom",
-            "decoder": include_str!("../../cli/commands/demo/decoder.js"),
-            "converter": include_str!("../../cli/commands/demo/converter.js"),
-            "validator": include_str!("../../cli/commands/demo/validator.js"),
-        });
         self.send("POST", "/applications", &token, json!({ "app_id": id })).await;
         self.send("PUT", &path, &token, functions).await;
         let lorawan = json!({ "app_id": id, "dev_id": "dev" });
@@ -109,6 +104,16 @@ impl ServerProcess {
         let request = reqwest::Client::new().request(method.parse().unwrap(), format!("http://{}{path}", self.handler));
         let response = request.bearer_auth(token.expose()).json(&body).send().await.unwrap();
         assert!(response.status().is_success(), "{method} {path}: {}", response.text().await.unwrap());
+    }
+
+    /// The functions of the demo.
+    pub(crate) fn demo_functions() -> Value {
+        json!({
+            "payload_format": "custom",
+            "decoder": include_str!("../../cli/commands/demo/decoder.js"),
+            "converter": include_str!("../../cli/commands/demo/converter.js"),
+            "validator": include_str!("../../cli/commands/demo/validator.js"),
+        })
     }
 
     /// The CPU time that the process has used so far, user and system.

@@ -120,6 +120,11 @@ impl Taken {
         self.answers.len() as f64 / self.time.as_secs_f64()
     }
 
+    /// The throughput of answers with this status.
+    pub fn per_second_of(&self, status: u16) -> f64 {
+        self.of(status) as f64 / self.time.as_secs_f64()
+    }
+
     /// How many answers had this status.
     pub fn of(&self, status: u16) -> usize {
         self.answers.iter().filter(|(answered, _)| *answered == status).count()
