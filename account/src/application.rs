@@ -105,10 +105,16 @@ impl Account {
 
     /// Creates an application with an EUI and a `default key`. Its creator has all rights.
     pub(crate) async fn create_application(&self, creator: &UserId, new: NewApplication) -> Result<Application> {
-        let audited = self.audit.change()?;
         check_new(&new)?;
         self.check_room::<Application>(creator).await?;
-        let application = self.first_version(creator, &new).await?;
+        let change = self.audit.change("application created", creator, &new.id)?;
+        change.run(self.add_application(creator, &new)).await?;
+        let stored = self.entity(&new.id).await?;
+        stored.map(|stored| stored.value).ok_or_else(|| not_found::<Application>(&new.id))
+    }
+
+    async fn add_application(&self, creator: &UserId, new: &NewApplication) -> Result<()> {
+        let application = self.first_version(creator, new).await?;
         let key = Application::key(new.id.as_str())?;
         if !self.documents.create(&key, &application).await? {
             return Err(self.taken::<Application>(creator, &new.id).await?);
@@ -118,10 +124,7 @@ impl Account {
             self.documents.remove(&key).await?;
             return Err(error);
         }
-        self.list_made::<Application>(creator, &new.id).await?;
-        audited.record("application created", creator, &new.id);
-        let stored = self.entity(&new.id).await?;
-        stored.map(|stored| stored.value).ok_or_else(|| not_found::<Application>(&new.id))
+        self.list_made::<Application>(creator, &new.id).await
     }
 
     pub(crate) async fn rename_application(&self, caller: &Caller, app_id: &AppId, name: &str) -> Result<()> {
@@ -135,30 +138,30 @@ impl Account {
 
     /// Deletes an application. Its id stays taken, and it can be restored.
     pub(crate) async fn delete_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
-        let audited = self.audit.change()?;
         let now = self.clock.now();
         let delete = |application: &mut Application, _: &ApplicationRights| {
             application.deleted = Some(now);
             Ok(())
         };
-        self.change_as(caller, app_id, Requires::Right(ApplicationRight::Delete), delete).await?;
-        audited.record("application deleted", caller, app_id);
-        Ok(())
+        let change = self.audit.change("application deleted", caller, app_id)?;
+        change.run(self.change_as(caller, app_id, Requires::Right(ApplicationRight::Delete), delete)).await
     }
 
     /// Restores a deleted application, which then counts against the caller's limit.
     pub(crate) async fn restore_application(&self, caller: &Caller, app_id: &AppId) -> Result<()> {
-        let audited = self.audit.change()?;
         let user_id = caller.user()?;
         self.check_room::<Application>(&user_id).await?;
         let restore = |application: &mut Application, _: &ApplicationRights| {
             application.deleted = None;
             Ok(())
         };
-        self.change_as(caller, app_id, Requires::RightEvenIfDeleted(ApplicationRight::Delete), restore).await?;
-        self.list_made::<Application>(&user_id, app_id).await?;
-        audited.record("application restored", caller, app_id);
-        Ok(())
+        let restored = async {
+            let requires = Requires::RightEvenIfDeleted(ApplicationRight::Delete);
+            self.change_as(caller, app_id, requires, restore).await?;
+            self.list_made::<Application>(&user_id, app_id).await
+        };
+        let change = self.audit.change("application restored", caller, app_id)?;
+        change.run(restored).await
     }
 
     /// The new application with its EUIs still in `claiming`.

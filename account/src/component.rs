@@ -87,26 +87,26 @@ impl Entity for Component {
 
 impl Account {
     pub(crate) async fn create_component(&self, creator: &UserId, id: &ServiceAndId) -> Result<Component> {
-        let audited = self.audit.change()?;
         let collaborators = Collaborators::from([(creator.clone(), all_rights::<Component>())]);
         let component = self.new_component(id, collaborators);
-        self.add_to_index(IdIndex::Components, id.id.as_str()).await?;
-        self.create_entity(creator, id, &component).await?;
-        audited.record("component created", creator, &format_args!("{} {id}", id.service));
+        let created = async {
+            self.add_to_index(IdIndex::Components, id.id.as_str()).await?;
+            self.create_entity(creator, id, &component).await
+        };
+        let change = self.audit.change("component created", creator, &format_args!("{} {id}", id.service))?;
+        change.run(created).await?;
         Ok(component)
     }
 
     /// Deletes a component. Its id stays taken, and it gets no more tokens.
     pub(crate) async fn delete_component(&self, caller: &Caller, id: &ServiceAndId) -> Result<()> {
-        let audited = self.audit.change()?;
         let now = self.clock.now();
         let delete = |component: &mut Component, _: &ComponentRights| {
             component.deleted = Some(now);
             Ok(())
         };
-        self.change_as(caller, id, Requires::Right(ComponentRight::Delete), delete).await?;
-        audited.record("component deleted", caller, &format_args!("{} {id}", id.service));
-        Ok(())
+        let change = self.audit.change("component deleted", caller, &format_args!("{} {id}", id.service))?;
+        change.run(self.change_as(caller, id, Requires::Right(ComponentRight::Delete), delete)).await
     }
 
     /// Issues a token for one of the operator's own components, valid for 93 days, and registers the component if it is new.

@@ -101,7 +101,6 @@ impl Entity for Gateway {
 impl Account {
     /// Creates a gateway with a key. Its creator becomes the owner and has all rights.
     pub(crate) async fn create_gateway(&self, creator: &UserId, new: NewGateway) -> Result<Gateway> {
-        let audited = self.audit.change()?;
         let NewGateway { id, settings } = new;
         let frequency_plan = settings.frequency_plan.clone().unwrap_or_default();
         let mut gateway = Gateway {
@@ -126,8 +125,8 @@ impl Account {
         // A missing plan becomes an empty id, which is rejected here.
         let settings = GatewayUpdate { frequency_plan: Some(gateway.frequency_plan.clone()), owner: None, ..settings };
         self.update(&mut gateway, &settings, &all_rights::<Gateway>())?;
-        self.create_entity(creator, &gateway.id, &gateway).await?;
-        audited.record("gateway created", creator, &gateway.id);
+        let change = self.audit.change("gateway created", creator, &gateway.id)?;
+        change.run(self.create_entity(creator, &gateway.id, &gateway)).await?;
         Ok(gateway)
     }
 
@@ -139,28 +138,36 @@ impl Account {
         update: &GatewayUpdate,
     ) -> Result<()> {
         let actor = caller.user()?;
-        let audited = update.owner.is_some().then(|| self.audit.change()).transpose()?;
         // Checked first, so that only callers who may change the gateway learn which users exist.
         self.access_with::<Gateway>(caller, gateway_id, GatewayRight::Settings).await?;
         let heir = match &update.owner {
             Some(owner) => Some(self.require_user(owner.id()).await?.id),
             None => None,
         };
+        let give = |heir| self.audit.change("gateway given away", caller, &format_args!("{gateway_id} to {heir}"));
+        let giving = heir.as_ref().map(give).transpose()?;
         let change = |gateway: &mut Gateway, held: &GatewayRights| {
             self.update(gateway, update, held)?;
             heir.as_ref().map_or(Ok(false), |heir| gateway.give(&actor, heir, held))
         };
-        let given = self.change_as(caller, gateway_id, Requires::Right(GatewayRight::Settings), change).await?;
-        if let (Some(heir), Some(audited), true) = (heir, audited, given) {
-            self.repair_index::<Gateway>(&heir, gateway_id).await?;
-            audited.record("gateway given away", caller, &format_args!("{gateway_id} to {heir}"));
+        let changed = async {
+            let given = self.change_as(caller, gateway_id, Requires::Right(GatewayRight::Settings), change).await?;
+            if let Some(heir) = heir.as_ref().filter(|_| given) {
+                self.repair_index::<Gateway>(heir, gateway_id).await?;
+            }
+            Ok(given)
+        };
+        let outcome: Result<bool> = changed.await;
+        match (giving, &outcome) {
+            (Some(giving), Ok(false)) => giving.not_made(),
+            (Some(giving), _) => giving.end(&outcome),
+            (None, _) => {}
         }
-        Ok(())
+        outcome.map(drop)
     }
 
     /// Deletes a gateway with its location and attributes. Its id stays taken.
     pub(crate) async fn delete_gateway(&self, caller: &Caller, gateway_id: &GatewayId) -> Result<()> {
-        let audited = self.audit.change()?;
         let now = self.clock.now();
         let delete = |gateway: &mut Gateway, _: &GatewayRights| {
             gateway.deleted = Some(now);
@@ -168,9 +175,8 @@ impl Account {
             gateway.attributes.clear();
             Ok(())
         };
-        self.change_as(caller, gateway_id, Requires::Right(GatewayRight::Delete), delete).await?;
-        audited.record("gateway deleted", caller, gateway_id);
-        Ok(())
+        let change = self.audit.change("gateway deleted", caller, gateway_id)?;
+        change.run(self.change_as(caller, gateway_id, Requires::Right(GatewayRight::Delete), delete)).await
     }
 }
 

@@ -38,13 +38,14 @@ use serde_json::Value;
 use server::{
     json::Json,
     openapi::{self, OperationExt, doc},
+    serve::run_to_end,
 };
 use types::Kind;
 
 use crate::{
     Account, Error,
     http::{
-        cookie, peer,
+        body, cookie, peer,
         reply::{OAuthBody, Reply},
     },
     openapi::{Description, about},
@@ -66,13 +67,14 @@ impl Account {
     pub fn router(&self) -> Router {
         let (router, document) = openapi::generate(about(), || self.routes());
         self.description.get_or_init(|| Description::of(&document));
-        router
+        let router = router
             .method_not_allowed_fallback(method_not_allowed)
             .layer(from_fn_with_state(self.clone(), reload_signing_keys))
             .layer(from_fn_with_state(self.clone(), add_hsts))
             .layer(from_fn_with_state(self.clone(), site::html_errors))
             .layer(from_fn_with_state(self.clone(), peer::log_denied_requests))
-            .with_state(self.clone())
+            .with_state(self.clone());
+        run_to_end(router, body::BYTES_MAX)
     }
 
     fn routes(&self) -> ApiRouter<Self> {

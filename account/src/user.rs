@@ -59,12 +59,17 @@ impl Account {
     ///
     /// Fails if the name is taken, the password is too common, or the address registers too often.
     pub(crate) async fn register(&self, new: NewUser, from: IpAddr) -> Result<User> {
-        let audited = self.audit.change()?;
         check(&new)?;
         self.limit_registrations(from).await?;
-        let user = self.create_user(new).await?;
+        let object = format!("{} from {from}", new.username);
+        let mut change = self.audit.change("user registered", &"nobody yet", &object)?;
+        let outcome = self.create_user(new).await;
+        if let Ok(user) = &outcome {
+            change.set_actor(&user.id);
+        }
+        change.end(&outcome);
+        let user = outcome?;
         self.remember_address(&user.id, from).await;
-        audited.record("user registered", &user.id, &format_args!("{} from {from}", user.username));
         self.mail_confirmation(&user);
         Ok(user.into())
     }

@@ -14,12 +14,15 @@ mod settings;
 use std::sync::Arc;
 
 use axum::Router;
-use server::{audit::AuditLog, auth::Authenticator, telemetry::Health};
+use server::{audit::AuditLog, auth::Authenticator, serve::run_to_end, telemetry::Health};
 use store::Store;
 use types::Clock;
 
 pub use self::{error::Error, settings::Settings};
 use self::{operations::Operations, registry::Registry};
+
+/// The largest body of a change: the limit of tonic, above that of REST.
+const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The discovery service.
 pub struct Discovery {
@@ -45,6 +48,7 @@ impl Discovery {
     pub fn router(&self, health: &Health) -> Result<Router, server::Error> {
         let mut grpc = server::grpc::routes(health)?;
         grpc.add_service(grpc::Service::server(Arc::clone(&self.operations)));
-        Ok(rest::router(Arc::clone(&self.operations)).merge(grpc.routes().into_axum_router()))
+        let router = rest::router(Arc::clone(&self.operations)).merge(grpc.routes().into_axum_router());
+        Ok(run_to_end(router, BODY_BYTES_MAX))
     }
 }

@@ -1,6 +1,6 @@
 //! The operations of the discovery service and who may use them. gRPC and REST only translate.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use api::discovery as message;
 use server::{
@@ -28,6 +28,12 @@ pub(crate) struct Service {
     pub(crate) metadata: Metadata,
 }
 
+impl fmt::Display for Service {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{} {}", self.name, self.id, self.metadata)
+    }
+}
+
 pub(crate) struct Operations {
     registry: Registry,
     authenticator: Arc<Authenticator>,
@@ -52,37 +58,30 @@ impl Operations {
     pub(crate) async fn announce(&self, caller: Caller, announcement: &Announcement) -> Result<()> {
         let claims = self.authenticator.authenticate(caller, Purpose::Change).await?;
         self.is_component(&claims, announcement.service, &announcement.id)?;
-        let audited = self.audit.change()?;
-        self.registry.announce(announcement, self.clock.now()).await?;
+        let object = format!("{}:{}", announcement.service, announcement.id);
+        let change = self.audit.change("announce", &claims.sub, &object)?;
+        change.run(self.registry.announce(announcement, self.clock.now())).await?;
         metrics::announced(announcement.service);
-        audited.record("announce", &claims.sub, &format_args!("{}:{}", announcement.service, announcement.id));
         Ok(())
     }
 
     /// Assigns something to a component, taking it from the one that served it before.
     pub(crate) async fn add_metadata(&self, caller: Caller, service: &Service) -> Result<()> {
         let claims = self.may_change(caller, service).await?;
-        let audited = self.audit.change()?;
         // Serving something from a component that does not exist would make it unreachable.
         self.registry.announcement(service.name, &service.id).await?;
-        self.registry.add(&service.id, &service.metadata).await?;
+        let change = self.audit.change("add metadata", &claims.sub, service)?;
+        change.run(self.registry.add(&service.id, &service.metadata)).await?;
         metrics::metadata_changed(service.name, "added");
-        audited.record(
-            "add metadata",
-            &claims.sub,
-            &format_args!("{}:{} {}", service.name, service.id, service.metadata),
-        );
         Ok(())
     }
 
     /// Removes something from what a component serves.
     pub(crate) async fn delete_metadata(&self, caller: Caller, service: &Service) -> Result<()> {
         let claims = self.may_change(caller, service).await?;
-        let audited = self.audit.change()?;
-        self.registry.delete(&service.id, &service.metadata).await?;
+        let change = self.audit.change("delete metadata", &claims.sub, service)?;
+        change.run(self.registry.delete(&service.id, &service.metadata)).await?;
         metrics::metadata_changed(service.name, "deleted");
-        let object = format_args!("{}:{} {}", service.name, service.id, service.metadata);
-        audited.record("delete metadata", &claims.sub, &object);
         Ok(())
     }
 

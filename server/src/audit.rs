@@ -2,9 +2,10 @@
 //!
 //! It covers logins, passwords, sessions, consents, codes, grants, clients, keys, rights, announcements and refused attempts.
 //! With `telemetry.audit_file` the lines are also written to a file of their own. A change that must be in that file starts
-//! with [`AuditLog::change`], which refuses it while the file cannot be written. Everything else that is recorded changes no
-//! rights, and goes on without the file.
+//! with [`AuditLog::change`], which refuses it while the file cannot be written, and leaves a line however it ends. Everything
+//! else that is recorded changes no rights, and goes on without the file.
 
+mod change;
 mod file;
 mod sources;
 
@@ -26,6 +27,7 @@ use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 use types::{Clock, Kind, Kinded};
 
+pub use self::change::Change;
 use self::{
     file::AuditFile,
     sources::{LeftOut, Sources},
@@ -56,11 +58,6 @@ struct Shared {
     /// Told about each change.
     changes: Notify,
 }
-
-/// Permission for a change that must be audited: there is room in the file for its lines.
-#[derive(Debug)]
-#[must_use = "a change that must be audited is recorded when it is done"]
-pub struct Change<'a>(&'a AuditLog);
 
 /// The audit log cannot be written.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -95,12 +92,6 @@ impl AuditLog {
         Self(Arc::new(Shared { file, is_failing, sources, clock, changes: Notify::new() }))
     }
 
-    /// Begins a change that must be audited. Refuses it while the file cannot be written.
-    pub fn change(&self) -> Result<Change<'_>, AuditError> {
-        self.check()?;
-        Ok(Change(self))
-    }
-
     /// Records what is no change that must be audited; `actor` did it.
     ///
     /// If an actor causes too many events in a minute, further ones are counted only.
@@ -131,7 +122,7 @@ impl AuditLog {
     pub fn report_to(&self, health: &Health) {
         describe_counter!(
             LEFT_OUT,
-            "Security events that were counted but not written, because their source had too many"
+            "Security events that are not in the audit file: their source had too many, or the file could not be written"
         );
         if self.0.file.is_none() {
             return;
@@ -161,6 +152,9 @@ impl AuditLog {
     pub fn finish(&self) {
         let all = self.sources().take_all();
         self.write_left_out(all);
+        // The outcome is reported by the check itself.
+        _ = self.check();
+        self.write_lost();
     }
 
     /// Writes the events to the file, whatever the level of the log. Part of the process's subscriber.
@@ -177,7 +171,11 @@ impl AuditLog {
     /// `actor` and `object` must be parsed values, so that clients cannot write text of their choice.
     fn write(&self, event: &'static str, actor: &dyn Display, object: &dyn Display) {
         tracing::info!(target: TARGET, event, %actor, %object);
-        // What the file's layer failed to write.
+        self.report_written();
+    }
+
+    /// Reports what the file's layer failed to write, if anything.
+    fn report_written(&self) {
         let failure = self.file().and_then(|file| file.failure());
         self.report(failure.as_deref());
     }
@@ -188,6 +186,16 @@ impl AuditLog {
         self.write_left_out(ended);
         // The outcome is reported by the check itself.
         _ = self.check();
+        self.write_lost();
+    }
+
+    /// Reports what the file lacks because too much waited for it.
+    fn write_lost(&self) {
+        let lost = self.file().map_or(0, |mut file| file.take_lost());
+        if lost > 0 {
+            counter!(LEFT_OUT).increment(lost);
+            self.write("events left out", &"audit file", &format_args!("{lost} while the file could not be written"));
+        }
     }
 
     fn write_left_out(&self, all: Vec<LeftOut>) {
@@ -233,14 +241,6 @@ impl AuditLog {
 impl std::fmt::Debug for AuditLog {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("AuditLog").field("has_file", &self.0.file.is_some()).finish_non_exhaustive()
-    }
-}
-
-impl Change<'_> {
-    /// Records what was done. Changes are always written, however many a user makes.
-    pub fn record(&self, event: &'static str, actor: &dyn Display, object: &dyn Display) {
-        self.0.write(event, actor, object);
-        self.0.0.changes.notify_one();
     }
 }
 

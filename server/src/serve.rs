@@ -8,6 +8,7 @@ mod connection;
 mod grpc_timeout;
 mod listeners;
 mod middleware;
+mod run_to_end;
 mod unread_body;
 
 use std::{sync::Arc, time::Duration};
@@ -18,7 +19,10 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use types::Random;
 
-pub use self::listeners::{Listeners, ServerHandle, accept, bind};
+pub use self::{
+    listeners::{Listeners, ServerHandle, accept, bind},
+    run_to_end::run_to_end,
+};
 use crate::reply::ErrorFormat;
 
 /// Limits of every listener.

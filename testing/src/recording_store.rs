@@ -13,6 +13,7 @@ pub struct RecordingStore {
     reads: Mutex<Vec<Vec<Key>>>,
     after_get: Interruption,
     after_list: Interruption,
+    after_commit: Interruption,
 }
 
 /// Runs once, after the next call.
@@ -22,7 +23,13 @@ impl RecordingStore {
     /// An empty store.
     pub fn new(clock: StoreClock) -> Self {
         let store = Embedded::in_memory(clock).unwrap();
-        Self { store, reads: Mutex::default(), after_get: Mutex::default(), after_list: Mutex::default() }
+        Self {
+            store,
+            reads: Mutex::default(),
+            after_get: Mutex::default(),
+            after_list: Mutex::default(),
+            after_commit: Mutex::default(),
+        }
     }
 
     /// The `get` calls since the last time: one line each, the paths of its keys.
@@ -39,6 +46,11 @@ impl RecordingStore {
     /// Runs `interruption` right after the next `list`, before its caller continues.
     pub fn interrupt_list(&self, interruption: BoxFuture<'static, ()>) {
         *self.after_list.lock().unwrap() = Some(interruption);
+    }
+
+    /// Runs `interruption` right after the next `commit`, before its caller continues.
+    pub fn interrupt_commit(&self, interruption: BoxFuture<'static, ()>) {
+        *self.after_commit.lock().unwrap() = Some(interruption);
     }
 }
 
@@ -69,7 +81,9 @@ impl Store for RecordingStore {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
-        self.store.commit(batch).await
+        let committed = self.store.commit(batch).await;
+        run(&self.after_commit).await;
+        committed
     }
 
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {

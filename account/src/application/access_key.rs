@@ -49,27 +49,25 @@ impl Account {
         app_id: &AppId,
         new: &NewAccessKey,
     ) -> Result<body::AccessKey> {
-        let audited = self.audit.change()?;
         check(new)?;
         let create = |application: &mut Application, rights: &ApplicationRights| {
             self.add_key(application, new, rights)?;
             application.access_keys.last().cloned().ok_or(Error::Crypto("keep an access key"))
         };
-        let record = self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), create).await?;
-        audited.record("access key created", caller, &format_args!("{app_id}/{}", record.name));
+        let change = self.audit.change("access key created", caller, &format_args!("{app_id}/{}", new.name))?;
+        let created = self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), create);
+        let record = change.run(created).await?;
         self.show_key(app_id, &record, &record.rights)
     }
 
     pub(crate) async fn delete_key(&self, caller: &Caller, app_id: &AppId, name: &str) -> Result<()> {
-        let audited = self.audit.change()?;
         let delete = |application: &mut Application, _: &ApplicationRights| {
             let before = application.access_keys.len();
             application.access_keys.retain(|key| key.name != name);
             if application.access_keys.len() < before { Ok(()) } else { Err(no_key(name)) }
         };
-        self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), delete).await?;
-        audited.record("access key deleted", caller, &format_args!("{app_id}/{name}"));
-        Ok(())
+        let change = self.audit.change("access key deleted", caller, &format_args!("{app_id}/{name}"))?;
+        change.run(self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), delete)).await
     }
 
     /// The access keys, as a caller with these rights may see them.

@@ -33,29 +33,31 @@ struct Claim {
 impl Account {
     /// Adds a random EUI of the configured block to an application.
     pub(crate) async fn add_drawn_eui(&self, caller: &Caller, app_id: &AppId) -> Result<AppEui> {
-        let audited = self.audit.change()?;
         let check = |application: &mut Application, _: &ApplicationRights| check_room(application);
-        self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), check).await?;
-        let eui = self.draw_eui(app_id).await?;
-        audited.record("EUI added", caller, &format_args!("{app_id}/{eui}"));
-        Ok(eui)
+        let drawn = async {
+            self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), check).await?;
+            self.draw_eui(app_id).await
+        };
+        let change = self.audit.change("EUI added", caller, app_id)?;
+        change.run_on(drawn, |eui| format!("{app_id}/{eui}")).await
     }
 
     /// Adds this EUI to an application. Fails if another application has it.
     pub(crate) async fn add_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
-        let audited = self.audit.change()?;
         let begin = |application: &mut Application, _: &ApplicationRights| begin(application, eui);
-        // A listed EUI already has its claim. Rewriting that could outlive a concurrent removal that has read it.
-        if self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), begin).await? {
-            self.finish_claim(app_id, eui).await?;
-        }
-        audited.record("EUI added", caller, &format_args!("{app_id}/{eui}"));
-        Ok(())
+        let added = async {
+            // A listed EUI already has its claim. Rewriting that could outlive a concurrent removal that has read it.
+            match self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), begin).await? {
+                true => self.finish_claim(app_id, eui).await,
+                false => Ok(()),
+            }
+        };
+        let change = self.audit.change("EUI added", caller, &format_args!("{app_id}/{eui}"))?;
+        change.run(added).await
     }
 
     /// Removes an EUI from an application, after which another one may claim it.
     pub(crate) async fn remove_eui(&self, caller: &Caller, app_id: &AppId, eui: AppEui) -> Result<()> {
-        let audited = self.audit.change()?;
         // Read before the application gives it up: if another one claims it in between, its claim has another version.
         let claim = self.claim(eui).await?;
         let remove = |application: &mut Application, _: &ApplicationRights| {
@@ -64,12 +66,15 @@ impl Account {
             let not_found = || Error::NotFound { what: "EUI", id: eui.to_string() };
             if application.euis.len() < before { Ok(()) } else { Err(not_found()) }
         };
-        self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), remove).await?;
-        if let Some(claim) = claim.filter(|claim| claim.value.app_id == *app_id) {
-            self.documents.delete(&claim).await?;
-        }
-        audited.record("EUI removed", caller, &format_args!("{app_id}/{eui}"));
-        Ok(())
+        let removed = async {
+            self.change_as(caller, app_id, Requires::Right(ApplicationRight::Settings), remove).await?;
+            match claim.filter(|claim| claim.value.app_id == *app_id) {
+                Some(claim) => self.documents.delete(&claim).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        let change = self.audit.change("EUI removed", caller, &format_args!("{app_id}/{eui}"))?;
+        change.run(removed).await
     }
 
     /// Draws a free EUI from the block and adds it.

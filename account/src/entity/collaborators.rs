@@ -52,7 +52,6 @@ impl Account {
         username: &Username,
         rights: &[E::Right],
     ) -> Result<()> {
-        let audited = self.audit.change()?;
         check_rights(rights)?;
         // Checked first, so that only callers who may add collaborators learn which users exist.
         self.access_with::<E>(caller, id, E::COLLABORATORS).await?;
@@ -65,10 +64,13 @@ impl Account {
             }
             check_whole(entity)
         };
-        self.change_as(caller, id, Requires::Right(E::COLLABORATORS), set).await?;
-        self.repair_index::<E>(&user_id, id).await?;
-        audited.record("collaborator set", caller, &format_args!("{} {id}/{username}", E::NOUN));
-        Ok(())
+        let done = async {
+            self.change_as(caller, id, Requires::Right(E::COLLABORATORS), set).await?;
+            self.repair_index::<E>(&user_id, id).await
+        };
+        let object = format!("{} {id}/{username}", E::NOUN);
+        let change = self.audit.change("collaborator set", caller, &object)?;
+        change.run(done).await
     }
 
     /// Removes a collaborator. Everybody can leave; removing others requires the right.
@@ -78,7 +80,6 @@ impl Account {
         id: &E::Id,
         username: &Username,
     ) -> Result<()> {
-        let audited = self.audit.change()?;
         let user_id = self.find_user(username).await?.map(|user| user.id);
         // Read first: if the user is added again in between, the new entry has another version and stays.
         let entries = match &user_id {
@@ -93,12 +94,16 @@ impl Account {
             check_owner(entity, id)?;
             check_whole(entity)
         };
-        self.change_as(caller, id, requires, remove).await?;
-        for entry in entries {
-            self.documents.delete(&entry).await?;
-        }
-        audited.record("collaborator removed", caller, &format_args!("{} {id}/{username}", E::NOUN));
-        Ok(())
+        let removed = async {
+            self.change_as(caller, id, requires, remove).await?;
+            for entry in entries {
+                self.documents.delete(&entry).await?;
+            }
+            Ok(())
+        };
+        let object = format!("{} {id}/{username}", E::NOUN);
+        let change = self.audit.change("collaborator removed", caller, &object)?;
+        change.run(removed).await
     }
 }
 

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::reply::Reply;
 use crate::{Account, Error};
 
-const BYTES_MAX: usize = 64 * 1024;
+pub(crate) const BYTES_MAX: usize = 64 * 1024;
 
 /// A JSON body with any content type, because v2 clients do not always send one.
 pub(crate) struct JsonBody<T>(pub(crate) T);

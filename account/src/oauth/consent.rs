@@ -37,7 +37,6 @@ impl Account {
 
     /// Revokes a user's consent, and with it the client's codes, grants and tokens.
     pub(crate) async fn revoke_client(&self, user_id: &UserId, client: &ClientId) -> Result<()> {
-        let audited = self.audit.change()?;
         let now = self.clock.now();
         let take_back = |user: &mut UserRecord| {
             let consent = user.consents.get_mut(client).filter(|consent| !consent.scope.is_empty());
@@ -45,9 +44,8 @@ impl Account {
             consent.ok_or_else(missing)?.end(now);
             Ok(())
         };
-        self.change_user(user_id, take_back).await?;
-        audited.record("client revoked", user_id, client);
-        Ok(())
+        let change = self.audit.change("client revoked", user_id, client)?;
+        change.run(self.change_user(user_id, take_back)).await.map(drop)
     }
 
     /// Records a user's consent. Returns the user as stored afterwards.
@@ -60,11 +58,9 @@ impl Account {
         if user.consents_to(client, scope) {
             return Ok(user.clone());
         }
-        let audited = self.audit.change()?;
+        let change = self.audit.change("consent given", &user.id, client.id)?;
         let now = self.clock.now();
-        let given = self.change_user(&user.id, |user| user.consent(client, scope, now)).await?;
-        audited.record("consent given", &user.id, client.id);
-        Ok(given)
+        change.run(self.change_user(&user.id, |user| user.consent(client, scope, now))).await
     }
 
     /// Checks that the user consented to these scopes, unless it is a first-party client.

@@ -21,7 +21,12 @@ const UNDECIDED_MAX: usize = 1000;
 impl Account {
     /// Registers a client, which the operator must accept. Returns it with its secret.
     pub(crate) async fn create_client(&self, owner: &UserId, new: NewClient) -> Result<body::Client> {
-        let audited = self.audit.change()?;
+        let change = self.audit.change("OAuth client created", owner, &new.name)?;
+        let client = change.run(self.add_client(owner, new)).await?;
+        self.show_client(&client)
+    }
+
+    async fn add_client(&self, owner: &UserId, new: NewClient) -> Result<Client> {
         let NewClient { name: id, description, uri, grants, scope } = new;
         let taken = || Error::Taken { what: "OAuth client", id: id.to_string() };
         if self.documents.read::<Client>(&client_key(&id)?).await?.is_some() {
@@ -56,8 +61,7 @@ impl Account {
         if !self.documents.create(&client_key(&id)?, &client).await? {
             return Err(taken());
         }
-        audited.record("OAuth client created", owner, &id);
-        self.show_client(&client)
+        Ok(client)
     }
 
     /// The clients that a user registered, in order of their ids.
@@ -72,23 +76,22 @@ impl Account {
     }
 
     pub(crate) async fn update_client(&self, owner: &UserId, id: &ClientId, update: ClientUpdate) -> Result<()> {
-        let audited = self.audit.change()?;
-        self.change_client(owner, id, |client| client.update(update.clone())).await?;
-        audited.record("OAuth client changed", owner, id);
-        Ok(())
+        let changed = self.audit.change("OAuth client changed", owner, id)?;
+        changed.run(self.change_client(owner, id, |client| client.update(update.clone()))).await
     }
 
     /// Deletes a client. Its id stays taken, and its tokens become invalid.
     pub(crate) async fn delete_client(&self, owner: &UserId, id: &ClientId) -> Result<()> {
-        let audited = self.audit.change()?;
         let delete = |client: &mut Client| {
             client.status = ClientStatus::Deleted;
             Ok(())
         };
-        self.change_client(owner, id, delete).await?;
-        self.unlist_client(Some(owner), id).await?;
-        audited.record("OAuth client deleted", owner, id);
-        Ok(())
+        let deleted = async {
+            self.change_client(owner, id, delete).await?;
+            self.unlist_client(Some(owner), id).await
+        };
+        let change = self.audit.change("OAuth client deleted", owner, id)?;
+        change.run(deleted).await
     }
 
     /// The clients that the operator must decide on, without their secrets.
@@ -100,18 +103,14 @@ impl Account {
 
     /// Accepts a client. Returns it as accepted, because its owner may have just changed it.
     pub async fn accept_client(&self, id: &ClientId) -> Result<body::Client> {
-        let audited = self.audit.change()?;
-        let client = self.decide_client(id, ClientStatus::Accepted).await?;
-        audited.record("OAuth client accepted", &"operator", id);
-        Ok(client.body())
+        let change = self.audit.change("OAuth client accepted", &"operator", id)?;
+        Ok(change.run(self.decide_client(id, ClientStatus::Accepted)).await?.body())
     }
 
     /// Rejects a client, with immediate effect.
     pub async fn reject_client(&self, id: &ClientId) -> Result<()> {
-        let audited = self.audit.change()?;
-        self.decide_client(id, ClientStatus::Rejected).await?;
-        audited.record("OAuth client rejected", &"operator", id);
-        Ok(())
+        let change = self.audit.change("OAuth client rejected", &"operator", id)?;
+        change.run(self.decide_client(id, ClientStatus::Rejected)).await.map(drop)
     }
 
     /// Sets the operator's decision. Returns the client as stored afterwards.

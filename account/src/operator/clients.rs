@@ -45,7 +45,6 @@ impl Account {
 
     /// Registers a client. Returns its secret, which is not stored, unless the client is public.
     pub async fn register_client(&self, new: OperatorClient) -> Result<Option<Secret>> {
-        let audited = self.audit.change()?;
         check(&new)?;
         let OperatorClient { id, description, scope, redirect_uris, first_party, public, legacy } = new;
         let secret = (!public).then(|| Secret::new(URL_SAFE_NO_PAD.encode(self.random.array::<32>())));
@@ -64,21 +63,23 @@ impl Account {
             grants: grants.collect(),
             status: ClientStatus::Accepted,
         };
-        self.add_to_index(IdIndex::Clients, id.as_str()).await?;
-        if !self.documents.create(&client_key(&id)?, &client).await? {
-            return Err(Error::Taken { what: "OAuth client", id: id.to_string() });
-        }
-        audited.record("OAuth client created", &"operator", &id);
-        Ok(secret)
+        let created = async {
+            self.add_to_index(IdIndex::Clients, id.as_str()).await?;
+            let is_new = self.documents.create(&client_key(&id)?, &client).await?;
+            is_new.then_some(secret).ok_or_else(|| Error::Taken { what: "OAuth client", id: id.to_string() })
+        };
+        let change = self.audit.change("OAuth client created", &"operator", &id)?;
+        change.run(created).await
     }
 
     /// Deletes any client. Its id stays taken, and its tokens become invalid.
     pub async fn remove_client(&self, id: &ClientId) -> Result<()> {
-        let audited = self.audit.change()?;
-        let client = self.decide_client(id, ClientStatus::Deleted).await?;
-        self.unlist_client(client.owner.as_ref(), id).await?;
-        audited.record("OAuth client deleted", &"operator", id);
-        Ok(())
+        let deleted = async {
+            let client = self.decide_client(id, ClientStatus::Deleted).await?;
+            self.unlist_client(client.owner.as_ref(), id).await
+        };
+        let change = self.audit.change("OAuth client deleted", &"operator", id)?;
+        change.run(deleted).await
     }
 }
 

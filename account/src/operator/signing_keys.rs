@@ -15,7 +15,6 @@ impl Account {
     ///
     /// Fails while a planned key has not started to sign.
     pub async fn rotate_signing_key(&self, rotation: Rotation) -> Result<Vec<SigningKeyInfo>> {
-        let audited = self.audit.change()?;
         let attempt = || async {
             let now = self.clock.now();
             let mut stored = self.documents.read::<SigningKeys>(&entry()?).await?.ok_or(Error::Crypto("find a key"))?;
@@ -29,10 +28,10 @@ impl Account {
                 return Ok(None);
             }
             self.signer.install(&stored.value, &self.keys, now)?;
-            audited.record("signing key rotated", &"operator", &format_args!("{rotation:?}"));
             self.signing_keys().map(Some)
         };
-        retried("signing key", attempt).await
+        let change = self.audit.change("signing key rotated", &"operator", &format_args!("{rotation:?}"))?;
+        change.run(retried("signing key", attempt)).await
     }
 
     /// All keys that verify tokens, in the order in which they start to sign.

@@ -31,9 +31,8 @@ impl Account {
 
     /// Creates a user with a confirmed address, without sending mail.
     pub async fn add_user(&self, new: NewUser) -> Result<User> {
-        let audited = self.audit.change()?;
-        let user = self.create_user(new).await?;
-        audited.record("user registered", &"operator", &format_args!("{} {}", user.id, user.username));
+        let change = self.audit.change("user registered", &"operator", &new.username)?;
+        let user = change.run_on(self.create_user(new), |user| format!("{} {}", user.id, user.username)).await?;
         self.set_confirmed(&user.id).await
     }
 
@@ -44,14 +43,12 @@ impl Account {
     }
 
     async fn set_confirmed(&self, user_id: &UserId) -> Result<User> {
-        let audited = self.audit.change()?;
         let confirm = |user: &mut UserRecord| {
             user.valid = true;
             Ok(())
         };
-        let user = self.change_user(user_id, confirm).await?;
-        audited.record("address confirmed", &"operator", user_id);
-        Ok(user.into())
+        let change = self.audit.change("address confirmed", &"operator", user_id)?;
+        Ok(change.run(self.change_user(user_id, confirm)).await?.into())
     }
 }
 

@@ -18,7 +18,6 @@ const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 impl Account {
     /// Confirms the address that the token was sent to. Idempotent.
     pub(crate) async fn confirm_email(&self, token: &str) -> Result<User> {
-        let audited = self.audit.change()?;
         let refused =
             || Error::Invalid { what: "link", must: "must be the latest one that was mailed, and not expired" };
         let plain: [u8; 20] = unverified_payload(token).ok_or_else(refused)?;
@@ -33,9 +32,8 @@ impl Account {
             user.valid = true;
             Ok(())
         };
-        let user = self.change_user(&user_id, confirm).await?;
-        audited.record("address confirmed", &user_id, &"mail");
-        Ok(user.into())
+        let change = self.audit.change("address confirmed", &user_id, &"mail")?;
+        Ok(change.run(self.change_user(&user_id, confirm)).await?.into())
     }
 
     /// Sends the mail with the link.

@@ -1,9 +1,10 @@
 //! Profiles: reading and changing them, and what the operator may do to users.
 
 use api::rest::account::{ProfileChange, User};
+use server::audit::Change;
 use types::{Secret, UserId, Username};
 
-use super::{UserRecord, no_user, password};
+use super::{UserRecord, no_user, password, profile_change::Changed};
 use crate::{Account, Result, Session};
 
 /// A user authenticated by session or token.
@@ -36,26 +37,38 @@ impl Account {
         person: &AuthenticatedUser,
         change: ProfileChange,
     ) -> Result<Option<Secret>> {
-        let audited = self.audit.change()?;
         let before = self.user(person.user_id()).await?.ok_or_else(|| no_user(person.user_id()))?;
-        // Everything that can fail comes before the change.
-        let changed = self.checked(&before, change).await?;
-        let now = self.clock.now();
-        let user = self.change_user(&before.id, |user| changed.put_into(user, now)).await?;
-        if changed.username.is_some() || changed.email.is_some() || changed.name.is_some() {
-            audited.record("profile changed", &user.id, &user.username);
-        }
+        let changes = self.audited(&before, &change)?;
+        let outcome = self.apply(&before, change).await;
+        changes.into_iter().flatten().for_each(|change| change.end(&outcome));
+        let (user, changed) = outcome?;
         if changed.email.is_some() {
             self.mail_confirmation(&user);
         }
         if changed.password.is_none() {
             return Ok(None);
         }
-        audited.record("password changed", &user.id, &"sessions, grants and tokens ended");
         match person {
             AuthenticatedUser::Session(_) => self.start_session(&user.id).await,
             AuthenticatedUser::Token(_) => Ok(None),
         }
+    }
+
+    /// The audited changes that a change of a profile makes.
+    fn audited(&self, user: &UserRecord, change: &ProfileChange) -> Result<[Option<Change<'_>>; 2]> {
+        let is_profile = change.username.is_some() || change.email.is_some() || change.name.is_some();
+        let username = change.username.as_ref().unwrap_or(&user.username);
+        let profile = || self.audit.change("profile changed", &user.id, username);
+        let password = || self.audit.change("password changed", &user.id, &"sessions, grants and tokens ended");
+        Ok([is_profile.then(profile).transpose()?, change.password.is_some().then(password).transpose()?])
+    }
+
+    async fn apply(&self, before: &UserRecord, change: ProfileChange) -> Result<(UserRecord, Changed)> {
+        // Everything that can fail comes before the change.
+        let changed = self.checked(before, change).await?;
+        let now = self.clock.now();
+        let user = self.change_user(&before.id, |user| changed.put_into(user, now)).await?;
+        Ok((user, changed))
     }
 
     /// Sends the confirmation mail again, unless the address is confirmed.
@@ -72,7 +85,6 @@ impl Account {
     ///
     /// Only for the operator.
     pub async fn set_disabled(&self, username: &Username, disabled: bool) -> Result<()> {
-        let audited = self.audit.change()?;
         let user_id = self.require_user(username).await?.id;
         let now = self.clock.now();
         let set = |user: &mut UserRecord| {
@@ -80,16 +92,15 @@ impl Account {
             user.revoke_all(now);
             Ok(())
         };
-        self.change_user(&user_id, set).await?;
-        audited.record(if disabled { "user disabled" } else { "user enabled" }, &"operator", &user_id);
-        Ok(())
+        let event = if disabled { "user disabled" } else { "user enabled" };
+        let change = self.audit.change(event, &"operator", &user_id)?;
+        change.run(self.change_user(&user_id, set)).await.map(drop)
     }
 
     /// Sets a new password, and ends all sessions, grants and tokens.
     ///
     /// Only for the operator.
     pub async fn reset_password(&self, username: &Username, new: Secret) -> Result<()> {
-        let audited = self.audit.change()?;
         password::check(&new, username)?;
         let user_id = self.require_user(username).await?.id;
         let record = self.passwords.hash(new).await?;
@@ -99,8 +110,7 @@ impl Account {
             user.revoke_all(now);
             Ok(())
         };
-        self.change_user(&user_id, reset).await?;
-        audited.record("password reset", &"operator", &user_id);
-        Ok(())
+        let change = self.audit.change("password reset", &"operator", &user_id)?;
+        change.run(self.change_user(&user_id, reset)).await.map(drop)
     }
 }

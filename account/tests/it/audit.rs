@@ -1,8 +1,13 @@
-//! Changes that must be audited are refused while the audit file cannot be written; everything else goes on.
+//! Changes are refused while the audit file cannot be written, and none of them is missing there.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::service::{PASSWORD, Service};
@@ -63,4 +68,38 @@ async fn changes_are_refused_while_the_audit_file_cannot_be_written() {
     for event in ["request refused", "\"login\"", "access key created"] {
         assert!(text.contains(event), "{event} is not in {text}");
     }
+}
+
+#[tokio::test]
+async fn a_change_is_recorded_although_its_client_hangs_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let (service, audit, store) = Service::start_audited_recording(&path).await;
+    let general = service.user("alice").await;
+    let mine = service.application(&general, "my-app").await;
+    // After the first events, because `tracing` caches for each event whether any thread wants it.
+    let _here = tracing::subscriber::set_default(tracing_subscriber::registry().with(audit.layer()));
+    let (committed, is_committed) = oneshot::channel();
+    let (release, released) = oneshot::channel::<()>();
+    store.interrupt_commit(Box::pin(async {
+        committed.send(()).unwrap();
+        released.await.unwrap();
+    }));
+    let new = json!({"name": "new", "rights": ["devices"]});
+    let request = service.request("POST", "/api/v2/applications/my-app/access-keys", &mine).json(&new);
+    let client = tokio::spawn(request.send());
+    is_committed.await.unwrap();
+    client.abort();
+    assert!(client.await.unwrap_err().is_cancelled());
+    let names = service.get("/api/v2/applications/my-app/access-keys", &mine).await.text;
+    assert!(names.contains("\"new\""), "the key works: {names}");
+    assert!(release.send(()).is_ok(), "the change goes on without its client");
+
+    let started = Instant::now();
+    while !fs::read_to_string(&path).unwrap().contains("my-app/new") {
+        assert!(started.elapsed() < Duration::from_secs(20), "the key is not in the audit file");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let line = fs::read_to_string(&path).unwrap();
+    assert!(line.contains("access key created") && !line.contains("unknown"), "{line}");
 }

@@ -14,7 +14,7 @@ use server::{
     telemetry::TelemetrySettings,
 };
 use store::{Embedded, Redis, RedisSettings, Store};
-use testing::{FailingStore, ManualClock, RedisProcess};
+use testing::{FailingStore, ManualClock, RecordingStore, RedisProcess};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use types::Timestamp;
 
@@ -118,6 +118,18 @@ impl Service {
     pub(crate) async fn start_audited(file: &Path) -> (Self, AuditLog) {
         let clock = manual_clock();
         let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
+        Self::start_audited_on(store, clock, file).await
+    }
+
+    /// The same, on a store whose commits can be held up.
+    pub(crate) async fn start_audited_recording(file: &Path) -> (Self, AuditLog, Arc<RecordingStore>) {
+        let clock = manual_clock();
+        let store = Arc::new(RecordingStore::new(clock.for_store()));
+        let (service, audit) = Self::start_audited_on(store.clone(), clock, file).await;
+        (service, audit, store)
+    }
+
+    async fn start_audited_on(store: Arc<dyn Store>, clock: Arc<ManualClock>, file: &Path) -> (Self, AuditLog) {
         let telemetry = TelemetrySettings { audit_file: Some(file.to_owned()), ..TelemetrySettings::default() };
         let audit = AuditLog::open(&telemetry, clock.clone()).unwrap();
         (Self::audited(Settings::default(), (store, clock, None), audit.clone()).await, audit)

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -82,7 +82,7 @@ fn the_file_has_a_bound_and_keeps_the_newest_events() {
         (settings.audit_file_bytes_max, settings.audit_files_max) = (100_000, 3);
     });
     for number in 0..5000 {
-        audited.log.change().unwrap().record("access key created", &"alice", &number);
+        audited.log.change("access key created", &"alice", &number).unwrap().done();
     }
     let mut names: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
@@ -112,9 +112,9 @@ fn two_processes_can_write_and_rotate_one_file() {
     let both = std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             let other = Audited::with(&path, small);
-            (0..1000).for_each(|number| other.log.change().unwrap().record("other", &"bob", &number));
+            (0..1000).for_each(|number| other.log.change("other", &"bob", &number).unwrap().done());
         });
-        (0..1000).for_each(|number| one.log.change().unwrap().record("one", &"alice", &number));
+        (0..1000).for_each(|number| one.log.change("one", &"alice", &number).unwrap().done());
         other.join()
     });
     both.unwrap();
@@ -145,7 +145,7 @@ fn a_flood_of_one_source_becomes_some_lines_and_a_count() {
         audited.log.note_from(flood, "request refused", &"401 GET /api/v2/users/me");
     }
     audited.log.note_from(other, "request refused", &"401 GET /api/v2/users/me");
-    audited.log.change().unwrap().record("access key created", &flood, &"a change is always written");
+    audited.log.change("access key created", &flood, &"a change is always written").unwrap().done();
     assert_eq!(audited.lines().len(), 12);
 
     audited.clock.advance(Duration::from_secs(60));
@@ -173,7 +173,7 @@ fn the_addresses_of_an_ipv6_network_are_one_source() {
 async fn a_device_that_is_full_refuses_changes_and_nothing_else() {
     let audited = Audited::at(Path::new("/dev/full"));
     audited.log.note("started", &"airlock", &"1");
-    let error = audited.log.change().unwrap_err();
+    let error = audited.log.change("access key created", &"alice", &"my-app/key").unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable);
     assert!(error.to_string().contains("No space left on device"), "{error}");
     audited.log.note("login", &"alice", &"site");
@@ -186,9 +186,9 @@ async fn a_device_that_is_full_refuses_changes_and_nothing_else() {
 async fn a_full_disk_refuses_the_first_change_and_loses_no_event() {
     let Some(disk) = SmallDisk::mount() else { return };
     let audited = Audited::at(&disk.path().join("audit.log"));
-    audited.log.change().unwrap().record("access key created", &"alice", &"before");
+    audited.log.change("access key created", &"alice", &"before").unwrap().done();
     disk.fill();
-    let error = audited.log.change().unwrap_err().to_string();
+    let error = audited.log.change("access key created", &"alice", &"my-app/key").unwrap_err().to_string();
     assert!(error.contains("No space left on device"), "{error}");
     for number in 0..600 {
         audited.log.note("login", &number, &"while the disk is full");
@@ -196,7 +196,7 @@ async fn a_full_disk_refuses_the_first_change_and_loses_no_event() {
     assert_eq!(audited.readiness().await["status"], "failing");
 
     disk.empty();
-    audited.log.change().unwrap().record("access key created", &"alice", &"after");
+    audited.log.change("access key created", &"alice", &"after").unwrap().done();
     assert_eq!(audited.readiness().await["status"], "ready");
     let lines = audited.lines();
     assert_eq!(lines.len(), 602, "what could not be written was kept");
@@ -207,10 +207,77 @@ async fn a_full_disk_refuses_the_first_change_and_loses_no_event() {
 fn a_change_that_has_begun_is_written_although_the_disk_fills_up() {
     let Some(disk) = SmallDisk::mount() else { return };
     let audited = Audited::at(&disk.path().join("audit.log"));
-    let change = audited.log.change().unwrap();
+    let change = audited.log.change("access key created", &"alice", &"my-app/key").unwrap();
     disk.fill();
-    change.record("access key created", &"alice", &"my-app/key");
+    change.done();
     assert_eq!(audited.lines().len(), 1);
+}
+
+#[test]
+fn a_change_that_rotates_the_file_is_written_although_the_disk_fills_up() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let audited = Audited::with(&disk.path().join("audit.log"), |settings| {
+        (settings.audit_file_bytes_max, settings.audit_files_max) = (100_000, 3);
+    });
+    let older = disk.path().join("audit.log.1");
+    for number in 0.. {
+        let change = audited.log.change("access key created", &"alice", &number).unwrap();
+        disk.fill();
+        change.done();
+        let text = fs::read_to_string(&audited.path).unwrap();
+        assert!(text.contains(&format!("\"object\":\"{number}\"")), "change {number} is not in the file");
+        disk.empty();
+        if older.exists() {
+            break;
+        }
+    }
+}
+
+#[test]
+fn events_that_were_too_many_to_wait_for_the_file_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::at(&dir.path().join("audit.log"));
+    fs::remove_file(&audited.path).unwrap();
+    symlink("/dev/full", &audited.path).unwrap();
+    (0..1500).for_each(|number| audited.log.note("login", &number, &"site"));
+    audited.log.finish();
+    fs::remove_file(&audited.path).unwrap();
+    audited.log.finish();
+    audited.log.finish();
+    let lines = audited.lines();
+    assert_eq!(lines.len(), 1001, "{:?}", lines.last());
+    let count = &lines[1000];
+    assert_eq!((&count["event"], &count["actor"]), (&"events left out".into(), &"audit file".into()));
+    assert_eq!(count["object"], "500 while the file could not be written");
+}
+
+#[tokio::test]
+async fn a_change_leaves_a_line_unless_it_was_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::at(&dir.path().join("audit.log"));
+    let change = |object: &'static str| audited.log.change("access key created", &"alice", &object).unwrap();
+    let fails = async |kind| Err::<(), _>(Failure(kind));
+    change("made").run(async { Ok::<_, Failure>(()) }).await.unwrap();
+    change("refused").run(fails(Kind::Denied)).await.unwrap_err();
+    change("lost answer").run(fails(Kind::Unavailable)).await.unwrap_err();
+    drop(change("cancelled").run(fails(Kind::Denied)));
+    change("renamed").run_on(async { Ok::<_, Failure>(7) }, |number| format!("key {number}")).await.unwrap();
+    let lines: Vec<_> = audited.lines().iter().map(|line| (line["object"].clone(), line["outcome"].clone())).collect();
+    let unknown = Value::from("unknown");
+    let expected =
+        [("made", Value::Null), ("lost answer", unknown.clone()), ("cancelled", unknown), ("key 7", Value::Null)];
+    assert_eq!(lines, expected.map(|(object, outcome)| (Value::from(object), outcome)));
+}
+
+/// An error of a kind.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Failure(Kind);
+
+impl Kinded for Failure {
+    fn kind(&self) -> Kind {
+        self.0
+    }
 }
 
 #[test]

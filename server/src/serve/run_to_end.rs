@@ -1,0 +1,65 @@
+//! Runs requests that may change something to their end, also when their client hangs up or their time is over.
+//!
+//! hyper drops the future of a request whose connection ends. A change of several steps would then stop in the middle.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::Request,
+    http::StatusCode,
+    middleware::{Next, from_fn},
+    response::{IntoResponse, Response},
+};
+use tokio::{sync::Semaphore, time::timeout};
+use tracing::Instrument;
+
+/// The most requests of a service that run at one time; others wait, in order.
+const RUNNING_MAX: usize = 1024;
+/// How long a request may run on without its client. Each call of a store ends much earlier.
+const TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Lets each request that may change something run to its end in a task of its own, once its body has arrived.
+///
+/// Bodies above `body_bytes_max` reach the handler as an error of that body.
+pub fn run_to_end(router: Router, body_bytes_max: usize) -> Router {
+    let running = Arc::new(Semaphore::new(RUNNING_MAX));
+    router.layer(from_fn(move |request: Request, next: Next| {
+        let running = Arc::clone(&running);
+        async move {
+            if request.method().is_safe() {
+                return next.run(request).await;
+            }
+            run(arrived(request, body_bytes_max).await, next, running).await
+        }
+    }))
+}
+
+/// The request with its whole body, so that a client that hangs up while it sends has not asked for anything.
+async fn arrived(request: Request, body_bytes_max: usize) -> Request {
+    let (head, body) = request.into_parts();
+    let body = match to_bytes(body, body_bytes_max).await {
+        Ok(bytes) => Body::from(bytes),
+        Err(error) => Body::from_stream(futures::stream::iter([Err::<Vec<u8>, _>(error.into_inner())])),
+    };
+    Request::from_parts(head, body)
+}
+
+async fn run(request: Request, next: Next, running: Arc<Semaphore>) -> Response {
+    let turn = running.acquire_owned().await;
+    let answer = async move {
+        let _turn = turn;
+        timeout(TIME_MAX, next.run(request)).await
+    };
+    match tokio::spawn(answer.in_current_span()).await {
+        Ok(Ok(response)) => response,
+        // The service's own limit is lower, so nobody waits any more.
+        Ok(Err(_)) => StatusCode::GATEWAY_TIMEOUT.into_response(),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The process ends.
+            Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        },
+    }
+}
