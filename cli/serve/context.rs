@@ -18,7 +18,7 @@ use server::{
     reply::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server, ServerHandle},
-    store_mark::{OlderStore, StoreMark},
+    store_mark::{Durability, OlderStore, StoreMark},
     system::{OsRandom, SystemClock},
     telemetry::{self, Health, Metrics},
     tls::{HTTP_PROTOCOLS, Tls},
@@ -61,7 +61,8 @@ impl Context {
         let data_dir = DataDir::open(&settings.data_dir)?;
         let (store, store_failure) = open_store(&settings, &data_dir, clock.clone()).await?;
         let system = (clock.clone() as Arc<dyn Clock>, &*random as &dyn Random);
-        let mark = StoreMark::open(&data_dir.store_mark(), store.clone(), system, OlderStore::Refuse).await?;
+        let marked = (store.clone(), durability(&settings));
+        let mark = StoreMark::open(&data_dir.store_mark(), marked, system, OlderStore::Refuse).await?;
         mark.advance().await?;
         let tls = certificate(&settings, &data_dir, clock.as_ref())?;
         let health = Health::default();
@@ -201,4 +202,8 @@ pub(super) async fn open_store(
             (Arc::new(store), failure)
         }
     })
+}
+
+pub(super) fn durability(settings: &Settings) -> Durability {
+    if settings.store.redis.is_some() { Durability::LosesLastSecond } else { Durability::Full }
 }

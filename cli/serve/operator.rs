@@ -7,12 +7,15 @@ use anyhow::Context;
 use server::{
     audit::AuditLog,
     seal::{KeyOwner, SealingKeys},
-    store_mark::{OlderStore, StoreMark, StoreMarkError},
+    store_mark::{Durability, OlderStore, StoreMark, StoreMarkError},
     system::{OsRandom, SystemClock},
 };
 use store::{SocketStore, Store};
 
-use super::{context::open_store, data_dir::DataDir};
+use super::{
+    context::{durability, open_store},
+    data_dir::DataDir,
+};
 use crate::settings::Settings;
 
 /// Opens the account service on the store and key file that `airlock serve` would use.
@@ -29,7 +32,8 @@ pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow:
     };
     let store = store.context("cannot open the server's store")?;
     let keys = SealingKeys::load_or_create(KeyOwner::Account, &data_dir.account_key(), random.as_ref())?;
-    let mark = match open_mark(&data_dir, store.clone(), OlderStore::Refuse).await {
+    let marked = (store.clone(), durability(&settings));
+    let mark = match open_mark(&data_dir, marked, OlderStore::Refuse).await {
         Err(error @ StoreMarkError::Older { .. }) => {
             tracing::warn!("{error}");
             None
@@ -43,13 +47,17 @@ pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow:
 pub(super) async fn accept_older_store(settings: &Settings, audit: &AuditLog) -> anyhow::Result<()> {
     let data_dir = DataDir::open(&settings.data_dir)?;
     let (store, _) = open_store(settings, &data_dir, Arc::new(SystemClock)).await?;
-    let audited = audit.change()?;
-    open_mark(&data_dir, store, OlderStore::Accept).await?.advance().await?;
-    audited.record("older store accepted", &"operator", &settings.data_dir.display());
-    Ok(())
+    let marked = (store, durability(settings));
+    let accepted = async { open_mark(&data_dir, marked, OlderStore::Accept).await?.advance().await };
+    let change = audit.change("older store accepted", &"operator", &settings.data_dir.display())?;
+    Ok(change.run(accepted).await?)
 }
 
-async fn open_mark(data_dir: &DataDir, store: Arc<dyn Store>, older: OlderStore) -> Result<StoreMark, StoreMarkError> {
+async fn open_mark(
+    data_dir: &DataDir,
+    store: (Arc<dyn Store>, Durability),
+    older: OlderStore,
+) -> Result<StoreMark, StoreMarkError> {
     StoreMark::open(&data_dir.store_mark(), store, (Arc::new(SystemClock), &OsRandom), older).await
 }
 

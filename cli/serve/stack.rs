@@ -1,12 +1,16 @@
 //! The services of one process: started in order of dependency, stopped in reverse.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{future::pending, net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
+use futures::{
+    FutureExt,
+    future::{BoxFuture, Shared},
+};
 use server::{
     audit::AuditLog,
     serve::ServerHandle,
-    store_mark::StoreMark,
+    store_mark::{StoreMark, StoreMarkError},
     telemetry::{Health, Metrics},
 };
 use tokio::task::JoinHandle;
@@ -37,7 +41,11 @@ pub struct Stack {
     store_failure: StoreFailure,
     audit: AuditLog,
     mark: Arc<StoreMark>,
+    went_back: WentBack,
 }
+
+/// Ends when the store went back to an earlier state.
+type WentBack = Shared<BoxFuture<'static, Arc<StoreMarkError>>>;
 
 impl Stack {
     /// Starts one service, or all of them; returns when they are ready.
@@ -84,10 +92,7 @@ impl Stack {
         let Context { settings, health, server, store_failure, audit, mark, .. } = context;
         audit.report_to(&health);
         tokio::spawn(server.stop.clone().run_until_cancelled_owned(audit.clone().run()));
-        tokio::spawn({
-            let (stop, mark, audit) = (server.stop.clone(), mark.clone(), audit.clone());
-            async move { stop.run_until_cancelled(mark.run(audit)).await }
-        });
+        let went_back = watch(mark.clone(), audit.clone(), server.stop.clone());
         let stop = server.stop;
         Ok(Self {
             settings,
@@ -102,6 +107,7 @@ impl Stack {
             store_failure,
             audit,
             mark,
+            went_back,
         })
     }
 
@@ -136,9 +142,13 @@ impl Stack {
         lines.join("\n")
     }
 
-    /// Waits until the store fails for good. What was acknowledged is in it when it is opened again.
+    /// Waits until the store fails for good, or went back to an earlier state. After a failure, what was acknowledged is in it
+    /// when it is opened again.
     pub async fn failure(&self) -> anyhow::Error {
-        self.store_failure.clone().await.into()
+        tokio::select! {
+            error = self.store_failure.clone() => error.into(),
+            error = self.went_back.clone() => error.into(),
+        }
     }
 
     /// Stops accepting calls, finishes the accepted ones, and stops the services.
@@ -161,6 +171,19 @@ impl Stack {
             tracing::warn!(%error, "cannot mark the store: going back to this state will not be noticed");
         }
     }
+}
+
+/// Keeps the mark, and notices when the store went back.
+fn watch(mark: Arc<StoreMark>, audit: AuditLog, stop: CancellationToken) -> WentBack {
+    let watching = tokio::spawn(stop.run_until_cancelled_owned(async move { mark.run(audit).await }));
+    let went_back = async {
+        match watching.await {
+            Ok(Some(error)) => Arc::new(error),
+            // Stopped, or a panic, which has been logged.
+            _ => pending().await,
+        }
+    };
+    went_back.boxed().shared()
 }
 
 /// The address of a service's listener, counted from 0.

@@ -3,7 +3,8 @@
 //! Each instance has a counter in the store, and a copy of it in a file outside the store. The counter grows at every start and
 //! stop, after every audited change, and at intervals. So a store whose counter is below that of the file is older than what
 //! the instance has seen, and contains what was deleted since. Instances that share a store have a counter each: one that
-//! starts on an older store first cannot hide that from the others.
+//! starts on an older store first cannot hide that from the others. A Redis can go back while it is in use, so the counters
+//! are also compared all the time.
 
 use std::{
     io,
@@ -14,15 +15,16 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Key, Store, Tag, Version};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use types::{Clock, Kind, Kinded, Random};
 
 use crate::{audit::AuditLog, private_file::write_private};
 
 /// How often the counter grows without a change.
 const INTERVAL: Duration = Duration::from_secs(300);
-/// How long the file waits for the store: a Redis may lose the last second when its machine fails, and must not look older
-/// than it was.
+/// How often the counters are compared: as long as an answer of the account service counts as fresh.
+const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
+/// How long the file waits for a store that may lose the last second: it must not look older than it was.
 const SETTLE: Duration = Duration::from_secs(2);
 /// How long the counter of an instance that is gone stays in the store.
 const LIFETIME: Duration = Duration::from_secs(400 * 24 * 3600);
@@ -35,6 +37,8 @@ pub struct StoreMark {
     instance: String,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    older: OlderStore,
+    settle: Duration,
 }
 
 /// What to do about a store that went back.
@@ -46,15 +50,25 @@ pub enum OlderStore {
     Accept,
 }
 
+/// What a store may lose of what it has acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Nothing.
+    Full,
+    /// The last second, when its machine fails.
+    LosesLastSecond,
+}
+
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreMarkError {
     /// The store went back.
     #[error(
         "the store is older than this data directory remembers, or another one: its mark is {found}, not {expected}. If it \
-         was restored from a backup, access keys, collaborators, users and logins that were deleted since then are valid \
-         again, and later changes are lost. To use it, start once with --accept-older-store and delete what should not \
-         exist; otherwise put the newer store back. If nothing was restored, delete {} and start again",
+         was restored from a backup, or lost what it had acknowledged, access keys, collaborators, users and logins that \
+         were deleted since then are valid again, and later changes are lost. To use it, start once with \
+         --accept-older-store and delete what should not exist; otherwise put the newer store back. If the store did not \
+         go back, delete {} and start again",
         path.display()
     )]
     Older {
@@ -103,23 +117,20 @@ impl StoreMark {
     /// Reads the file and compares it with the store. Without a file, the instance is new.
     pub async fn open(
         path: &Path,
-        store: Arc<dyn Store>,
+        (store, durability): (Arc<dyn Store>, Durability),
         (clock, random): (Arc<dyn Clock>, &dyn Random),
         older: OlderStore,
     ) -> Result<Self, StoreMarkError> {
         let saved = read(path)?;
         let instance = saved.as_ref().map_or_else(|| new_instance(random), |saved| saved.instance.clone());
-        let mark = Self { path: path.to_owned(), instance, store, clock };
-        let expected = saved.map_or(0, |saved| saved.count);
-        let (found, _) = mark.read_store().await?;
-        match older {
-            _ if found >= expected => Ok(mark),
-            OlderStore::Refuse => Err(StoreMarkError::Older { found, expected, path: mark.path }),
-            OlderStore::Accept => {
-                tracing::warn!(found, expected, "using an older store: delete what should not exist any more");
-                Ok(mark)
-            }
+        let settle = if durability == Durability::Full { Duration::ZERO } else { SETTLE };
+        let mark = Self { path: path.to_owned(), instance, store, clock, older, settle };
+        let (found, expected) = mark.counts().await?;
+        mark.check(found, expected)?;
+        if found < expected {
+            tracing::warn!(found, expected, "using an older store: delete what should not exist any more");
         }
+        Ok(mark)
     }
 
     /// Advances the counter in the store and then in the file: at the start, at the end, and when an older store is accepted.
@@ -128,33 +139,69 @@ impl StoreMark {
         self.save(count)
     }
 
-    /// Advances the counter after audited changes and at intervals; runs until it is dropped.
-    pub async fn run(&self, audit: AuditLog) {
+    /// Advances the counter after audited changes and at intervals, and compares it in between. Returns when the store went
+    /// back, after which nothing should use it.
+    pub async fn run(&self, audit: AuditLog) -> StoreMarkError {
+        let (mut due, mut is_failing) = (Instant::now() + INTERVAL, false);
         loop {
-            // Either is a reason to advance.
-            _ = timeout(INTERVAL, audit.changed()).await;
-            let advanced = async {
-                let count = self.advance_store().await?;
-                sleep(SETTLE).await;
-                self.save(count)
-            };
-            if let Err(error) = advanced.await {
-                tracing::warn!(%error, "cannot mark the store: going back to this state will not be noticed");
+            if timeout(COMPARE_INTERVAL, audit.changed()).await.is_ok() {
+                due = Instant::now();
+            }
+            let is_due = due <= Instant::now();
+            let outcome = if is_due { self.advance_settled().await } else { self.compare().await };
+            match outcome {
+                Ok(()) if is_due => (due, is_failing) = (Instant::now() + INTERVAL, false),
+                Ok(()) => {}
+                Err(error @ StoreMarkError::Older { .. }) => return error,
+                Err(error) if is_failing => tracing::debug!(%error, "cannot mark the store"),
+                Err(error) => {
+                    is_failing = true;
+                    tracing::warn!(%error, "cannot mark the store; until this succeeds, going back is not noticed");
+                }
             }
         }
     }
 
+    async fn advance_settled(&self) -> Result<(), StoreMarkError> {
+        let count = self.advance_store().await?;
+        sleep(self.settle).await;
+        self.save(count)
+    }
+
+    async fn compare(&self) -> Result<(), StoreMarkError> {
+        let (found, expected) = self.counts().await?;
+        self.check(found, expected)
+    }
+
+    /// The counts in the store and in the file.
+    async fn counts(&self) -> Result<(u64, u64), StoreMarkError> {
+        // The file first: it never gets ahead of the store.
+        let expected = self.expected()?;
+        let (found, _) = self.read_store().await?;
+        Ok((found, expected))
+    }
+
+    /// Fails if the store went back and that is not accepted.
+    fn check(&self, found: u64, expected: u64) -> Result<(), StoreMarkError> {
+        match self.older {
+            OlderStore::Refuse if found < expected => {
+                Err(StoreMarkError::Older { found, expected, path: self.path.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The count in the file, if it is this instance's.
+    fn expected(&self) -> Result<u64, StoreMarkError> {
+        let saved = read(&self.path)?.filter(|saved| saved.instance == self.instance);
+        Ok(saved.map_or(0, |saved| saved.count))
+    }
+
     async fn advance_store(&self) -> Result<u64, StoreMarkError> {
-        let expected = read(&self.path)?.filter(|saved| saved.instance == self.instance).map_or(0, |saved| saved.count);
+        let expected = self.expected()?;
         for _ in 0..TRIES_MAX {
             let (found, version) = self.read_store().await?;
-            if found < expected {
-                tracing::error!(
-                    found,
-                    expected,
-                    "the store went back while it was in use: what was deleted may be valid again"
-                );
-            }
+            self.check(found, expected)?;
             let count = found.max(expected).saturating_add(1);
             if self.write_store(count, version).await? == Commit::Done {
                 return Ok(count);
@@ -181,6 +228,10 @@ impl StoreMark {
     }
 
     fn save(&self, count: u64) -> Result<(), StoreMarkError> {
+        // A command of the operator may have advanced it in between.
+        if self.expected()? >= count {
+            return Ok(());
+        }
         let text = serde_json::json!({ "instance": self.instance, "count": count }).to_string();
         let failed = |source| StoreMarkError::File { action: "write", path: self.path.clone(), source };
         write_private(&self.path, text.as_bytes()).map_err(failed)

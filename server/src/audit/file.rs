@@ -17,8 +17,8 @@ use rustix::{
 };
 
 /// The space that is reserved on the disk before a change: more than the lines of all requests at one time.
-const RESERVED_BYTES: u64 = 64 * 1024;
-/// The most lines that wait for a file that cannot be written; later ones are only in the log.
+const RESERVED_BYTES_MAX: u64 = 256 * 1024;
+/// The most lines that wait for a file that cannot be written; later ones are only in the log, and counted.
 const WAITING_MAX: usize = 1000;
 
 pub(super) struct AuditFile {
@@ -28,6 +28,8 @@ pub(super) struct AuditFile {
     file: Option<File>,
     /// Lines that are not in the file yet, in order.
     waiting: VecDeque<Vec<u8>>,
+    /// How many lines were too many to wait.
+    lost: u64,
     failure: Option<String>,
 }
 
@@ -35,7 +37,8 @@ impl AuditFile {
     /// Opens the file. A full disk is no error: the process starts, and refuses changes.
     pub(super) fn open(path: &Path, bytes_max: u64, files_max: u32) -> io::Result<Self> {
         let (path, files_max) = (path.to_owned(), files_max.max(1));
-        let mut file = Self { path, bytes_max, files_max, file: None, waiting: VecDeque::new(), failure: None };
+        let (waiting, lost, failure) = (VecDeque::new(), 0, None);
+        let mut file = Self { path, bytes_max, files_max, file: None, waiting, lost, failure };
         let opened = file.current().map(drop);
         match opened {
             Err(error) if error.kind() != io::ErrorKind::StorageFull => Err(error),
@@ -45,8 +48,9 @@ impl AuditFile {
 
     /// Appends a line. If that fails, the line waits.
     pub(super) fn write(&mut self, line: &[u8]) {
-        if self.waiting.len() < WAITING_MAX {
-            self.waiting.push_back(line.to_owned());
+        match self.waiting.len() < WAITING_MAX {
+            true => self.waiting.push_back(line.to_owned()),
+            false => self.lost += 1,
         }
         // Only a check ends a failure: a line may still fit where the next change does not.
         if let Err(error) = self.write_waiting() {
@@ -64,6 +68,11 @@ impl AuditFile {
     /// The error since the last check, if there was one.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.clone()
+    }
+
+    /// How many lines are missing since the last call; 0 while the file cannot be written, when nobody could read it there.
+    pub(super) fn take_lost(&mut self) -> u64 {
+        if self.failure.is_none() { std::mem::take(&mut self.lost) } else { 0 }
     }
 
     fn write_waiting(&mut self) -> io::Result<()> {
@@ -90,15 +99,22 @@ impl AuditFile {
         Ok(())
     }
 
-    /// Reserves space on the disk, so that the lines of a change that has begun can be written.
+    /// Reserves space in the file and on the disk, so that the lines of a change that has begun can be written. If the file
+    /// has no room for them, it is rotated now: they would go to the next file, where nothing is reserved.
     fn reserve(&mut self) -> io::Result<()> {
-        let file = self.current()?;
+        let reserved = self.reserved_bytes();
+        let file = self.with_room(reserved)?;
         let end = file.metadata()?.len();
-        match fallocate(file, FallocateFlags::KEEP_SIZE, end, RESERVED_BYTES) {
+        match fallocate(file, FallocateFlags::KEEP_SIZE, end, reserved) {
             // Some file systems and all devices cannot reserve; there, the last write tells whether the next may succeed.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NODEV | Errno::SPIPE | Errno::INVAL) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Less in a small file, most of which is for lines.
+    fn reserved_bytes(&self) -> u64 {
+        RESERVED_BYTES_MAX.min(self.bytes_max / 4)
     }
 
     /// The file, after rotation if it would become too large.

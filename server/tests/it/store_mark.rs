@@ -9,7 +9,7 @@ use std::{
 
 use server::{
     audit::AuditLog,
-    store_mark::{OlderStore, StoreMark, StoreMarkError},
+    store_mark::{Durability, OlderStore, StoreMark, StoreMarkError},
     system::OsRandom,
 };
 use store::{Embedded, Redis, RedisSettings, Store};
@@ -33,6 +33,13 @@ impl Disk {
     fn each() -> Vec<Self> {
         let redis = RedisProcess::start().map(|redis| Self::Redis(Box::new(redis)));
         std::iter::once(Self::File(tempfile::tempdir().unwrap())).chain(redis).collect()
+    }
+
+    fn durability(&self) -> Durability {
+        match self {
+            Self::File(_) => Durability::Full,
+            Self::Redis(_) => Durability::LosesLastSecond,
+        }
     }
 
     async fn open(&self) -> Arc<dyn Store> {
@@ -61,13 +68,18 @@ impl Disk {
         }
     }
 
+    async fn mark(&self, file: &Path, older: OlderStore) -> Result<StoreMark, StoreMarkError> {
+        let store = (self.open().await, self.durability());
+        StoreMark::open(file, store, (ManualClock::new(), &OsRandom), older).await
+    }
+
     /// What an instance does from its start to its end.
     async fn run(&self, file: &Path) -> Result<(), StoreMarkError> {
         self.run_if(file, OlderStore::Refuse).await
     }
 
     async fn run_if(&self, file: &Path, older: OlderStore) -> Result<(), StoreMarkError> {
-        let mark = StoreMark::open(file, self.open().await, (ManualClock::new(), &OsRandom), older).await?;
+        let mark = self.mark(file, older).await?;
         mark.advance().await
     }
 }
@@ -162,7 +174,7 @@ async fn a_lost_file_locks_nobody_out_and_a_damaged_one_says_what_to_do() {
 struct Running {
     dir: TempDir,
     audit: AuditLog,
-    _task: tokio::task::JoinHandle<()>,
+    _task: tokio::task::JoinHandle<StoreMarkError>,
 }
 
 impl Running {
@@ -171,7 +183,9 @@ impl Running {
         let store = Arc::new(Embedded::in_memory(ManualClock::new().for_store()).unwrap());
         let audit = AuditLog::without_file(ManualClock::new());
         let system = (ManualClock::new() as Arc<dyn Clock>, &OsRandom as &dyn Random);
-        let mark = StoreMark::open(&dir.path().join("mark"), store, system, OlderStore::Refuse).await.unwrap();
+        let mark = StoreMark::open(&dir.path().join("mark"), (store, Durability::Full), system, OlderStore::Refuse)
+            .await
+            .unwrap();
         mark.advance().await.unwrap();
         let runs = audit.clone();
         Self { dir, audit, _task: tokio::spawn(async move { mark.run(runs).await }) }
@@ -196,7 +210,7 @@ impl Running {
 async fn a_change_is_marked_without_waiting_for_the_interval() {
     let running = Running::start().await;
     assert_eq!(running.count(), 1);
-    running.audit.change().unwrap().record("access key deleted", &"alice", &"my-app/key");
+    running.audit.change("access key deleted", &"alice", &"my-app/key").unwrap().done();
     running.reaches(2).await;
 }
 
@@ -204,4 +218,34 @@ async fn a_change_is_marked_without_waiting_for_the_interval() {
 async fn the_mark_advances_at_intervals_without_a_change() {
     let running = Running::start().await;
     running.reaches(4).await;
+}
+
+#[tokio::test]
+async fn a_redis_that_goes_back_while_it_is_in_use_is_noticed_and_stays_refused() {
+    let Some(redis) = RedisProcess::start() else { return };
+    let (mut disk, files) = (Disk::Redis(Box::new(redis)), Files::new());
+    let file = files.of("a");
+    disk.run(&file).await.unwrap();
+    let backup = disk.backup();
+    let mark = disk.mark(&file, OlderStore::Refuse).await.unwrap();
+    mark.advance().await.unwrap();
+    let audit = AuditLog::without_file(ManualClock::new());
+    disk.restore(&backup);
+    let running = tokio::time::timeout(Duration::from_secs(60), mark.run(audit));
+    let error = running.await.expect("it is noticed without a change");
+    assert!(matches!(error, StoreMarkError::Older { .. }), "{error}");
+    assert!(is_older(&mark.advance().await), "the end of the process does not heal it");
+    assert!(is_older(&disk.run(&file).await), "a restart does not, either");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_on_the_embedded_store_is_marked_at_once() {
+    let running = Running::start().await;
+    running.audit.change("access key deleted", &"alice", &"my-app/key").unwrap().done();
+    let started = Instant::now();
+    while running.count() < 2 {
+        assert!(started.elapsed() < Duration::from_secs(20), "it waits, although no time passes here");
+        // Unlike sleeping, this does not let the time of the test pass.
+        tokio::task::yield_now().await;
+    }
 }
