@@ -57,7 +57,7 @@ impl Operations {
     /// Stores a component's announcement; only the component itself may.
     pub(crate) async fn announce(&self, caller: Caller, announcement: &Announcement) -> Result<()> {
         let claims = self.authenticator.authenticate(caller, Purpose::Change).await?;
-        self.is_component(&claims, announcement.service, &announcement.id)?;
+        self.check_component(&claims, announcement.service, &announcement.id)?;
         let object = format!("{}:{}", announcement.service, announcement.id);
         let change = self.audit.change("announce", &claims.sub, &object)?;
         change.run(self.registry.announce(announcement, self.clock.now())).await?;
@@ -67,7 +67,7 @@ impl Operations {
 
     /// Assigns something to a component, taking it from the one that served it before.
     pub(crate) async fn add_metadata(&self, caller: Caller, service: &Service) -> Result<()> {
-        let claims = self.may_change(caller, service).await?;
+        let claims = self.authorize_change(caller, service).await?;
         // Serving something from a component that does not exist would make it unreachable.
         self.registry.announcement(service.name, &service.id).await?;
         let change = self.audit.change("add metadata", &claims.sub, service)?;
@@ -78,7 +78,7 @@ impl Operations {
 
     /// Removes something from what a component serves.
     pub(crate) async fn delete_metadata(&self, caller: Caller, service: &Service) -> Result<()> {
-        let claims = self.may_change(caller, service).await?;
+        let claims = self.authorize_change(caller, service).await?;
         let change = self.audit.change("delete metadata", &claims.sub, service)?;
         change.run(self.registry.delete(&service.id, &service.metadata)).await?;
         metrics::metadata_changed(service.name, "deleted");
@@ -134,7 +134,7 @@ impl Operations {
     /// An application needs `settings` or `delete`: `settings` lets a user register it at a handler, `delete` remove it
     /// there, and the handler passes that credential on. (v2 required `delete` for both, so registering with a lesser
     /// key left the application unreachable.)
-    async fn may_change(&self, caller: Caller, service: &Service) -> Result<Claims> {
+    async fn authorize_change(&self, caller: Caller, service: &Service) -> Result<Claims> {
         let claims = match &service.metadata {
             Metadata::AppId(app_id) => self.authenticator.authenticate_for(app_id, caller, Purpose::Change).await?,
             _ => self.authenticator.authenticate(caller, Purpose::Change).await?,
@@ -144,15 +144,15 @@ impl Operations {
             return Err(Error::denied(reason));
         }
         match &service.metadata {
-            Metadata::AppId(app_id) => may_move_application(&claims, app_id)?,
-            Metadata::GatewayId(gateway_id) => may_move_gateway(&claims, gateway_id)?,
-            Metadata::DevAddrPrefix(_) => self.is_component(&claims, service.name, &service.id)?,
+            Metadata::AppId(app_id) => check_application_right(&claims, app_id)?,
+            Metadata::GatewayId(gateway_id) => check_gateway_right(&claims, gateway_id)?,
+            Metadata::DevAddrPrefix(_) => self.check_component(&claims, service.name, &service.id)?,
             Metadata::AppEui(_) => return Err(Error::denied("Can not announce AppEUIs at this time")),
         }
         Ok(claims)
     }
 
-    fn is_component(&self, claims: &Claims, service: ServiceName, id: &ComponentId) -> Result<()> {
+    fn check_component(&self, claims: &Claims, service: ServiceName, id: &ComponentId) -> Result<()> {
         if !self.issuers.is_empty() && !self.issuers.contains(&claims.iss) {
             return Err(Error::denied(format!("Discovery:Token issuer {} may not announce components", claims.iss)));
         }
@@ -171,7 +171,7 @@ impl Operations {
     }
 }
 
-fn may_move_application(claims: &Claims, app_id: &AppId) -> Result<()> {
+fn check_application_right(claims: &Claims, app_id: &AppId) -> Result<()> {
     let rights = [ApplicationRight::Settings, ApplicationRight::Delete];
     if rights.into_iter().any(|right| claims.allows(app_id, right)) {
         return Ok(());
@@ -180,7 +180,7 @@ fn may_move_application(claims: &Claims, app_id: &AppId) -> Result<()> {
 }
 
 /// A gateway may choose its own router.
-fn may_move_gateway(claims: &Claims, gateway_id: &GatewayId) -> Result<()> {
+fn check_gateway_right(claims: &Claims, gateway_id: &GatewayId) -> Result<()> {
     let is_gateway = claims.kind == "gateway" && claims.sub == gateway_id.as_str();
     let reaches = claims.scope.contains(&Scope::Gateway(gateway_id.clone()));
     let rights = claims.gateways.get(gateway_id).filter(|_| reaches);

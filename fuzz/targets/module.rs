@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::{Arc, OnceLock};
 
 use libfuzzer_sys::fuzz_target;
-use runtime::{Engine, Settings, Sources, is_module};
+use runtime::{Engine, Settings, Sources, check_module};
 
 /// Where a valid module is written before the seeds are read. It is not committed, because it depends on the guest.
 const SEEDS: &str = "seeds/module";
@@ -14,13 +14,13 @@ const TEXT: &str = "var table = [1, 2, 3].map(String); function Decoder(bytes) {
 fuzz_target!(
     init: {
         let (_, module) = fixture();
-        is_module(module).expect("a module that was just written can be read");
+        check_module(module).expect("a module that was just written can be read");
         fs::create_dir_all(SEEDS).expect("the directory of the seeds can be made");
         fs::write(format!("{SEEDS}/true.wasm"), module).expect("a seed can be written");
     },
     |bytes: &[u8]| {
         // Without the seal anything may be read; with it only our own module.
-        let _ = is_module(bytes);
+        let _ = check_module(bytes);
         let (engine, module) = fixture();
         assert_eq!(engine.read(bytes, engine.limits()).is_ok(), bytes == &module[..]);
     }

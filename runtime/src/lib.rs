@@ -27,7 +27,7 @@ pub use functions::Functions;
 pub use limit_overrides::LimitOverrides;
 pub use limits::Limits;
 #[doc(hidden)]
-pub use load::module::is_module;
+pub use load::module::check_module;
 pub use memory::reset::Reset;
 pub use sandbox::Sandbox;
 pub use schedule::pool::{LoadRequest, Pool};

@@ -110,13 +110,13 @@ impl Batch {
             return Err(Error::Tags);
         }
         let steps = self.checks.len() + self.changes.len();
-        within("batch of steps", steps, BATCH_STEPS_MAX)?;
+        check_size("batch of steps", steps, BATCH_STEPS_MAX)?;
         let mut bytes = 0;
         for change in &self.changes {
-            within("value", change.bytes(), VALUE_BYTES_MAX)?;
+            check_size("value", change.bytes(), VALUE_BYTES_MAX)?;
             bytes += change.bytes();
         }
-        within("batch of values", bytes, BATCH_BYTES_MAX)?;
+        check_size("batch of values", bytes, BATCH_BYTES_MAX)?;
         Ok(first)
     }
 }
@@ -136,6 +136,6 @@ impl Change {
     }
 }
 
-fn within(what: &'static str, size: usize, limit: usize) -> Result<(), Error> {
+fn check_size(what: &'static str, size: usize, limit: usize) -> Result<(), Error> {
     if size > limit { Err(Error::TooLarge { what, size, limit }) } else { Ok(()) }
 }

@@ -69,7 +69,7 @@ impl Module {
     }
 
     pub(crate) fn read(bytes: Box<[u8]>, key: &SealKey, limits: &Limits) -> Result<Self, ModuleError> {
-        within(bytes.len(), Self::bytes_max(limits))?;
+        check_size(bytes.len(), Self::bytes_max(limits))?;
         let (body, seal) = split(&bytes).ok_or(ModuleError::Damaged("it does not end in a seal"))?;
         key.check(body, seal)?;
         Self::parse(bytes)
@@ -87,8 +87,8 @@ impl Module {
         if self.metadata.guest != guest.digest || self.memory_bytes < guest.memory.len() {
             return Err(ModuleError::OtherGuest);
         }
-        within(self.changed_bytes(), limits.kept_bytes_max)?;
-        within(self.memory_bytes, limits.memory_bytes_max)
+        check_size(self.changed_bytes(), limits.kept_bytes_max)?;
+        check_size(self.memory_bytes, limits.memory_bytes_max)
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -145,15 +145,15 @@ impl Page<'_> {
     }
 }
 
-/// Parses bytes as a module without verifying the seal. For tests and fuzzing.
-pub fn is_module(bytes: &[u8]) -> Result<(), ModuleError> {
+/// Checks that bytes parse as a module, without verifying the seal. For tests and fuzzing.
+pub fn check_module(bytes: &[u8]) -> Result<(), ModuleError> {
     let module = Module::parse(bytes.into())?;
     let mut page = [0; PAGE_BYTES];
     module.pages().for_each(|changed| changed.apply_to(&mut page));
     Ok(())
 }
 
-fn within(bytes: usize, bytes_max: usize) -> Result<(), ModuleError> {
+fn check_size(bytes: usize, bytes_max: usize) -> Result<(), ModuleError> {
     if bytes > bytes_max { Err(ModuleError::TooLarge { bytes, bytes_max }) } else { Ok(()) }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_runtime::{Engine, Limits, ModuleError, Settings, Slot, is_module};
+use airlock_runtime::{Engine, Limits, ModuleError, Settings, Slot, check_module};
 use proptest::prelude::*;
 use wasmparser::{Parser, Payload, Validator};
 
@@ -100,7 +100,7 @@ fn rejects_a_module_beyond_the_limits() {
 fn check_damaged(change: impl FnOnce(&mut Vec<u8>), reason: &str) {
     let mut module = module();
     change(&mut module);
-    let error = is_module(&module).unwrap_err().to_string();
+    let error = check_module(&module).unwrap_err().to_string();
     assert!(error.contains(reason), "{error}, expected {reason}");
 }
 
@@ -109,7 +109,7 @@ const DATA: usize = 8 + 5;
 
 #[test]
 fn rejects_a_damaged_module_even_with_a_valid_seal() {
-    assert!(is_module(&module()).is_ok());
+    assert!(check_module(&module()).is_ok());
     assert_eq!(module()[DATA], 11);
     check_damaged(Vec::clear, "does not end in a seal");
     check_damaged(|module| module.truncate(60), "does not end in a seal");
@@ -150,7 +150,7 @@ fn every_flipped_bit_breaks_the_seal() {
 proptest! {
     #[test]
     fn reading_arbitrary_bytes_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = is_module(&bytes);
+        let _ = check_module(&bytes);
     }
 }
 
@@ -162,8 +162,8 @@ fn reading_a_corrupted_module_never_panics() {
         .run(&(0..good.len(), any::<u8>(), 0..good.len()), |(place, byte, cut)| {
             let mut bytes = good.clone();
             bytes[place] = byte;
-            let _ = is_module(&bytes);
-            let _ = is_module(&bytes[..cut]);
+            let _ = check_module(&bytes);
+            let _ = check_module(&bytes[..cut]);
             Ok(())
         })
         .unwrap();
