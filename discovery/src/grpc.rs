@@ -11,7 +11,12 @@ use server::{auth::Caller, status::to_status};
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 use types::AppEui;
 
-use crate::{Error, error::Result as OurResult, operations::Operations, operations::Service as Served, registry::Page};
+use crate::{
+    Error,
+    error::Result as OurResult,
+    operations::{Assignment, Operations},
+    registry::Page,
+};
 
 pub(crate) struct Service {
     operations: Arc<Operations>,
@@ -49,12 +54,12 @@ impl Discovery for Service {
 
     async fn add_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
         let (caller, message) = open(request)?;
-        answer(self.operations.add_metadata(caller, &served(message).map_err(refuse)?).await)
+        answer(self.operations.add_metadata(caller, &assignment(message).map_err(refuse)?).await)
     }
 
     async fn delete_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
         let (caller, message) = open(request)?;
-        answer(self.operations.delete_metadata(caller, &served(message).map_err(refuse)?).await)
+        answer(self.operations.delete_metadata(caller, &assignment(message).map_err(refuse)?).await)
     }
 
     async fn get_by_app_id(&self, request: Request<GetByAppIdRequest>) -> Answer<Announcement> {
@@ -79,10 +84,10 @@ fn open<T>(request: Request<T>) -> Result<(Caller, T), Status> {
     Ok((caller, request.into_inner()))
 }
 
-fn served(message: MetadataRequest) -> OurResult<Served> {
+fn assignment(message: MetadataRequest) -> OurResult<Assignment> {
     let metadata = message.metadata.and_then(|metadata| metadata.metadata);
     let metadata = metadata.ok_or_else(|| Error::denied("Unknown Metadata type"))?;
-    Ok(Served { name: message.service_name.parse()?, id: message.id.parse()?, metadata: metadata.try_into()? })
+    Ok(Assignment { service: message.service_name.parse()?, id: message.id.parse()?, metadata: metadata.try_into()? })
 }
 
 /// Reads the requested page from the metadata `limit` and `offset`.

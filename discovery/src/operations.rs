@@ -21,16 +21,16 @@ use crate::{
 /// Maximum metadata in one response. Application ids at this count stay below the 4 MiB that gRPC clients accept.
 const METADATA_MAX: usize = 50_000;
 
-/// A component, and something that it serves.
-pub(crate) struct Service {
-    pub(crate) name: ServiceName,
+/// Metadata, and the component that serves it.
+pub(crate) struct Assignment {
+    pub(crate) service: ServiceName,
     pub(crate) id: ComponentId,
     pub(crate) metadata: Metadata,
 }
 
-impl fmt::Display for Service {
+impl fmt::Display for Assignment {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{} {}", self.name, self.id, self.metadata)
+        write!(out, "{}:{} {}", self.service, self.id, self.metadata)
     }
 }
 
@@ -66,22 +66,22 @@ impl Operations {
     }
 
     /// Assigns something to a component, taking it from the one that served it before.
-    pub(crate) async fn add_metadata(&self, caller: Caller, service: &Service) -> Result<()> {
-        let claims = self.authorize_change(caller, service).await?;
+    pub(crate) async fn add_metadata(&self, caller: Caller, assignment: &Assignment) -> Result<()> {
+        let claims = self.authorize_change(caller, assignment).await?;
         // Serving something from a component that does not exist would make it unreachable.
-        self.registry.announcement(service.name, &service.id).await?;
-        let change = self.audit.change("add metadata", &claims.sub, service)?;
-        change.run(self.registry.add(&service.id, &service.metadata)).await?;
-        metrics::metadata_changed(service.name, "added");
+        self.registry.announcement(assignment.service, &assignment.id).await?;
+        let change = self.audit.change("add metadata", &claims.sub, assignment)?;
+        change.run(self.registry.add(&assignment.id, &assignment.metadata)).await?;
+        metrics::metadata_changed(assignment.service, "added");
         Ok(())
     }
 
     /// Removes something from what a component serves.
-    pub(crate) async fn delete_metadata(&self, caller: Caller, service: &Service) -> Result<()> {
-        let claims = self.authorize_change(caller, service).await?;
-        let change = self.audit.change("delete metadata", &claims.sub, service)?;
-        change.run(self.registry.delete(&service.id, &service.metadata)).await?;
-        metrics::metadata_changed(service.name, "deleted");
+    pub(crate) async fn delete_metadata(&self, caller: Caller, assignment: &Assignment) -> Result<()> {
+        let claims = self.authorize_change(caller, assignment).await?;
+        let change = self.audit.change("delete metadata", &claims.sub, assignment)?;
+        change.run(self.registry.delete(&assignment.id, &assignment.metadata)).await?;
+        metrics::metadata_changed(assignment.service, "deleted");
         Ok(())
     }
 
@@ -134,19 +134,19 @@ impl Operations {
     /// An application needs `settings` or `delete`: `settings` lets a user register it at a handler, `delete` remove it
     /// there, and the handler passes that credential on. (v2 required `delete` for both, so registering with a lesser
     /// key left the application unreachable.)
-    async fn authorize_change(&self, caller: Caller, service: &Service) -> Result<Claims> {
-        let claims = match &service.metadata {
+    async fn authorize_change(&self, caller: Caller, assignment: &Assignment) -> Result<Claims> {
+        let claims = match &assignment.metadata {
             Metadata::AppId(app_id) => self.authenticator.authenticate_for(app_id, caller, Purpose::Change).await?,
             _ => self.authenticator.authenticate(caller, Purpose::Change).await?,
         };
-        if service.metadata.service() != service.name {
-            let reason = format!("a {} can not announce {}", service.name, service.metadata);
+        if assignment.metadata.service() != assignment.service {
+            let reason = format!("a {} can not announce {}", assignment.service, assignment.metadata);
             return Err(Error::denied(reason));
         }
-        match &service.metadata {
+        match &assignment.metadata {
             Metadata::AppId(app_id) => check_application_right(&claims, app_id)?,
             Metadata::GatewayId(gateway_id) => check_gateway_right(&claims, gateway_id)?,
-            Metadata::DevAddrPrefix(_) => self.check_component(&claims, service.name, &service.id)?,
+            Metadata::DevAddrPrefix(_) => self.check_component(&claims, assignment.service, &assignment.id)?,
             Metadata::AppEui(_) => return Err(Error::denied("Can not announce AppEUIs at this time")),
         }
         Ok(claims)

@@ -20,7 +20,7 @@ use server::{
 };
 
 use super::{Answer, ComponentPath, Shared, refuse};
-use crate::{Error, error::Result, operations::Service};
+use crate::{Error, error::Result, operations::Assignment};
 
 /// Metadata in the query, with parameters named like the members of a body.
 pub(super) struct MetadataQuery(Result<Metadata>);
@@ -49,8 +49,8 @@ pub(super) async fn add_metadata(
     JsonObject(metadata): JsonObject<Metadata>,
 ) -> Answer<Empty> {
     let added = async {
-        let service = service(&component, metadata)?;
-        operations.add_metadata(caller?, &service).await
+        let assignment = assignment(&component, metadata)?;
+        operations.add_metadata(caller?, &assignment).await
     };
     added.await.map(|()| Json(Empty {})).map_err(refuse)
 }
@@ -63,8 +63,8 @@ pub(super) async fn delete_metadata(
     Presented(caller): Presented,
 ) -> Answer<Empty> {
     let deleted = async {
-        let service = service(&component, metadata?)?;
-        operations.delete_metadata(caller?, &service).await
+        let assignment = assignment(&component, metadata?)?;
+        operations.delete_metadata(caller?, &assignment).await
     };
     deleted.await.map(|()| Json(Empty {})).map_err(refuse)
 }
@@ -86,9 +86,9 @@ impl OperationInput for MetadataQuery {
     }
 }
 
-fn service(component: &ComponentPath, metadata: Metadata) -> Result<Service> {
+fn assignment(component: &ComponentPath, metadata: Metadata) -> Result<Assignment> {
     let metadata = message::metadata::Metadata::from(metadata).try_into()?;
-    Ok(Service { name: component.service_name.parse()?, id: component.id.parse()?, metadata })
+    Ok(Assignment { service: component.service_name.parse()?, id: component.id.parse()?, metadata })
 }
 
 /// Fills in what the body omits from the path; if both are given, they must agree.
