@@ -17,7 +17,7 @@ use crate::{
     Authenticator,
     connect::{Connect, ConnectError},
     connect_limits::ConnectLimits,
-    engine::Engine,
+    engine::{Engine, PACKET_BYTES_MAX},
     inbound::Inbound,
     metrics,
     packet::{ControlPacket, ReadError, SessionFate},
@@ -26,6 +26,9 @@ use crate::{
 
 /// Maximum size of a packet that a client may send, in bytes.
 const CLIENT_PACKET_BYTES_MAX: u32 = 64 * 1024;
+
+/// Maximum size of a packet from the engine, in bytes: the largest that it accepts, and what it may add to the properties.
+const ENGINE_PACKET_BYTES_MAX: usize = PACKET_BYTES_MAX + 1024;
 
 /// How long a client may take to send its CONNECT.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
@@ -248,8 +251,14 @@ where
 {
     let mut is_first = true;
     loop {
-        // The engine's packets are bounded by what publishers may send to it.
-        let Ok(Some(mut packet)) = ControlPacket::read(reader, usize::MAX).await else { return End::Closed };
+        let mut packet = match ControlPacket::read(reader, ENGINE_PACKET_BYTES_MAX).await {
+            Ok(Some(packet)) => packet,
+            Ok(None) | Err(ReadError::Io(_)) => return End::Closed,
+            Err(error) => {
+                tracing::error!(%error, "the MQTT engine sent a packet that cannot be forwarded");
+                return End::Closed;
+            }
+        };
         if is_first {
             is_first = false;
             packet = match connect.connack(packet, CLIENT_PACKET_BYTES_MAX) {
