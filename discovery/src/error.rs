@@ -50,6 +50,9 @@ pub enum Error {
         /// The component that serves it.
         holder: String,
     },
+    /// There are as many prefixes of device addresses as allowed.
+    #[error("there are {0} prefixes already: delete one that is not used any more")]
+    TooManyPrefixes(usize),
     /// The credential is missing, invalid, or cannot be checked now.
     #[error(transparent)]
     Auth(#[from] AuthError),
@@ -93,6 +96,7 @@ impl Kinded for Error {
             Self::NotFound { .. } => Kind::NotFound,
             Self::Denied { .. } => Kind::Denied,
             Self::Taken { .. } => Kind::AlreadyExists,
+            Self::TooManyPrefixes(_) => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
             Self::Audit(error) => error.kind(),
             Self::Conflict { .. } => Kind::Conflict,

@@ -21,6 +21,8 @@ use crate::{
 
 /// How often a change is attempted while others change the same records.
 const ATTEMPTS_MAX: usize = 5;
+/// Maximum number of prefixes of device addresses, all of which are compared with a new one.
+const PREFIXES_MAX: usize = 4096;
 /// Maximum number of announcements in one response, which is one read of the store.
 pub(crate) const PAGE_MAX: usize = LIST_MAX;
 
@@ -117,12 +119,17 @@ impl Registry {
         .await
     }
 
-    /// Starts a batch that adds a prefix to a network broker; fails if it overlaps one of another broker.
+    /// Starts a batch that adds a prefix to a network broker; fails if it overlaps one of another broker, or if there
+    /// are too many to tell.
     async fn guard(&self, id: &ComponentId, prefix: &DevAddrPrefix) -> Result<Batch> {
         let guard = key(ServiceName::Broker, "guard/dev_addr_prefix")?;
         let earlier = self.entry(&guard).await?;
         let holders = key(ServiceName::Broker, "holder/")?;
-        for entry in self.list(&key(ServiceName::Broker, "holder/dev_addr_prefix:")?, usize::MAX).await? {
+        let entries = self.list(&key(ServiceName::Broker, "holder/dev_addr_prefix:")?, PREFIXES_MAX).await?;
+        if entries.len() >= PREFIXES_MAX {
+            return Err(Error::TooManyPrefixes(PREFIXES_MAX));
+        }
+        for entry in entries {
             let (served, holder) = (metadata(&entry, &holders)?, component(&entry)?);
             if matches!(&served, Metadata::DevAddrPrefix(other) if holder != *id && other.overlaps(prefix)) {
                 return Err(Error::Taken { what: format!("prefix {prefix}"), holder: holder.into() });
