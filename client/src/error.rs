@@ -48,6 +48,25 @@ pub enum Error {
         /// Its address.
         address: String,
     },
+    /// The program sends or receives too slowly or too much for the queues of the client.
+    #[error("{messages_max} messages are waiting in the client of the {service} at {address}: receive them more often, \
+             or send fewer")]
+    QueueFull {
+        /// The service.
+        service: &'static str,
+        /// Its address.
+        address: String,
+        /// The size of the queue.
+        messages_max: usize,
+    },
+    /// The connection ended earlier, with an error that connecting again does not mend.
+    #[error("the connection to the {service} at {address} has ended: connect again with a valid credential")]
+    Ended {
+        /// The service.
+        service: &'static str,
+        /// Its address.
+        address: String,
+    },
     /// The service answered with an error.
     #[error("{message}")]
     Refused {
@@ -91,7 +110,8 @@ impl Kinded for Error {
         match self {
             Self::Address { .. } | Self::Certificate { .. } => Kind::Invalid,
             Self::Credential | Self::NotAccepted { .. } => Kind::Unauthenticated,
-            Self::Unreachable { .. } => Kind::Unavailable,
+            Self::Unreachable { .. } | Self::Ended { .. } => Kind::Unavailable,
+            Self::QueueFull { .. } => Kind::Exhausted,
             Self::Timeout { .. } => Kind::Timeout,
             Self::Refused { kind, .. } => *kind,
             Self::TooLarge { .. } | Self::Unreadable { .. } => Kind::Internal,

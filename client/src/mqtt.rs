@@ -125,7 +125,7 @@ impl MqttClient {
     pub async fn send(&mut self, dev_id: &DevId, downlink: &Downlink) -> Result<()> {
         let topic = format!("{}/devices/{dev_id}/down", self.app_id);
         let payload = serde_json::to_vec(downlink).map_err(|error| invalid(format!("downlink not valid: {error}")))?;
-        self.client.try_publish(topic, QoS::AtLeastOnce, false, payload).map_err(|_| self.timed_out())?;
+        self.client.try_publish(topic, QoS::AtLeastOnce, false, payload).map_err(|_| self.not_sent())?;
         loop {
             match self.next_event().await? {
                 ClientEvent::Acknowledged => return Ok(()),
@@ -140,7 +140,7 @@ impl MqttClient {
             return Ok(message);
         }
         loop {
-            match self.events.recv().await.ok_or_else(|| self.timed_out())? {
+            match self.events.recv().await.ok_or_else(|| self.ended())? {
                 ClientEvent::Received(message) => return Ok(message),
                 event => self.recover(event)?,
             }
@@ -154,7 +154,7 @@ impl MqttClient {
                 self.deferred.push_back(message);
                 Ok(())
             }
-            ClientEvent::Received(_) => Err(self.timed_out()),
+            ClientEvent::Received(_) => Err(self.queue_full()),
             event => self.recover(event),
         }
     }
@@ -180,19 +180,27 @@ impl MqttClient {
             return Ok(());
         }
         let filters = filters.into_iter().map(|filter| SubscribeFilter::new(filter, QoS::AtMostOnce));
-        // The queue is full only if the connection has been down for a thousand requests.
-        self.client.try_subscribe_many(filters).map_err(|_| self.timed_out())
+        self.client.try_subscribe_many(filters).map_err(|_| self.not_sent())
     }
 
     async fn next_event(&mut self) -> Result<ClientEvent> {
         match timeout(ANSWER_WAIT, self.events.recv()).await {
-            Ok(Some(event)) => Ok(event),
-            Ok(None) | Err(_) => Err(self.timed_out()),
+            Ok(event) => event.ok_or_else(|| self.ended()),
+            Err(_) => Err(Error::Timeout { service: SERVICE, address: self.address.clone() }),
         }
     }
 
-    fn timed_out(&self) -> Error {
-        Error::Timeout { service: SERVICE, address: self.address.clone() }
+    /// Why a request was not queued. The queue is full only if the connection has been down for many requests.
+    fn not_sent(&self) -> Error {
+        if self.events.is_closed() { self.ended() } else { self.queue_full() }
+    }
+
+    fn queue_full(&self) -> Error {
+        Error::QueueFull { service: SERVICE, address: self.address.clone(), messages_max: MESSAGE_QUEUE_MAX }
+    }
+
+    fn ended(&self) -> Error {
+        Error::Ended { service: SERVICE, address: self.address.clone() }
     }
 
     fn connection_error(&self, error: ConnectionError) -> Error {

@@ -4,4 +4,5 @@
 
 mod account;
 mod grpc;
+mod mqtt;
 mod trust;
