@@ -136,7 +136,7 @@ pub enum Error {
         count_max: usize,
     },
     /// Concurrent changes kept interfering.
-    #[error("{what} is being changed by others: try again")]
+    #[error("{what} is being changed by others: try again later")]
     Contended {
         /// What was being changed.
         what: &'static str,

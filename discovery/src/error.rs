@@ -57,7 +57,7 @@ pub enum Error {
     #[error(transparent)]
     Auth(#[from] AuthError),
     /// Concurrent changes kept interfering.
-    #[error("{what} is being changed by others: try again")]
+    #[error("{what} is being changed by others: try again later")]
     Conflict {
         /// What the caller wanted to change.
         what: String,

@@ -39,16 +39,16 @@ pub enum Error {
         id: String,
     },
     /// Others kept changing the same object at the same time.
-    #[error("{0} was changed by somebody else at the same time: read it again and retry")]
+    #[error("{0} was changed by somebody else at the same time: read it again and repeat the change")]
     Conflict(String),
     /// A payload function cannot be used.
     #[error("payload function not valid: {0:#}")]
     Function(Box<FunctionError>),
     /// The queue for the sandbox is full.
-    #[error("too many payloads wait for a sandbox: retry later")]
+    #[error("too many payloads wait for a sandbox: try again later")]
     Busy(#[from] runtime::Busy),
     /// The application has too many downlinks in progress.
-    #[error("too many downlinks at once: retry later")]
+    #[error("too many downlinks at once: try again later")]
     DownlinksBusy,
     /// The credential is missing or invalid, or cannot be checked now.
     #[error(transparent)]

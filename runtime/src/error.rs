@@ -8,22 +8,24 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// The built-in guest does not fit this host.
-    #[error("the built-in guest cannot be used: {0}; rebuild it with runtime/guest/build.sh")]
+    #[error("cannot use the built-in guest: {0}: rebuild it with `runtime/guest/build.sh`")]
     Guest(String),
-    /// A setting cannot work.
-    #[error("the sandbox settings are invalid: {0}")]
+    /// A setting is out of range, or contradicts another.
+    #[error("sandbox settings not valid: {0}")]
     Settings(&'static str),
     /// Wasmtime rejected its configuration or the guest.
     #[error("cannot compile the built-in guest for this processor")]
     Compile(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The system refused memory for sandboxes.
-    #[error("cannot map memory for a sandbox; check the limits on virtual memory (`ulimit -v`) and open files")]
+    /// The operating system has no memory for sandboxes.
+    #[error(
+        "cannot map memory for a sandbox: check the limits on virtual memory (`ulimit -v`) and open files (`ulimit -n`)"
+    )]
     Memory(#[source] io::Error),
-    /// The system refused a thread.
-    #[error("cannot start a thread for sandboxes; check the limit on processes (`ulimit -u`)")]
+    /// The operating system starts no more threads.
+    #[error("cannot start a thread for sandboxes: check the limit on processes (`ulimit -u`)")]
     Thread(#[source] io::Error),
     /// The cache directory cannot be written.
-    #[error("cannot write {}; check the owner and free space of the cache directory", path.display())]
+    #[error("cannot write {}: check the owner and free space of the cache directory", path.display())]
     Cache {
         /// The file that could not be written.
         path: PathBuf,
@@ -32,21 +34,21 @@ pub enum Error {
     },
 }
 
-/// Why a module was rejected. A cached function set is then loaded from its sources again.
+/// Why a module was rejected. The functions are then loaded from their sources again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleError {
     /// Its seal was not made with this key.
-    #[error("its authentication failed: it was changed, or was not written with this key")]
+    #[error("its seal is not valid: it was changed, or written with another key")]
     Unauthentic,
     /// It was made for another guest.
-    #[error("it was built for a different guest: another version wrote it")]
+    #[error("it was made for another guest, by another version of Airlock")]
     OtherGuest,
     /// It was made from other sources or limits than expected.
-    #[error("its contents do not match its hash")]
+    #[error("it was made from other sources or with other limits")]
     OtherFunctions,
     /// It is longer, or needs more memory, than the limits allow.
-    #[error("it takes {bytes} bytes, {bytes_max} are allowed")]
+    #[error("it has {bytes} bytes: must have at most {bytes_max}")]
     TooLarge {
         /// The actual size.
         bytes: usize,

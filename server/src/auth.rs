@@ -72,7 +72,7 @@ pub enum AuthError {
     #[error("access key not valid: its issuer is not trusted here")]
     KeyIssuer,
     /// The account service does not answer.
-    #[error("account service `{issuer}` cannot be reached: retry later")]
+    #[error("account service `{issuer}` cannot be reached: try again later")]
     Unavailable {
         /// The account service.
         issuer: String,
@@ -82,15 +82,15 @@ pub enum AuthError {
     },
     /// The account service refused this component's own token, so it cannot be asked about others.
     #[error(
-        "this component is not accepted by account service `{issuer}`, which says nothing about your credential: retry \
-         later, or tell the operator to renew the component's token"
+        "this component is not accepted by account service `{issuer}`, which says nothing about your credential: try \
+         again later, or tell the operator to renew the component's token"
     )]
     NotAccepted {
         /// The account service.
         issuer: String,
     },
     /// The account service exchanged an access key for a token that is not valid here.
-    #[error("account service `{issuer}` issued a token that cannot be used here: {reason}; retry later")]
+    #[error("account service `{issuer}` issued a token that cannot be used here: {reason}: try again later")]
     Issued {
         /// The account service.
         issuer: String,
@@ -115,7 +115,7 @@ impl AuthError {
 }
 
 fn cause_text(cause: Option<&AuthError>) -> String {
-    cause.map_or_else(|| "the account service does not answer: retry later".to_owned(), ToString::to_string)
+    cause.map_or_else(|| "the account service does not answer: try again later".to_owned(), ToString::to_string)
 }
 
 impl Kinded for AuthError {

@@ -99,7 +99,7 @@ pub enum StoreMarkError {
         path: PathBuf,
     },
     /// Other processes kept changing the counter.
-    #[error("the mark in the store is being changed by others: try again")]
+    #[error("the mark in the store is being changed by others: try again later")]
     Contended,
     /// The store failed, or has something else where the counter should be.
     #[error("cannot use the mark in the store")]

@@ -12,7 +12,7 @@ pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 #[non_exhaustive]
 pub enum Error {
     /// The store is unavailable or failed; a commit may or may not have been applied.
-    #[error("cannot {what}: the store is unavailable, try again later")]
+    #[error("cannot {what}: the store is unavailable: try again later")]
     Unavailable {
         /// What was being done.
         what: &'static str,
@@ -91,7 +91,7 @@ pub enum Error {
 /// The kind of an error, for callers that answer with a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
-    /// The store is unavailable: retry.
+    /// The store is unavailable: try again later.
     Unavailable,
     /// The call is not valid.
     Invalid,

@@ -15,13 +15,13 @@ pub enum Kind {
     NotFound,
     /// The name is taken.
     AlreadyExists,
-    /// A concurrent change interfered: read again and retry.
+    /// A concurrent change interfered: read again and repeat the change.
     Conflict,
-    /// A limit was reached: retry later.
+    /// A limit was reached: try again later.
     Exhausted,
     /// The request is too large.
     TooLarge,
-    /// A service or store that this needs is unavailable: retry.
+    /// A service or store that this needs is unavailable: try again later.
     Unavailable,
     /// The deadline passed.
     Timeout,

@@ -31,7 +31,7 @@ impl Failure {
     /// The failure of a call for which no sandbox could be created; logs the cause.
     pub(crate) fn no_sandbox(slot: Slot, error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error, "cannot create a sandbox");
-        Self::broken(slot, "there was no room for a sandbox; try again later")
+        Self::broken(slot, "there was no room for a sandbox: try again later")
     }
 
     /// The failure of a call that returned something else than such a call can return.

@@ -32,9 +32,9 @@ pub enum Priority {
     DryRun,
 }
 
-/// The queue is full or shutting down; try again later.
+/// The queue is full or shutting down: try again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("all workers are busy and their queues are full; try again later")]
+#[error("all workers are busy and their queues are full: try again later")]
 pub struct Busy;
 
 #[derive(Clone, Copy, Debug)]

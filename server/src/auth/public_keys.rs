@@ -17,7 +17,8 @@ use super::{
 const AGE_MAX: Duration = Duration::from_secs(60);
 /// How long to wait between fetches for unknown key ids, so that garbage does not turn into calls.
 const FETCH_PAUSE: Duration = Duration::from_secs(10);
-/// The same while there are no keys: short, for an account service that is still starting.
+/// The same for a token with an unknown key after a fetch that failed. It is short, because the account service may only
+/// be starting.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// How long a token with a known key waits while the keys are refreshed.
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(1);

@@ -171,7 +171,7 @@ impl Middleware {
     async fn in_time(&self, protocol: Protocol, limit: Duration, answer: impl Future<Output = Response>) -> Response {
         tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
             tracing::warn!("request timed out");
-            let message = format!("no answer within {} ms: try again later", limit.as_millis());
+            let message = format!("no response within {} ms: try again later", limit.as_millis());
             protocol.refuse(self.error_format, Kind::Timeout, message)
         })
     }

@@ -96,6 +96,6 @@ async fn run(check: &Check) -> String {
     match tokio::time::timeout(CHECK_TIMEOUT, check()).await {
         Ok(Ok(())) => "ok".to_owned(),
         Ok(Err(reason)) => reason,
-        Err(_) => format!("no answer within {} s", CHECK_TIMEOUT.as_secs()),
+        Err(_) => format!("no response within {} s", CHECK_TIMEOUT.as_secs()),
     }
 }

@@ -57,5 +57,5 @@ async fn a_check_without_an_answer_fails() {
     let health = Health::default();
     health.add("broker", std::future::pending);
     let report = serde_json::to_value(health.report().await).unwrap();
-    assert_eq!(report, json!({ "status": "failing", "checks": { "broker": "no answer within 2 s" } }));
+    assert_eq!(report, json!({ "status": "failing", "checks": { "broker": "no response within 2 s" } }));
 }

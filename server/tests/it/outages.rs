@@ -80,7 +80,7 @@ async fn what_was_never_confirmed_is_unavailable() {
         assert_eq!(refusals(&fixture, &credential).await, [Some(Unconfirmed::Never); 3]);
     }
     let error = fixture.ask(&key(), Purpose::Read).await.unwrap_err().to_string();
-    assert!(error.contains("never confirmed") && error.contains("cannot be reached: retry later"), "{error}");
+    assert!(error.contains("never confirmed") && error.contains("cannot be reached: try again later"), "{error}");
 }
 
 #[tokio::test]

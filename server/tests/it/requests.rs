@@ -383,5 +383,5 @@ async fn obeys_the_timeout_of_the_client() {
     let request = http_client(None).get(server.url("/never")).header("grpc-timeout", "20m");
     let (status, answer) = json_of(request.send().await.unwrap()).await;
     assert_eq!((status, answer["code"].as_i64()), (504, Some(4)), "{answer}");
-    assert!(answer["error"].as_str().unwrap().starts_with("no answer within 20 ms"), "{answer}");
+    assert!(answer["error"].as_str().unwrap().starts_with("no response within 20 ms"), "{answer}");
 }
