@@ -49,8 +49,10 @@ pub enum Error {
         address: String,
     },
     /// The program sends or receives too slowly or too much for the queues of the client.
-    #[error("{messages_max} messages are waiting in the client of the {service} at {address}: receive them more often, \
-             or send fewer")]
+    #[error(
+        "{messages_max} messages are waiting in the client of the {service} at {address}: receive them more often, \
+             or send fewer"
+    )]
     QueueFull {
         /// The service.
         service: &'static str,

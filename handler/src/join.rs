@@ -6,7 +6,7 @@
 mod crypto;
 mod frame;
 
-use std::{iter, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use types::{
     Activation, AppId, AppKey, AppNonce, ApplicationRight, Clock, DevId, Kind, Kinded, Metadata, NwkSKey, Random,
@@ -23,6 +23,9 @@ use crate::{
 };
 
 const APP_NONCES: u32 = 1 << 24;
+
+/// Maximum number of nonces to try: a device uses at most 65,536 under one key, so one of these is free.
+const APP_NONCES_TRIED_MAX: u32 = 65_537;
 
 /// Activates devices that join.
 pub struct Joins {
@@ -118,21 +121,10 @@ impl Joins {
         if used.dev.contains(&dev_nonce) {
             return Err(Error::invalid("Activation DevNonce", "already used"));
         }
-        let app_nonce = self.app_nonce(used);
+        let app_nonce = unused_nonce(u32::from_be_bytes(self.random.array()), &used.app)?;
         let (nwk_s_key, app_s_key) = crypto::session_keys(key, app_nonce, accept.net_id, dev_nonce)?;
         let dev_addr = accept.dev_addr;
         Ok(Session { dev_nonce, app_nonce, dev_addr, nwk_s_key, app_s_key, started_at: self.clock.now() })
-    }
-
-    /// A random application nonce, or the next one that is unused. Far fewer are used than exist.
-    fn app_nonce(&self, used: &Nonces) -> AppNonce {
-        let first = u32::from_be_bytes(self.random.array()) % APP_NONCES;
-        let nonce = |number: u32| {
-            let [_, a, b, c] = (number % APP_NONCES).to_be_bytes();
-            AppNonce::new([a, b, c])
-        };
-        let mut candidates = iter::successors(Some(first), |number| number.checked_add(1)).map(nonce);
-        candidates.find(|nonce| !used.app.contains(nonce)).unwrap_or_default()
     }
 
     /// The device that joins by a template. It is registered unless it already is.
@@ -198,7 +190,40 @@ impl ActivationRequest {
     }
 }
 
+/// The first unused application nonce from `start`, which is random.
+fn unused_nonce(start: u32, used: &BTreeSet<AppNonce>) -> Result<AppNonce, Error> {
+    let mut candidates = (0..APP_NONCES_TRIED_MAX).map(|step| {
+        let [_, a, b, c] = (start.wrapping_add(step) % APP_NONCES).to_be_bytes();
+        AppNonce::new([a, b, c])
+    });
+    let unused = candidates.find(|nonce| !used.contains(nonce));
+    unused.ok_or_else(|| Error::invalid("Activation AppNonce", "all are used: give the device a new AppKey"))
+}
+
 fn key(device: &Device) -> Result<&AppKey, Error> {
     let key = device.lorawan.app_key.as_ref().filter(|key| !key.is_zero());
     key.ok_or_else(|| Error::NoAppKey(device.dev_id.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nonces(numbers: impl Iterator<Item = u32>) -> BTreeSet<AppNonce> {
+        numbers.map(|number| unused_nonce(number, &BTreeSet::new()).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_used_nonce_is_skipped() {
+        let used = nonces([APP_NONCES - 1, 0].into_iter());
+        assert_eq!(unused_nonce(APP_NONCES - 1, &used).unwrap().to_hex(), "000001");
+        assert_eq!(unused_nonce(7, &used).unwrap().to_hex(), "000007");
+    }
+
+    #[test]
+    fn a_join_fails_when_no_nonce_is_unused() {
+        let used = nonces(0..APP_NONCES_TRIED_MAX);
+        assert!(unused_nonce(0, &used).unwrap_err().to_string().contains("new AppKey"));
+        assert_eq!(unused_nonce(1, &used).unwrap().to_hex(), "010001");
+    }
 }
