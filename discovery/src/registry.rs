@@ -89,14 +89,17 @@ impl Registry {
         let holder = holder_key(metadata)?;
         self.commit(metadata, || async {
             let earlier = self.entry(&holder).await?;
+            let other = earlier.as_ref().map(component).transpose()?.filter(|holder| holder != id);
             let batch = match metadata {
-                Metadata::DevAddrPrefix(prefix) => self.guard(id, prefix).await?,
+                Metadata::DevAddrPrefix(prefix) if earlier.is_none() || other.is_some() => {
+                    self.guard(id, prefix).await?
+                }
                 _ => Batch::new(),
             };
             let batch = batch.expect_entry(&holder, earlier.as_ref());
-            let batch = match earlier.as_ref().map(component).transpose()? {
-                Some(other) if other != *id => batch.delete(served_key(&other, metadata)?),
-                _ => batch,
+            let batch = match other {
+                Some(other) => batch.delete(served_key(&other, metadata)?),
+                None => batch,
             };
             Ok(batch.put(holder.clone(), id.to_string()).put(served_key(id, metadata)?, ""))
         })

@@ -27,6 +27,7 @@ use crate::account::{Account, ISSUER};
 pub(crate) struct TestDiscovery {
     pub(crate) account: Account,
     pub(crate) address: String,
+    pub(crate) store: Arc<Embedded>,
     _stop: DropGuard,
 }
 
@@ -50,16 +51,16 @@ impl TestDiscovery {
         let clock = ManualClock::new();
         let issuers = BTreeMap::from([(ISSUER.to_owned(), client)]);
         let authenticator = Authenticator::new(issuers, None, AuthSettings::default(), clock.clone());
-        let store = Embedded::in_memory(clock.for_store()).unwrap();
+        let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
         let audit = AuditLog::open(telemetry, clock.clone()).unwrap();
-        let discovery = Discovery::open(settings, Arc::new(store), Arc::new(authenticator), clock, audit);
+        let discovery = Discovery::open(settings, store.clone(), Arc::new(authenticator), clock, audit);
 
         let stop = CancellationToken::new();
         let server = Server { settings: Default::default(), random: Arc::new(OsRandom), stop: stop.clone() };
         let router = discovery.router(&Health::default()).unwrap();
         let service = HttpService { name: "discovery", router, error_format: ErrorFormat::GrpcGateway };
         let handle = server.start(service, listeners);
-        Self { account, address: handle.addresses()[0].to_string(), _stop: stop.drop_guard() }
+        Self { account, address: handle.addresses()[0].to_string(), store, _stop: stop.drop_guard() }
     }
 
     /// Starts it with components that have announced themselves.

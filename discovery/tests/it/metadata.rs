@@ -2,6 +2,7 @@
 
 use api::discovery::{MetadataRequest, metadata::Metadata as Served};
 use serde_json::json;
+use store::{Batch, Commit, Key, Store, Tag};
 use tokio::task::JoinSet;
 use tonic::Code;
 use types::{Credential, Kind, Kinded, ServiceName};
@@ -171,4 +172,24 @@ async fn prefixes_of_two_brokers_cannot_overlap() {
         let answer = add(&discovery, serves("broker", id, prefix.clone()), Some(&caller)).await;
         assert_eq!(answer.0, code, "{id} {prefix:?}: {answer:?}");
     }
+}
+
+#[tokio::test]
+async fn a_prefix_is_rejected_when_there_are_too_many_to_compare() {
+    let discovery = TestDiscovery::with_components(&[("broker", "broker-1")]).await;
+    let tag = Tag::service("broker").unwrap();
+    let numbers: Vec<u16> = (0..4096).collect();
+    for numbers in numbers.chunks(1024) {
+        let put = |batch: Batch, number: &u16| {
+            let prefix = format!("holder/dev_addr_prefix:2700{number:04X}/32");
+            batch.put(Key::new(&tag, &prefix).unwrap(), "broker-1")
+        };
+        assert_eq!(discovery.store.commit(numbers.iter().fold(Batch::new(), put)).await.unwrap(), Commit::Done);
+    }
+    let caller = discovery.account.component("broker", "broker-1");
+    let one_more = Served::DevAddrPrefix(vec![16, 0x26, 1, 0, 0]);
+    let (code, message) = add(&discovery, serves("broker", "broker-1", one_more), Some(&caller)).await;
+    assert_eq!(code, Code::ResourceExhausted, "{message}");
+    let known = Served::DevAddrPrefix(vec![32, 0x27, 0, 0, 7]);
+    assert_eq!(add(&discovery, serves("broker", "broker-1", known), Some(&caller)).await.0, Code::Ok);
 }
