@@ -86,11 +86,11 @@ impl Network {
     async fn refresh(&self, login: &Login) -> anyhow::Result<Login> {
         let expired = || format!("your login has expired: log in again with `airlock user login {}`", login.username);
         let refresh_token = login.refresh_token.as_ref().with_context(expired)?;
-        let answer = match self.account()?.refresh_token(&Self::client_credentials()?, refresh_token).await {
+        let response = match self.account()?.refresh_token(&Self::client_credentials()?, refresh_token).await {
             Err(error) if error.kind() == Kind::Invalid => return Err(error).with_context(expired),
-            answer => answer?,
+            response => response?,
         };
-        let login = Login::new(&login.auth_server, login.username.clone(), answer, self.clock.as_ref());
+        let login = Login::new(&login.auth_server, login.username.clone(), response, self.clock.as_ref());
         self.files.set_login(&login)?;
         Ok(login)
     }

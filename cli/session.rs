@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context;
-use api::rest::account::TokenAnswer;
+use api::rest::account::TokenResponse;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use server::private_file::write_private;
 use types::{AppEui, AppId, Clock, Secret, Timestamp, Username};
@@ -54,14 +54,14 @@ pub(crate) struct Selection {
 }
 
 impl Login {
-    /// The login that the account service's answer describes.
-    pub(crate) fn new(auth_server: &str, username: Username, answer: TokenAnswer, clock: &dyn Clock) -> Self {
+    /// The login that the account service's response describes.
+    pub(crate) fn new(auth_server: &str, username: Username, response: TokenResponse, clock: &dyn Clock) -> Self {
         Self {
             auth_server: auth_server.to_owned(),
             username,
-            access_token: answer.access_token,
-            expires: clock.now().plus(Duration::from_secs(answer.expires_in)),
-            refresh_token: answer.refresh_token,
+            access_token: response.access_token,
+            expires: clock.now().plus(Duration::from_secs(response.expires_in)),
+            refresh_token: response.refresh_token,
         }
     }
 }

@@ -83,7 +83,7 @@ pub(crate) fn all_rights<E: Entity>() -> Rights<E::Right> {
     E::RIGHTS.iter().copied().collect()
 }
 
-/// The answer both if an entity does not exist and if the caller may not see it.
+/// The response both if an entity does not exist and if the caller may not see it.
 pub(crate) fn not_found<E: Entity>(id: &E::Id) -> Error {
     Error::NotFound { what: E::NOUN, id: id.to_string() }
 }
@@ -127,8 +127,8 @@ impl Account {
     pub(crate) async fn change<E: Entity, T>(&self, id: &E::Id, change: impl Fn(&mut E) -> Result<T>) -> Result<T> {
         let attempt = || async {
             let mut stored = self.entity::<E>(id).await?.ok_or_else(|| not_found::<E>(id))?;
-            let answer = change(&mut stored.value)?;
-            Ok(self.documents.replace(&stored).await?.then_some(answer))
+            let response = change(&mut stored.value)?;
+            Ok(self.documents.replace(&stored).await?.then_some(response))
         };
         retried(E::NOUN, attempt).await
     }

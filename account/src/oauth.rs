@@ -17,7 +17,7 @@ use std::net::IpAddr;
 
 use schemars::JsonSchema;
 
-use api::rest::account::{TokenAnswer, TokenRequest};
+use api::rest::account::{TokenRequest, TokenResponse};
 use serde::Deserialize;
 use types::{Scope, Secret};
 
@@ -49,20 +49,25 @@ pub(crate) struct RevokeRequest {
 }
 
 impl Account {
-    pub(crate) async fn token(&self, basic: Option<Basic>, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
+    pub(crate) async fn token(
+        &self,
+        basic: Option<Basic>,
+        request: TokenRequest,
+        from: IpAddr,
+    ) -> Result<TokenResponse> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
         let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "grant_type is missing");
         let grant = request.grant_type.as_deref().ok_or_else(missing)?.parse()?;
         client.check_grant(grant)?;
-        let answer = match grant {
+        let response = match grant {
             GrantType::Password => self.password_grant(&client, request, from).await,
             GrantType::AuthorizationCode => self.code_grant(&client, request).await,
             GrantType::RefreshToken => self.refresh_grant(&client, request).await,
         };
-        answer.map_err(to_oauth_error)
+        response.map_err(to_oauth_error)
     }
 
-    /// Revokes the grant of a refresh token. The answer does not tell whether there was one.
+    /// Revokes the grant of a refresh token. The response does not tell whether there was one.
     pub(crate) async fn revoke(&self, basic: Option<Basic>, request: RevokeRequest) -> Result<()> {
         let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
         let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "token is missing");
@@ -70,7 +75,7 @@ impl Account {
     }
 
     /// The password grant of first-party clients, which implies the user's consent.
-    async fn password_grant(&self, client: &Client, request: TokenRequest, from: IpAddr) -> Result<TokenAnswer> {
+    async fn password_grant(&self, client: &Client, request: TokenRequest, from: IpAddr) -> Result<TokenResponse> {
         if !(client.first_party && self.settings.password_grant) {
             let reason = "this client may not use the password grant";
             return Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, reason));
@@ -89,12 +94,12 @@ impl Account {
         let refresh_token = self.begin_grant(&user, &client.id, &scope).await?;
         metrics::issued("password");
         self.audit.note("login", &user.id, &format_args!("{} from {from}", client.id));
-        Ok(answer(access_token, refresh_token))
+        Ok(response(access_token, refresh_token))
     }
 }
 
-fn answer(access_token: Secret, refresh_token: Secret) -> TokenAnswer {
-    TokenAnswer {
+fn response(access_token: Secret, refresh_token: Secret) -> TokenResponse {
+    TokenResponse {
         token_type: Some("bearer".to_owned()),
         access_token,
         expires_in: TOKEN_SECONDS,

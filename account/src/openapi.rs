@@ -2,13 +2,13 @@
 
 mod inputs;
 mod page;
-pub(crate) mod replies;
+pub(crate) mod responses;
 
 use aide::openapi::OpenApi;
 use axum::body::Bytes;
 use server::{
+    error_response::ErrorFormat,
     openapi::{self, About},
-    reply::ErrorFormat,
 };
 use types::Kind;
 

@@ -45,8 +45,9 @@ use types::Kind;
 use crate::{
     Account, Error,
     http::{
-        body, cookie, peer,
-        reply::{OAuthBody, Reply},
+        body, cookie,
+        error::{HttpError, OAuthBody},
+        peer,
     },
     openapi::{Description, about},
     site,
@@ -99,12 +100,12 @@ impl Account {
 }
 
 /// The fallback for unknown paths, inside the layers that turn errors into pages.
-async fn path_not_found() -> Reply {
+async fn path_not_found() -> HttpError {
     Error::PathNotFound.into()
 }
 
 /// The same for unsupported methods.
-async fn method_not_allowed() -> Reply {
+async fn method_not_allowed() -> HttpError {
     Error::MethodNotAllowed.into()
 }
 

@@ -7,8 +7,8 @@ use api::rest::account::NewUser;
 use serde_json::{Value, json};
 use server::{
     audit::AuditLog,
+    error_response::ErrorFormat,
     rate_limit::RateLimit,
-    reply::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server},
     system::{OsRandom, SystemClock, install_crypto},
@@ -83,8 +83,8 @@ impl Site {
 async fn post(address: SocketAddr, path: &str, token: &str, body: &Value) -> Value {
     let request = reqwest::Client::new().post(format!("http://{address}{path}")).json(body);
     let request = if token.is_empty() { request } else { request.bearer_auth(token) };
-    let answer = request.send().await.unwrap().error_for_status().unwrap();
-    answer.json().await.unwrap()
+    let response = request.send().await.unwrap().error_for_status().unwrap();
+    response.json().await.unwrap()
 }
 
 fn request(method: &str, path: &str, token: &str, body: &str) -> Vec<u8> {

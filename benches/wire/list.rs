@@ -47,9 +47,9 @@ async fn page_ms(services: &Services, offset: usize, limit: usize) -> f64 {
     request.metadata_mut().insert("offset", offset.into());
     request.metadata_mut().insert("limit", limit.into());
     let began = Instant::now();
-    let answer = services.stub.clone().get_devices_for_application(request).await.unwrap();
+    let response = services.stub.clone().get_devices_for_application(request).await.unwrap();
     let taken = began.elapsed().as_secs_f64() * 1e3;
-    assert_eq!(answer.metadata().get("total").unwrap(), &LISTED_DEVICES.to_string());
-    assert_eq!(answer.into_inner().devices.len(), limit);
+    assert_eq!(response.metadata().get("total").unwrap(), &LISTED_DEVICES.to_string());
+    assert_eq!(response.into_inner().devices.len(), limit);
     taken
 }

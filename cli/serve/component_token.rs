@@ -78,8 +78,8 @@ impl OtherAccount {
     }
 
     async fn renew_there(&self, current: &Secret) -> Result<Secret, RenewError> {
-        let answer = self.client.component_token(ServiceName::Handler, &self.id, current).await;
-        let token = answer.map(|answer| answer.token).map_err(|error| {
+        let response = self.client.component_token(ServiceName::Handler, &self.id, current).await;
+        let token = response.map(|response| response.token).map_err(|error| {
             let next = match error.kind() {
                 Kind::Unauthenticated | Kind::Denied | Kind::NotFound => {
                     "; copy handler.token from the account service's data directory to handler.token_file again"

@@ -14,8 +14,8 @@ use handler::sealer::Sealer;
 use server::{
     audit::AuditLog,
     auth::{Authenticator, ComponentToken, TokenSource},
+    error_response::ErrorFormat,
     identity::Identity,
-    reply::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server, ServerHandle},
     store_mark::{Durability, OlderStore, StoreMark},

@@ -21,7 +21,7 @@ use mqtt::Broker;
 use runtime::{Engine, Pool};
 use server::{
     auth::{Authenticator, ComponentToken},
-    reply::ErrorFormat,
+    error_response::ErrorFormat,
     serve::{HttpService, Listeners, Server, ServerHandle},
     tls::Tls,
 };

@@ -13,7 +13,7 @@ use types::{AppEui, AppId, ComponentId, Credential, GatewayId, Secret, ServiceNa
 
 use crate::{
     Result, Trust,
-    grpc::{ANSWER_BYTES_MAX, Peer, authorized},
+    grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
     retry::Call,
 };
 
@@ -21,7 +21,7 @@ use self::cache::Cache;
 
 /// A client of a discovery service.
 ///
-/// Calls are attempted three times while the service is unavailable. Connecting may take 2 s, an answer 10 s and 4 MiB,
+/// Calls are attempted three times while the service is unavailable. Connecting may take 2 s, a response 10 s and 4 MiB,
 /// a call with all its attempts 30 s. Components and lists of components are cached for a minute, or until this client
 /// or a clone of it changes something; look-ups by application, gateway or EUI are not cached.
 #[derive(Clone, Debug)]
@@ -45,9 +45,9 @@ impl DiscoveryClient {
             return Ok(cached);
         }
         let message = GetRequest { id: id.to_string(), service_name: service.to_string() };
-        let answer = self.call(message, None, |mut stub, request| async move { stub.get(request).await }).await?;
-        self.cache.insert(key, std::slice::from_ref(&answer));
-        Ok(answer)
+        let response = self.call(message, None, |mut stub, request| async move { stub.get(request).await }).await?;
+        self.cache.insert(key, std::slice::from_ref(&response));
+        Ok(response)
     }
 
     /// Every component of a service.
@@ -57,9 +57,9 @@ impl DiscoveryClient {
             return Ok(cached);
         }
         let message = GetServiceRequest { service_name: service.to_string() };
-        let answer = self.call(message, None, |mut stub, request| async move { stub.get_all(request).await }).await?;
-        self.cache.insert(key, &answer.services);
-        Ok(answer.services)
+        let response = self.call(message, None, |mut stub, request| async move { stub.get_all(request).await }).await?;
+        self.cache.insert(key, &response.services);
+        Ok(response.services)
     }
 
     /// The handler that serves an application, without its metadata.
@@ -144,7 +144,7 @@ impl DiscoveryClient {
             Some(credential) => authorized(message.clone(), credential),
             None => Ok(Request::new(message.clone())),
         };
-        let stub = |channel| Stub::new(channel).max_decoding_message_size(ANSWER_BYTES_MAX);
+        let stub = |channel| Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX);
         self.peer.call(Call::Repeatable, request, |channel, request| send(stub(channel), request)).await
     }
 }

@@ -40,7 +40,7 @@ pub enum Error {
         /// The cause.
         source: Cause,
     },
-    /// No answer came in time; the call may have taken effect.
+    /// No response came in time; the call may have taken effect.
     #[error("the {service} at {address} did not answer in time: try again later")]
     Timeout {
         /// The service.
@@ -85,8 +85,8 @@ pub enum Error {
         /// The text of the error, unchanged.
         message: String,
     },
-    /// The answer is too large.
-    #[error("the answer of the {service} at {address} has more than {bytes_max} bytes: request a smaller page")]
+    /// The response is too large.
+    #[error("the response of the {service} at {address} has more than {bytes_max} bytes: request a smaller page")]
     TooLarge {
         /// The service.
         service: &'static str,
@@ -95,8 +95,8 @@ pub enum Error {
         /// The maximum size.
         bytes_max: usize,
     },
-    /// The answer cannot be parsed.
-    #[error("cannot understand the answer of the {service} at {address}: check that the address is right")]
+    /// The response cannot be parsed.
+    #[error("cannot understand the response of the {service} at {address}: check that the address is right")]
     Unreadable {
         /// The service.
         service: &'static str,

@@ -18,7 +18,7 @@ use crate::{
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-pub(crate) const ANSWER_BYTES_MAX: usize = 4 << 20;
+pub(crate) const RESPONSE_BYTES_MAX: usize = 4 << 20;
 const ADDRESS_FORM: &str = "host:port";
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Peer {
         Ok(Self { channel: endpoint.connect_lazy(), service, address })
     }
 
-    /// Makes a call, with retries where that is safe, and returns the message of the answer.
+    /// Makes a call, with retries where that is safe, and returns the message of the response.
     pub(crate) async fn call<M, T, F>(
         &self,
         call: Call,
@@ -64,16 +64,16 @@ impl Peer {
             let mut request = request()?;
             // So that the server stops when we no longer wait.
             request.set_timeout(ATTEMPT_TIMEOUT);
-            // tonic's timeout ends when the answer begins; this one includes all of it.
+            // tonic's timeout ends when the response begins; this one includes all of it.
             match timeout(ATTEMPT_TIMEOUT, send(self.channel.clone(), request)).await {
-                Ok(answer) => answer.map(Response::into_inner).map_err(|status| self.failed(status)),
+                Ok(response) => response.map(Response::into_inner).map_err(|status| self.failed(status)),
                 Err(_) => Err(Error::Timeout { service: self.service, address: self.address.clone() }),
             }
         })
         .await
     }
 
-    /// The error for an answer that cannot be parsed.
+    /// The error for a response that cannot be parsed.
     pub(crate) fn unreadable(&self, source: impl Into<Cause>) -> Error {
         Error::Unreadable { service: self.service, address: self.address.clone(), source: source.into() }
     }

@@ -15,7 +15,7 @@ use types::{AppId, Credential, DevId};
 
 use crate::{
     Result, Trust,
-    grpc::{ANSWER_BYTES_MAX, Peer, authorized},
+    grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
     retry::Call,
 };
 
@@ -139,9 +139,9 @@ impl HandlerClient {
     /// Processes an uplink as if a device had sent it, and returns its cost.
     pub async fn simulate_uplink(&self, uplink: SimulatedUplinkMessage) -> Result<Cost> {
         self.call(Call::Once, uplink, |mut stub, request| async move {
-            let answer = stub.simulate_uplink(request).await?;
-            let cost = Cost::read(answer.metadata());
-            Ok(answer.map(|()| cost))
+            let response = stub.simulate_uplink(request).await?;
+            let cost = Cost::read(response.metadata());
+            Ok(response.map(|()| cost))
         })
         .await
     }
@@ -157,7 +157,7 @@ impl HandlerClient {
 }
 
 fn stub(channel: Channel) -> Stub<Channel> {
-    Stub::new(channel).max_decoding_message_size(ANSWER_BYTES_MAX)
+    Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX)
 }
 
 impl Cost {

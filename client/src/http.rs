@@ -17,7 +17,7 @@ use crate::{
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const ANSWER_BYTES_MAX: usize = 4 << 20;
+const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// A service with a JSON API.
 #[derive(Clone, Debug)]
@@ -64,18 +64,18 @@ impl Http {
         url
     }
 
-    /// Makes a call and ignores the body of the answer.
+    /// Makes a call and ignores the body of the response.
     pub(crate) async fn done(&self, request: RequestBuilder) -> Result<()> {
         self.send(request).await.map(drop)
     }
 
-    /// Makes a call and parses the answer as JSON.
+    /// Makes a call and parses the response as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T> {
         let body = self.send(request).await?;
         serde_json::from_slice(&body).map_err(|error| self.unreadable(error))
     }
 
-    /// Makes a call, with retries where that is safe, and returns the body of the answer.
+    /// Makes a call, with retries where that is safe, and returns the body of the response.
     async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>> {
         // This crate builds paths and bodies; only the credential can be invalid in a header.
         let request = request.build().map_err(|_| Error::Credential)?;
@@ -96,11 +96,11 @@ impl Http {
     async fn read(&self, mut response: Response) -> Result<Vec<u8>> {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.failed(error))? {
-            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            if body.len() + chunk.len() > RESPONSE_BYTES_MAX {
                 return Err(Error::TooLarge {
                     service: self.service,
                     address: self.address(),
-                    bytes_max: ANSWER_BYTES_MAX,
+                    bytes_max: RESPONSE_BYTES_MAX,
                 });
             }
             body.extend_from_slice(&chunk);
@@ -128,11 +128,11 @@ impl Http {
 }
 
 fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
-    // OAuth answers have the text in `error_description`, exchanges in `description`, all others in `error`.
-    let answer: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    // OAuth responses have the text in `error_description`, exchanges in `description`, all others in `error`.
+    let response: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let message = ["error_description", "description", "error"]
         .into_iter()
-        .find_map(|member| answer.as_ref()?.get(member)?.as_str())
+        .find_map(|member| response.as_ref()?.get(member)?.as_str())
         .map_or_else(|| status.to_string(), str::to_owned);
     // The challenge is about the credential in the header. Without it, a key in the body may be what was refused.
     if status == StatusCode::UNAUTHORIZED && headers.contains_key(WWW_AUTHENTICATE) {

@@ -22,7 +22,7 @@ const MQTT_PACKET_BYTES_MAX: usize = 1024 * 1024;
 const MESSAGE_QUEUE_MAX: usize = 1000;
 
 /// How long the first connection, and each acknowledgement, may take.
-const ANSWER_WAIT: Duration = Duration::from_secs(10);
+const RESPONSE_WAIT: Duration = Duration::from_secs(10);
 
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
@@ -184,7 +184,7 @@ impl MqttClient {
     }
 
     async fn next_event(&mut self) -> Result<ClientEvent> {
-        match timeout(ANSWER_WAIT, self.events.recv()).await {
+        match timeout(RESPONSE_WAIT, self.events.recv()).await {
             Ok(event) => event.ok_or_else(|| self.ended()),
             Err(_) => Err(Error::Timeout { service: SERVICE, address: self.address.clone() }),
         }
@@ -241,8 +241,8 @@ async fn run(mut connection: Connection, sender: mpsc::Sender<ClientEvent>) {
 fn client_event(polled: std::result::Result<Event, ConnectionError>) -> Option<ClientEvent> {
     match polled {
         Ok(Event::Incoming(Packet::ConnAck(_))) => Some(ClientEvent::Connected),
-        Ok(Event::Incoming(Packet::SubAck(answer))) => {
-            Some(ClientEvent::Subscribed { granted: !answer.return_codes.contains(&SubscribeReasonCode::Failure) })
+        Ok(Event::Incoming(Packet::SubAck(response))) => {
+            Some(ClientEvent::Subscribed { granted: !response.return_codes.contains(&SubscribeReasonCode::Failure) })
         }
         Ok(Event::Incoming(Packet::PubAck(_))) => Some(ClientEvent::Acknowledged),
         Ok(Event::Incoming(Packet::Publish(message))) => {

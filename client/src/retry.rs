@@ -37,7 +37,7 @@ where
     let (started, mut attempts) = (Instant::now(), 1);
     loop {
         let error = match make().await {
-            Ok(answer) => return Ok(answer),
+            Ok(response) => return Ok(response),
             Err(error) => error,
         };
         let pause = pause(call, &error, attempts).filter(|pause| started.elapsed() + *pause <= RETRY_WINDOW);

@@ -22,7 +22,7 @@ pub(crate) struct Service {
     operations: Arc<Operations>,
 }
 
-type Answer<T> = Result<Response<T>, Status>;
+type GrpcResult<T> = Result<Response<T>, Status>;
 
 impl Service {
     pub(crate) fn server(operations: Arc<Operations>) -> DiscoveryServer<Self> {
@@ -32,49 +32,49 @@ impl Service {
 
 #[tonic::async_trait]
 impl Discovery for Service {
-    async fn announce(&self, request: Request<Announcement>) -> Answer<()> {
+    async fn announce(&self, request: Request<Announcement>) -> GrpcResult<()> {
         let (caller, message) = open(request)?;
         let announcement = message.try_into().map_err(refuse)?;
-        answer(self.operations.announce(caller, &announcement).await)
+        response(self.operations.announce(caller, &announcement).await)
     }
 
-    async fn get_all(&self, request: Request<GetServiceRequest>) -> Answer<AnnouncementsResponse> {
+    async fn get_all(&self, request: Request<GetServiceRequest>) -> GrpcResult<AnnouncementsResponse> {
         let page = page(request.metadata()).map_err(refuse)?;
         // An unknown service has no components.
         let Ok(service) = request.get_ref().service_name.parse() else { return Ok(Response::new(Default::default())) };
         let services = self.operations.get_all(service, page).await;
-        answer(services.map(|services| AnnouncementsResponse { services }))
+        response(services.map(|services| AnnouncementsResponse { services }))
     }
 
-    async fn get(&self, request: Request<GetRequest>) -> Answer<Announcement> {
+    async fn get(&self, request: Request<GetRequest>) -> GrpcResult<Announcement> {
         let GetRequest { id, service_name } = request.into_inner();
         let service = service_name.parse().map_err(refuse)?;
-        answer(self.operations.get(service, &id.parse().map_err(refuse)?).await)
+        response(self.operations.get(service, &id.parse().map_err(refuse)?).await)
     }
 
-    async fn add_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
+    async fn add_metadata(&self, request: Request<MetadataRequest>) -> GrpcResult<()> {
         let (caller, message) = open(request)?;
-        answer(self.operations.add_metadata(caller, &assignment(message).map_err(refuse)?).await)
+        response(self.operations.add_metadata(caller, &assignment(message).map_err(refuse)?).await)
     }
 
-    async fn delete_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
+    async fn delete_metadata(&self, request: Request<MetadataRequest>) -> GrpcResult<()> {
         let (caller, message) = open(request)?;
-        answer(self.operations.delete_metadata(caller, &assignment(message).map_err(refuse)?).await)
+        response(self.operations.delete_metadata(caller, &assignment(message).map_err(refuse)?).await)
     }
 
-    async fn get_by_app_id(&self, request: Request<GetByAppIdRequest>) -> Answer<Announcement> {
+    async fn get_by_app_id(&self, request: Request<GetByAppIdRequest>) -> GrpcResult<Announcement> {
         let app_id = request.get_ref().app_id.parse().map_err(refuse)?;
-        answer(self.operations.get_by_app_id(app_id).await)
+        response(self.operations.get_by_app_id(app_id).await)
     }
 
-    async fn get_by_gateway_id(&self, request: Request<GetByGatewayIdRequest>) -> Answer<Announcement> {
+    async fn get_by_gateway_id(&self, request: Request<GetByGatewayIdRequest>) -> GrpcResult<Announcement> {
         let gateway_id = request.get_ref().gateway_id.parse().map_err(refuse)?;
-        answer(self.operations.get_by_gateway_id(gateway_id).await)
+        response(self.operations.get_by_gateway_id(gateway_id).await)
     }
 
-    async fn get_by_app_eui(&self, request: Request<GetByAppEuiRequest>) -> Answer<Announcement> {
+    async fn get_by_app_eui(&self, request: Request<GetByAppEuiRequest>) -> GrpcResult<Announcement> {
         let app_eui = app_eui(&request.get_ref().app_eui).map_err(refuse)?;
-        answer(self.operations.get_by_app_eui(app_eui).await)
+        response(self.operations.get_by_app_eui(app_eui).await)
     }
 }
 
@@ -110,7 +110,7 @@ fn app_eui(bytes: &[u8]) -> OurResult<AppEui> {
     bytes.try_into().map_err(|_| Error::invalid("AppEUI", "must be 8 bytes"))
 }
 
-fn answer<T>(outcome: OurResult<T>) -> Answer<T> {
+fn response<T>(outcome: OurResult<T>) -> GrpcResult<T> {
     outcome.map(Response::new).map_err(refuse)
 }
 

@@ -23,6 +23,6 @@ pub(crate) fn metadata_changed(service: ServiceName, change: &'static str) {
 }
 
 /// Counts a truncated response.
-pub(crate) fn answer_cut() {
+pub(crate) fn response_cut() {
     counter!(CUT).increment(1);
 }

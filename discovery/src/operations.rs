@@ -193,7 +193,7 @@ fn check_gateway_right(claims: &Claims, gateway_id: &GatewayId) -> Result<()> {
 /// Logs that a response has as much metadata as allowed, so that some may be missing.
 fn note_cut(served: usize) {
     if served >= METADATA_MAX {
-        metrics::answer_cut();
+        metrics::response_cut();
         tracing::warn!(served, "response truncated: too much metadata");
     }
 }

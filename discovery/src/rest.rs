@@ -15,16 +15,16 @@ use axum::{Router, extract::State};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use server::{
+    error_response::{ErrorFormat, ErrorResponse},
     json::Json,
     openapi::{self, About, OperationExt, doc},
-    reply::{ErrorFormat, ErrorReply},
 };
 use types::{ComponentId, Kind, ServiceName};
 
 use crate::{Error, operations::Operations};
 
 type Shared = State<Arc<Operations>>;
-type Answer<T> = Result<Json<T>, ErrorReply>;
+type RestResult<T> = Result<Json<T>, ErrorResponse>;
 
 /// A component, as its path names it.
 #[derive(Deserialize, JsonSchema)]
@@ -111,6 +111,6 @@ fn lookups() -> ApiRouter<Arc<Operations>> {
         )
 }
 
-fn refuse(error: impl Into<Error>) -> ErrorReply {
-    ErrorReply::grpc_gateway(&error.into())
+fn refuse(error: impl Into<Error>) -> ErrorResponse {
+    ErrorResponse::grpc_gateway(&error.into())
 }

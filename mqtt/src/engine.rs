@@ -130,14 +130,14 @@ struct EngineAuth {
     secret: Secret,
 }
 
-type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl AuthProvider for EngineAuth {
     fn authenticate<'a>(
         &'a self,
         connect: &'a ConnectPacket,
         _address: SocketAddr,
-    ) -> Answer<'a, mqtt5::Result<AuthResult>> {
+    ) -> EngineFuture<'a, mqtt5::Result<AuthResult>> {
         let secret = self.secret.expose().as_bytes();
         let password = connect.password.as_deref();
         let is_known = password.is_some_and(|password| verify_slices_are_equal(password, secret).is_ok());
@@ -148,7 +148,7 @@ impl AuthProvider for EngineAuth {
         Box::pin(ready(Ok(result)))
     }
 
-    fn authorize_publish<'a>(&'a self, _client: &str, user: Option<&'a str>, topic: &'a str) -> Answer<'a, bool> {
+    fn authorize_publish<'a>(&'a self, _client: &str, user: Option<&'a str>, topic: &'a str) -> EngineFuture<'a, bool> {
         Box::pin(ready(match user {
             // The handler builds its topics from valid ids; nothing is parsed again on the way of an uplink.
             Some(HANDLER) => true,
@@ -157,7 +157,12 @@ impl AuthProvider for EngineAuth {
         }))
     }
 
-    fn authorize_subscribe<'a>(&'a self, _client: &str, user: Option<&'a str>, filter: &'a str) -> Answer<'a, bool> {
+    fn authorize_subscribe<'a>(
+        &'a self,
+        _client: &str,
+        user: Option<&'a str>,
+        filter: &'a str,
+    ) -> EngineFuture<'a, bool> {
         Box::pin(ready(match user {
             Some(HANDLER) => filter == "+/devices/+/down",
             Some(user) => user.parse::<Permissions>().is_ok_and(|permissions| permissions.may_subscribe(filter)),

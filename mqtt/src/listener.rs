@@ -38,7 +38,7 @@ impl Listener {
     }
 
     fn spawn(self: &Arc<Self>, stream: TcpStream, tls: Option<TlsAcceptor>) {
-        // Over the limit, the connection is closed without an answer, which would cost what the limit saves.
+        // Over the limit, the connection is closed without a response, which would cost what the limit saves.
         let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() else { return };
         let this = Arc::clone(self);
         self.tasks.spawn(async move {

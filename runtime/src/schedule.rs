@@ -1,6 +1,6 @@
 //! Which message runs when, on which thread: a worker pool with bounded, fair queues.
 
-mod answer_batch;
 mod dispatcher;
+mod outcome_batch;
 pub(crate) mod pool;
 pub(crate) mod queue;

@@ -97,18 +97,18 @@ pub enum AuthError {
         /// What is wrong with it.
         reason: TokenError,
     },
-    /// There is no answer about the credential, and what is known does not suffice.
+    /// There is no response about the credential, and what is known does not suffice.
     #[error("{why}: {}", cause_text(.cause.as_deref()))]
     Unconfirmed {
         /// What is known.
         why: Unconfirmed,
-        /// Why there is no answer; none if the question was not repeated.
+        /// Why there is no response; none if the question was not repeated.
         cause: Option<Arc<AuthError>>,
     },
 }
 
 impl AuthError {
-    /// Whether this is not an answer: the account service could not be asked.
+    /// Whether this is not a response: the account service could not be asked.
     fn is_silence(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::NotAccepted { .. } | Self::Issued { .. })
     }

@@ -15,8 +15,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use types::Kind;
 
 use crate::{
+    error_response::{ErrorFormat, ErrorResponse},
     openapi,
-    reply::{ErrorFormat, ErrorReply},
 };
 
 /// A JSON object as the body of a request, whatever its content type says.
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct JsonObject<T>(pub T);
 
-/// A JSON body of a reply with status 200.
+/// A JSON body of a response with status 200.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json<T>(pub T);
 
@@ -41,7 +41,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
         let bytes = Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
         let refuse = |reason: &dyn std::fmt::Display| {
-            ErrorReply::new(ErrorFormat::GrpcGateway, Kind::Invalid, format!("Body not valid: {reason}"))
+            ErrorResponse::new(ErrorFormat::GrpcGateway, Kind::Invalid, format!("Body not valid: {reason}"))
                 .into_response()
         };
         if bytes.trim_ascii_start().first() != Some(&b'{') {
@@ -67,10 +67,10 @@ impl<T: JsonSchema> OperationOutput for Json<T> {
     type Inner = T;
 
     fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Description> {
-        Some(openapi::reply::<T>(context))
+        Some(openapi::response::<T>(context))
     }
 
     fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Vec<(Option<StatusCode>, Description)> {
-        vec![(Some(StatusCode::Code(200)), openapi::reply::<T>(context))]
+        vec![(Some(StatusCode::Code(200)), openapi::response::<T>(context))]
     }
 }

@@ -1,12 +1,12 @@
 //! OpenAPI documents, generated from the routers that serve them.
 //!
-//! The types in a handler's signature describe its parameters, credentials, body and replies; its route adds an
-//! operation id and a summary. This module adds what all operations share: error replies and the order of things.
+//! The types in a handler's signature describe its parameters, credentials, body and responses; its route adds an
+//! operation id and a summary. This module adds what all operations share: error responses and the order of things.
 
 mod credential;
 mod error;
 mod parameter;
-mod reply;
+mod response;
 mod schema;
 
 use aide::{
@@ -28,10 +28,10 @@ pub use self::{
     credential::{SecurityScheme, basic, bearer, cookie, header},
     error::refuse,
     parameter::{path_parameter, query_parameters},
-    reply::{Header, reply, with_headers},
+    response::{Header, response, with_headers},
     schema::body,
 };
-use crate::{reply::ErrorFormat, status};
+use crate::{response::ErrorFormat, status};
 
 /// The parts of a document that do not come from the routes.
 pub struct About {
@@ -59,10 +59,10 @@ pub trait OperationExt: Sized {
     /// Sets the id, and a text whose first sentence is the summary.
     fn doc(self, id: &str, text: &str) -> Self;
 
-    /// Adds the error replies for these kinds.
+    /// Adds the error responses for these kinds.
     fn fails(self, kinds: &[Kind]) -> Self;
 
-    /// Describes an error reply with a body of its own.
+    /// Describes an error response with a body of its own.
     fn fails_with<T: JsonSchema>(self, status: StatusCode) -> Self;
 
     /// States that the operation also works without a credential.
@@ -85,9 +85,9 @@ impl OperationExt for TransformOperation<'_> {
     }
 
     fn fails_with<T: JsonSchema>(mut self, status: StatusCode) -> Self {
-        let reply = in_context(|context| reply::<T>(context));
+        let response = in_context(|context| response::<T>(context));
         let responses = &mut self.inner_mut().responses.get_or_insert_default().responses;
-        responses.insert(openapi::StatusCode::Code(status.as_u16()), ReferenceOr::Item(reply));
+        responses.insert(openapi::StatusCode::Code(status.as_u16()), ReferenceOr::Item(response));
         self
     }
 
@@ -128,7 +128,7 @@ where
         }
     }
     let components = document.components.get_or_insert_default();
-    components.responses = error::replies(&refusals, &error);
+    components.responses = error::responses(&refusals, &error);
     let schemes = about.credentials.into_iter();
     components.security_schemes = schemes.map(|(name, scheme)| (name.to_owned(), ReferenceOr::Item(scheme))).collect();
     (router, document)

@@ -23,7 +23,7 @@ pub use self::{
     listeners::{Listeners, ServerHandle, accept, bind},
     run_to_end::run_to_end,
 };
-use crate::reply::ErrorFormat;
+use crate::error_response::ErrorFormat;
 
 /// Limits of every listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -82,8 +82,8 @@ impl Redis {
         what: &'static str,
         call: ScriptInvocation<'_>,
     ) -> Result<T, Error> {
-        let answer = call.invoke_async(&mut self.connection.clone()).await;
-        answer.map_err(|error: RedisError| Error::unavailable(what, error))
+        let response = call.invoke_async(&mut self.connection.clone()).await;
+        response.map_err(|error: RedisError| Error::unavailable(what, error))
     }
 
     async fn get_of_tag(&self, keys: &[&Key], now: u64) -> Result<Vec<Option<Entry>>, Error> {

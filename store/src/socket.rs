@@ -39,9 +39,9 @@ impl SocketStore {
             None => connect(&self.path).await?,
         };
         write(&mut connection, request).await.map_err(unavailable)?;
-        let answer: Result<T, Failure> = read(&mut connection).await.map_err(unavailable)?;
+        let response: Result<T, Failure> = read(&mut connection).await.map_err(unavailable)?;
         *slot = Some(connection);
-        Ok(answer?)
+        Ok(response?)
     }
 }
 

@@ -27,10 +27,10 @@ pub struct Load {
     back_off: Duration,
 }
 
-/// The answers to a load, with their latencies.
+/// The responses to a load, with their latencies.
 #[derive(Default)]
 pub struct Taken {
-    answers: Vec<(u16, f64)>,
+    responses: Vec<(u16, f64)>,
     time: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Load {
         Self { pause: Some(pause), ..self }
     }
 
-    /// Pauses a connection after each answer that is not 200.
+    /// Pauses a connection after each response that is not 200.
     pub fn backing_off(self, back_off: Duration) -> Self {
         Self { back_off, ..self }
     }
@@ -70,14 +70,14 @@ impl Load {
         for number in 0..self.in_flight {
             connections.spawn(self.clone().connection(number, goes_on.clone()));
         }
-        let answers = connections.join_all().await.concat();
-        Taken { answers, time: began.elapsed() }
+        let responses = connections.join_all().await.concat();
+        Taken { responses, time: began.elapsed() }
     }
 
     async fn connection(self, number: usize, goes_on: impl Fn() -> bool) -> Vec<(u16, f64)> {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        let (mut answers, mut buffer) = (Vec::new(), Vec::new());
+        let (mut responses, mut buffer) = (Vec::new(), Vec::new());
         // Staggers the connections of a steady rate.
         let stagger = self.pause.map(|pause| pause * number as u32 / self.in_flight as u32);
         let mut due = Instant::now() + stagger.unwrap_or_default();
@@ -91,17 +91,17 @@ impl Load {
             }
             let sent = self.pause.map_or(due, |pause| due - pause);
             stream.write_all(&self.request).await.unwrap();
-            let status = answer(&mut stream, &mut buffer).await;
-            answers.push((status, sent.elapsed().as_secs_f64() * 1e3));
+            let status = response(&mut stream, &mut buffer).await;
+            responses.push((status, sent.elapsed().as_secs_f64() * 1e3));
             if status != 200 {
                 tokio::time::sleep(self.back_off).await;
             }
         }
-        answers
+        responses
     }
 }
 
-async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
+async fn response(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
     buffer.clear();
     loop {
         assert_ne!(stream.read_buf(buffer).await.unwrap(), 0, "the service closed a connection");
@@ -117,7 +117,7 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
 impl Taken {
     /// The throughput.
     pub fn per_second(&self) -> f64 {
-        self.answers.len() as f64 / self.time.as_secs_f64()
+        self.responses.len() as f64 / self.time.as_secs_f64()
     }
 
     /// The throughput of answers with this status.
@@ -125,18 +125,21 @@ impl Taken {
         self.of(status) as f64 / self.time.as_secs_f64()
     }
 
-    /// How many answers had this status.
+    /// How many responses had this status.
     pub fn of(&self, status: u16) -> usize {
-        self.answers.iter().filter(|(answered, _)| *answered == status).count()
+        self.responses.iter().filter(|(answered, _)| *answered == status).count()
     }
 
-    /// Panics unless all answers had this status.
+    /// Panics unless all responses had this status.
     pub fn all(&self, status: u16) {
-        assert!(self.of(status) == self.answers.len() && !self.answers.is_empty(), "not all answers were {status}");
+        assert!(
+            self.of(status) == self.responses.len() && !self.responses.is_empty(),
+            "not all responses were {status}"
+        );
     }
 
     /// A quantile of the latency: 0.5 is the median.
     pub fn quantile_ms(&self, part: f64) -> f64 {
-        quantile(&mut self.answers.iter().map(|(_, time)| *time).collect::<Vec<_>>(), part)
+        quantile(&mut self.responses.iter().map(|(_, time)| *time).collect::<Vec<_>>(), part)
     }
 }

@@ -120,13 +120,13 @@ impl RedisProcess {
         Some(Self { child, port, dir })
     }
 
-    /// Sends an inline command and returns what arrives first of the answer.
+    /// Sends an inline command and returns what arrives first of the response.
     fn command(&self, command: &str) -> String {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         connection.write_all(format!("{command}\r\n").as_bytes()).unwrap();
-        let mut answer = [0; 4096];
-        let length = connection.read(&mut answer).unwrap();
-        String::from_utf8_lossy(&answer[..length]).into_owned()
+        let mut response = [0; 4096];
+        let length = connection.read(&mut response).unwrap();
+        String::from_utf8_lossy(&response[..length]).into_owned()
     }
 
     fn signal(&self, signal: &str) {

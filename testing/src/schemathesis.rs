@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::Python;
 
 const PACKAGE: &str = "schemathesis==4.32.5";
-/// What must hold for every answer.
+/// What must hold for every response.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance,unsupported_method,ignored_auth";
 
@@ -35,9 +35,9 @@ impl Schemathesis {
 
     /// Tests every operation, those with the ids `last` at the end: they delete what the others need.
     pub async fn test_all(&self, last: &[&str]) {
-        let answer = reqwest::get(&self.url).await.unwrap().json::<Value>().await.unwrap();
+        let response = reqwest::get(&self.url).await.unwrap().json::<Value>().await.unwrap();
         // The description does not list itself as an operation to the program.
-        let paths = answer["paths"].as_object().unwrap().iter().filter(|(path, _)| !path.ends_with("/openapi.json"));
+        let paths = response["paths"].as_object().unwrap().iter().filter(|(path, _)| !path.ends_with("/openapi.json"));
         let operations = paths.map(|(_, path)| count(path)).sum::<usize>();
         let chosen = |option: &str| last.iter().map(|id| format!("--{option}-operation-id={id}")).collect();
         let (first, then) = (self.test(chosen("exclude")).await, self.test(chosen("include")).await);

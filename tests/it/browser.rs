@@ -70,9 +70,9 @@ impl Program {
         let form =
             [("grant_type", "authorization_code"), ("code", &given("code")), ("redirect_uri", &self.redirect_uri)];
         let request = reqwest::Client::new().post(format!("{}/users/token", site(network)));
-        let answer = request.basic_auth("weather-map", Some(SECRET)).form(&form).send().await.unwrap();
-        assert_eq!(answer.status(), 200);
-        answer.json().await.unwrap()
+        let response = request.basic_auth("weather-map", Some(SECRET)).form(&form).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.json().await.unwrap()
     }
 }
 
@@ -213,6 +213,6 @@ async fn a_user_logs_in_and_gets_a_code_by_keyboard_alone() {
     let form = [("grant_type", "authorization_code"), ("code", code.as_str())];
     let request =
         reqwest::Client::new().post(format!("{}/users/token", site(&network))).timeout(Duration::from_secs(20));
-    let answer = request.basic_auth("ttnctl", Some("ttnctl")).form(&form).send().await.unwrap();
-    assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
+    let response = request.basic_auth("ttnctl", Some("ttnctl")).form(&form).send().await.unwrap();
+    assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
 }

@@ -16,18 +16,18 @@ impl CommandLine {
         let line = Self { network: Network::start().await };
         for name in ["bob", "alice"] {
             let email = format!("{name}@example.com");
-            line.answered(&["user", "register", name, &email, "--password-stdin"], PASSWORD);
+            line.run_with_input(&["user", "register", name, &email, "--password-stdin"], PASSWORD);
         }
-        line.answered(&["user", "login", "alice", "--password-stdin"], PASSWORD);
+        line.run_with_input(&["user", "login", "alice", "--password-stdin"], PASSWORD);
         line.typed(&["applications", "add", "my-app", "My application"]);
         line
     }
 
     fn typed(&self, arguments: &[&str]) -> String {
-        self.answered(arguments, "")
+        self.run_with_input(arguments, "")
     }
 
-    fn answered(&self, arguments: &[&str], input: &str) -> String {
+    fn run_with_input(&self, arguments: &[&str], input: &str) -> String {
         printed(&self.network.type_command(arguments, input))
     }
 
@@ -52,7 +52,7 @@ async fn manages_applications_and_collaborators() {
     let (_, error) = line.refused(&["applications", "select", "my-app", "0102030405060708"], "");
     assert!(error.contains("application my-app has no EUI 0102030405060708"), "{error}");
     line.typed(&["applications", "add", "other-app", "Another", "--app-eui", "0102030405060708", "--skip-select"]);
-    let said = line.answered(&["applications", "select"], "2\n");
+    let said = line.run_with_input(&["applications", "select"], "2\n");
     assert!(said.contains("other-app  Another") && said.contains("Selected application other-app"), "{said}");
     line.typed(&["applications", "select", "other-app", "0102030405060708"]);
     line.typed(&["applications", "register"]);
@@ -66,9 +66,9 @@ async fn manages_applications_and_collaborators() {
     line.typed(&["applications", "collaborators", "delete", "my-app", "bob"]);
     assert!(!names_user(&line.typed(&["applications", "info", "my-app"]), "bob"));
 
-    assert!(line.answered(&["applications", "unregister"], "no\n").contains("Cancelled"));
+    assert!(line.run_with_input(&["applications", "unregister"], "no\n").contains("Cancelled"));
     assert!(line.typed(&["devices", "list"]).contains("dev-1"));
-    line.answered(&["applications", "unregister"], "yes\n");
+    line.run_with_input(&["applications", "unregister"], "yes\n");
     assert_eq!(line.refused(&["devices", "list"], "").0, 3);
     line.typed(&["applications", "delete", "--yes"]);
     assert!(line.refused(&["applications", "info"], "").1.contains("airlock applications select"));
@@ -79,7 +79,7 @@ async fn manages_applications_and_collaborators() {
 async fn empty_input_removes_no_function() {
     let line = CommandLine::start().await;
     let decoder = "function Decoder(bytes) { return { n: bytes.length }; }";
-    line.answered(&["applications", "pf", "set", "decoder", "--skip-test"], decoder);
+    line.run_with_input(&["applications", "pf", "set", "decoder", "--skip-test"], decoder);
     for file in [&[][..], &["-"]] {
         let command = [&["applications", "pf", "set", "decoder"][..], file].concat();
         for input in ["", " \n"] {

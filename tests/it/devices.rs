@@ -15,10 +15,11 @@ impl Requests<'_> {
     async fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value, Vec<String>) {
         let url = format!("{}/applications/{}/devices{path}", self.network.handler_http(), self.owner.app_id);
         let request = reqwest::Client::new().request(method.parse().unwrap(), url).json(&body);
-        let answer = request.header("authorization", self.owner.token.to_header()).send().await.unwrap();
-        let counts = ["grpc-metadata-total", "grpc-metadata-selected"].map(|name| answer.headers().get(name).cloned());
+        let response = request.header("authorization", self.owner.token.to_header()).send().await.unwrap();
+        let counts =
+            ["grpc-metadata-total", "grpc-metadata-selected"].map(|name| response.headers().get(name).cloned());
         let counts = counts.into_iter().flatten().map(|count| count.to_str().unwrap().to_owned()).collect();
-        (answer.status().as_u16(), answer.json().await.unwrap(), counts)
+        (response.status().as_u16(), response.json().await.unwrap(), counts)
     }
 
     async fn put(&self, dev_id: &str, mut lorawan: Value, more: Value) -> (u16, Value) {
@@ -26,8 +27,8 @@ impl Requests<'_> {
         lorawan["dev_id"] = dev_id.into();
         let mut body = more;
         body["lorawan_device"] = lorawan;
-        let (status, answer, _) = self.ask("PUT", &format!("/{dev_id}"), body).await;
-        (status, answer)
+        let (status, response, _) = self.ask("PUT", &format!("/{dev_id}"), body).await;
+        (status, response)
     }
 
     async fn get(&self, dev_id: &str) -> Value {
@@ -36,9 +37,9 @@ impl Requests<'_> {
 
     /// The ids on a page, and its two counts.
     async fn list(&self, query: &str) -> (Vec<String>, Vec<String>) {
-        let (status, answer, counts) = self.ask("GET", query, json!({})).await;
-        assert_eq!(status, 200, "{answer}");
-        let devices = answer.get("devices").and_then(Value::as_array).cloned().unwrap_or_default();
+        let (status, response, counts) = self.ask("GET", query, json!({})).await;
+        assert_eq!(status, 200, "{response}");
+        let devices = response.get("devices").and_then(Value::as_array).cloned().unwrap_or_default();
         (devices.iter().map(|device| device["dev_id"].as_str().unwrap().to_owned()).collect(), counts)
     }
 }
@@ -80,8 +81,8 @@ async fn a_pair_of_euis_belongs_to_one_device(requests: &Requests<'_>) {
         ("four", json!({}), 200),
         ("five", json!({}), 200),
     ] {
-        let (found, answer) = requests.put(dev_id, pair.clone(), json!({})).await;
-        assert_eq!(found, status, "{dev_id} {pair}: {answer}");
+        let (found, response) = requests.put(dev_id, pair.clone(), json!({})).await;
+        assert_eq!(found, status, "{dev_id} {pair}: {response}");
     }
     for dev_id in ["one", "two", "three", "four", "five"] {
         assert_eq!(requests.ask("DELETE", &format!("/{dev_id}"), json!({})).await.0, 200, "{dev_id}");
@@ -91,9 +92,9 @@ async fn a_pair_of_euis_belongs_to_one_device(requests: &Requests<'_>) {
 async fn a_pair_of_euis_belongs_to_one_application(requests: &Requests<'_>, others: &Requests<'_>) {
     let pair = || json!({"app_eui": "70B3D57ED0000001", "dev_eui": "0102030405060708"});
     assert_eq!(requests.put("one", pair(), json!({})).await.0, 200);
-    let (status, answer) = others.put("two", pair(), json!({})).await;
-    assert_eq!(status, 409, "{answer}");
-    assert_eq!(answer["error"], "Device with AppEUI and DevEUI 0102030405060708 already exists");
+    let (status, response) = others.put("two", pair(), json!({})).await;
+    assert_eq!(status, 409, "{response}");
+    assert_eq!(response["error"], "Device with AppEUI and DevEUI 0102030405060708 already exists");
     assert_eq!(others.ask("GET", "/two", json!({})).await.0, 404);
     // A device that changes nothing keeps its pair, and another DevEUI or AppEUI is another pair.
     assert_eq!(requests.put("one", pair(), json!({})).await.0, 200);

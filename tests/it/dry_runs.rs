@@ -16,13 +16,13 @@ const THROWS: &str = "function Decoder(bytes) {\n  console.log('before');\n  thr
 async fn post(network: &Network, owner: &Owner, path: &str, body: Value) -> (u16, Value) {
     let url = format!("{}/applications/{}{path}", network.handler_http(), owner.app_id);
     let request = reqwest::Client::new().post(url).json(&body).header("authorization", owner.token.to_header());
-    let answer = request.send().await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
 }
 
 /// Removes the cost, which differs between machines, and returns whether there was one.
-fn take_cost(answer: &mut Value) -> bool {
-    let members = answer.as_object_mut().unwrap();
+fn take_cost(response: &mut Value) -> bool {
+    let members = response.as_object_mut().unwrap();
     let cost = ["fuel", "microseconds"].map(|name| members.remove(name));
     cost.iter().all(|number| number.as_ref().and_then(Value::as_str).is_some_and(|text| text.parse::<u64>().is_ok()))
 }
@@ -36,20 +36,20 @@ async fn dry_runs_over_http_store_nothing() {
         (json!({ "decoder": DECODER }), json!({"fields": "{\"n\":7}", "valid": true})),
         (json!({ "decoder": DECODER, "validator": invalid }), json!({"fields": "{\"n\":7}"})),
     ] {
-        let (status, mut answer) =
+        let (status, mut response) =
             post(&network, &owner, "/dry-uplink", json!({"payload": "Bwg=", "port": 1, "app": app})).await;
-        assert_eq!(status, 200, "{answer}");
-        assert!(take_cost(&mut answer), "{answer}");
+        assert_eq!(status, 200, "{response}");
+        assert!(take_cost(&mut response), "{response}");
         let mut expected = expected;
         expected["payload"] = "Bwg=".into();
         expected["logs"] = json!([{"function": "decoder", "fields": ["\"got\"", "2"]}]);
-        assert_eq!(answer, expected);
+        assert_eq!(response, expected);
     }
     let encoder = "function Encoder(fields) { return [fields.n, 2]; }";
     let body = json!({"fields": "{\"n\":7}", "port": 1, "app": {"encoder": encoder}});
-    let (status, mut answer) = post(&network, &owner, "/dry-downlink", body).await;
-    assert!(status == 200 && take_cost(&mut answer), "{status} {answer}");
-    assert_eq!(answer, json!({"payload": "BwI="}));
+    let (status, mut response) = post(&network, &owner, "/dry-downlink", body).await;
+    assert!(status == 200 && take_cost(&mut response), "{status} {response}");
+    assert_eq!(response, json!({"payload": "BwI="}));
     assert_eq!(owner.handler.get_application(&owner.app_id).await.unwrap().decoder, "");
     network.stack.stop().await;
 }
@@ -61,15 +61,15 @@ async fn lone_surrogates_survive_dry_runs_in_both_directions() {
     let fields = r#"{"\ud800":"\udfff"}"#;
     let decoder = r"function Decoder() { console.log('\udbff'); return { '\ud800': '\udfff' }; }";
     let body = json!({"payload": "AQ==", "app": {"decoder": decoder}});
-    let (status, answer) = post(&network, &owner, "/dry-uplink", body).await;
-    assert_eq!((status, &answer["fields"]), (200, &json!(fields)), "{answer}");
-    assert_eq!(answer["logs"][0]["fields"], json!([r#""\udbff""#]));
+    let (status, response) = post(&network, &owner, "/dry-uplink", body).await;
+    assert_eq!((status, &response["fields"]), (200, &json!(fields)), "{response}");
+    assert_eq!(response["logs"][0]["fields"], json!([r#""\udbff""#]));
 
     let encoder =
         r"function Encoder(fields) { var unit = fields['\ud800'].charCodeAt(0); return [unit >> 8, unit & 255]; }";
     let body = json!({"fields": fields, "port": 1, "app": {"encoder": encoder}});
-    let (status, answer) = post(&network, &owner, "/dry-downlink", body).await;
-    assert_eq!((status, &answer["payload"]), (200, &json!("3/8=")), "{answer}");
+    let (status, response) = post(&network, &owner, "/dry-downlink", body).await;
+    assert_eq!((status, &response["payload"]), (200, &json!("3/8=")), "{response}");
     network.stack.stop().await;
 }
 
@@ -78,19 +78,19 @@ async fn a_failing_dry_run_returns_logs_line_kind_and_cost() {
     let network = Network::start().await;
     let owner = network.owner("failing").await;
     let body = json!({"payload": "AQ==", "app": {"decoder": THROWS}});
-    let (status, mut answer) = post(&network, &owner, "/dry-uplink", body).await;
-    assert!(status == 400 && take_cost(&mut answer), "{status} {answer}");
-    let text = answer["error"].as_str().unwrap();
-    assert!(text.contains("no sensor") && answer["message"] == text && answer["code"] == 3, "{answer}");
+    let (status, mut response) = post(&network, &owner, "/dry-uplink", body).await;
+    assert!(status == 400 && take_cost(&mut response), "{status} {response}");
+    let text = response["error"].as_str().unwrap();
+    assert!(text.contains("no sensor") && response["message"] == text && response["code"] == 3, "{response}");
     for (member, expected) in [
         ("function", json!("decoder")),
         ("kind", json!("thrown")),
         ("line", json!(3)),
         ("logs", json!([{"function": "decoder", "fields": ["\"before\""]}])),
     ] {
-        assert_eq!(answer[member], expected, "{member}: {answer}");
+        assert_eq!(response[member], expected, "{member}: {response}");
     }
-    assert!(answer["excerpt"].as_str().unwrap().starts_with("3 |   throw new Error('no sensor');"), "{answer}");
+    assert!(response["excerpt"].as_str().unwrap().starts_with("3 |   throw new Error('no sensor');"), "{response}");
 
     let mut stub = network.manager().await;
     let app = |decoder: &str| Application {
@@ -137,8 +137,11 @@ async fn dry_runs_check_credentials_and_input() {
         ("/dry-downlink", json!({"app": {}, "fields": "{}", "payload": "AQ=="}), "Both Fields and Payload"),
         ("/dry-downlink", json!({"app": {}, "fields": "{"}), "Fields not valid"),
     ] {
-        let (status, answer) = post(&network, &owner, path, body.clone()).await;
-        assert!(status == 400 && answer["error"].as_str().unwrap().contains(text), "{path} {body}: {status} {answer}");
+        let (status, response) = post(&network, &owner, path, body.clone()).await;
+        assert!(
+            status == 400 && response["error"].as_str().unwrap().contains(text),
+            "{path} {body}: {status} {response}"
+        );
     }
     let app = Application { app_id: owner.app_id.to_string(), decoder: DECODER.to_owned(), ..Default::default() };
     let uplink = DryUplinkMessage { payload: vec![1], app: Some(app.clone()), port: 1 };

@@ -28,7 +28,7 @@ async fn device_addresses_have_a_configured_prefix() {
     assert_eq!(told, [("26010000/16", "otaa,local".to_owned()), ("27000000/9", "abp,local".to_owned())]);
     let mut address = async |usage: &[&str]| {
         let usage = usage.iter().map(ToString::to_string).collect();
-        stub.get_dev_addr(DevAddrRequest { usage }).await.map(|answer| answer.into_inner().dev_addr)
+        stub.get_dev_addr(DevAddrRequest { usage }).await.map(|response| response.into_inner().dev_addr)
     };
     for _ in 0..20 {
         assert_eq!(address(&["otaa"]).await.unwrap()[..2], [0x26, 0x01]);

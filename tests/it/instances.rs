@@ -20,8 +20,8 @@ async fn two_handlers_share_data_and_rate_limits() {
     let send = async |handler: &str, method: &str, path: &str, body: String| {
         let url = format!("{handler}/applications/{}{path}", owner.app_id);
         let request = reqwest::Client::new().request(method.parse().unwrap(), url).body(body);
-        let answer = request.header("authorization", owner.token.to_header()).send().await.unwrap();
-        (answer.status().as_u16(), answer.text().await.unwrap())
+        let response = request.header("authorization", owner.token.to_header()).send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
     };
     let decoder = r#"{"decoder": "function Decoder(bytes) { return { n: 1 }; }"}"#;
     assert_eq!(send(&handlers[0], "PUT", "", decoder.to_owned()).await.0, 200);

@@ -96,10 +96,13 @@ async fn rest_names_the_error_and_changes_nothing() {
     owner.add_device("dev-1").await;
     let before = state(&owner).await;
     for (method, path, body, (status, code, text)) in CASES {
-        let (found, answer) = request(&network, &owner, method, path, body).await;
-        assert_eq!((found, answer["code"].as_i64()), (*status, Some(*code)), "{method} {path} {body}: {answer}");
-        assert!(answer["error"].as_str().is_some_and(|error| error.contains(text)), "{method} {path} {body}: {answer}");
-        assert_eq!(answer["error"], answer["message"]);
+        let (found, response) = request(&network, &owner, method, path, body).await;
+        assert_eq!((found, response["code"].as_i64()), (*status, Some(*code)), "{method} {path} {body}: {response}");
+        assert!(
+            response["error"].as_str().is_some_and(|error| error.contains(text)),
+            "{method} {path} {body}: {response}"
+        );
+        assert_eq!(response["error"], response["message"]);
     }
     assert_eq!(state(&owner).await, before);
     network.stack.stop().await;
@@ -133,9 +136,9 @@ async fn rejects_bodies_that_are_binary_too_deep_or_too_large() {
     ] {
         let url = format!("{}/applications/{}/devices/dev-1", network.handler_http(), owner.app_id);
         let request = reqwest::Client::new().put(url).body(body).header("authorization", owner.token.to_header());
-        let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), status, "{what}");
-        assert!(answer.json::<Value>().await.unwrap()["error"].is_string(), "{what}");
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status, "{what}");
+        assert!(response.json::<Value>().await.unwrap()["error"].is_string(), "{what}");
     }
     let mut large: Device = device(&owner.app_id, "dev-1").into();
     large.description = "x".repeat(5 << 20);
@@ -151,12 +154,12 @@ async fn a_device_needs_a_registered_application_and_the_right_to_it() {
     let (owner, stranger) = (network.owner("owner").await, network.owner("stranger").await);
     owner.add_device("dev-1").await;
     let path = "/devices/dev-1";
-    let (status, answer) = request(&network, &owner, "PUT", path, "").await;
-    assert_eq!(status, 400, "{answer}");
+    let (status, response) = request(&network, &owner, "PUT", path, "").await;
+    assert_eq!(status, 400, "{response}");
     owner.handler.delete_application(&owner.app_id).await.unwrap();
     for (method, path) in [("GET", ""), ("GET", "/devices"), ("GET", path), ("DELETE", path)] {
-        let (status, answer) = request(&network, &owner, method, path, "").await;
-        assert_eq!((status, &answer["code"]), (404, &json!(5)), "{method} {path}: {answer}");
+        let (status, response) = request(&network, &owner, method, path, "").await;
+        assert_eq!((status, &response["code"]), (404, &json!(5)), "{method} {path}: {response}");
     }
     let error = owner.handler.set_device(device(&owner.app_id, "dev-1").into()).await.unwrap_err();
     assert!(error.to_string().contains("not found"), "{error}");
@@ -166,8 +169,8 @@ async fn a_device_needs_a_registered_application_and_the_right_to_it() {
         [(stranger.token.clone(), 403), (Credential::Key(stranger.key.clone()), 401), (bad_token(), 401)]
     {
         let url = format!("{}/applications/{}", network.handler_http(), owner.app_id);
-        let answer = reqwest::Client::new().get(url).header("authorization", token.to_header()).send().await.unwrap();
-        assert_eq!(answer.status().as_u16(), expected);
+        let response = reqwest::Client::new().get(url).header("authorization", token.to_header()).send().await.unwrap();
+        assert_eq!(response.status().as_u16(), expected);
     }
     network.stack.stop().await;
 }
@@ -204,8 +207,8 @@ async fn rejects_keys_of_the_wrong_length() {
     let url = format!("{}/applications/{}/devices/dev-1", network.handler_http(), owner.app_id);
     let send = async |method: &str, body: Value| {
         let request = reqwest::Client::new().request(method.parse().unwrap(), &url).json(&body);
-        let answer = request.header("authorization", owner.token.to_header()).send().await.unwrap();
-        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+        let response = request.header("authorization", owner.token.to_header()).send().await.unwrap();
+        (response.status().as_u16(), response.json::<Value>().await.unwrap())
     };
     for (member, bytes) in
         [("app_eui", 8), ("dev_eui", 8), ("dev_addr", 4), ("app_key", 16), ("nwk_s_key", 16), ("app_s_key", 16)]
@@ -219,9 +222,9 @@ async fn rejects_keys_of_the_wrong_length() {
         for bad in
             [digits("a", 2 * bytes - 2), digits("a", 2 * bytes - 1), digits("a", 2 * bytes + 2), digits("g", 2 * bytes)]
         {
-            let (status, answer) = send("PUT", lorawan(bad.clone())).await;
+            let (status, response) = send("PUT", lorawan(bad.clone())).await;
             let text = format!("must be {bytes} bytes");
-            assert!(status == 400 && answer["error"].as_str().unwrap().contains(&text), "{member} {bad}: {answer}");
+            assert!(status == 400 && response["error"].as_str().unwrap().contains(&text), "{member} {bad}: {response}");
             assert_eq!(send("GET", json!({})).await.0, 404, "{member} {bad}");
         }
         for good in [digits("ab", bytes), digits("AB", bytes), digits("aB", bytes)] {
@@ -241,9 +244,9 @@ async fn state(owner: &Owner) -> (api::handler::Application, Vec<Device>) {
 async fn request(network: &Network, owner: &Owner, method: &str, path: &str, body: &'static str) -> (u16, Value) {
     let url = format!("{}/applications/{}{path}", network.handler_http(), owner.app_id);
     let request = reqwest::Client::new().request(method.parse().unwrap(), url).body(body);
-    let answer = request.header("authorization", owner.token.to_header()).send().await.unwrap();
-    let status = answer.status().as_u16();
-    (status, answer.json().await.unwrap())
+    let response = request.header("authorization", owner.token.to_header()).send().await.unwrap();
+    let status = response.status().as_u16();
+    (status, response.json().await.unwrap())
 }
 
 fn bad_token() -> Credential {

@@ -45,10 +45,10 @@ async fn a_device_joins_and_events_are_published() {
     let request = broker.challenge(&owner.app_id, "dev-1", DEV_EUI, 0xCC85).await.unwrap();
     assert_eq!(hex::encode_upper(&request), "00EA0D00D07ED5B37030051C000BA3040085CCC6EBD142");
 
-    let answer = broker.activate(message(&owner.app_id, "dev-1", DEV_EUI, request)).await.unwrap();
-    assert_eq!((answer.payload[0], answer.payload.len()), (0x20, 17));
-    assert_eq!(answer.downlink_option.as_ref().unwrap().identifier, "option");
-    let told = told(&answer);
+    let response = broker.activate(message(&owner.app_id, "dev-1", DEV_EUI, request)).await.unwrap();
+    assert_eq!((response.payload[0], response.payload.len()), (0x20, 17));
+    assert_eq!(response.downlink_option.as_ref().unwrap().identifier, "option");
+    let told = told(&response);
     let kept = get(&owner, "dev-1").await;
     assert_eq!((&told.nwk_s_key, &told.dev_addr), (&kept.nwk_s_key, &kept.dev_addr));
     assert_eq!((told.rx_delay, told.rx2_dr), (1, 3), "what the network said stays");

@@ -42,9 +42,9 @@ async fn documents_and_routes_agree() {
     let discovery_routes = routes(include_str!("../../discovery/src/rest.rs"));
     for (service, routes, count_min) in [(network.handler_http(), handler_routes, 15), (discovery, discovery_routes, 9)]
     {
-        let answer = reqwest::get(format!("{service}/openapi.json")).await.unwrap();
-        assert_eq!(answer.headers()["content-type"], "application/json");
-        let description: Value = answer.json().await.unwrap();
+        let response = reqwest::get(format!("{service}/openapi.json")).await.unwrap();
+        assert_eq!(response.headers()["content-type"], "application/json");
+        let description: Value = response.json().await.unwrap();
         assert!(routes.len() > 3, "{routes:?}");
         for route in routes.into_iter().filter(|route| *route != "/openapi.json") {
             assert!(description["paths"].get(route).is_some(), "{route}");
@@ -60,9 +60,9 @@ async fn documents_and_routes_agree() {
         assert!(operations.len() >= count_min, "{operations:?}");
         for (method, path) in operations {
             let request = reqwest::Client::new().request(method.parse().unwrap(), format!("{service}{path}"));
-            let answer = request.send().await.unwrap();
-            assert_ne!(answer.status(), 405, "{method} {path}");
-            let text = answer.text().await.unwrap();
+            let response = request.send().await.unwrap();
+            assert_ne!(response.status(), 405, "{method} {path}");
+            let text = response.text().await.unwrap();
             assert!(!text.contains("path not found"), "{method} {path}: {text}");
         }
     }

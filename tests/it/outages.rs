@@ -32,8 +32,8 @@ impl Caller {
     async fn ask_within(&self, limit: Option<&str>, method: &str, url: &str, body: String) -> (u16, Value) {
         let request = self.http.request(method.parse().unwrap(), url).header("authorization", &self.authorization);
         let request = limit.into_iter().fold(request, |request, limit| request.header("grpc-timeout", limit));
-        let answer = request.body(body).send().await.unwrap();
-        let (status, body): (_, Value) = (answer.status(), answer.json().await.unwrap());
+        let response = request.body(body).send().await.unwrap();
+        let (status, body): (_, Value) = (response.status(), response.json().await.unwrap());
         (status.as_u16(), if status.is_success() { body } else { body["code"].clone() })
     }
 }

@@ -74,8 +74,8 @@ async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, caller:
     if let Some(caller) = caller {
         request = request.header("authorization", caller.to_header());
     }
-    let answer = request.send().await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,8 +88,8 @@ async fn every_operation_matches_the_table_for_every_credential() {
         let mut granted = 0;
         for (who, caller, held, refused) in &callers {
             let may = held.iter().any(|right| rights.contains(right));
-            let (status, answer) = ask(&network, &owner, method, path, caller.as_ref()).await;
-            assert_eq!(status, if may { *allowed } else { *refused }, "{method} {path} by {who}: {answer}");
+            let (status, response) = ask(&network, &owner, method, path, caller.as_ref()).await;
+            assert_eq!(status, if may { *allowed } else { *refused }, "{method} {path} by {who}: {response}");
             granted += usize::from(may);
         }
         assert_eq!(granted, rights.len(), "{method} {path}");

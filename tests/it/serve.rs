@@ -208,16 +208,16 @@ fn a_full_audit_file_is_reported_and_does_not_stop_the_start() {
     process.stop();
 }
 
-/// The answer to a GET request, with its head.
+/// The response to a GET request, with its head.
 fn get(url: &str) -> String {
     let (address, path) = url.trim_start_matches("http://").split_once('/').unwrap();
     let mut connection = TcpStream::connect(address).unwrap();
     connection
         .write_all(format!("GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").as_bytes())
         .unwrap();
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).unwrap();
-    answer
+    let mut response = String::new();
+    connection.read_to_string(&mut response).unwrap();
+    response
 }
 
 #[test]

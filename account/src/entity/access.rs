@@ -123,7 +123,7 @@ impl<E: Entity> Access<E> {
 }
 
 impl Account {
-    /// The caller's current rights to an entity. The answer does not tell whether an entity is unknown or inaccessible.
+    /// The caller's current rights to an entity. The response does not tell whether an entity is unknown or inaccessible.
     pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, deleted: Deleted) -> Result<Access<E>> {
         let (user_id, claims) = caller.user_and_claims()?;
         user_access(claims, &user_id, id, self.find_entity(id, deleted).await?)
@@ -162,8 +162,8 @@ impl Account {
             if let Some(right) = requires.right() {
                 access.require(right)?;
             }
-            let answer = change(&mut access.entity.value, &access.rights)?;
-            Ok(self.documents.replace(&access.entity).await?.then_some(answer))
+            let response = change(&mut access.entity.value, &access.rights)?;
+            Ok(self.documents.replace(&access.entity).await?.then_some(response))
         };
         retried(E::NOUN, attempt).await
     }

@@ -1,4 +1,4 @@
-//! The base URL of this service as a client reached it, for URLs in answers.
+//! The base URL of this service as a client reached it, for URLs in responses.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::Account;
 
 /// Scheme and host, without a trailing slash.
 ///
-/// The setting `public_url` takes precedence. Otherwise the host comes from the request, but only into the answer to that
+/// The setting `public_url` takes precedence. Otherwise the host comes from the request, but only into the response to that
 /// request. Without a valid host, URLs are paths.
 pub(crate) struct Address(String);
 

@@ -7,7 +7,7 @@ use axum::{
 };
 use serde::de::DeserializeOwned;
 
-use super::reply::Reply;
+use super::error::HttpError;
 use crate::{Account, Error};
 
 pub(crate) const BYTES_MAX: usize = 64 * 1024;
@@ -19,23 +19,23 @@ pub(crate) struct JsonBody<T>(pub(crate) T);
 pub(crate) struct AnyBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<Account> for JsonBody<T> {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request(request: Request, _: &Account) -> Result<Self, Reply> {
+    async fn from_request(request: Request, _: &Account) -> Result<Self, HttpError> {
         Ok(Self(json(&read(request).await?)?))
     }
 }
 
 impl<T: DeserializeOwned> FromRequest<Account> for AnyBody<T> {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request(request: Request, _: &Account) -> Result<Self, Reply> {
+    async fn from_request(request: Request, _: &Account) -> Result<Self, HttpError> {
         let sort = media_type(&request);
         let body = read(request).await?;
         match sort.as_str() {
             // One v2 client sends JSON as text/plain.
             "application/json" | "text/plain" => Ok(Self(json(&body)?)),
-            "application/x-www-form-urlencoded" => form(body).await.map(Self).map_err(Reply::from),
+            "application/x-www-form-urlencoded" => form(body).await.map(Self).map_err(HttpError::from),
             _ => Err(Error::ContentType("application/json or application/x-www-form-urlencoded").into()),
         }
     }

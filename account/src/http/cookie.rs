@@ -14,7 +14,7 @@ use server::auth::{AuthError, credential_of};
 use time::Duration;
 use types::{Scope, Secret};
 
-use super::reply::Reply;
+use super::error::HttpError;
 use crate::{Account, AuthenticatedUser, Error, SESSION_LIFETIME, Session};
 
 const NAME: &str = "session";
@@ -29,18 +29,18 @@ enum Origin {
 }
 
 impl FromRequestParts<Account> for Session {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         let session = <Self as OptionalFromRequestParts<Account>>::from_request_parts(parts, account).await?;
         session.ok_or_else(|| Error::from(AuthError::Missing).into())
     }
 }
 
 impl OptionalFromRequestParts<Account> for Session {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Option<Self>, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Option<Self>, HttpError> {
         match CookieJar::from_headers(&parts.headers).get(NAME) {
             Some(cookie) => Ok(account.session(cookie.value()).await?),
             None => Ok(None),
@@ -50,9 +50,9 @@ impl OptionalFromRequestParts<Account> for Session {
 
 /// A token takes precedence over the cookie.
 impl FromRequestParts<Account> for AuthenticatedUser {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         if let Some(credential) = credential_of(&parts.headers).map_err(Error::from)? {
             let caller = account.caller_of(parts, credential).await?;
             return Ok(Self::Token(caller.user_with(&Scope::Profile)?));
@@ -65,7 +65,11 @@ impl FromRequestParts<Account> for AuthenticatedUser {
 /// Rejects requests that another site caused, unless they are safe (GET, HEAD, OPTIONS).
 ///
 /// Requests without a cookie and without these headers pass: programs send credentials of their own.
-pub(crate) async fn same_site(State(account): State<Account>, request: Request, next: Next) -> Result<Response, Reply> {
+pub(crate) async fn same_site(
+    State(account): State<Account>,
+    request: Request,
+    next: Next,
+) -> Result<Response, HttpError> {
     check_site(&account, &request)?;
     Ok(next.run(request).await)
 }
@@ -77,7 +81,7 @@ pub(crate) async fn same_site_or_token(
     State(account): State<Account>,
     request: Request,
     next: Next,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     if !matches!(credential_of(request.headers()), Ok(Some(_))) {
         check_site(&account, &request)?;
     }

@@ -11,7 +11,7 @@ use server::{
 };
 use types::{Credential, Secret};
 
-use super::reply::Reply;
+use super::error::HttpError;
 use crate::{Account, Error, entity::access::Caller, oauth::Basic};
 
 /// Whether the client accepts JSON.
@@ -27,9 +27,9 @@ pub(crate) enum RequestAuth {
 }
 
 impl FromRequestParts<Account> for Caller {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         let credential = credential_of(&parts.headers).map_err(Error::from)?.ok_or(Error::from(AuthError::Missing))?;
         Ok(account.caller_of(parts, credential).await?)
     }
@@ -37,9 +37,9 @@ impl FromRequestParts<Account> for Caller {
 
 /// For public endpoints. Missing credentials are fine, invalid ones are not.
 impl OptionalFromRequestParts<Account> for Caller {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Option<Self>, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Option<Self>, HttpError> {
         match credential_of(&parts.headers).map_err(Error::from)? {
             Some(credential) => Ok(Some(account.caller_of(parts, credential).await?)),
             None => Ok(None),
@@ -48,9 +48,9 @@ impl OptionalFromRequestParts<Account> for Caller {
 }
 
 impl FromRequestParts<Account> for RequestAuth {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         if let Some(basic) = basic(&parts.headers)? {
             return Ok(Self::Client(basic));
         }
@@ -62,9 +62,9 @@ impl FromRequestParts<Account> for RequestAuth {
 }
 
 impl FromRequestParts<Account> for WantsJson {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, _: &Account) -> Result<Self, HttpError> {
         let mut accepted = parts.headers.get_all(header::ACCEPT).iter();
         Ok(Self(accepted.any(|value| value.to_str().is_ok_and(|text| text.contains("application/json")))))
     }

@@ -1,4 +1,4 @@
-//! Paginated lists: the `after` parameter of a request and the `Link` header of its answer.
+//! Paginated lists: the `after` parameter of a request and the `Link` header of its response.
 
 use axum::{
     extract::{FromRequestParts, Query},
@@ -6,7 +6,7 @@ use axum::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::reply::Reply;
+use super::error::HttpError;
 use crate::{Account, Error};
 
 /// Which page of a list is requested: the one after this id, or the first.
@@ -19,9 +19,9 @@ pub(crate) struct PageQuery<Id> {
 pub(crate) type NextLink = Option<[(HeaderName, String); 1]>;
 
 impl<Id: DeserializeOwned> FromRequestParts<Account> for PageQuery<Id> {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, _: &Account) -> Result<Self, HttpError> {
         let query = Query::<Self>::try_from_uri(&parts.uri);
         query.map(|Query(query)| query).map_err(|error| Error::Body(error.body_text()).into())
     }

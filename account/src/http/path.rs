@@ -8,7 +8,7 @@ use axum::{
 };
 use types::ServiceName;
 
-use super::reply::Reply;
+use super::error::HttpError;
 use crate::{
     Account, Error,
     application::Application,
@@ -54,18 +54,18 @@ impl EntityInPath for Component {
 }
 
 impl<E: EntityInPath> FromRequestParts<Account> for EntityPath<E> {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         let parameters = parameters(parts, account).await?;
         Ok(Self(E::parse_path(&parameters)?.0))
     }
 }
 
 impl<E: EntityInPath, T: FromStr<Err: Into<Error>>> FromRequestParts<Account> for EntityPathAnd<E, T> {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         let parameters = parameters(parts, account).await?;
         let (id, rest) = E::parse_path(&parameters)?;
         Ok(Self(id, one(rest)?.0))
@@ -73,17 +73,17 @@ impl<E: EntityInPath, T: FromStr<Err: Into<Error>>> FromRequestParts<Account> fo
 }
 
 impl<T: FromStr<Err: Into<Error>>> FromRequestParts<Account> for IdPath<T> {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         Ok(Self(one(&parameters(parts, account).await?)?.0))
     }
 }
 
 impl FromRequestParts<Account> for ServicePath {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         let parameters = parameters(parts, account).await?;
         Ok(Self(service(parameters.first().ok_or(MALFORMED)?)?))
     }

@@ -9,7 +9,7 @@ use axum::{
     response::Response,
 };
 
-use super::reply::Reply;
+use super::error::HttpError;
 use crate::Account;
 
 /// The header to which every proxy appends the address of its client.
@@ -18,9 +18,9 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 pub(crate) struct Peer(pub(crate) IpAddr);
 
 impl FromRequestParts<Account> for Peer {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         Ok(Self::of(&parts.headers, &parts.extensions, account))
     }
 }

@@ -174,9 +174,9 @@ impl Account {
     }
 
     /// Includes `iss`, so that clients of several authorization servers cannot mix them up (RFC 9207).
-    fn redirect(&self, target: &Target, request: &AuthorizationRequest, answer: &[(&str, &str)]) -> String {
+    fn redirect(&self, target: &Target, request: &AuthorizationRequest, response: &[(&str, &str)]) -> String {
         let issuer = self.public_url.to_string();
-        let mut all = answer.to_vec();
+        let mut all = response.to_vec();
         all.extend(request.state.as_deref().map(|state| ("state", state)));
         all.push(("iss", &issuer));
         redirect::with_parameters(&target.redirect_uri, &all)

@@ -5,17 +5,17 @@
 
 use std::time::Duration;
 
-use api::rest::account::{TokenAnswer, TokenRequest};
+use api::rest::account::{TokenRequest, TokenResponse};
 use serde::{Deserialize, Serialize};
 use store::Key;
 use types::{ClientId, Scope, Secret, UserId};
 
 use super::{
-    answer,
     client::Client,
     error_code::OAuthErrorCode,
     pkce::{self, Challenge},
     refresh::{Grant, GrantId, LIFETIME as GRANT_LIFETIME},
+    response,
 };
 use crate::{
     Account, Error, Result, metrics,
@@ -53,7 +53,7 @@ impl Account {
     }
 
     /// Exchanges a code for an access token and a refresh token.
-    pub(super) async fn code_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenAnswer> {
+    pub(super) async fn code_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenResponse> {
         if client.redirect_uris.is_empty() {
             return Err(Error::oauth(
                 OAuthErrorCode::UnauthorizedClient,
@@ -84,7 +84,7 @@ impl Account {
         }
         metrics::issued("authorization_code");
         self.audit.note("login", &user.id, &client.id);
-        Ok(answer(access_token, self.first_refresh_token(id)))
+        Ok(response(access_token, self.first_refresh_token(id)))
     }
 
     /// Revokes the grant of a code that is used twice. An expired code has no grant.

@@ -6,12 +6,12 @@
 
 use std::time::Duration;
 
-use api::rest::account::{TokenAnswer, TokenRequest};
+use api::rest::account::{TokenRequest, TokenResponse};
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, Timestamp, UserId};
 
-use super::{answer, client::Client, error_code::OAuthErrorCode, parse_scope};
+use super::{client::Client, error_code::OAuthErrorCode, parse_scope, response};
 use crate::{
     Account, Error, Result,
     documents::{Stored, retried},
@@ -78,7 +78,7 @@ impl Account {
     }
 
     /// Exchanges a refresh token for an access token and the next refresh token.
-    pub(super) async fn refresh_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenAnswer> {
+    pub(super) async fn refresh_grant(&self, client: &Client, request: TokenRequest) -> Result<TokenResponse> {
         let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "refresh_token is missing");
         let sent = self.read_token(&request.refresh_token.ok_or_else(missing)?).ok_or_else(refused)?;
         let attempt = || async {
@@ -93,11 +93,11 @@ impl Account {
                     return Ok(None);
                 }
             }
-            Ok(Some(answer(access_token, self.write_token(RefreshToken { number: grant.value.number, ..sent }))))
+            Ok(Some(response(access_token, self.write_token(RefreshToken { number: grant.value.number, ..sent }))))
         };
-        let answer = retried("refresh token", attempt).await?;
+        let response = retried("refresh token", attempt).await?;
         metrics::issued("refresh_token");
-        Ok(answer)
+        Ok(response)
     }
 
     /// The grant of a token, which must be the valid token or a retry with the previous one.

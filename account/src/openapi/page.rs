@@ -62,10 +62,10 @@ fn write_call(out: &mut String, document: &Value, path: &str, method: &str, call
     if let Some((_, body)) = members(&call["requestBody"]["content"]).next() {
         write!(out, "<dt>Body</dt><dd>{}</dd>", schema(&body["schema"]))?;
     }
-    for (status, answer) in members(&call["responses"]) {
-        let answer = resolved(document, answer);
-        write!(out, "<dt>{status}</dt><dd>{}", text(&answer["description"]))?;
-        if let Some((_, body)) = members(&answer["content"]).next() {
+    for (status, response) in members(&call["responses"]) {
+        let response = resolved(document, response);
+        write!(out, "<dt>{status}</dt><dd>{}", text(&response["description"]))?;
+        if let Some((_, body)) = members(&response["content"]).next() {
             write!(out, " {}", schema(&body["schema"]))?;
         }
         write!(out, "</dd>")?;

@@ -1,6 +1,6 @@
 //! `/applications/{app_id}/access-keys`: access keys of an application.
 
-use crate::openapi::replies::{Changed, Created};
+use crate::openapi::responses::{Changed, Created};
 use api::rest::account::{AccessKey, NewAccessKey};
 use axum::{
     extract::State,
@@ -19,8 +19,8 @@ use crate::{
     http::{
         body::JsonBody,
         credentials::WantsJson,
+        error::HttpError,
         path::{EntityPath, EntityPathAnd},
-        reply::Reply,
     },
 };
 
@@ -41,7 +41,7 @@ pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Json<Vec<AccessKey>>, Reply> {
+) -> Result<Json<Vec<AccessKey>>, HttpError> {
     let access = account.access_with::<Application>(&caller, &app_id, ApplicationRight::Settings).await?;
     Ok(Json(account.show_keys(&access.entity.value, &access.rights)?))
 }
@@ -53,7 +53,7 @@ pub(super) async fn create(
     EntityPath(app_id): EntityPath<Application>,
     WantsJson(wants_json): WantsJson,
     JsonBody(new): JsonBody<NewAccessKey>,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let key = account.create_key(&caller, &app_id, &new).await?;
     Ok(match wants_json {
         true => Created(key).into_response(),
@@ -65,7 +65,7 @@ pub(super) async fn get(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(app_id, KeyName(name)): EntityPathAnd<Application, KeyName>,
-) -> Result<Json<AccessKey>, Reply> {
+) -> Result<Json<AccessKey>, HttpError> {
     let access = account.access_with::<Application>(&caller, &app_id, ApplicationRight::Settings).await?;
     Ok(Json(account.show_key_named(&access.entity.value, &access.rights, &name)?))
 }
@@ -74,7 +74,7 @@ pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(app_id, KeyName(name)): EntityPathAnd<Application, KeyName>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     account.delete_key(&caller, &app_id, &name).await?;
     Ok(Changed)
 }

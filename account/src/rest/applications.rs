@@ -1,6 +1,6 @@
 //! `/applications`: applications.
 
-use crate::openapi::replies::{Changed, Created, Page};
+use crate::openapi::responses::{Changed, Created, Page};
 use api::rest::account::{Application as Body, NewApplication};
 use axum::extract::{Query, State, rejection::QueryRejection};
 use schemars::JsonSchema;
@@ -18,9 +18,9 @@ use crate::{
     },
     http::{
         body::JsonBody,
+        error::HttpError,
         paging::{PageQuery, next_link},
         path::EntityPath,
-        reply::Reply,
     },
 };
 
@@ -47,7 +47,7 @@ pub(super) async fn list(
     caller: Caller,
     PageQuery { after }: PageQuery<AppId>,
     query: Result<Query<ListQuery>, QueryRejection>,
-) -> Result<Page<Body>, Reply> {
+) -> Result<Page<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Apps)?;
     let Query(query) = query.map_err(|error| Error::Body(error.body_text()))?;
     let deleted_too = query.deleted.as_deref() == Some("1");
@@ -66,7 +66,7 @@ pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,
     JsonBody(new): JsonBody<NewApplication>,
-) -> Result<Created<Body>, Reply> {
+) -> Result<Created<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Apps)?;
     let application = account.create_application(&user_id, new).await?;
     let rights = all_rights::<Application>();
@@ -77,7 +77,7 @@ pub(super) async fn get(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Json<Body>, Reply> {
+) -> Result<Json<Body>, HttpError> {
     let mut access = account.access_to_read(&caller, &app_id).await?;
     account.complete_claims(&mut access.entity.value).await?;
     if let Ok(user_id) = caller.user() {
@@ -92,7 +92,7 @@ pub(super) async fn update(
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
     JsonBody(update): JsonBody<Update>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     let missing = || Error::Invalid { what: "body", must: "must have a name" };
     account.rename_application(&caller, &app_id, &update.name.ok_or_else(missing)?).await?;
     Ok(Changed)
@@ -102,7 +102,7 @@ pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     account.delete_application(&caller, &app_id).await?;
     Ok(Changed)
 }
@@ -111,7 +111,7 @@ pub(super) async fn restore(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     account.restore_application(&caller, &app_id).await?;
     Ok(Changed)
 }
@@ -120,7 +120,7 @@ pub(super) async fn rights(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Json<ApplicationRights>, Reply> {
+) -> Result<Json<ApplicationRights>, HttpError> {
     Ok(Json(account.access_to_read(&caller, &app_id).await?.rights))
 }
 

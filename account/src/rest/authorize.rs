@@ -17,17 +17,17 @@ use server::openapi::with_headers;
 
 use crate::{
     Account, Authorization, AuthorizationRequest, Error, Session,
-    http::{body::AnyBody, reply::Reply},
+    http::{body::AnyBody, error::HttpError},
     public_url::QUERY_VALUE,
 };
 
 /// The user's decision, with the authorization request.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Decision {
+pub(super) struct DecidedRequest {
     #[serde(flatten)]
     request: AuthorizationRequest,
-    decision: Answer,
-    /// The client's revision on the page that asked the user. If the client has changed since, the answer does not count.
+    decision: Decision,
+    /// The client's revision on the page that asked the user. If the client has changed since, the decision does not count.
     #[serde(default, deserialize_with = "number")]
     #[schemars(with = "Option<u32>")]
     revision: Option<u32>,
@@ -37,7 +37,7 @@ pub(super) struct Decision {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-enum Answer {
+enum Decision {
     Allow,
     Deny,
 }
@@ -52,7 +52,7 @@ pub(super) async fn authorize(
     session: Option<Session>,
     RawQuery(query): RawQuery,
     request: Result<Query<AuthorizationRequest>, QueryRejection>,
-) -> Result<Redirect, Reply> {
+) -> Result<Redirect, HttpError> {
     // A parameter that comes twice is refused here, so that no two readers can see two requests.
     let Query(request) = request.map_err(|error| Error::Body(error.body_text()))?;
     let query = query.unwrap_or_default();
@@ -70,9 +70,9 @@ pub(super) async fn authorize(
 pub(super) async fn decide(
     State(account): State<Account>,
     session: Session,
-    AnyBody(Decision { request, decision, revision }): AnyBody<Decision>,
-) -> Result<Redirect, Reply> {
-    let allow = matches!(decision, Answer::Allow);
+    AnyBody(DecidedRequest { request, decision, revision }): AnyBody<DecidedRequest>,
+) -> Result<Redirect, HttpError> {
+    let allow = matches!(decision, Decision::Allow);
     Ok(Redirect(account.decide(&session, &request, (allow, revision)).await?))
 }
 

@@ -1,6 +1,6 @@
 //! `/clients`: OAuth clients that a user registered.
 
-use crate::openapi::replies::{Changed, Created};
+use crate::openapi::responses::{Changed, Created};
 use api::rest::account::{Client as Body, ClientUpdate, NewClient};
 use axum::extract::State;
 use server::json::Json;
@@ -9,10 +9,10 @@ use types::{ClientId, Scope};
 use crate::{
     Account,
     entity::access::Caller,
-    http::{body::JsonBody, path::IdPath, reply::Reply},
+    http::{body::JsonBody, error::HttpError, path::IdPath},
 };
 
-pub(super) async fn list(State(account): State<Account>, caller: Caller) -> Result<Json<Vec<Body>>, Reply> {
+pub(super) async fn list(State(account): State<Account>, caller: Caller) -> Result<Json<Vec<Body>>, HttpError> {
     let user_id = caller.user_with(&Scope::Clients)?;
     Ok(Json(account.clients_of(&user_id).await?))
 }
@@ -21,7 +21,7 @@ pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,
     JsonBody(new): JsonBody<NewClient>,
-) -> Result<Created<Body>, Reply> {
+) -> Result<Created<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Clients)?;
     Ok(Created(account.create_client(&user_id, new).await?))
 }
@@ -30,7 +30,7 @@ pub(super) async fn get(
     State(account): State<Account>,
     caller: Caller,
     IdPath(id): IdPath<ClientId>,
-) -> Result<Json<Body>, Reply> {
+) -> Result<Json<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Clients)?;
     Ok(Json(account.client_of(&user_id, &id).await?))
 }
@@ -40,7 +40,7 @@ pub(super) async fn update(
     caller: Caller,
     IdPath(id): IdPath<ClientId>,
     JsonBody(update): JsonBody<ClientUpdate>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     let user_id = caller.user_with(&Scope::Clients)?;
     account.update_client(&user_id, &id, update).await?;
     Ok(Changed)
@@ -50,7 +50,7 @@ pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     IdPath(id): IdPath<ClientId>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     let user_id = caller.user_with(&Scope::Clients)?;
     account.delete_client(&user_id, &id).await?;
     Ok(Changed)

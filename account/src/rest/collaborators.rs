@@ -1,6 +1,6 @@
 //! `…/collaborators` and `…/rights` of applications, gateways and components.
 
-use crate::openapi::replies::Changed;
+use crate::openapi::responses::Changed;
 use api::rest::account::{Collaborator, RightsBody};
 use axum::{
     extract::State,
@@ -17,8 +17,8 @@ use crate::{
     http::{
         body::JsonBody,
         credentials::WantsJson,
+        error::HttpError,
         path::{EntityInPath, EntityPath, EntityPathAnd},
-        reply::Reply,
     },
 };
 
@@ -26,7 +26,7 @@ pub(super) async fn list<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<E>,
-) -> Result<Json<Vec<Collaborator<E::Right>>>, Reply> {
+) -> Result<Json<Vec<Collaborator<E::Right>>>, HttpError> {
     let access = account.access_with::<E>(&caller, &id, E::COLLABORATORS).await?;
     Ok(Json(account.collaborators(&access.entity.value).await?))
 }
@@ -35,7 +35,7 @@ pub(super) async fn get<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
-) -> Result<Json<Collaborator<E::Right>>, Reply> {
+) -> Result<Json<Collaborator<E::Right>>, HttpError> {
     let access = account.access_with::<E>(&caller, &id, E::COLLABORATORS).await?;
     Ok(Json(account.collaborator(&access.entity.value, &username).await?))
 }
@@ -47,7 +47,7 @@ pub(super) async fn set<E: EntityInPath>(
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
     WantsJson(wants_json): WantsJson,
     JsonBody(body): JsonBody<RightsBody<E::Right>>,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let (RightsBody::Bare(rights) | RightsBody::Within { rights }) = body;
     account.set_collaborator::<E>(&caller, &id, &username, &rights).await?;
     let body = if wants_json { Json(json!({})).into_response() } else { ().into_response() };
@@ -58,7 +58,7 @@ pub(super) async fn delete<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     account.remove_collaborator::<E>(&caller, &id, &username).await?;
     Ok(Changed)
 }
@@ -68,6 +68,6 @@ pub(super) async fn rights<E: EntityInPath>(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<E>,
-) -> Result<Json<Rights<E::Right>>, Reply> {
+) -> Result<Json<Rights<E::Right>>, HttpError> {
     Ok(Json(account.access_with_key::<E>(&caller, &id).await?.rights))
 }

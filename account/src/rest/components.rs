@@ -1,6 +1,6 @@
 //! `/components`: network components. Paths name the service in the plural.
 
-use crate::openapi::replies::{Changed, Created, NoStore, Page};
+use crate::openapi::responses::{Changed, Created, NoStore, Page};
 use api::rest::account::{Component as Body, ComponentToken, NewComponent};
 use axum::extract::State;
 use server::json::Json;
@@ -16,9 +16,9 @@ use crate::{
     },
     http::{
         body::JsonBody,
+        error::HttpError,
         paging::{PageQuery, next_link},
         path::{EntityPath, ServicePath},
-        reply::Reply,
     },
     metrics,
     token::lifetime::MACHINE_SECONDS,
@@ -28,7 +28,7 @@ pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
     PageQuery { after }: PageQuery<ComponentId>,
-) -> Result<Page<Body>, Reply> {
+) -> Result<Page<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Components)?;
     let after = after.as_ref().map(ComponentId::as_str);
     let EntityPage { entities, next } = account.entities_of::<Component>(&user_id, after).await?;
@@ -44,7 +44,7 @@ pub(super) async fn create(
     caller: Caller,
     ServicePath(service): ServicePath,
     JsonBody(NewComponent { id }): JsonBody<NewComponent>,
-) -> Result<Created<Body>, Reply> {
+) -> Result<Created<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Components)?;
     let component = account.create_component(&user_id, &ServiceAndId { service, id }).await?;
     Ok(Created(account.show_component(&component, &all_rights::<Component>()).await?))
@@ -54,7 +54,7 @@ pub(super) async fn get(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
-) -> Result<Json<Body>, Reply> {
+) -> Result<Json<Body>, HttpError> {
     let access = account.access::<Component>(&caller, &id, Deleted::Excluded).await?;
     account.repair_index::<Component>(&caller.user()?, &id).await?;
     Ok(Json(account.show_component(&access.entity.value, &access.rights).await?))
@@ -64,7 +64,7 @@ pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     account.delete_component(&caller, &id).await?;
     Ok(Changed)
 }
@@ -73,7 +73,7 @@ pub(super) async fn token(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
-) -> Result<NoStore<ComponentToken>, Reply> {
+) -> Result<NoStore<ComponentToken>, HttpError> {
     account.check_may_get_token(&caller, &id).await?;
     let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));
     let token = account.sign_component(id.service, &id.id)?;

@@ -18,7 +18,7 @@ use crate::{
     application::Application,
     component::Component,
     gateway::Gateway,
-    http::{path::EntityInPath, reply::ExchangeBody},
+    http::{error::ExchangeBody, path::EntityInPath},
     openapi::Described,
 };
 

@@ -1,7 +1,7 @@
 //! `/applications/{app_id}/euis`: EUIs of an application.
 
 use crate::Error;
-use crate::openapi::replies::{Changed, Created};
+use crate::openapi::responses::{Changed, Created};
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,8 +15,8 @@ use crate::{
     entity::access::Caller,
     http::{
         credentials::WantsJson,
+        error::HttpError,
         path::{EntityPath, EntityPathAnd},
-        reply::Reply,
     },
 };
 
@@ -46,7 +46,7 @@ pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Json<Vec<AppEui>>, Reply> {
+) -> Result<Json<Vec<AppEui>>, HttpError> {
     let mut access = account.access_to_read(&caller, &app_id).await?;
     account.complete_claims(&mut access.entity.value).await?;
     Ok(Json(access.entity.value.euis))
@@ -58,7 +58,7 @@ pub(super) async fn create(
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
     WantsJson(wants_json): WantsJson,
-) -> Result<Created<NewEui>, Reply> {
+) -> Result<Created<NewEui>, HttpError> {
     let eui = account.add_drawn_eui(&caller, &app_id).await?;
     Ok(Created(if wants_json { NewEui::Object { eui } } else { NewEui::Bare(eui) }))
 }
@@ -67,7 +67,7 @@ pub(super) async fn add(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(app_id, EuiInPath(eui)): EntityPathAnd<Application, EuiInPath>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     account.add_eui(&caller, &app_id, eui).await?;
     Ok(Changed)
 }
@@ -76,7 +76,7 @@ pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     EntityPathAnd(app_id, EuiInPath(eui)): EntityPathAnd<Application, EuiInPath>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     account.remove_eui(&caller, &app_id, eui).await?;
     Ok(Changed)
 }

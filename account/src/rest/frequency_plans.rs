@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::gateways::firmware;
 use crate::{
     Account,
-    http::{base_url::Address, path::IdPath, reply::Reply},
+    http::{base_url::Address, error::HttpError, path::IdPath},
 };
 
 /// The id of the plan.
@@ -54,7 +54,7 @@ pub(super) async fn get(
     State(account): State<Account>,
     IdPath(PlanId(id)): IdPath<PlanId>,
     headers: HeaderMap,
-) -> Result<Json<ForwarderConfiguration>, Reply> {
+) -> Result<Json<ForwarderConfiguration>, HttpError> {
     Ok(Json(ForwarderConfiguration(account.frequency_plans.get(&id)?.forwarder(!firmware::is_sender(&headers)))))
 }
 

@@ -2,8 +2,8 @@
 
 pub(super) mod firmware;
 
-use crate::openapi::replies::{Changed, Created, NoStore, Page};
-use api::rest::account::{Gateway as Body, GatewayUpdate, NewGateway, Owner, TokenAnswer};
+use crate::openapi::responses::{Changed, Created, NoStore, Page};
+use api::rest::account::{Gateway as Body, GatewayUpdate, NewGateway, Owner, TokenResponse};
 use axum::{extract::State, http::HeaderMap};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,9 +21,9 @@ use crate::{
     http::{
         base_url::Address,
         body::JsonBody,
+        error::HttpError,
         paging::{PageQuery, next_link},
         path::EntityPath,
-        reply::Reply,
     },
     metrics,
     token::lifetime::MACHINE_SECONDS,
@@ -43,7 +43,7 @@ pub(super) async fn list(
     caller: Caller,
     PageQuery { after }: PageQuery<GatewayId>,
     address: Address,
-) -> Result<Page<Body>, Reply> {
+) -> Result<Page<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Gateways)?;
     let after = after.as_ref().map(GatewayId::as_str);
     let EntityPage { entities, next } = account.entities_of::<Gateway>(&user_id, after).await?;
@@ -59,7 +59,7 @@ pub(super) async fn create(
     caller: Caller,
     address: Address,
     JsonBody(new): JsonBody<NewGateway>,
-) -> Result<Created<Body>, Reply> {
+) -> Result<Created<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Gateways)?;
     let gateway = account.create_gateway(&user_id, new).await?;
     let body = account.show_gateway(&gateway, &all_rights::<Gateway>(), &address).await?;
@@ -73,11 +73,11 @@ pub(super) async fn get(
     EntityPath(gateway_id): EntityPath<Gateway>,
     address: Address,
     headers: HeaderMap,
-) -> Result<NoStore<Shown>, Reply> {
+) -> Result<NoStore<Shown>, HttpError> {
     let (mut gateway, rights) = account.gateway_for(caller.as_ref(), &gateway_id).await?;
     let mut body = account.show_gateway(&gateway, &rights, &address).await?;
     if let Some(itself @ Caller::Key(_)) = &caller {
-        body.token = Some(account.answer_token(itself, &mut gateway).await?);
+        body.token = Some(account.token_response(itself, &mut gateway).await?);
         body.key = Some(account.gateway_key(&gateway)?);
         body.activated = gateway.activated;
     }
@@ -93,7 +93,7 @@ pub(super) async fn update(
     caller: Caller,
     EntityPath(gateway_id): EntityPath<Gateway>,
     JsonBody(update): JsonBody<GatewayUpdate>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     account.update_gateway(&caller, &gateway_id, &update).await?;
     Ok(Changed)
 }
@@ -102,7 +102,7 @@ pub(super) async fn delete(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<Changed, Reply> {
+) -> Result<Changed, HttpError> {
     account.delete_gateway(&caller, &gateway_id).await?;
     Ok(Changed)
 }
@@ -112,12 +112,12 @@ pub(super) async fn token(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<NoStore<TokenAnswer>, Reply> {
+) -> Result<NoStore<TokenResponse>, HttpError> {
     let mut access = account.access_with_key::<Gateway>(&caller, &gateway_id).await?;
     if matches!(caller, Caller::Bearer(_)) {
         access.require(GatewayRight::Settings)?;
     }
-    Ok(NoStore(account.answer_token(&caller, &mut access.entity.value).await?))
+    Ok(NoStore(account.token_response(&caller, &mut access.entity.value).await?))
 }
 
 impl Account {
@@ -140,10 +140,10 @@ impl Account {
         Ok((found.ok_or_else(|| not_found::<Gateway>(gateway_id))?.value, GatewayRights::new()))
     }
 
-    async fn answer_token(&self, caller: &Caller, gateway: &mut Gateway) -> Result<TokenAnswer, Error> {
+    async fn token_response(&self, caller: &Caller, gateway: &mut Gateway) -> Result<TokenResponse, Error> {
         let access_token = self.gateway_token(caller, gateway).await?;
         metrics::issued("gateway");
-        Ok(TokenAnswer { token_type: None, access_token, expires_in: MACHINE_SECONDS, refresh_token: None })
+        Ok(TokenResponse { token_type: None, access_token, expires_in: MACHINE_SECONDS, refresh_token: None })
     }
 
     /// The response body for a caller with these rights.

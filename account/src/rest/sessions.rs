@@ -1,6 +1,6 @@
 //! `/users/login` and `/users/logout`: sessions.
 
-use crate::openapi::replies::WithCookies;
+use crate::openapi::responses::WithCookies;
 use api::rest::account::User;
 use axum::extract::State;
 use axum::response::NoContent;
@@ -11,7 +11,7 @@ use types::Secret;
 
 use crate::{
     Account, Error, Session,
-    http::{body::AnyBody, cookie, peer::Peer, reply::Reply},
+    http::{body::AnyBody, cookie, error::HttpError, peer::Peer},
 };
 
 /// A user's name and password, as a form or as JSON.
@@ -26,7 +26,7 @@ pub(super) async fn log_in(
     Peer(from): Peer,
     old: Option<Session>,
     AnyBody(login): AnyBody<Login>,
-) -> Result<WithCookies<Json<User>>, Reply> {
+) -> Result<WithCookies<Json<User>>, HttpError> {
     let (value, user) = account.log_in(&login.username, login.password, from).await?.ok_or(Error::InvalidLogin)?;
     if let Some(old) = old {
         // A login always starts a new session, because the old cookie may have been planted (session fixation).
@@ -38,7 +38,7 @@ pub(super) async fn log_in(
 pub(super) async fn log_out(
     State(account): State<Account>,
     session: Option<Session>,
-) -> Result<WithCookies<NoContent>, Reply> {
+) -> Result<WithCookies<NoContent>, HttpError> {
     if let Some(session) = session {
         account.log_out(&session).await?;
     }

@@ -1,7 +1,7 @@
 //! `/users/token`, the token exchanges, and the public keys.
 
-use crate::openapi::replies::{NoStore, Public};
-use api::rest::account::{KeyDocument, RestrictAnswer, RestrictRequest, TokenAnswer, TokenRequest};
+use crate::openapi::responses::{NoStore, Public};
+use api::rest::account::{KeyDocument, RestrictRequest, RestrictResponse, TokenRequest, TokenResponse};
 use axum::extract::State;
 use jsonwebtoken::jwk::JwkSet;
 use schemars::JsonSchema;
@@ -16,9 +16,9 @@ use crate::{
     http::{
         body::{AnyBody, JsonBody},
         credentials::RequestAuth,
+        error::{ExchangeError, HttpError},
         path::EntityPath,
         peer::Peer,
-        reply::{ExchangeReply, Reply},
     },
     metrics,
     oauth::{Basic, RevokeRequest, client::authenticated_twice},
@@ -29,7 +29,7 @@ use crate::{
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(extend("required" = ["token_type", "access_token", "expires_in", "refresh_token"]))]
-pub(super) struct Token(TokenAnswer);
+pub(super) struct Token(TokenResponse);
 
 /// A request for a token; which members count depends on the grant.
 #[derive(Deserialize, JsonSchema)]
@@ -63,7 +63,7 @@ pub(super) async fn token(
     Peer(from): Peer,
     auth: RequestAuth,
     AnyBody(Grant(request)): AnyBody<Grant>,
-) -> Result<NoStore<Token>, Reply> {
+) -> Result<NoStore<Token>, HttpError> {
     Ok(NoStore(Token(account.token(client(auth)?, request, from).await?)))
 }
 
@@ -74,7 +74,7 @@ pub(super) async fn revoke(
     State(account): State<Account>,
     auth: RequestAuth,
     AnyBody(request): AnyBody<RevokeRequest>,
-) -> Result<NoStore<Empty>, Reply> {
+) -> Result<NoStore<Empty>, HttpError> {
     account.revoke(client(auth)?, request).await?;
     Ok(NoStore(Empty {}))
 }
@@ -83,17 +83,17 @@ pub(super) async fn restrict(
     State(account): State<Account>,
     caller: Caller,
     JsonBody(request): JsonBody<RestrictRequest>,
-) -> Result<NoStore<RestrictAnswer>, Reply> {
+) -> Result<NoStore<RestrictResponse>, HttpError> {
     let access_token = account.restrict_token(&caller, &request.scope).await?;
     metrics::issued("restrict");
-    Ok(NoStore(RestrictAnswer { access_token }))
+    Ok(NoStore(RestrictResponse { access_token }))
 }
 
 pub(super) async fn exchange(
     State(account): State<Account>,
     auth: RequestAuth,
     AnyBody(Exchange(request)): AnyBody<Exchange>,
-) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
+) -> Result<NoStore<TokenResponse>, ExchangeError> {
     let missing = || Error::Invalid {
         what: "body",
         must: "must have username (the application id) and password (the access key)",
@@ -109,7 +109,7 @@ pub(super) async fn exchange_for(
     auth: RequestAuth,
     EntityPath(app_id): EntityPath<Application>,
     AnyBody(ExchangeOf(request)): AnyBody<ExchangeOf>,
-) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
+) -> Result<NoStore<TokenResponse>, ExchangeError> {
     if request.username.as_ref().is_some_and(|username| username != app_id.as_str()) {
         return Err(Error::Invalid { what: "username", must: "must be the application in the path, if present" }.into());
     }
@@ -119,12 +119,12 @@ pub(super) async fn exchange_for(
     exchanged(&account, app_id.as_str(), key).await
 }
 
-pub(super) async fn key(State(account): State<Account>) -> Result<Public<KeyDocument>, Reply> {
+pub(super) async fn key(State(account): State<Account>) -> Result<Public<KeyDocument>, HttpError> {
     let document = KeyDocument { algorithm: "ES256".to_owned(), key: account.signer.pem()? };
     Ok(Public(document))
 }
 
-pub(super) async fn jwks(State(account): State<Account>) -> Result<Public<KeySet>, Reply> {
+pub(super) async fn jwks(State(account): State<Account>) -> Result<Public<KeySet>, HttpError> {
     Ok(Public(KeySet(account.signer.jwks()?)))
 }
 
@@ -155,7 +155,7 @@ async fn check_sender(account: &Account, auth: RequestAuth, request: &TokenReque
     }
 }
 
-async fn exchanged(account: &Account, app_id: &str, key: &Secret) -> Result<NoStore<TokenAnswer>, ExchangeReply> {
+async fn exchanged(account: &Account, app_id: &str, key: &Secret) -> Result<NoStore<TokenResponse>, ExchangeError> {
     // Malformed ids and keys are answered like wrong ones.
     let (Ok(app_id), Ok(key)) = (app_id.parse::<AppId>(), key.expose().parse::<AccessKey>()) else {
         metrics::refused("access_key");
@@ -166,7 +166,7 @@ async fn exchanged(account: &Account, app_id: &str, key: &Secret) -> Result<NoSt
         Ok(_) => metrics::issued("access_key"),
         Err(_) => metrics::refused("access_key"),
     }
-    let answer =
-        TokenAnswer { token_type: None, access_token: exchanged?, expires_in: TOKEN_SECONDS, refresh_token: None };
-    Ok(NoStore(answer))
+    let response =
+        TokenResponse { token_type: None, access_token: exchanged?, expires_in: TOKEN_SECONDS, refresh_token: None };
+    Ok(NoStore(response))
 }

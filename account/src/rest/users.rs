@@ -1,6 +1,6 @@
 //! `/users`: registration, profile and authorized clients.
 
-use crate::openapi::replies::{Changed, Created, WithCookies};
+use crate::openapi::responses::{Changed, Created, WithCookies};
 use api::rest::account::{NewUser, ProfileChange, Registered, User};
 use axum::extract::State;
 use axum::response::NoContent;
@@ -10,14 +10,14 @@ use types::ClientId;
 
 use crate::{
     Account, AuthenticatedUser, AuthorizedClient,
-    http::{body::JsonBody, cookie, path::IdPath, peer::Peer, reply::Reply},
+    http::{body::JsonBody, cookie, error::HttpError, path::IdPath, peer::Peer},
 };
 
 pub(super) async fn register(
     State(account): State<Account>,
     Peer(from): Peer,
     JsonBody(new): JsonBody<NewUser>,
-) -> Result<WithCookies<Created<Registered>>, Reply> {
+) -> Result<WithCookies<Created<Registered>>, HttpError> {
     let user = account.register(new, from).await?;
     // v2 logs users in when they register. If that fails, they are registered nevertheless.
     let session = account.start_session(&user.id).await.unwrap_or_else(|error| {
@@ -28,7 +28,7 @@ pub(super) async fn register(
     Ok(WithCookies(cookies, Created(Registered { email: user.email.clone(), user })))
 }
 
-pub(super) async fn me(State(account): State<Account>, person: AuthenticatedUser) -> Result<Json<User>, Reply> {
+pub(super) async fn me(State(account): State<Account>, person: AuthenticatedUser) -> Result<Json<User>, HttpError> {
     Ok(Json(account.profile(person.user_id()).await?))
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn update(
     State(account): State<Account>,
     person: AuthenticatedUser,
     JsonBody(change): JsonBody<ProfileChange>,
-) -> Result<WithCookies<Changed>, Reply> {
+) -> Result<WithCookies<Changed>, HttpError> {
     let value = account.change_profile(&person, change).await?;
     let cookies = value.map_or_else(CookieJar::new, |value| cookie::set(&account, &value));
     Ok(WithCookies(cookies, Changed))
@@ -46,7 +46,7 @@ pub(super) async fn update(
 pub(super) async fn resend_confirmation(
     State(account): State<Account>,
     person: AuthenticatedUser,
-) -> Result<NoContent, Reply> {
+) -> Result<NoContent, HttpError> {
     account.resend_confirmation(person.user_id()).await?;
     Ok(NoContent)
 }
@@ -54,7 +54,7 @@ pub(super) async fn resend_confirmation(
 pub(super) async fn clients(
     State(account): State<Account>,
     person: AuthenticatedUser,
-) -> Result<Json<Vec<AuthorizedClient>>, Reply> {
+) -> Result<Json<Vec<AuthorizedClient>>, HttpError> {
     Ok(Json(account.authorized_clients(person.user_id()).await?))
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn revoke_client(
     State(account): State<Account>,
     person: AuthenticatedUser,
     IdPath(client): IdPath<ClientId>,
-) -> Result<NoContent, Reply> {
+) -> Result<NoContent, HttpError> {
     account.revoke_client(person.user_id(), &client).await?;
     Ok(NoContent)
 }

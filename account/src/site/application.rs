@@ -31,7 +31,7 @@ use crate::{
         Entity, EntityPage,
         access::{Access, Deleted},
     },
-    http::{paging::PageQuery, path::EntityPath, reply::Reply},
+    http::{error::HttpError, paging::PageQuery, path::EntityPath},
 };
 
 #[derive(Template)]
@@ -99,7 +99,7 @@ pub(in crate::site) async fn list(
     State(account): State<Account>,
     viewer: Viewer,
     PageQuery { after }: PageQuery<AppId>,
-) -> Result<Page<List>, Reply> {
+) -> Result<Page<List>, HttpError> {
     let user_id = viewer.session.user_id();
     let after = after.as_ref().map(AppId::as_str);
     let EntityPage { entities, next } = account.entities_of::<Application>(user_id, after).await?;
@@ -117,7 +117,7 @@ pub(in crate::site) async fn create(
     State(account): State<Account>,
     viewer: Viewer,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let created = match fields.text("id").parse() {
         Ok(id) => {
             let name = fields.text("name").to_owned();
@@ -139,7 +139,7 @@ pub(in crate::site) async fn show(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Page<Show>, Reply> {
+) -> Result<Page<Show>, HttpError> {
     Ok(page(&account, &viewer, &app_id, Forms::default()).await?)
 }
 
@@ -148,7 +148,7 @@ pub(in crate::site) async fn rename(
     viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let caller = viewer.caller::<Application>(&account, &app_id);
     let renamed = account.rename_application(&caller, &app_id, fields.text("name")).await;
     let Err(error) = renamed else { return Ok(done(&path::<Application>(&app_id), Notice::Saved).into_response()) };
@@ -160,7 +160,7 @@ pub(in crate::site) async fn ask_delete(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Page<ConfirmPage>, Reply> {
+) -> Result<Page<ConfirmPage>, HttpError> {
     let caller = viewer.caller::<Application>(&account, &app_id);
     account.access_with::<Application>(&caller, &app_id, ApplicationRight::Delete).await?;
     let text = "Its access keys stop working and its collaborators cannot see it any more. It can be restored: \
@@ -173,7 +173,7 @@ pub(in crate::site) async fn delete(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Redirect, Reply> {
+) -> Result<Redirect, HttpError> {
     account.delete_application(&viewer.caller::<Application>(&account, &app_id), &app_id).await?;
     Ok(done("/my/applications", Notice::Deleted))
 }
@@ -182,7 +182,7 @@ pub(in crate::site) async fn restore(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
-) -> Result<Redirect, Reply> {
+) -> Result<Redirect, HttpError> {
     account.restore_application(&viewer.caller::<Application>(&account, &app_id), &app_id).await?;
     Ok(done(&path::<Application>(&app_id), Notice::Restored))
 }
@@ -193,7 +193,7 @@ pub(in crate::site) async fn refused(
     viewer: &Viewer,
     app_id: &AppId,
     (forms, status): (Forms, StatusCode),
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     Ok(page(account, viewer, app_id, forms).await?.with_status(status).into_response())
 }
 

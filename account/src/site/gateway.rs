@@ -30,7 +30,7 @@ use crate::{
         access::{Access, Deleted},
     },
     gateway::{Gateway, GatewayRights},
-    http::{paging::PageQuery, path::EntityPath, reply::Reply},
+    http::{error::HttpError, paging::PageQuery, path::EntityPath},
 };
 
 #[derive(Template)]
@@ -79,7 +79,7 @@ pub(in crate::site) async fn list(
     State(account): State<Account>,
     viewer: Viewer,
     PageQuery { after }: PageQuery<GatewayId>,
-) -> Result<Page<List>, Reply> {
+) -> Result<Page<List>, HttpError> {
     let after = after.as_ref().map(GatewayId::as_str);
     let listing = account.entities_of::<Gateway>(viewer.session.user_id(), after).await?;
     let EntityPage { entities: mut gateways, next } = listing;
@@ -95,7 +95,7 @@ pub(in crate::site) async fn create(
     State(account): State<Account>,
     viewer: Viewer,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let created = match read_new(&fields) {
         Ok(new) => account.create_gateway(viewer.session.user_id(), new).await,
         Err(error) => Err(error),
@@ -114,7 +114,7 @@ pub(in crate::site) async fn show(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<Page<Show>, Reply> {
+) -> Result<Page<Show>, HttpError> {
     Ok(page(&account, &viewer, &gateway_id, None).await?)
 }
 
@@ -123,7 +123,7 @@ pub(in crate::site) async fn change(
     viewer: Viewer,
     EntityPath(gateway_id): EntityPath<Gateway>,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let caller = viewer.caller::<Gateway>(&account, &gateway_id);
     let rights = account.access::<Gateway>(&caller, &gateway_id, Deleted::Excluded).await?.rights;
     let changed = match form::read(&fields, &rights) {
@@ -139,7 +139,7 @@ pub(in crate::site) async fn ask_delete(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<Page<ConfirmPage>, Reply> {
+) -> Result<Page<ConfirmPage>, HttpError> {
     let caller = viewer.caller::<Gateway>(&account, &gateway_id);
     account.access_with::<Gateway>(&caller, &gateway_id, GatewayRight::Delete).await?;
     let text = "Its key stops working, and its location and attributes are forgotten. This cannot be taken back, \
@@ -152,7 +152,7 @@ pub(in crate::site) async fn delete(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<Redirect, Reply> {
+) -> Result<Redirect, HttpError> {
     account.delete_gateway(&viewer.caller::<Gateway>(&account, &gateway_id), &gateway_id).await?;
     Ok(done("/my/gateways", Notice::Deleted))
 }

@@ -48,7 +48,7 @@ impl Session {
 impl Account {
     /// Logs a user in. Returns the new cookie, or `None` if the name or password is wrong.
     ///
-    /// Neither the answer nor its timing tells which of the two.
+    /// Neither the response nor its timing tells which of the two.
     pub(crate) async fn log_in(
         &self,
         username: &str,

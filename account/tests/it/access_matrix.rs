@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use self::credentials::{Credentials, Shown};
-use crate::service::{Answer, Service, send};
+use crate::service::{Service, TestResponse, send};
 
 const TABLE: &str = include_str!("access_matrix/table.md");
 
@@ -45,34 +45,34 @@ async fn every_operation_matches_the_table_for_every_credential() {
         assert_eq!(columns, credentials::NAMES);
         let mut wrong = Vec::new();
         for row in &rows {
-            let answered = answers(&service, &credentials, row).await;
-            if answered != row.expected {
-                let shown: Vec<_> = answered.iter().map(u16::to_string).collect();
+            let statuses = responses(&service, &credentials, row).await;
+            if statuses != row.expected {
+                let shown: Vec<_> = statuses.iter().map(u16::to_string).collect();
                 wrong.push(format!("| {} | `{}` | {} | `{}` |", row.method, row.path, shown.join(" | "), row.body));
             }
         }
-        assert!(wrong.is_empty(), "{} rows differ; what was answered:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(wrong.is_empty(), "{} rows differ; what was received:\n{}", wrong.len(), wrong.join("\n"));
     }
 }
 
 /// Sends the request with every credential.
 ///
 /// Rejected ones come first: if they had an effect, the other responses would show it.
-async fn answers(service: &Service, credentials: &Credentials, row: &Row) -> Vec<u16> {
+async fn responses(service: &Service, credentials: &Credentials, row: &Row) -> Vec<u16> {
     let mut order: Vec<_> = (0..row.expected.len()).collect();
     order.sort_by_key(|column| row.expected[*column] < 400);
-    let mut answered = vec![0; order.len()];
+    let mut statuses = vec![0; order.len()];
     for column in order {
-        let answer = call(service, row, credentials.show(column, &row.path), column).await;
-        answered[column] = answer.status.as_u16();
-        if answer.status.as_u16() >= 400 {
-            assert_eq!(answer.json()["code"], answer.status.as_u16(), "{} {}: {answer:?}", row.method, row.path);
+        let response = call(service, row, credentials.show(column, &row.path), column).await;
+        statuses[column] = response.status.as_u16();
+        if response.status.as_u16() >= 400 {
+            assert_eq!(response.json()["code"], response.status.as_u16(), "{} {}: {response:?}", row.method, row.path);
         }
     }
-    answered
+    statuses
 }
 
-async fn call(service: &Service, row: &Row, shown: Shown<'_>, column: usize) -> Answer {
+async fn call(service: &Service, row: &Row, shown: Shown<'_>, column: usize) -> TestResponse {
     let request = match shown {
         Shown::Authorization(value) => service.request(&row.method, &row.path, value),
         // Like a browser on a page of the site.

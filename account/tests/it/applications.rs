@@ -12,11 +12,11 @@ async fn a_new_application_has_the_exact_json_that_clients_read() {
     for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let body = json!({"id": "my-app", "name": "Mine", "euis": null, "rights": ["x"], "created": "y", "deleted": 1});
-        let answer = service.post("/api/v2/applications", &general, body).await;
-        assert_eq!(answer.status, 201);
+        let response = service.post("/api/v2/applications", &general, body).await;
+        assert_eq!(response.status, 201);
         let all =
             ["settings", "delete", "collaborators", "messages:up:r", "messages:up:w", "messages:down:w", "devices"];
-        let created = answer.json();
+        let created = response.json();
         let key = &created["access_keys"][0];
         let expected = json!({
             "id": "my-app", "name": "Mine", "euis": [created["euis"][0]], "created": "2026-01-01T00:00:00.000Z",
@@ -128,8 +128,8 @@ async fn an_eui_in_a_path_must_be_upper_case_hexadecimal() {
     let mine = service.application(&service.user("alice").await, "my-app").await;
     for eui in ["70b3d57ed0000001", "70B3D57ED000001", "70B3D57ED00000001", "70B3D57ED000000G", "0000000000000000"] {
         for method in ["PUT", "DELETE"] {
-            let answer = service.call(method, &format!("{APP}/euis/{eui}"), &mine, Value::Null).await;
-            assert_eq!(answer.error().0, 400, "{method} {eui}");
+            let response = service.call(method, &format!("{APP}/euis/{eui}"), &mine, Value::Null).await;
+            assert_eq!(response.error().0, 400, "{method} {eui}");
         }
     }
 }

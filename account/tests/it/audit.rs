@@ -50,10 +50,10 @@ async fn changes_are_refused_while_the_audit_file_cannot_be_written() {
         ("DELETE", "/api/v2/applications/my-app", &mine[..], Value::Null),
     ];
     for (method, path, authorization, body) in &changes {
-        let answer = service.call(method, path, authorization, body.clone()).await;
-        let (status, text) = answer.error();
-        assert_eq!((status, text.starts_with(REASON)), (503, true), "{method} {path}: {answer:?}");
-        assert!(answer.headers.contains_key("retry-after"), "{method} {path}");
+        let response = service.call(method, path, authorization, body.clone()).await;
+        let (status, text) = response.error();
+        assert_eq!((status, text.starts_with(REASON)), (503, true), "{method} {path}: {response:?}");
+        assert!(response.headers.contains_key("retry-after"), "{method} {path}");
     }
     assert_eq!(app().await, before);
     assert_eq!(service.login("alice", PASSWORD, Value::Null).await.status, 200, "logins go on");

@@ -7,7 +7,7 @@ use reqwest::header::LOCATION;
 use serde_json::json;
 use types::{Scope, Secret};
 
-use crate::service::{Answer, PASSWORD, Service, bearer, send};
+use crate::service::{PASSWORD, Service, TestResponse, bearer, send};
 
 pub(crate) const APP: &str = "https://app.example.com/callback";
 /// The example of RFC 7636.
@@ -31,45 +31,45 @@ pub(crate) fn with_app() -> Settings {
 
 pub(crate) async fn session(service: &Service, username: &str) -> String {
     let body = json!({"username": username, "password": PASSWORD});
-    let answer = service.post("/api/v2/users/login", "", body).await;
-    answer.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
+    let response = service.post("/api/v2/users/login", "", body).await;
+    response.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
 }
 
-pub(crate) async fn authorize(service: &Service, cookie: &str, request: &Request<'_>) -> Answer {
+pub(crate) async fn authorize(service: &Service, cookie: &str, request: &Request<'_>) -> TestResponse {
     let url = reqwest::Url::parse_with_params("http://site.invalid/users/authorize", request).unwrap();
     let path = format!("{}?{}", url.path(), url.query().unwrap_or_default());
     send(service.request("GET", &path, "").header("cookie", cookie)).await
 }
 
-async fn decide(service: &Service, cookie: &str, request: &Request<'_>, decision: &str) -> Answer {
+async fn decide(service: &Service, cookie: &str, request: &Request<'_>, decision: &str) -> TestResponse {
     let mut form = request.clone();
     form.push(("decision", decision));
     let request = service.request("POST", "/users/authorize", "").header("cookie", cookie);
     send(request.header("sec-fetch-site", "same-origin").form(&form)).await
 }
 
-pub(crate) fn location(answer: &Answer) -> &str {
-    assert_eq!(answer.status, 303, "{answer:?}");
+pub(crate) fn location(response: &TestResponse) -> &str {
+    assert_eq!(response.status, 303, "{response:?}");
     assert_eq!(
-        (&answer.headers["cache-control"], &answer.headers["referrer-policy"]),
+        (&response.headers["cache-control"], &response.headers["referrer-policy"]),
         (&"no-store".parse().unwrap(), &"no-referrer".parse().unwrap())
     );
-    answer.headers[LOCATION].to_str().unwrap()
+    response.headers[LOCATION].to_str().unwrap()
 }
 
-fn parameters(answer: &Answer) -> (String, BTreeMap<String, String>) {
-    let url = reqwest::Url::parse("http://site.invalid").unwrap().join(location(answer)).unwrap();
-    let place = location(answer).split('?').next().unwrap().to_owned();
+fn parameters(response: &TestResponse) -> (String, BTreeMap<String, String>) {
+    let url = reqwest::Url::parse("http://site.invalid").unwrap().join(location(response)).unwrap();
+    let place = location(response).split('?').next().unwrap().to_owned();
     (place, url.query_pairs().into_owned().collect())
 }
 
 /// The code for a client, with or without earlier consent.
 pub(crate) async fn code(service: &Service, cookie: &str, request: &Request<'_>) -> String {
-    let answer = decide(service, cookie, request, "allow").await;
-    parameters(&answer).1.remove("code").unwrap_or_else(|| panic!("{answer:?}"))
+    let response = decide(service, cookie, request, "allow").await;
+    parameters(&response).1.remove("code").unwrap_or_else(|| panic!("{response:?}"))
 }
 
-pub(crate) async fn redeem(service: &Service, client: (&str, &str), form: &[(&str, &str)]) -> Answer {
+pub(crate) async fn redeem(service: &Service, client: (&str, &str), form: &[(&str, &str)]) -> TestResponse {
     let form = [&[("grant_type", "authorization_code")], form].concat();
     send(service.request("POST", "/users/token", "").basic_auth(client.0, Some(client.1)).form(&form)).await
 }
@@ -125,11 +125,11 @@ async fn a_user_consents_once_and_is_redirected_at_once_later() {
         assert_eq!(place, APP);
         assert_ne!(said["code"], again["code"]);
         let form = [("code", again["code"].as_str()), ("redirect_uri", APP)];
-        let answer = redeem(&service, ("app", "app-secret"), &form).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
+        let response = redeem(&service, ("app", "app-secret"), &form).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        let members: Vec<_> = response.json().as_object().unwrap().keys().cloned().collect();
         assert_eq!(members, ["token_type", "access_token", "expires_in", "refresh_token"]);
-        let token = bearer(&answer.json()["access_token"]);
+        let token = bearer(&response.json()["access_token"]);
         assert_eq!(service.get("/api/v2/users/me", &token).await.json()["username"], "alice");
         assert_eq!(service.get("/api/v2/gateways", &token).await.status.as_u16() / 100, 4, "no scope, no gateways");
     }
@@ -161,11 +161,12 @@ async fn never_redirects_to_an_untrusted_uri() {
         ("a list of redirect URIs", [changed(&good, "redirect_uri", None), vec![("redirect_uri[]", APP)]].concat()),
     ];
     for (what, request) in cases {
-        for answer in [authorize(&service, &cookie, &request).await, decide(&service, &cookie, &request, "allow").await]
+        for response in
+            [authorize(&service, &cookie, &request).await, decide(&service, &cookie, &request, "allow").await]
         {
-            assert_eq!(answer.status, 400, "{what}: {answer:?}");
-            assert!(!answer.headers.contains_key(LOCATION), "{what}");
-            assert!(!answer.text.contains("evil") && !answer.text.contains("script"), "{what}: {answer:?}");
+            assert_eq!(response.status, 400, "{what}: {response:?}");
+            assert!(!response.headers.contains_key(LOCATION), "{what}");
+            assert!(!response.text.contains("evil") && !response.text.contains("script"), "{what}: {response:?}");
         }
     }
 }
@@ -233,14 +234,14 @@ async fn v2_clients_log_in_unchanged() {
         vec![("client_id", "ttnctl"), ("redirect_uri", "/oauth/callback/ttnctl"), ("response_type", "code")],
         vec![("client_id", "ttnctl"), ("response_type", "code")],
     ] {
-        let answer = authorize(&service, &cookie, &request).await;
-        let (place, said) = parameters(&answer);
+        let response = authorize(&service, &cookie, &request).await;
+        let (place, said) = parameters(&response);
         assert_eq!(place, "/oauth/callback/ttnctl");
         let start = format!("/oauth/callback/ttnctl?code={}&", said["code"]);
-        assert!(location(&answer).starts_with(&start), "scripts cut the code out as it stands: {answer:?}");
+        assert!(location(&response).starts_with(&start), "scripts cut the code out as it stands: {response:?}");
         assert!((30..60).contains(&said["code"].len()), "short enough to be typed into a command");
-        let answer = redeem(&service, ("ttnctl", "ttnctl"), &[("code", &said["code"])]).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = redeem(&service, ("ttnctl", "ttnctl"), &[("code", &said["code"])]).await;
+        assert_eq!(response.status, 200, "{response:?}");
     }
     let code = code(&service, &cookie, &vec![("client_id", "ttnctl"), ("response_type", "code")]).await;
     let body = json!({"client_id": "ttnctl", "grant_type": "authorization_code", "code": code});

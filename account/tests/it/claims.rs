@@ -56,10 +56,10 @@ async fn a_token_of_a_key_has_the_rights_of_the_key() {
     let mine = service.application(&general, "my-app").await;
     let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
     let body = json!({"username": "my-app", "password": key, "grant_type": "password"});
-    let answer = service.post("/api/v2/applications/token", "", body).await.json();
-    let members: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();
+    let response = service.post("/api/v2/applications/token", "", body).await.json();
+    let members: Vec<_> = response.as_object().unwrap().keys().cloned().collect();
     assert_eq!(members, ["access_token", "expires_in"]);
-    let claims = part(answer["access_token"].as_str().unwrap(), 1);
+    let claims = part(response["access_token"].as_str().unwrap(), 1);
     let now = service.now_seconds();
     let expected = json!({
         "iss": "airlock-account", "sub": "my-app", "type": "application", "iat": now - 60, "exp": now + 3600,
@@ -101,8 +101,8 @@ async fn a_login_with_entities_gets_their_rights_at_once() {
     let general = service.user("alice").await;
     service.application(&general, "my-app").await;
     for scope in [json!(["apps", "apps:my-app"]), json!("apps apps:my-app")] {
-        let answer = service.login("alice", PASSWORD, scope).await.json();
-        let claims = part(answer["access_token"].as_str().unwrap(), 1);
+        let response = service.login("alice", PASSWORD, scope).await.json();
+        let claims = part(response["access_token"].as_str().unwrap(), 1);
         assert_eq!(claims["scope"], json!(["apps", "apps:my-app"]));
         assert_eq!(claims["apps"]["my-app"][0], "settings");
         assert_eq!(claims.get("username"), None, "without the scope profile there is no profile");

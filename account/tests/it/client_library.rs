@@ -20,8 +20,8 @@ impl Program {
         }
         let id = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
         let alice = "alice".parse().unwrap();
-        let answer = client.password_token(&id, &alice, &Secret::new(PASSWORD), &[]).await.unwrap();
-        Self { client, token: answer.access_token }
+        let response = client.password_token(&id, &alice, &Secret::new(PASSWORD), &[]).await.unwrap();
+        Self { client, token: response.access_token }
     }
 
     fn general(&self) -> Credential {

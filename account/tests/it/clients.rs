@@ -26,13 +26,13 @@ async fn ask(service: &Service, secret: &str, grant: &str) -> (u16, String) {
 async fn a_client_awaits_approval_and_keeps_its_secret() {
     for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
-        let answer = service.post("/api/v2/clients", &general, new("my-client")).await;
-        let secret = answer.json()["secret"].clone();
+        let response = service.post("/api/v2/clients", &general, new("my-client")).await;
+        let secret = response.json()["secret"].clone();
         let mut expected = new("my-client");
         for (member, value) in [("secret", secret.clone()), ("accepted", json!(false)), ("official", json!(false))] {
             expected[member] = value;
         }
-        assert_eq!((answer.status.as_u16(), answer.json()), (201, expected.clone()));
+        assert_eq!((response.status.as_u16(), response.json()), (201, expected.clone()));
         assert_eq!(secret.as_str().unwrap().len(), 43);
         assert_eq!(service.get(PATH, &general).await.json(), expected);
         assert_eq!(service.get("/api/v2/clients", &general).await.json(), json!([expected]));
@@ -71,8 +71,8 @@ async fn an_accepted_client_gets_codes_and_a_rejected_one_does_not() {
         let id = "my-client".parse().unwrap();
         service.account.accept_client(&id).await.unwrap();
         let code = code(&service, &cookie, &request).await;
-        let answer = redeem(&service, ("my-client", secret), &[("code", &code), ("redirect_uri", uri)]).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = redeem(&service, ("my-client", secret), &[("code", &code), ("redirect_uri", uri)]).await;
+        assert_eq!(response.status, 200, "{response:?}");
         assert_eq!(asks().await, 303);
         service.account.reject_client(&id).await.unwrap();
         assert_eq!(asks().await, 400);
@@ -185,8 +185,8 @@ async fn rejects_clients_that_would_harm_users() {
     for (number, (member, value, status)) in cases.into_iter().enumerate() {
         let mut body = new(&format!("client-{number}"));
         body[member] = value;
-        let answer = service.post("/api/v2/clients", &general, body.clone()).await;
-        assert_eq!(answer.status, status, "{body}: {answer:?}");
+        let response = service.post("/api/v2/clients", &general, body.clone()).await;
+        assert_eq!(response.status, status, "{body}: {response:?}");
     }
     assert_eq!(service.get("/api/v2/clients", &general).await.json().as_array().unwrap().len(), 5);
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     authorize::{APP, CHALLENGE, VERIFIER, authorize, changed, code, location, of_app, redeem, session, with_app},
-    service::{Answer, PASSWORD, Service, bearer, send},
+    service::{PASSWORD, Service, TestResponse, bearer, send},
 };
 
 #[tokio::test]
@@ -31,15 +31,15 @@ async fn only_the_requesting_client_can_redeem_a_code() {
     for (what, request, client, form, outcome) in cases {
         let code = code(&service, &cookie, &request).await;
         let form = [&[("code", code.as_str())], &form[..]].concat();
-        let answer = redeem(&service, client, &form).await;
+        let response = redeem(&service, client, &form).await;
         match outcome {
-            "ok" => assert_eq!(answer.status, 200, "{what}: {answer:?}"),
-            word => assert_eq!(answer.error().1, word, "{what}"),
+            "ok" => assert_eq!(response.status, 200, "{what}: {response:?}"),
+            word => assert_eq!(response.error().1, word, "{what}"),
         }
     }
     for garbage in ["", "AAAA", &"A".repeat(38), "<>"] {
-        let answer = redeem(&service, app, &[("code", garbage), uri]).await;
-        assert_eq!(answer.error(), (400, "invalid_grant".to_owned()), "{garbage}");
+        let response = redeem(&service, app, &[("code", garbage), uri]).await;
+        assert_eq!(response.error(), (400, "invalid_grant".to_owned()), "{garbage}");
     }
     assert_eq!(redeem(&service, app, &[uri]).await.error().1, "invalid_request");
 }
@@ -101,8 +101,8 @@ async fn revoking_consent_ends_tokens_at_once_and_asks_again() {
     let cookie = session(&service, "alice").await;
     let uri = ("redirect_uri", APP);
     let [first, unused] = [code(&service, &cookie, &of_app()).await, code(&service, &cookie, &of_app()).await];
-    let answer = redeem(&service, ("app", "app-secret"), &[("code", &first), uri]).await.json();
-    let token = bearer(&answer["access_token"]);
+    let response = redeem(&service, ("app", "app-secret"), &[("code", &first), uri]).await.json();
+    let token = bearer(&response["access_token"]);
     let clients = service.get("/api/v2/users/me/authorized-clients", &general).await.json();
     assert_eq!(clients[0]["name"], "app");
     assert_eq!(clients[0]["scope"], json!(["profile", "apps"]));
@@ -111,13 +111,13 @@ async fn revoking_consent_ends_tokens_at_once_and_asks_again() {
     assert_eq!(service.call("DELETE", path, &general, Value::Null).await.status, 404);
     assert_eq!(service.get("/api/v2/users/me", &token).await.status, 401);
     assert_eq!(service.get("/api/v2/users/me", &general).await.status, 200, "other clients go on");
-    assert_eq!(refresh(&service, &answer["refresh_token"]).await.error().1, "invalid_grant");
+    assert_eq!(refresh(&service, &response["refresh_token"]).await.error().1, "invalid_grant");
     let late = redeem(&service, ("app", "app-secret"), &[("code", &unused), uri]).await;
     assert_eq!(late.error().1, "invalid_grant", "a code from before is over too");
     assert!(location(&authorize(&service, &cookie, &of_app()).await).starts_with("/users/consent?"));
     let again = code(&service, &cookie, &of_app()).await;
-    let answer = redeem(&service, ("app", "app-secret"), &[("code", &again), uri]).await.json();
-    assert_eq!(service.get("/api/v2/users/me", &bearer(&answer["access_token"])).await.status, 200, "at once");
+    let response = redeem(&service, ("app", "app-secret"), &[("code", &again), uri]).await.json();
+    assert_eq!(service.get("/api/v2/users/me", &bearer(&response["access_token"])).await.status, 200, "at once");
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn a_client_works_only_while_accepted() {
     assert_eq!(authorize(&service, &cookie, &request).await.status, 400);
 }
 
-async fn refresh(service: &Service, token: &Value) -> Answer {
+async fn refresh(service: &Service, token: &Value) -> TestResponse {
     let body = json!({"grant_type": "refresh_token", "refresh_token": token});
     send(service.request("POST", "/users/token", "").basic_auth("app", Some("app-secret")).json(&body)).await
 }

@@ -91,8 +91,8 @@ async fn rejects_malformed_rights_and_unknown_users() {
     }
     let cases = [("nobody", 404), ("*", 400), ("bob@example.com", 400), ("BOB", 400)];
     for (username, status) in cases {
-        let answer = service.call("PUT", &format!("{PATH}/{username}"), &mine, json!(["devices"])).await;
-        assert_eq!(answer.error().0, status, "{username}");
+        let response = service.call("PUT", &format!("{PATH}/{username}"), &mine, json!(["devices"])).await;
+        assert_eq!(response.error().0, status, "{username}");
     }
     assert_eq!(service.get(PATH, &mine).await.json().as_array().unwrap().len(), 1);
 }

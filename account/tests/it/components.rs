@@ -12,13 +12,13 @@ const PATH: &str = "/api/v2/components/handlers/my-handler";
 async fn a_component_is_created_read_and_deleted() {
     for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
-        let answer = service.post("/api/v2/components/handlers", &general, json!({"id": "my-handler"})).await;
+        let response = service.post("/api/v2/components/handlers", &general, json!({"id": "my-handler"})).await;
         let all = json!(["component:settings", "component:delete", "component:collaborators"]);
         let expected = json!({
             "type": "handler", "id": "my-handler", "created": "2026-01-01T00:00:00.000Z",
             "collaborators": [{"username": "alice", "email": "alice@example.com", "rights": all}],
         });
-        assert_eq!((answer.status.as_u16(), answer.json()), (201, expected.clone()));
+        assert_eq!((response.status.as_u16(), response.json()), (201, expected.clone()));
         let mine = service.restrict(&general, &["components:my-handler"]).await;
         assert_eq!(service.get(PATH, &mine).await.json(), expected);
         assert_eq!(service.get("/components", &general).await.json(), json!([expected]));
@@ -49,12 +49,12 @@ async fn a_component_is_created_read_and_deleted() {
 async fn a_component_token_is_valid_for_93_days() {
     let service = Service::start().await;
     let mine = service.handler(&service.user("alice").await, "my-handler").await;
-    let answer = service.get(&format!("{PATH}/token"), &mine).await;
-    assert_eq!(answer.headers["cache-control"], "no-store");
-    let answer = answer.json();
-    assert_eq!(answer["expires"], "2026-04-04T00:00:00.000Z");
-    assert_eq!(answer.as_object().unwrap().len(), 2, "{answer}");
-    let payload = answer["token"].as_str().unwrap().split('.').nth(1).unwrap();
+    let response = service.get(&format!("{PATH}/token"), &mine).await;
+    assert_eq!(response.headers["cache-control"], "no-store");
+    let response = response.json();
+    assert_eq!(response["expires"], "2026-04-04T00:00:00.000Z");
+    assert_eq!(response.as_object().unwrap().len(), 2, "{response}");
+    let payload = response["token"].as_str().unwrap().split('.').nth(1).unwrap();
     let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap();
     let now = service.now_seconds();
     assert_eq!((&claims["sub"], &claims["type"]), (&json!("my-handler"), &json!("handler")));
@@ -66,7 +66,7 @@ async fn a_component_gets_a_new_token_with_its_current_one() {
     let service = Service::start().await;
     let mine = service.handler(&service.user("alice").await, "my-handler").await;
     let token = async |authorization: &str| service.get(&format!("{PATH}/token"), authorization).await;
-    let bearer = |answer: &Value| format!("Bearer {}", answer["token"].as_str().unwrap());
+    let bearer = |response: &Value| format!("Bearer {}", response["token"].as_str().unwrap());
     let first = bearer(&token(&mine).await.json());
     service.pass(60 * 24 * 3600);
     let second = token(&first).await.json();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     authorize::{authorize, code, location, redeem, session},
-    service::{Answer, Service, bearer, send},
+    service::{Service, TestResponse, bearer, send},
 };
 
 const URI: &str = "https://example.com/callback";
@@ -57,28 +57,28 @@ impl Maps {
         code(&self.service, &self.cookie, &request(uri)).await
     }
 
-    async fn redeem(&self, uri: &str, code: &str) -> Answer {
+    async fn redeem(&self, uri: &str, code: &str) -> TestResponse {
         redeem(&self.service, ("maps", &self.secret), &[("code", code), ("redirect_uri", uri)]).await
     }
 
     async fn log_in(&self, uri: &str) -> Login {
-        let answer = self.redeem(uri, &self.code(uri).await).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        let refresh_token = answer.json()["refresh_token"].as_str().unwrap().to_owned();
-        Login { access_token: bearer(&answer.json()["access_token"]), refresh_token }
+        let response = self.redeem(uri, &self.code(uri).await).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        let refresh_token = response.json()["refresh_token"].as_str().unwrap().to_owned();
+        Login { access_token: bearer(&response.json()["access_token"]), refresh_token }
     }
 
-    async fn refresh(&self, login: &Login) -> Answer {
+    async fn refresh(&self, login: &Login) -> TestResponse {
         let form = [("grant_type", "refresh_token"), ("refresh_token", &login.refresh_token)];
         let request = self.service.request("POST", "/users/token", "").basic_auth("maps", Some(&self.secret));
         send(request.form(&form)).await
     }
 
-    async fn restrict(&self, login: &Login) -> Answer {
+    async fn restrict(&self, login: &Login) -> TestResponse {
         self.service.post("/users/restrict-token", &login.access_token, json!({"scope": ["apps:my-app"]})).await
     }
 
-    async fn consent_page(&self, uri: &str) -> Answer {
+    async fn consent_page(&self, uri: &str) -> TestResponse {
         send(self.service.request("GET", &self.asks(uri).await, "").header("cookie", &self.cookie)).await
     }
 }

@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Answer, PASSWORD, Service};
+use crate::service::{PASSWORD, Service, TestResponse};
 
 const WRITES_MAX: i64 = 12;
 
-async fn stopping(call: impl AsyncFn(&Service, &str) -> Answer, then: impl AsyncFn(&Service, &str, i64)) {
+async fn stopping(call: impl AsyncFn(&Service, &str) -> TestResponse, then: impl AsyncFn(&Service, &str, i64)) {
     for writes in 0..WRITES_MAX {
         let (service, store) = Service::start_on_failing_store().await;
         let general = service.user("alice").await;
         service.user("bob").await;
         service.application(&general, "old-app").await;
         store.fail_after(writes);
-        let answer = call(&service, &general).await;
+        let response = call(&service, &general).await;
         store.recover();
-        if answer.status.is_success() {
+        if response.status.is_success() {
             assert!(writes > 0, "a call that changes something writes something");
             return;
         }
-        assert_eq!(answer.error().0, 503, "after {writes} writes");
+        assert_eq!(response.error().0, 503, "after {writes} writes");
         then(&service, &general, writes).await;
     }
     panic!("it never succeeded");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Answer, Service, send};
+use crate::service::{Service, TestResponse, send};
 
 /// An expected body.
 #[derive(Clone, Copy, Debug)]
@@ -156,8 +156,8 @@ async fn walk(service: &Service, prefix: &str, general: &str, row: Row) {
         None => (method, "*/*"),
     };
     let request = service.request(verb, &format!("{prefix}{path}"), &authorization).header("accept", accepted);
-    let answer = send(if body.is_null() { request } else { request.json(&body) }).await;
-    check(&format!("{method} {prefix}{path}"), &answer, status, shape);
+    let response = send(if body.is_null() { request } else { request.json(&body) }).await;
+    check(&format!("{method} {prefix}{path}"), &response, status, shape);
 }
 
 fn scope_of(path: &str) -> String {
@@ -169,20 +169,20 @@ fn scope_of(path: &str) -> String {
     }
 }
 
-fn check(row: &str, answer: &Answer, status: u16, shape: Shape) {
-    assert_eq!(answer.status, status, "{row}: {answer:?}");
+fn check(row: &str, response: &TestResponse, status: u16, shape: Shape) {
+    assert_eq!(response.status, status, "{row}: {response:?}");
     let fits = match shape {
-        Empty => answer.text.is_empty(),
-        Is(text) => answer.text == text,
-        Eui => answer.json().as_str().is_some_and(is_eui),
-        Members(names) => has_members(&answer.json(), names),
-        List(names) => answer
+        Empty => response.text.is_empty(),
+        Is(text) => response.text == text,
+        Eui => response.json().as_str().is_some_and(is_eui),
+        Members(names) => has_members(&response.json(), names),
+        List(names) => response
             .json()
             .as_array()
             .is_some_and(|list| !list.is_empty() && list.iter().all(|entry| has_members(entry, names))),
-        Texts => answer.json().as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string)),
+        Texts => response.json().as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string)),
     };
-    assert!(fits, "{row}: not {shape:?} but {}", answer.text);
+    assert!(fits, "{row}: not {shape:?} but {}", response.text);
 }
 
 fn is_eui(text: &str) -> bool {

@@ -70,8 +70,8 @@ async fn rejects_malformed_bodies() {
     let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
     let large = format!("{{\"id\": \"{}\"}}", "a".repeat(70_000));
     for (body, status) in [("", 400), ("{", 400), ("[]", 400), ("nonsense", 400), (deep.as_str(), 400), (&large, 413)] {
-        let answer = send(service.request("POST", "/applications", &general).body(body.to_owned())).await;
-        assert_eq!(answer.error().0, status);
+        let response = send(service.request("POST", "/applications", &general).body(body.to_owned())).await;
+        assert_eq!(response.error().0, status);
     }
     let post = || service.request("POST", "/users/token", "").body("grant_type=password");
     assert_eq!(send(post()).await.error().0, 415);
@@ -87,9 +87,9 @@ async fn errors_do_not_echo_the_request() {
     let service = Service::start().await;
     for path in ["/", "/users/login", "/api/v2/users/me", "/api/v2/applications", "/key", "/nowhere"] {
         for method in ["TRACE", "TRACK", "CONNECT"] {
-            let answer = send(service.request(method, path, "Bearer echo")).await;
-            assert!([404, 405].contains(&answer.status.as_u16()), "{method} {path}: {answer:?}");
-            assert!(!answer.text.contains("echo"), "{method} {path}: {answer:?}");
+            let response = send(service.request(method, path, "Bearer echo")).await;
+            assert!([404, 405].contains(&response.status.as_u16()), "{method} {path}: {response:?}");
+            assert!(!response.text.contains("echo"), "{method} {path}: {response:?}");
         }
     }
 }

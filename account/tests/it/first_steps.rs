@@ -21,9 +21,9 @@ async fn walk(service: &Service) {
     let new = NewUser { username, email: "alice@example.com".to_owned(), password: password.clone() };
     let registered = client.register_user(&new).await.unwrap();
     let program = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
-    let answer = client.password_token(&program, &new.username, &password, &[]).await.unwrap();
-    assert_eq!((answer.token_type.as_deref(), answer.expires_in), (Some("bearer"), 3600));
-    let general = Credential::Token(answer.access_token.clone());
+    let response = client.password_token(&program, &new.username, &password, &[]).await.unwrap();
+    assert_eq!((response.token_type.as_deref(), response.expires_in), (Some("bearer"), 3600));
+    let general = Credential::Token(response.access_token.clone());
     assert_eq!(client.me(&general).await.unwrap(), registered.user);
 
     let app_id: AppId = "my-app".parse().unwrap();
@@ -35,7 +35,7 @@ async fn walk(service: &Service) {
     assert_eq!(default.name, "default key");
     assert_eq!(client.applications(&general).await.unwrap(), std::slice::from_ref(&created));
 
-    let token = client.restrict_token(&answer.access_token, &[Scope::App(app_id.clone())]).await.unwrap();
+    let token = client.restrict_token(&response.access_token, &[Scope::App(app_id.clone())]).await.unwrap();
     let restricted = Credential::Token(token);
     assert_eq!(client.application(&restricted, &app_id).await.unwrap(), created);
     let rights = vec![ApplicationRight::Devices];

@@ -21,8 +21,8 @@ struct Gateway<'a> {
 impl Gateway<'_> {
     async fn put(&self, latitude: f64, longitude: f64) {
         let place = json!({"antenna_location": {"latitude": latitude, "longitude": longitude, "altitude": 5}});
-        let answer = self.service.call("PATCH", &self.path, &self.authorization, place).await;
-        assert_eq!(answer.status, 204);
+        let response = self.service.call("PATCH", &self.path, &self.authorization, place).await;
+        assert_eq!(response.status, 204);
     }
 
     async fn rough(&self) -> (f64, f64) {

@@ -66,11 +66,14 @@ async fn a_gateway_is_activated_by_using_its_key() {
         assert_eq!(rights, json!(["gateway:location"]));
 
         for authorization in [format!("Key {key}"), mine] {
-            let answer = service.get(&format!("{GW}/token"), &authorization).await;
-            assert_eq!((answer.status.as_u16(), &answer.headers["cache-control"]), (200, &"no-store".parse().unwrap()));
-            let answer = answer.json();
-            assert_eq!(answer.as_object().unwrap().len(), 2, "{answer}");
-            let token = answer["access_token"].as_str().unwrap();
+            let response = service.get(&format!("{GW}/token"), &authorization).await;
+            assert_eq!(
+                (response.status.as_u16(), &response.headers["cache-control"]),
+                (200, &"no-store".parse().unwrap())
+            );
+            let response = response.json();
+            assert_eq!(response.as_object().unwrap().len(), 2, "{response}");
+            let token = response["access_token"].as_str().unwrap();
             let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
             let now = service.now_seconds();
             let expected = json!({

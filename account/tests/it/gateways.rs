@@ -38,9 +38,9 @@ async fn a_new_gateway_has_the_exact_json_that_clients_read() {
             "attributes": {"brand": "Acme", "placement": "outdoor"}, "router": "router-us", "key": "mine",
             "owner": {"id": "0", "username": "bob"}, "collaborators": [], "token": {},
         });
-        let answer = service.post("/api/v2/gateways", &general, body).await;
-        assert_eq!(answer.status, 201, "{answer:?}");
-        let created = answer.json();
+        let response = service.post("/api/v2/gateways", &general, body).await;
+        assert_eq!(response.status, 201, "{response:?}");
+        let created = response.json();
         let user_id = service.get("/api/v2/users/me", &general).await.json()["_id"].clone();
         let all = ["settings", "delete", "collaborators", "status", "location", "owner", "messages"];
         let all = all.map(|right| format!("gateway:{right}"));

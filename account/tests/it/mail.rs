@@ -53,7 +53,7 @@ async fn converse(stream: TcpStream, refused: &mut usize) -> Option<String> {
             mail.push_str(&line);
             continue;
         }
-        let (answer, done) = match line.split([' ', '\r']).next().unwrap() {
+        let (response, done) = match line.split([' ', '\r']).next().unwrap() {
             "." => ("250 taken\r\n", true),
             "EHLO" => ("250 sink\r\n", false),
             "MAIL" if *refused > 0 => {
@@ -67,7 +67,7 @@ async fn converse(stream: TcpStream, refused: &mut usize) -> Option<String> {
             "QUIT" => return None,
             _ => ("250 ok\r\n", false),
         };
-        stream.write_all(answer.as_bytes()).await.ok()?;
+        stream.write_all(response.as_bytes()).await.ok()?;
         if done {
             return Some(mail);
         }
@@ -137,8 +137,8 @@ async fn repeated_requests_for_mails_are_rate_limited() {
     let token = service.user("alice").await;
     let mut statuses = Vec::new();
     for _ in 0..4 {
-        let answer = service.post("/api/v2/users/me/emails/validate_email", &token, Value::Null).await;
-        statuses.push(answer.status.as_u16());
+        let response = service.post("/api/v2/users/me/emails/validate_email", &token, Value::Null).await;
+        statuses.push(response.status.as_u16());
     }
     assert_eq!(statuses, [204, 204, 204, 429]);
     assert_eq!(service.post("/api/v2/users/me/emails/validate_email", "", Value::Null).await.status, 401);

@@ -60,8 +60,8 @@ async fn every_path_has_exactly_the_described_methods() {
     for (path, calls) in paths(&document) {
         for method in METHODS {
             let described = calls.get(method.to_lowercase()).is_some();
-            let answer = send(service.request(method, &filled(path), "").json(&json!({}))).await;
-            assert_eq!(answer.status != 405, described, "{method} {path}: {answer:?}");
+            let response = send(service.request(method, &filled(path), "").json(&json!({}))).await;
+            assert_eq!(response.status != 405, described, "{method} {path}: {response:?}");
         }
     }
 }

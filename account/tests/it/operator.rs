@@ -24,8 +24,8 @@ async fn lists_every_user_once_by_their_current_name() {
         };
         assert!(service.account.add_user(bob).await.unwrap().valid);
         let renamed = service.general("carol").await;
-        let answer = service.call("PATCH", "/api/v2/users/me", &renamed, json!({"username": "dora"})).await;
-        assert_eq!(answer.status, 204);
+        let response = service.call("PATCH", "/api/v2/users/me", &renamed, json!({"username": "dora"})).await;
+        assert_eq!(response.status, 204);
         let all = service.account.list_users(None).await.unwrap();
         assert_eq!(names(&all), ["alice", "bob", "dora"]);
         assert!(all.len() < LISTED_MAX);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Answer, PASSWORD, Service, send};
+use crate::service::{PASSWORD, Service, TestResponse, send};
 
 #[tokio::test]
 async fn a_refresh_token_rotates_and_reuse_revokes_the_grant() {
@@ -13,7 +13,7 @@ async fn a_refresh_token_rotates_and_reuse_revokes_the_grant() {
         let second = refresh(&service, &first).await.unwrap();
         assert_ne!(first, second);
         service.pass(10);
-        assert_eq!(refresh(&service, &first).await.unwrap(), second, "a retry gets the same answer");
+        assert_eq!(refresh(&service, &first).await.unwrap(), second, "a retry gets the same response");
         let third = refresh(&service, &second).await.unwrap();
         service.pass(11);
         assert_eq!(refresh(&service, &second).await, Err((400, "invalid_grant".to_owned())));
@@ -54,8 +54,8 @@ async fn a_rejected_refresh_does_not_use_up_the_token() {
         service.user("bob").await;
         let hers = service.application(&service.user("alice").await, "an-app").await;
         let bob = async |method: &str, rights: Value| {
-            let answer = service.call(method, "/applications/an-app/collaborators/bob", &hers, rights).await;
-            assert!(answer.status.is_success(), "{answer:?}");
+            let response = service.call(method, "/applications/an-app/collaborators/bob", &hers, rights).await;
+            assert!(response.status.is_success(), "{response:?}");
         };
         bob("PUT", json!(["devices"])).await;
         let token = service.login("bob", PASSWORD, json!(["apps:an-app"])).await.json()["refresh_token"].clone();
@@ -71,11 +71,11 @@ async fn a_rejected_refresh_does_not_use_up_the_token() {
 }
 
 async fn refresh(service: &Service, token: &Value) -> Result<Value, (u16, String)> {
-    let answer = refresh_for(service, token, Value::Null).await;
-    if answer.status == 200 { Ok(answer.json()["refresh_token"].clone()) } else { Err(answer.error()) }
+    let response = refresh_for(service, token, Value::Null).await;
+    if response.status == 200 { Ok(response.json()["refresh_token"].clone()) } else { Err(response.error()) }
 }
 
-async fn refresh_for(service: &Service, token: &Value, scope: Value) -> Answer {
+async fn refresh_for(service: &Service, token: &Value, scope: Value) -> TestResponse {
     let body = json!({"grant_type": "refresh_token", "refresh_token": token, "scope": scope});
     send(service.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).json(&body)).await
 }

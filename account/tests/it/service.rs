@@ -7,7 +7,7 @@ use reqwest::{Method, RequestBuilder, StatusCode, redirect::Policy};
 use serde_json::{Value, json};
 use server::{
     audit::AuditLog,
-    reply::ErrorFormat,
+    error_response::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server},
     system::OsRandom,
@@ -34,7 +34,7 @@ pub(crate) struct Service {
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: reqwest::header::HeaderMap,
     pub(crate) text: String,
@@ -172,16 +172,16 @@ impl Service {
         if authorization.is_empty() { request } else { request.header("authorization", authorization) }
     }
 
-    pub(crate) async fn call(&self, method: &str, path: &str, authorization: &str, body: Value) -> Answer {
+    pub(crate) async fn call(&self, method: &str, path: &str, authorization: &str, body: Value) -> TestResponse {
         let request = self.request(method, path, authorization);
         send(if body.is_null() { request } else { request.json(&body) }).await
     }
 
-    pub(crate) async fn get(&self, path: &str, authorization: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str, authorization: &str) -> TestResponse {
         self.call("GET", path, authorization, Value::Null).await
     }
 
-    pub(crate) async fn post(&self, path: &str, authorization: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, authorization: &str, body: Value) -> TestResponse {
         self.call("POST", path, authorization, body).await
     }
 
@@ -196,47 +196,47 @@ impl Service {
         bearer(&self.login(username, PASSWORD, Value::Null).await.json()["access_token"])
     }
 
-    pub(crate) async fn login(&self, username: &str, password: &str, scope: Value) -> Answer {
+    pub(crate) async fn login(&self, username: &str, password: &str, scope: Value) -> TestResponse {
         let body = json!({"grant_type": "password", "username": username, "password": password, "scope": scope});
         send(self.request("POST", "/users/token", "").basic_auth("ttnctl", Some("ttnctl")).json(&body)).await
     }
 
     pub(crate) async fn restrict(&self, authorization: &str, scope: &[&str]) -> String {
-        let answer = self.post("/users/restrict-token", authorization, json!({ "scope": scope })).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        bearer(&answer.json()["access_token"])
+        let response = self.post("/users/restrict-token", authorization, json!({ "scope": scope })).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        bearer(&response.json()["access_token"])
     }
 
     pub(crate) async fn application(&self, authorization: &str, app_id: &str) -> String {
         let body = json!({"id": app_id, "name": "An application"});
-        let answer = self.post("/api/v2/applications", authorization, body).await;
-        assert_eq!(answer.status, 201, "{answer:?}");
+        let response = self.post("/api/v2/applications", authorization, body).await;
+        assert_eq!(response.status, 201, "{response:?}");
         self.restrict(authorization, &[&format!("apps:{app_id}")]).await
     }
 
     pub(crate) async fn gateway(&self, authorization: &str, gateway_id: &str) -> String {
         let body = json!({"id": gateway_id, "frequency_plan": "EU_863_870"});
-        let answer = self.post("/api/v2/gateways", authorization, body).await;
-        assert_eq!(answer.status, 201, "{answer:?}");
+        let response = self.post("/api/v2/gateways", authorization, body).await;
+        assert_eq!(response.status, 201, "{response:?}");
         self.restrict(authorization, &[&format!("gateways:{gateway_id}")]).await
     }
 
     pub(crate) async fn handler(&self, authorization: &str, id: &str) -> String {
-        let answer = self.post("/api/v2/components/handlers", authorization, json!({"id": id})).await;
-        assert_eq!(answer.status, 201, "{answer:?}");
+        let response = self.post("/api/v2/components/handlers", authorization, json!({"id": id})).await;
+        assert_eq!(response.status, 201, "{response:?}");
         self.restrict(authorization, &[&format!("components:{id}")]).await
     }
 
     pub(crate) async fn key(&self, authorization: &str, app_id: &str, name: &str, rights: &[&str]) -> String {
         let path = format!("/api/v2/applications/{app_id}/access-keys");
         let request = self.request("POST", &path, authorization).header("accept", "application/json");
-        let answer = send(request.json(&json!({"name": name, "rights": rights}))).await;
-        assert_eq!(answer.status, 201, "{answer:?}");
-        answer.json()["key"].as_str().unwrap().to_owned()
+        let response = send(request.json(&json!({"name": name, "rights": rights}))).await;
+        assert_eq!(response.status, 201, "{response:?}");
+        response.json()["key"].as_str().unwrap().to_owned()
     }
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
@@ -248,10 +248,10 @@ impl Answer {
     }
 }
 
-pub(crate) async fn send(request: RequestBuilder) -> Answer {
+pub(crate) async fn send(request: RequestBuilder) -> TestResponse {
     let response = request.send().await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());
-    Answer { status, headers, text: response.text().await.unwrap() }
+    TestResponse { status, headers, text: response.text().await.unwrap() }
 }
 
 pub(crate) fn bearer(token: &Value) -> String {

@@ -3,21 +3,21 @@
 use airlock_account::Settings;
 use serde_json::{Value, json};
 
-use crate::service::{Answer, PASSWORD, Service, bearer, send};
+use crate::service::{PASSWORD, Service, TestResponse, bearer, send};
 
 const HERE: (&str, &str) = ("sec-fetch-site", "same-origin");
 
-fn cookie(answer: &Answer) -> String {
-    let set = answer.headers["set-cookie"].to_str().unwrap();
+fn cookie(response: &TestResponse) -> String {
+    let set = response.headers["set-cookie"].to_str().unwrap();
     set.split(';').next().unwrap().to_owned()
 }
 
-async fn log_in(service: &Service, username: &str, password: &str) -> Answer {
+async fn log_in(service: &Service, username: &str, password: &str) -> TestResponse {
     let body = json!({"username": username, "password": password});
     service.post("/api/v2/users/login", "", body).await
 }
 
-async fn with(service: &Service, cookie: &str, method: &str, path: &str, body: Value) -> Answer {
+async fn with(service: &Service, cookie: &str, method: &str, path: &str, body: Value) -> TestResponse {
     let request = service.request(method, path, "").header("cookie", cookie).header(HERE.0, HERE.1);
     send(if body.is_null() { request } else { request.json(&body) }).await
 }
@@ -51,8 +51,8 @@ async fn over_https_the_cookie_is_secure() {
     let public_url = Some("https://account.example.com".parse().unwrap());
     let service = Service::start_with(Settings { public_url, ..Settings::default() }).await;
     service.user("alice").await;
-    let answer = log_in(&service, "alice", PASSWORD).await;
-    assert!(answer.headers["set-cookie"].to_str().unwrap().contains("Secure"));
+    let response = log_in(&service, "alice", PASSWORD).await;
+    assert!(response.headers["set-cookie"].to_str().unwrap().contains("Secure"));
 }
 
 #[tokio::test]
@@ -115,8 +115,8 @@ async fn cross_site_requests_change_nothing() {
         for (name, value) in &headers {
             request = request.header(*name, *value);
         }
-        let answer = send(request.json(&json!({"name": {"first": "Alice"}}))).await;
-        assert_eq!(answer.status, status, "{headers:?} {answer:?}");
+        let response = send(request.json(&json!({"name": {"first": "Alice"}}))).await;
+        assert_eq!(response.status, status, "{headers:?} {response:?}");
     }
     let login = |site: &'static str| {
         let body = json!({"username": "alice", "password": PASSWORD});

@@ -56,11 +56,11 @@ impl<'a> Browser<'a> {
     }
 
     async fn send(&mut self, request: RequestBuilder) -> Page {
-        let answer = send(request.header("accept", "text/html,*/*;q=0.8").header("cookie", &self.cookie)).await;
-        if let Some(set) = answer.headers.get(SET_COOKIE) {
+        let response = send(request.header("accept", "text/html,*/*;q=0.8").header("cookie", &self.cookie)).await;
+        if let Some(set) = response.headers.get(SET_COOKIE) {
             self.cookie = set.to_str().unwrap().split(';').next().unwrap().to_owned();
         }
-        Page { status: answer.status, headers: answer.headers, html: Html::parse_document(&answer.text) }
+        Page { status: response.status, headers: response.headers, html: Html::parse_document(&response.text) }
     }
 }
 

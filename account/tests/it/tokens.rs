@@ -29,10 +29,10 @@ async fn form_json_basic_and_body_are_equivalent() {
         post().basic_auth("ttnctl", Some("ttnctl")).json(&object(&with_id)),
     ];
     for request in requests {
-        let answer = send(request).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        assert_eq!(answer.headers["cache-control"], "no-store");
-        let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
+        let response = send(request).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        assert_eq!(response.headers["cache-control"], "no-store");
+        let members: Vec<_> = response.json().as_object().unwrap().keys().cloned().collect();
         assert_eq!(members, ["token_type", "access_token", "expires_in", "refresh_token"]);
     }
 }
@@ -64,9 +64,9 @@ async fn rejects_client_credentials_in_header_and_body_together() {
         post("/applications/token").bearer_auth(handler.expose()).form(&exchange),
     ];
     for request in requests {
-        let answer = send(request).await;
-        assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{answer:?}");
-        assert!(answer.json()["error_description"].as_str().unwrap().contains("client_secret"), "{answer:?}");
+        let response = send(request).await;
+        assert_eq!(response.error(), (400, "invalid_request".to_owned()), "{response:?}");
+        assert!(response.json()["error_description"].as_str().unwrap().contains("client_secret"), "{response:?}");
     }
 }
 
@@ -124,10 +124,10 @@ async fn rejects_invalid_requests_with_oauth_error_codes() {
         (("ttnctl", "ttnctl"), with("scope", json!(["gateways:any"])), 400, "invalid_scope"),
     ];
     for ((id, secret), body, status, word) in cases {
-        let answer = send(service.request("POST", "/users/token", "").basic_auth(id, Some(secret)).json(&body)).await;
-        assert_eq!(answer.error(), (status, word.to_owned()), "{id} {body}");
-        assert!(!answer.json()["error_description"].as_str().unwrap().is_empty());
-        assert_eq!(answer.headers.contains_key("www-authenticate"), status == 401);
+        let response = send(service.request("POST", "/users/token", "").basic_auth(id, Some(secret)).json(&body)).await;
+        assert_eq!(response.error(), (status, word.to_owned()), "{id} {body}");
+        assert!(!response.json()["error_description"].as_str().unwrap().is_empty());
+        assert_eq!(response.headers.contains_key("www-authenticate"), status == 401);
     }
 }
 
@@ -152,9 +152,9 @@ async fn rejects_malformed_requests_and_ignores_the_query() {
         ("a GET", service.request("GET", &path, ""), 405),
     ];
     for (what, request, status) in cases {
-        let answer = send(request).await;
-        assert_eq!(answer.status, status, "{what}: {answer:?}");
-        assert!(!answer.text.contains("access_token") && !answer.text.contains("correct"), "{what}: {answer:?}");
+        let response = send(request).await;
+        assert_eq!(response.status, status, "{what}: {response:?}");
+        assert!(!response.text.contains("access_token") && !response.text.contains("correct"), "{what}: {response:?}");
     }
 }
 
@@ -172,8 +172,8 @@ async fn the_password_grant_can_be_disabled() {
     let service = Service::start_with(Settings { password_grant: false, ..Settings::default() }).await;
     let body = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
     assert_eq!(service.post("/api/v2/users", "", body).await.status, 201);
-    let answer = service.login("alice", PASSWORD, Value::Null).await;
-    assert_eq!(answer.error(), (400, "unauthorized_client".to_owned()));
+    let response = service.login("alice", PASSWORD, Value::Null).await;
+    assert_eq!(response.error(), (400, "unauthorized_client".to_owned()));
 }
 
 #[tokio::test]
@@ -183,8 +183,8 @@ async fn a_client_gets_no_scope_that_it_lacks() {
     narrow.scope.retain(|scope| scope.to_string() == "profile");
     let service = Service::start_with(settings).await;
     let general = service.user("alice").await;
-    let answer = service.login("alice", PASSWORD, json!(["apps"])).await;
-    assert_eq!(answer.error(), (400, "invalid_scope".to_owned()));
+    let response = service.login("alice", PASSWORD, json!(["apps"])).await;
+    assert_eq!(response.error(), (400, "invalid_scope".to_owned()));
     assert_eq!(service.get("/api/v2/applications", &general).await.error().0, 403);
 }
 
@@ -212,8 +212,8 @@ async fn a_restricted_token_has_only_the_users_rights() {
         (&narrow, json!(["apps:my-app"]), 403),
     ];
     for (authorization, scope, status) in cases {
-        let answer = service.post("/users/restrict-token", authorization, json!({ "scope": scope })).await;
-        assert_eq!(answer.status, status, "{scope}: {answer:?}");
+        let response = service.post("/users/restrict-token", authorization, json!({ "scope": scope })).await;
+        assert_eq!(response.status, status, "{scope}: {response:?}");
     }
     let foreign = service.post("/users/restrict-token", &alice, json!({"scope": ["apps:his-app"]})).await;
     let unknown = service.post("/users/restrict-token", &alice, json!({"scope": ["apps:xyz-app"]})).await;
@@ -239,8 +239,8 @@ async fn a_token_names_up_to_ten_entities_of_any_kind() {
         assert_eq!(service.get("/api/v2/gateways", &all).await.status, 403, "not asked for");
         service.gateway(&alice, "gw-8").await;
         let eleven = [&scope[..], &["gateways:gw-8"]].concat();
-        let answer = service.post("/users/restrict-token", &alice, json!({ "scope": eleven })).await;
-        assert_eq!(answer.error().0, 400);
+        let response = service.post("/users/restrict-token", &alice, json!({ "scope": eleven })).await;
+        assert_eq!(response.error().0, 400);
     }
 }
 
@@ -264,8 +264,8 @@ async fn an_exchange_never_grants_more_than_the_token() {
     give(json!(["settings"])).await;
     assert_eq!(rights(&bob).await, json!(["settings"]));
     for scope in ["apps", "gateways", "profile"] {
-        let answer = service.post("/users/restrict-token", &old, json!({"scope": [scope]})).await;
-        assert_eq!(answer.error().0, 403, "{scope}");
+        let response = service.post("/users/restrict-token", &old, json!({"scope": [scope]})).await;
+        assert_eq!(response.error().0, 403, "{scope}");
     }
 }
 
@@ -279,8 +279,8 @@ async fn an_exchange_never_grants_more_than_the_users_consent() {
     let cookie = session(&service, "alice").await;
     let log_in = async |scope: &'static str| {
         let code = code(&service, &cookie, &changed(&of_app(), "scope", Some(scope))).await;
-        let answer = redeem(&service, ("app", "app-secret"), &[("code", &code), ("redirect_uri", APP)]).await;
-        bearer(&answer.json()["access_token"])
+        let response = redeem(&service, ("app", "app-secret"), &[("code", &code), ("redirect_uri", APP)]).await;
+        bearer(&response.json()["access_token"])
     };
     let exchange = async |authorization: &str, scope: &str| {
         service.post("/users/restrict-token", authorization, json!({"scope": [scope]})).await.status.as_u16()
@@ -311,14 +311,14 @@ async fn a_key_is_exchanged_at_every_path_and_in_every_encoding() {
         post("/api/v2/applications/my-app/token").json(&json!({"password": key})),
     ];
     for request in requests {
-        let answer = send(request).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        assert_eq!(answer.headers["cache-control"], "no-store");
+        let response = send(request).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        assert_eq!(response.headers["cache-control"], "no-store");
     }
 }
 
 #[tokio::test]
-async fn the_answer_tells_a_wrong_key_from_a_component_that_is_not_accepted() {
+async fn the_response_tells_a_wrong_key_from_a_component_that_is_not_accepted() {
     let service = Service::start().await;
     let mine = service.application(&service.user("alice").await, "my-app").await;
     let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
@@ -326,8 +326,8 @@ async fn the_answer_tells_a_wrong_key_from_a_component_that_is_not_accepted() {
     let component = format!("Bearer {}", component.expose());
     let exchange = async |authorization: &str, key: &str| {
         let body = json!({"username": "my-app", "password": key});
-        let answer = service.post("/api/v2/applications/token", authorization, body).await;
-        (answer.status.as_u16(), answer.headers.contains_key("www-authenticate"))
+        let response = service.post("/api/v2/applications/token", authorization, body).await;
+        (response.status.as_u16(), response.headers.contains_key("www-authenticate"))
     };
     let wrong = "airlock-account.wrong";
     assert_eq!(exchange(&component, &key).await, (200, false));
@@ -362,9 +362,9 @@ async fn every_invalid_key_gets_the_same_error() {
     ];
     for (username, password) in cases {
         let body = json!({"username": username, "password": password});
-        let answer = service.post("/api/v2/applications/token", "", body).await;
+        let response = service.post("/api/v2/applications/token", "", body).await;
         let text = "access key not valid for this application: it may be mistyped, deleted, or of another application";
-        assert_eq!(answer.json(), json!({"code": 401, "error": text, "description": text}), "{username}");
+        assert_eq!(response.json(), json!({"code": 401, "error": text, "description": text}), "{username}");
     }
     let wrong_client = service.request("POST", "/api/v2/applications/token", "").basic_auth("ttnctl", Some("wrong"));
     let body = json!({"username": "my-app", "password": key});

@@ -127,7 +127,7 @@ pub struct TokenRequest {
 
 /// A token. Exchanges return only `access_token` and `expires_in`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct TokenAnswer {
+pub struct TokenResponse {
     /// `bearer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_type: Option<String>,
@@ -149,7 +149,7 @@ pub struct RestrictRequest {
 
 /// A restricted token.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct RestrictAnswer {
+pub struct RestrictResponse {
     /// The token.
     pub access_token: Secret,
 }
@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn an_exchange_answers_two_members() {
-        let answer =
-            TokenAnswer { token_type: None, access_token: Secret::new("t"), expires_in: 3600, refresh_token: None };
-        assert_eq!(to_string(&answer).unwrap(), r#"{"access_token":"t","expires_in":3600}"#);
+        let response =
+            TokenResponse { token_type: None, access_token: Secret::new("t"), expires_in: 3600, refresh_token: None };
+        assert_eq!(to_string(&response).unwrap(), r#"{"access_token":"t","expires_in":3600}"#);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! code can be entered at the prompt or passed to a later command.
 
 use anyhow::{Context, bail};
-use api::rest::account::TokenAnswer;
+use api::rest::account::TokenResponse;
 use client::account::{AuthorizationCode, CodeVerifier};
 use types::{Credential, Secret, Username};
 
@@ -21,8 +21,8 @@ const REDIRECT_URI: &str = "/oauth/callback/airlock";
 pub(super) async fn with_password(network: &Network, username: Username, source: PasswordSource) -> anyhow::Result<()> {
     let password = ask_password(source, "Password: ")?;
     let client = Network::client_credentials()?;
-    let answer = network.account()?.password_token(&client, &username, &password, &[]).await?;
-    finish(network, answer).await
+    let response = network.account()?.password_token(&client, &username, &password, &[]).await?;
+    finish(network, response).await
 }
 
 /// Prints the URL where to get a code, and prompts for the code.
@@ -34,9 +34,9 @@ pub(super) async fn with_browser(network: &Network) -> anyhow::Result<()> {
     network.files.set_pending_login(&PendingLogin { auth_server, verifier: verifier.secret().clone() })?;
     say(format_args!("Open this URL in a browser, log in, and authorize this program:\n\n{url}\n"))?;
     let answer = ask("Access code: ")?;
-    match answer.parse() {
+    match response.parse() {
         Ok(LoginBy::Code(code)) => with_code(network, code).await,
-        _ if answer.is_empty() => say("\nWhen you have the access code, run `airlock user login <code>`"),
+        _ if response.is_empty() => say("\nWhen you have the access code, run `airlock user login <code>`"),
         _ => bail!("this is not an access code: the page shows one with 38 characters"),
     }
 }
@@ -50,15 +50,15 @@ pub(super) async fn with_code(network: &Network, code: Secret) -> anyhow::Result
         redirect_uri: REDIRECT_URI.to_owned(),
         verifier: CodeVerifier::from_secret(pending.verifier),
     };
-    let answer = network.account()?.code_token(&Network::client_credentials()?, code).await?;
-    finish(network, answer).await?;
+    let response = network.account()?.code_token(&Network::client_credentials()?, code).await?;
+    finish(network, response).await?;
     network.files.delete_pending_login()
 }
 
 /// Saves the login.
-async fn finish(network: &Network, answer: TokenAnswer) -> anyhow::Result<()> {
-    let user = network.account()?.me(&Credential::Token(answer.access_token.clone())).await?;
-    let login = Login::new(network.auth_server(), user.username, answer, network.clock.as_ref());
+async fn finish(network: &Network, response: TokenResponse) -> anyhow::Result<()> {
+    let user = network.account()?.me(&Credential::Token(response.access_token.clone())).await?;
+    let login = Login::new(network.auth_server(), user.username, response, network.clock.as_ref());
     network.files.set_login(&login).context("logged in, but cannot save the login")?;
     say(format_args!("Logged in as {} ({})", login.username, sanitize(&user.email)))
 }

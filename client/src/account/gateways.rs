@@ -1,6 +1,6 @@
 //! Gateways.
 
-use api::rest::account::{Gateway, GatewayUpdate, NewGateway, TokenAnswer};
+use api::rest::account::{Gateway, GatewayUpdate, NewGateway, TokenResponse};
 use reqwest::Method;
 use types::{Credential, GatewayId};
 
@@ -40,7 +40,7 @@ impl AccountClient {
     }
 
     /// Returns a token that authenticates the gateway to network components.
-    pub async fn gateway_token(&self, credential: &Credential, gateway_id: &GatewayId) -> Result<TokenAnswer> {
+    pub async fn gateway_token(&self, credential: &Credential, gateway_id: &GatewayId) -> Result<TokenResponse> {
         self.http.json(self.authorized(Method::GET, &["gateways", gateway_id.as_str(), "token"], credential)).await
     }
 }

@@ -1,6 +1,6 @@
 //! Obtaining, exchanging and verifying tokens.
 
-use api::rest::account::{ComponentToken, RestrictAnswer, RestrictRequest, TokenAnswer, TokenRequest};
+use api::rest::account::{ComponentToken, RestrictRequest, RestrictResponse, TokenRequest, TokenResponse};
 use jsonwebtoken::jwk::JwkSet;
 use reqwest::{Method, Url};
 use serde_json::json;
@@ -37,7 +37,7 @@ impl AccountClient {
     }
 
     /// Redeems an authorization code.
-    pub async fn code_token(&self, client: &ClientCredentials, code: AuthorizationCode) -> Result<TokenAnswer> {
+    pub async fn code_token(&self, client: &ClientCredentials, code: AuthorizationCode) -> Result<TokenResponse> {
         let body = TokenRequest {
             grant_type: Some("authorization_code".to_owned()),
             code: Some(code.code),
@@ -55,7 +55,7 @@ impl AccountClient {
         username: &Username,
         password: &Secret,
         scope: &[Scope],
-    ) -> Result<TokenAnswer> {
+    ) -> Result<TokenResponse> {
         let body = TokenRequest {
             grant_type: Some("password".to_owned()),
             username: Some(username.to_string()),
@@ -67,7 +67,7 @@ impl AccountClient {
     }
 
     /// Continues a login; the refresh token can be used only once.
-    pub async fn refresh_token(&self, client: &ClientCredentials, refresh_token: &Secret) -> Result<TokenAnswer> {
+    pub async fn refresh_token(&self, client: &ClientCredentials, refresh_token: &Secret) -> Result<TokenResponse> {
         let body = TokenRequest {
             grant_type: Some("refresh_token".to_owned()),
             refresh_token: Some(refresh_token.clone()),
@@ -86,22 +86,23 @@ impl AccountClient {
     /// Exchanges a token for one with these scopes and the rights that they imply.
     pub async fn restrict_token(&self, token: &Secret, scope: &[Scope]) -> Result<Secret> {
         let request = self.http.request(Method::POST, &["users", "restrict-token"]).bearer_auth(token.expose());
-        let answer: RestrictAnswer = self.http.json(request.json(&RestrictRequest { scope: scope.to_vec() })).await?;
-        Ok(answer.access_token)
+        let response: RestrictResponse =
+            self.http.json(request.json(&RestrictRequest { scope: scope.to_vec() })).await?;
+        Ok(response.access_token)
     }
 
     /// Exchanges an application's access key for a token with the same rights.
-    pub async fn exchange_key(&self, app_id: &AppId, key: &AccessKey) -> Result<TokenAnswer> {
+    pub async fn exchange_key(&self, app_id: &AppId, key: &AccessKey) -> Result<TokenResponse> {
         self.exchange(app_id, key, &self.exchanger).await
     }
 
     /// Exchanges an access key with the token of a component; [`Error::NotAccepted`](crate::Error::NotAccepted) when the
     /// service refuses that token rather than the key.
-    pub async fn exchange_key_as(&self, component: &Secret, app_id: &AppId, key: &AccessKey) -> Result<TokenAnswer> {
+    pub async fn exchange_key_as(&self, component: &Secret, app_id: &AppId, key: &AccessKey) -> Result<TokenResponse> {
         self.exchange(app_id, key, &Exchanger::Component(component.clone())).await
     }
 
-    async fn exchange(&self, app_id: &AppId, key: &AccessKey, exchanger: &Exchanger) -> Result<TokenAnswer> {
+    async fn exchange(&self, app_id: &AppId, key: &AccessKey, exchanger: &Exchanger) -> Result<TokenResponse> {
         let body = TokenRequest {
             grant_type: Some("password".to_owned()),
             username: Some(app_id.to_string()),
@@ -129,7 +130,7 @@ impl AccountClient {
         self.http.json(self.http.request(Method::GET, &[".well-known", "jwks.json"])).await
     }
 
-    async fn token(&self, client: &ClientCredentials, body: &TokenRequest) -> Result<TokenAnswer> {
+    async fn token(&self, client: &ClientCredentials, body: &TokenRequest) -> Result<TokenResponse> {
         let request = self.http.request(Method::POST, &["users", "token"]);
         self.http.json(request.basic_auth(&client.id, Some(client.secret.expose())).json(body)).await
     }

@@ -10,7 +10,7 @@ use types::DevAddr;
 use super::HandlerClient;
 use crate::{
     Result,
-    grpc::{ANSWER_BYTES_MAX, authorized},
+    grpc::{RESPONSE_BYTES_MAX, authorized},
     retry::Call,
 };
 
@@ -35,5 +35,5 @@ impl HandlerClient {
 }
 
 fn stub(channel: Channel) -> Stub<Channel> {
-    Stub::new(channel).max_decoding_message_size(ANSWER_BYTES_MAX)
+    Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX)
 }

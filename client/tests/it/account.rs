@@ -1,4 +1,4 @@
-//! The account client: requests, answers and retries.
+//! The account client: requests, responses and retries.
 
 use std::sync::{
     Arc,
@@ -29,7 +29,7 @@ struct Seen {
     body: Value,
 }
 
-/// A server that gives these answers in turn, repeats the last one, and records requests.
+/// A server that gives these responses in turn, repeats the last one, and records requests.
 struct Stub {
     client: AccountClient,
     seen: mpsc::UnboundedReceiver<Seen>,
@@ -38,19 +38,19 @@ struct Stub {
 
 #[derive(Clone)]
 struct Script {
-    answers: Arc<Vec<Answer>>,
+    responses: Arc<Vec<CannedResponse>>,
     calls: Arc<AtomicU32>,
     seen: mpsc::UnboundedSender<Seen>,
 }
 
 #[derive(Clone)]
-struct Answer {
+struct CannedResponse {
     status: u16,
     headers: Vec<(&'static str, &'static str)>,
     body: String,
 }
 
-impl Answer {
+impl CannedResponse {
     fn new(status: u16, body: &Value) -> Self {
         Self { status, headers: Vec::new(), body: body.to_string() }
     }
@@ -61,7 +61,7 @@ impl Answer {
     }
 }
 
-impl IntoResponse for Answer {
+impl IntoResponse for CannedResponse {
     fn into_response(self) -> axum::response::Response {
         let mut response = Response::builder().status(self.status);
         for (name, value) in self.headers {
@@ -72,11 +72,11 @@ impl IntoResponse for Answer {
 }
 
 impl Stub {
-    async fn start(answers: Vec<Answer>) -> Self {
+    async fn start(responses: Vec<CannedResponse>) -> Self {
         let (sender, seen) = mpsc::unbounded_channel();
         let calls = Arc::new(AtomicU32::new(0));
-        let script = Script { answers: Arc::new(answers), calls: Arc::clone(&calls), seen: sender };
-        let client = AccountClient::new(&serve(Router::new().fallback(answer).with_state(script)).await).unwrap();
+        let script = Script { responses: Arc::new(responses), calls: Arc::clone(&calls), seen: sender };
+        let client = AccountClient::new(&serve(Router::new().fallback(response).with_state(script)).await).unwrap();
         Self { client, seen, calls }
     }
 
@@ -96,7 +96,7 @@ async fn serve(router: Router) -> String {
     format!("http://{address}")
 }
 
-async fn answer(
+async fn response(
     State(script): State<Script>,
     method: Method,
     uri: Uri,
@@ -107,7 +107,7 @@ async fn answer(
     let authorization = headers.get(header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap()).to_owned();
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
     script.seen.send(Seen { line: format!("{method} {uri}"), authorization, body }).unwrap();
-    script.answers[turn.min(script.answers.len() - 1)].clone()
+    script.responses[turn.min(script.responses.len() - 1)].clone()
 }
 
 fn credential() -> Credential {
@@ -117,15 +117,15 @@ fn credential() -> Credential {
 #[tokio::test]
 async fn exchanges_a_password_for_a_token() {
     let tokens = json!({"token_type": "bearer", "access_token": "a", "expires_in": 3600, "refresh_token": "r"});
-    let mut stub = Stub::start(vec![Answer::new(200, &tokens)]).await;
+    let mut stub = Stub::start(vec![CannedResponse::new(200, &tokens)]).await;
     let client = ClientCredentials { id: "ttnctl".parse().unwrap(), secret: Secret::new("ttnctl") };
     let scope = [Scope::Apps, Scope::App("my-app".parse().unwrap())];
-    let answer = stub
+    let response = stub
         .client
         .password_token(&client, &"alice".parse().unwrap(), &Secret::new("correct horse"), &scope)
         .await
         .unwrap();
-    assert_eq!((answer.access_token.expose(), answer.expires_in), ("a", 3600));
+    assert_eq!((response.access_token.expose(), response.expires_in), ("a", 3600));
 
     let seen = stub.saw();
     assert_eq!(seen.line, "POST /users/token");
@@ -138,7 +138,7 @@ async fn exchanges_a_password_for_a_token() {
 
 #[tokio::test]
 async fn authenticates_the_exchange_of_a_key() {
-    let mut stub = Stub::start(vec![Answer::new(200, &json!({"access_token": "a", "expires_in": 60}))]).await;
+    let mut stub = Stub::start(vec![CannedResponse::new(200, &json!({"access_token": "a", "expires_in": 60}))]).await;
     let (app_id, key) = ("my-app".parse().unwrap(), "issuer.secret".parse().unwrap());
     stub.client.exchange_key(&app_id, &key).await.unwrap();
     let seen = stub.saw();
@@ -153,7 +153,7 @@ async fn authenticates_the_exchange_of_a_key() {
 
 #[tokio::test]
 async fn escapes_names_in_paths() {
-    let mut stub = Stub::start(vec![Answer::new(204, &Value::Null)]).await;
+    let mut stub = Stub::start(vec![CannedResponse::new(204, &Value::Null)]).await;
     stub.client.delete_access_key(&credential(), &"my-app".parse().unwrap(), "default key/..?").await.unwrap();
     let seen = stub.saw();
     assert_eq!(seen.line, "DELETE /api/v2/applications/my-app/access-keys/default%20key%2F..%3F");
@@ -162,11 +162,15 @@ async fn escapes_names_in_paths() {
 
 #[tokio::test]
 async fn attempts_a_read_three_times_while_the_service_is_unavailable() {
-    let stub = Stub::start(vec![Answer::new(503, &json!({"error": "starting"})), Answer::new(200, &json!([]))]).await;
+    let stub = Stub::start(vec![
+        CannedResponse::new(503, &json!({"error": "starting"})),
+        CannedResponse::new(200, &json!([])),
+    ])
+    .await;
     assert_eq!(stub.client.applications(&credential()).await.unwrap(), []);
     assert_eq!(stub.calls(), 2);
 
-    let stub = Stub::start(vec![Answer::new(503, &json!({"error": "starting"}))]).await;
+    let stub = Stub::start(vec![CannedResponse::new(503, &json!({"error": "starting"}))]).await;
     let error = stub.client.applications(&credential()).await.unwrap_err();
     assert_eq!((error.kind(), error.to_string().as_str(), stub.calls()), (Kind::Unavailable, "starting", 3));
 }
@@ -177,19 +181,21 @@ async fn repeats_a_write_only_after_retry_after() {
     let app_id = "my-app".parse().unwrap();
     let created = json!({"name": "k", "key": "issuer.secret", "rights": ["devices"]});
 
-    let stub = Stub::start(vec![Answer::new(503, &json!({"error": "away"})), Answer::new(201, &created)]).await;
+    let stub =
+        Stub::start(vec![CannedResponse::new(503, &json!({"error": "away"})), CannedResponse::new(201, &created)])
+            .await;
     stub.client.add_access_key(&credential(), &app_id, &key).await.unwrap_err();
     assert_eq!(stub.calls(), 1);
 
-    let busy = Answer::new(429, &json!({"error": "slow down"})).with("retry-after", "0");
-    let stub = Stub::start(vec![busy, Answer::new(201, &created)]).await;
-    let answer = stub.client.add_access_key(&credential(), &app_id, &key).await.unwrap();
-    assert_eq!((answer.key.unwrap().expose(), stub.calls()), ("issuer.secret", 2));
+    let busy = CannedResponse::new(429, &json!({"error": "slow down"})).with("retry-after", "0");
+    let stub = Stub::start(vec![busy, CannedResponse::new(201, &created)]).await;
+    let response = stub.client.add_access_key(&credential(), &app_id, &key).await.unwrap();
+    assert_eq!((response.key.unwrap().expose(), stub.calls()), ("issuer.secret", 2));
 }
 
 #[tokio::test]
 async fn does_not_obey_a_long_retry_after() {
-    let busy = Answer::new(429, &json!({"code": 429, "error": "slow down"})).with("retry-after", "3600");
+    let busy = CannedResponse::new(429, &json!({"code": 429, "error": "slow down"})).with("retry-after", "3600");
     let stub = Stub::start(vec![busy]).await;
     let error = stub.client.me(&credential()).await.unwrap_err();
     let Error::Refused { kind: Kind::Exhausted, retry_after: Some(wait), .. } = error else { panic!("{error:?}") };
@@ -197,7 +203,7 @@ async fn does_not_obey_a_long_retry_after() {
 }
 
 #[tokio::test]
-async fn refuses_an_endless_answer() {
+async fn refuses_an_endless_response() {
     async fn endless() -> impl IntoResponse {
         let chunks = futures::stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from(vec![b' '; 64 << 10])));
         Body::from_stream(chunks)
@@ -208,13 +214,13 @@ async fn refuses_an_endless_answer() {
 
 #[tokio::test]
 async fn does_not_follow_redirects() {
-    let stub = Stub::start(vec![Answer::new(307, &json!({})).with("location", "/api/v2/users/me?again")]).await;
+    let stub = Stub::start(vec![CannedResponse::new(307, &json!({})).with("location", "/api/v2/users/me?again")]).await;
     stub.client.me(&credential()).await.unwrap_err();
     assert_eq!(stub.calls(), 1);
 }
 
 #[tokio::test]
-async fn reports_an_unreadable_answer() {
+async fn reports_an_unreadable_response() {
     let client = AccountClient::new(&serve(Router::new().fallback(async || "<html>")).await).unwrap();
     let error = client.keys().await.unwrap_err();
     assert!(matches!(error, Error::Unreadable { .. }), "{error:?}");

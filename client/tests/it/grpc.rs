@@ -21,7 +21,7 @@ use tonic::{
 };
 use types::{Credential, Kind, Kinded, Secret, ServiceName};
 
-type Answer<T> = Result<Response<T>, Status>;
+type GrpcResult<T> = Result<Response<T>, Status>;
 
 /// A discovery service that refuses the first calls, with or without `retry-after`.
 struct Stub {
@@ -39,14 +39,14 @@ struct Fixture {
 }
 
 impl Stub {
-    fn answer<T, A>(&self, request: Request<T>, answer: A) -> Answer<A>
+    fn response<T, A>(&self, request: Request<T>, response: A) -> GrpcResult<A>
     where
         T: std::fmt::Debug,
     {
         let (metadata, _, message) = request.into_parts();
         self.seen.send((metadata, format!("{message:?}"))).unwrap();
         if self.refusals.load(Ordering::SeqCst) == 0 {
-            return Ok(Response::new(answer));
+            return Ok(Response::new(response));
         }
         self.refusals.fetch_sub(1, Ordering::SeqCst);
         let mut status = Status::new(self.code, "not now");
@@ -59,36 +59,36 @@ impl Stub {
 
 #[tonic::async_trait]
 impl Discovery for Stub {
-    async fn announce(&self, request: Request<Announcement>) -> Answer<()> {
-        self.answer(request, ())
+    async fn announce(&self, request: Request<Announcement>) -> GrpcResult<()> {
+        self.response(request, ())
     }
 
-    async fn get_all(&self, request: Request<GetServiceRequest>) -> Answer<AnnouncementsResponse> {
-        self.answer(request, AnnouncementsResponse::default())
+    async fn get_all(&self, request: Request<GetServiceRequest>) -> GrpcResult<AnnouncementsResponse> {
+        self.response(request, AnnouncementsResponse::default())
     }
 
-    async fn get(&self, request: Request<GetRequest>) -> Answer<Announcement> {
-        self.answer(request, Announcement::default())
+    async fn get(&self, request: Request<GetRequest>) -> GrpcResult<Announcement> {
+        self.response(request, Announcement::default())
     }
 
-    async fn add_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
-        self.answer(request, ())
+    async fn add_metadata(&self, request: Request<MetadataRequest>) -> GrpcResult<()> {
+        self.response(request, ())
     }
 
-    async fn delete_metadata(&self, request: Request<MetadataRequest>) -> Answer<()> {
-        self.answer(request, ())
+    async fn delete_metadata(&self, request: Request<MetadataRequest>) -> GrpcResult<()> {
+        self.response(request, ())
     }
 
-    async fn get_by_app_id(&self, request: Request<GetByAppIdRequest>) -> Answer<Announcement> {
-        self.answer(request, Announcement::default())
+    async fn get_by_app_id(&self, request: Request<GetByAppIdRequest>) -> GrpcResult<Announcement> {
+        self.response(request, Announcement::default())
     }
 
-    async fn get_by_gateway_id(&self, request: Request<GetByGatewayIdRequest>) -> Answer<Announcement> {
-        self.answer(request, Announcement::default())
+    async fn get_by_gateway_id(&self, request: Request<GetByGatewayIdRequest>) -> GrpcResult<Announcement> {
+        self.response(request, Announcement::default())
     }
 
-    async fn get_by_app_eui(&self, request: Request<GetByAppEuiRequest>) -> Answer<Announcement> {
-        self.answer(request, Announcement::default())
+    async fn get_by_app_eui(&self, request: Request<GetByAppEuiRequest>) -> GrpcResult<Announcement> {
+        self.response(request, Announcement::default())
     }
 }
 

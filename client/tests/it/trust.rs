@@ -38,8 +38,8 @@ async fn serve() -> (SocketAddr, String) {
             let Ok(mut stream) = acceptor.accept(stream).await else { continue };
             let mut request = [0; 4096];
             if stream.read(&mut request).await.is_ok() {
-                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{\"keys\":[]}";
-                let _ = stream.write_all(answer).await;
+                let response = b"HTTP/1.1 200 OK\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{\"keys\":[]}";
+                let _ = stream.write_all(response).await;
                 let _ = stream.shutdown().await;
             }
         }

@@ -19,7 +19,7 @@ use server::{
     openapi,
 };
 
-use super::{Answer, ComponentPath, Shared, refuse};
+use super::{ComponentPath, RestResult, Shared, refuse};
 use crate::{Error, error::Result, operations::Assignment};
 
 /// Metadata in the query, with parameters named like the members of a body.
@@ -31,7 +31,7 @@ pub(super) async fn announce(
     Path(path): Path<ComponentPath>,
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<Announcement>,
-) -> Answer<Empty> {
+) -> RestResult<Empty> {
     let announced = async {
         agree("service_name", &mut body.service_name, path.service_name)?;
         agree("id", &mut body.id, path.id)?;
@@ -47,7 +47,7 @@ pub(super) async fn add_metadata(
     Path(component): Path<ComponentPath>,
     Presented(caller): Presented,
     JsonObject(metadata): JsonObject<Metadata>,
-) -> Answer<Empty> {
+) -> RestResult<Empty> {
     let added = async {
         let assignment = assignment(&component, metadata)?;
         operations.add_metadata(caller?, &assignment).await
@@ -61,7 +61,7 @@ pub(super) async fn delete_metadata(
     Path(component): Path<ComponentPath>,
     MetadataQuery(metadata): MetadataQuery,
     Presented(caller): Presented,
-) -> Answer<Empty> {
+) -> RestResult<Empty> {
     let deleted = async {
         let assignment = assignment(&component, metadata?)?;
         operations.delete_metadata(caller?, &assignment).await

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use server::{json::Json, openapi};
 use types::{AppEui, AppId, GatewayId, ServiceName};
 
-use super::{Answer, ComponentPath, Shared, refuse};
+use super::{ComponentPath, RestResult, Shared, refuse};
 use crate::{Error, error::Result, registry::Page};
 
 /// A service, as its path names it.
@@ -57,7 +57,7 @@ pub(super) struct AppEuiPath {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used; the last of several values counts")]
 struct PageParameters {
-    /// How many components to list at most; 0 lists as many as a reply holds.
+    /// How many components to list at most; 0 lists as many as a response holds.
     #[serde(default)]
     limit: u32,
     /// How many components to skip.
@@ -86,7 +86,7 @@ pub(super) async fn get_all(
     State(operations): Shared,
     Path(path): Path<ServicePath>,
     PageQuery(page): PageQuery,
-) -> Answer<AnnouncementsResponse> {
+) -> RestResult<AnnouncementsResponse> {
     let page = page.map_err(refuse)?;
     // An unknown service has no components.
     let Ok(service) = path.service_name.parse() else { return Ok(Json::default()) };
@@ -94,13 +94,13 @@ pub(super) async fn get_all(
     Ok(Json(AnnouncementsResponse { services: services.into_iter().map(Into::into).collect() }))
 }
 
-pub(super) async fn get_one(State(operations): Shared, Path(path): Path<ComponentPath>) -> Answer<Announcement> {
+pub(super) async fn get_one(State(operations): Shared, Path(path): Path<ComponentPath>) -> RestResult<Announcement> {
     let service = path.service_name.parse().map_err(refuse)?;
     let announcement = operations.get(service, &path.id.parse().map_err(refuse)?).await.map_err(refuse)?;
     Ok(Json(announcement.into()))
 }
 
-pub(super) async fn get_by_app_id(State(operations): Shared, Path(path): Path<AppIdPath>) -> Answer<Announcement> {
+pub(super) async fn get_by_app_id(State(operations): Shared, Path(path): Path<AppIdPath>) -> RestResult<Announcement> {
     let app_id = path.app_id.parse().map_err(refuse)?;
     Ok(Json(operations.get_by_app_id(app_id).await.map_err(refuse)?.into()))
 }
@@ -108,12 +108,15 @@ pub(super) async fn get_by_app_id(State(operations): Shared, Path(path): Path<Ap
 pub(super) async fn get_by_gateway_id(
     State(operations): Shared,
     Path(path): Path<GatewayIdPath>,
-) -> Answer<Announcement> {
+) -> RestResult<Announcement> {
     let gateway_id = path.gateway_id.parse().map_err(refuse)?;
     Ok(Json(operations.get_by_gateway_id(gateway_id).await.map_err(refuse)?.into()))
 }
 
-pub(super) async fn get_by_app_eui(State(operations): Shared, Path(path): Path<AppEuiPath>) -> Answer<Announcement> {
+pub(super) async fn get_by_app_eui(
+    State(operations): Shared,
+    Path(path): Path<AppEuiPath>,
+) -> RestResult<Announcement> {
     let app_eui: AppEui = path
         .app_eui
         .parse()

@@ -60,11 +60,11 @@ async fn only_the_component_itself_may_announce() {
     ];
     for (caller, code, text) in callers {
         // An announcement without a public key is no exception.
-        let answer = announce(&discovery, announcement("handler", "handler-1"), caller.as_ref()).await;
-        assert_eq!(answer.0, code, "{caller:?}: {answer:?}");
-        assert!(answer.1.contains(text), "{caller:?}: {answer:?}");
-        let denied = code != Code::PermissionDenied || answer.1.starts_with("permission denied: Discovery:");
-        assert!(denied, "{answer:?}");
+        let response = announce(&discovery, announcement("handler", "handler-1"), caller.as_ref()).await;
+        assert_eq!(response.0, code, "{caller:?}: {response:?}");
+        assert!(response.1.contains(text), "{caller:?}: {response:?}");
+        let denied = code != Code::PermissionDenied || response.1.starts_with("permission denied: Discovery:");
+        assert!(denied, "{response:?}");
     }
 }
 

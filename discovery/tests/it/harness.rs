@@ -10,7 +10,7 @@ use client::{Trust, account::AccountClient, discovery::DiscoveryClient};
 use server::{
     audit::AuditLog,
     auth::{AuthSettings, Authenticator},
-    reply::ErrorFormat,
+    error_response::ErrorFormat,
     serve::{HttpService, Listeners, Server},
     system::OsRandom,
     telemetry::{Health, TelemetrySettings},

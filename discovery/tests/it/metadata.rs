@@ -43,8 +43,8 @@ async fn adding_an_application_needs_settings_or_delete() {
         (Some(account.access_key("my-app", &["settings"])), Code::Ok),
     ];
     for (caller, code) in callers {
-        let answer = add(&discovery, serves("handler", "handler-1", app("my-app")), caller.as_ref()).await;
-        assert_eq!(answer.0, code, "{caller:?}: {answer:?}");
+        let response = add(&discovery, serves("handler", "handler-1", app("my-app")), caller.as_ref()).await;
+        assert_eq!(response.0, code, "{caller:?}: {response:?}");
     }
     assert_eq!(served(&discovery, ServiceName::Handler, "handler-1").await, [app("my-app")]);
 }
@@ -109,8 +109,8 @@ async fn deleting_an_application_needs_the_right() {
 async fn a_handler_must_announce_itself_before_it_serves() {
     let discovery = TestDiscovery::start().await;
     let owner = discovery.account.user("my-app", &["settings"]);
-    let answer = add(&discovery, serves("handler", "handler-1", app("my-app")), Some(&owner)).await;
-    assert_eq!(answer, (Code::NotFound, "discovery:announcement:handler:handler-1 not found".to_owned()));
+    let response = add(&discovery, serves("handler", "handler-1", app("my-app")), Some(&owner)).await;
+    assert_eq!(response, (Code::NotFound, "discovery:announcement:handler:handler-1 not found".to_owned()));
 }
 
 #[tokio::test]
@@ -128,13 +128,14 @@ async fn each_service_serves_its_own_kind_of_metadata() {
     ];
     for (thing, server) in things {
         for service in ["handler", "router", "broker"] {
-            let answer = add(&discovery, serves(service, "c1", thing.clone()), Some(&caller)).await;
+            let response = add(&discovery, serves(service, "c1", thing.clone()), Some(&caller)).await;
             let expected = if service == server { Code::Ok } else { Code::PermissionDenied };
-            assert_eq!(answer.0, expected, "{service} {thing:?}: {answer:?}");
+            assert_eq!(response.0, expected, "{service} {thing:?}: {response:?}");
         }
     }
-    let answer = add(&discovery, MetadataRequest { metadata: None, ..serves("handler", "c1", app("a1")) }, None).await;
-    assert_eq!(answer, (Code::PermissionDenied, "permission denied: Unknown Metadata type".to_owned()));
+    let response =
+        add(&discovery, MetadataRequest { metadata: None, ..serves("handler", "c1", app("a1")) }, None).await;
+    assert_eq!(response, (Code::PermissionDenied, "permission denied: Unknown Metadata type".to_owned()));
 }
 
 #[tokio::test]
@@ -148,8 +149,8 @@ async fn a_gateway_chooses_its_own_router() {
         (account.token(json!({"type": "gateway", "sub": "gw-1"})), Code::Ok),
     ];
     for (caller, code) in callers {
-        let answer = add(&discovery, message(), Some(&caller)).await;
-        assert_eq!(answer.0, code, "{answer:?}");
+        let response = add(&discovery, message(), Some(&caller)).await;
+        assert_eq!(response.0, code, "{response:?}");
     }
 }
 
@@ -169,8 +170,8 @@ async fn prefixes_of_two_brokers_cannot_overlap() {
     ];
     for (caller, id, prefix, code) in tries {
         let caller = discovery.account.component("broker", caller);
-        let answer = add(&discovery, serves("broker", id, prefix.clone()), Some(&caller)).await;
-        assert_eq!(answer.0, code, "{id} {prefix:?}: {answer:?}");
+        let response = add(&discovery, serves("broker", id, prefix.clone()), Some(&caller)).await;
+        assert_eq!(response.0, code, "{id} {prefix:?}: {response:?}");
     }
 }
 

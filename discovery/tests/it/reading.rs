@@ -16,8 +16,8 @@ use crate::harness::{TestDiscovery, request};
 
 /// Returns the status and body of a `GET`.
 async fn get(discovery: &TestDiscovery, path: &str) -> (u16, Value) {
-    let answer = reqwest::get(discovery.url(path)).await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
+    let response = reqwest::get(discovery.url(path)).await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
 }
 
 async fn ids(discovery: &TestDiscovery, service: &str, part: &[(&'static str, &str)]) -> Result<Vec<String>, Code> {
@@ -25,8 +25,8 @@ async fn ids(discovery: &TestDiscovery, service: &str, part: &[(&'static str, &s
     for (name, number) in part {
         list.metadata_mut().insert(*name, number.parse().unwrap());
     }
-    let answer = discovery.stub().await.get_all(list).await.map_err(|status| status.code())?;
-    Ok(answer.into_inner().services.into_iter().map(|announcement| announcement.id).collect())
+    let response = discovery.stub().await.get_all(list).await.map_err(|status| status.code())?;
+    Ok(response.into_inner().services.into_iter().map(|announcement| announcement.id).collect())
 }
 
 #[tokio::test]

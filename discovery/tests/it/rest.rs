@@ -20,8 +20,8 @@ async fn send(
     if let Some(caller) = caller {
         request = request.header("authorization", caller.to_header());
     }
-    let answer = request.send().await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
 }
 
 async fn get(discovery: &TestDiscovery, path: &str) -> (u16, Value) {
@@ -54,9 +54,9 @@ async fn a_component_announces_itself() {
         ("/announcements/gateway/handler-1", "{}", "service name"),
         ("/announcements/handler/a*", "{}", "ComponentID"),
     ] {
-        let (status, answer) = send(&discovery, &Method::PUT, path, Some(&own), body).await;
-        assert!(status == 400 && answer["code"] == 3, "{path} {body}: {answer}");
-        assert!(answer["error"].as_str().unwrap().contains(text), "{path} {body}: {answer}");
+        let (status, response) = send(&discovery, &Method::PUT, path, Some(&own), body).await;
+        assert!(status == 400 && response["code"] == 3, "{path} {body}: {response}");
+        assert!(response["error"].as_str().unwrap().contains(text), "{path} {body}: {response}");
     }
 }
 
@@ -128,13 +128,13 @@ async fn rejects_metadata_that_no_component_can_serve() {
         (r#"{"app_eui": "AAAAAAAAAAE="}"#, 403),
         (r#"{"gateway_id": "gw-1"}"#, 403),
     ] {
-        let (found, answer) = send(&discovery, &Method::POST, SERVED, Some(&owner), body).await;
-        assert_eq!(found, status, "{body}: {answer}");
+        let (found, response) = send(&discovery, &Method::POST, SERVED, Some(&owner), body).await;
+        assert_eq!(found, status, "{body}: {response}");
     }
     for (query, status) in [("", 400), ("?app_id=a&gateway_id=b", 400), ("?sort=up", 400), ("?app_id=other-app", 403)] {
         let path = format!("{SERVED}{query}");
-        let (found, answer) = send(&discovery, &Method::DELETE, &path, Some(&owner), "").await;
-        assert_eq!(found, status, "{query}: {answer}");
+        let (found, response) = send(&discovery, &Method::DELETE, &path, Some(&owner), "").await;
+        assert_eq!(found, status, "{query}: {response}");
     }
     for (path, status) in [
         ("/announcements/handler/by-app-id/No", 400),

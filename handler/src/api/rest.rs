@@ -1,7 +1,7 @@
 //! The handler's operations over HTTP, with the paths and JSON of The Things Network v2.
 
 mod dry_run;
-mod reply;
+mod error;
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use server::{
     auth::{AuthError, Caller, Presented},
+    error_response::ErrorFormat,
     json::{Empty, Json, JsonObject},
     openapi::{self, About, OperationExt},
-    reply::ErrorFormat,
 };
 use types::{AppId, DevId, Kind};
 
-use self::reply::{ErrorResponse, FunctionErrorBody};
+use self::error::{FunctionErrorBody, HttpError};
 use crate::{
     Error,
     api::{
@@ -42,7 +42,7 @@ use crate::{
 };
 
 type Shared = State<Arc<Operations>>;
-type Reply<T = Json<Empty>> = Result<T, ErrorResponse>;
+type HttpResult<T = Json<Empty>> = Result<T, HttpError>;
 
 /// An application, as its path names it.
 #[derive(Deserialize, JsonSchema)]
@@ -69,7 +69,7 @@ struct DevicePath {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 struct PageQuery {
-    /// How many devices to list at most; 0 lists as many as a reply holds.
+    /// How many devices to list at most; 0 lists as many as a response holds.
     #[serde(default)]
     limit: usize,
     /// How many devices to skip.
@@ -84,7 +84,7 @@ struct PageQuery {
 struct Registration(body::HandlerApplication);
 
 /// A page of devices, with the counts in headers.
-struct DevicePageReply(device::DevicePage);
+struct DevicePageResponse(device::DevicePage);
 
 /// The routes of the application manager, and `/openapi.json`, which describes them.
 pub(crate) fn router(operations: Arc<Operations>) -> Router {
@@ -183,7 +183,7 @@ async fn register_application(
     State(operations): Shared,
     Presented(caller): Presented,
     JsonObject(Registration(body)): JsonObject<Registration>,
-) -> Reply {
+) -> HttpResult {
     let app_id = app_id(&body.app_id)?;
     operations.register_application(caller?, &app_id).await?;
     Ok(Json(Empty {}))
@@ -193,7 +193,7 @@ async fn get_application(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
-) -> Reply<Json<body::HandlerApplication>> {
+) -> HttpResult<Json<body::HandlerApplication>> {
     let app_id = app_id(&path.app_id)?;
     let application = operations.get_application(caller?, &app_id).await?;
     Ok(Json(application.into()))
@@ -204,7 +204,7 @@ async fn set_application(
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::HandlerApplication>,
-) -> Reply {
+) -> HttpResult {
     fill_from_path("app_id", &mut body.app_id, path.app_id)?;
     let application = body.try_into()?;
     operations.set_application(caller?, application).await?;
@@ -215,7 +215,7 @@ async fn delete_application(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
-) -> Reply {
+) -> HttpResult {
     let app_id = app_id(&path.app_id)?;
     operations.delete_application(caller?, &app_id).await?;
     Ok(Json(Empty {}))
@@ -226,19 +226,19 @@ async fn list_devices(
     Path(path): Path<ApplicationPath>,
     query: Result<Query<PageQuery>, QueryRejection>,
     Presented(caller): Presented,
-) -> Reply<DevicePageReply> {
+) -> HttpResult<DevicePageResponse> {
     let app_id = app_id(&path.app_id)?;
     let Query(PageQuery { limit, offset }) =
         query.map_err(|_| Error::invalid("Limit or offset", "must be whole numbers from 0 up"))?;
     let page = operations.list_devices(caller?, &app_id, offset, limit).await?;
-    Ok(DevicePageReply(page))
+    Ok(DevicePageResponse(page))
 }
 
 async fn get_device(
     State(operations): Shared,
     Path(path): Path<DevicePath>,
     Presented(caller): Presented,
-) -> Reply<Json<body::Device>> {
+) -> HttpResult<Json<body::Device>> {
     let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
     let device = operations.get_device(caller?, &app_id, &dev_id).await?;
     Ok(Json(device.into()))
@@ -249,7 +249,7 @@ async fn add_device(
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
     JsonObject(body): JsonObject<body::Device>,
-) -> Reply {
+) -> HttpResult {
     let path = DevicePath { app_id: path.app_id, dev_id: body.dev_id.clone() };
     set(&operations, caller, body, path).await
 }
@@ -259,7 +259,7 @@ async fn set_device(
     Path(path): Path<DevicePath>,
     Presented(caller): Presented,
     JsonObject(body): JsonObject<body::Device>,
-) -> Reply {
+) -> HttpResult {
     set(&operations, caller, body, path).await
 }
 
@@ -268,14 +268,18 @@ async fn set(
     caller: Result<Caller, AuthError>,
     mut body: body::Device,
     path: DevicePath,
-) -> Reply {
+) -> HttpResult {
     fill_from_path("app_id", &mut body.app_id, path.app_id)?;
     fill_from_path("dev_id", &mut body.dev_id, path.dev_id)?;
     operations.set_device(caller?, body.try_into()?).await?;
     Ok(Json(Empty {}))
 }
 
-async fn delete_device(State(operations): Shared, Path(path): Path<DevicePath>, Presented(caller): Presented) -> Reply {
+async fn delete_device(
+    State(operations): Shared,
+    Path(path): Path<DevicePath>,
+    Presented(caller): Presented,
+) -> HttpResult {
     let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
     operations.delete_device(caller?, &app_id, &dev_id).await?;
     Ok(Json(Empty {}))
@@ -290,7 +294,7 @@ fn fill_from_path(what: &'static str, body: &mut String, path: String) -> Result
     Err(Error::invalid(what, format_args!("the path says `{path}`, the body says `{body}`")))
 }
 
-impl IntoResponse for DevicePageReply {
+impl IntoResponse for DevicePageResponse {
     fn into_response(self) -> Response {
         let device::DevicePage { devices, total } = self.0;
         let counts = AppendHeaders([
@@ -302,14 +306,14 @@ impl IntoResponse for DevicePageReply {
     }
 }
 
-impl OperationOutput for DevicePageReply {
+impl OperationOutput for DevicePageResponse {
     type Inner = body::DeviceList;
 
     fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Vec<(Option<StatusCode>, Description)> {
-        let list = openapi::reply::<body::DeviceList>(context);
+        let list = openapi::response::<body::DeviceList>(context);
         let counts = [
             ("Grpc-Metadata-Total", "integer", "How many devices the application has."),
-            ("Grpc-Metadata-Selected", "integer", "How many of them are in this reply."),
+            ("Grpc-Metadata-Selected", "integer", "How many of them are in this response."),
         ];
         vec![(Some(StatusCode::Code(200)), openapi::with_headers(list, &counts))]
     }

@@ -34,8 +34,8 @@ async fn refuses_bad_credentials_with_the_code_that_clients_expect() {
             (None, None, code(version, 4, 0x86)),
             (Some("app-one"), Some("account.none"), code(version, 5, 0x87)),
         ] {
-            let (_, answered, _) = RawClient::try_connect(harness.broker.address(), &login(user, password)).await;
-            assert_eq!(answered, expected, "version {version}, user {user:?}, password {password:?}");
+            let (_, status, _) = RawClient::try_connect(harness.broker.address(), &login(user, password)).await;
+            assert_eq!(status, expected, "version {version}, user {user:?}, password {password:?}");
         }
     }
 }
@@ -45,9 +45,9 @@ async fn does_not_report_bad_credentials_while_the_account_service_is_down() {
     let harness = Harness::start().await;
     harness.authenticator.set_unavailable(true);
     for version in VERSIONS {
-        let (_, answered, _) =
+        let (_, status, _) =
             RawClient::try_connect(harness.broker.address(), &Login::new(version, "app-one", "account.read")).await;
-        assert_eq!(answered, code(version, 3, 0x88));
+        assert_eq!(status, code(version, 3, 0x88));
     }
 }
 
@@ -55,9 +55,9 @@ async fn does_not_report_bad_credentials_while_the_account_service_is_down() {
 async fn refuses_other_protocol_versions() {
     let harness = Harness::start().await;
     for (version, expected) in [(3, 1), (6, 0x84)] {
-        let (_, answered, _) =
+        let (_, status, _) =
             RawClient::try_connect(harness.broker.address(), &Login::new(version, "app-one", "account.read")).await;
-        assert_eq!(answered, expected, "version {version}");
+        assert_eq!(status, expected, "version {version}");
     }
 }
 
@@ -66,8 +66,8 @@ async fn the_engine_accepts_no_application_credentials() {
     let harness = Harness::start().await;
     let engine = harness.broker.internal().address;
     for user in ["app-one", "app-one:rw", "handler:"] {
-        let (_, answered, _) = RawClient::try_connect(engine, &Login::new(4, user, "account.both")).await;
-        assert_eq!(answered, 4, "{user}");
+        let (_, status, _) = RawClient::try_connect(engine, &Login::new(4, user, "account.both")).await;
+        assert_eq!(status, 4, "{user}");
     }
 }
 
@@ -225,8 +225,8 @@ async fn checks_a_will_like_any_publication() {
             ("account.both", "app-two/devices/dev/down", refused),
         ] {
             let login = Login::new(version, "app-one", key).with_will(topic);
-            let (_, answered, _) = RawClient::try_connect(harness.broker.address(), &login).await;
-            assert_eq!(answered, expected, "version {version}, {key}, {topic}");
+            let (_, status, _) = RawClient::try_connect(harness.broker.address(), &login).await;
+            assert_eq!(status, expected, "version {version}, {key}, {topic}");
         }
     }
 }

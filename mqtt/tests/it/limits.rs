@@ -47,8 +47,8 @@ async fn limits_the_connections_of_an_application() {
     let first = RawClient::connect(address, &login(4, "app-one")).await;
     let mut second = RawClient::connect(address, &login(4, "app-one")).await;
     for (version, expected) in [(4, 3), (5, 0x97)] {
-        let (_, answered, _) = RawClient::try_connect(address, &login(version, "app-one")).await;
-        assert_eq!(answered, expected);
+        let (_, status, _) = RawClient::try_connect(address, &login(version, "app-one")).await;
+        assert_eq!(status, expected);
     }
     RawClient::connect(address, &login(4, "app-two")).await;
     second.ping().await;
@@ -74,8 +74,8 @@ async fn refuses_a_client_that_connects_too_often_with_one_credential() {
         RawClient::connect(address, &Login::new(version, "app-one", "account.read")).await.disconnect().await;
     }
     for (version, expected) in [(4, 3), (5, 0x9f)] {
-        let (_, answered, _) = RawClient::try_connect(address, &Login::new(version, "app-one", "account.read")).await;
-        assert_eq!(answered, expected);
+        let (_, status, _) = RawClient::try_connect(address, &Login::new(version, "app-one", "account.read")).await;
+        assert_eq!(status, expected);
     }
     // Other credentials are not affected, and invalid ones count too.
     RawClient::connect(address, &Login::new(4, "app-one", "account.write")).await;

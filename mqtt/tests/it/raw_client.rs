@@ -82,7 +82,7 @@ impl RawClient {
     pub async fn try_connect(address: SocketAddr, login: &Login) -> (Self, u8, bool) {
         let mut client = Self::open(address, login.version).await;
         client.send_packet(&login.packet()).await;
-        let (header, body) = eventually("the answer to CONNECT", client.read()).await.expect("an answer to CONNECT");
+        let (header, body) = eventually("the response to CONNECT", client.read()).await.expect("a response to CONNECT");
         assert_eq!(header, 0x20);
         (client, body[1], body[0] == 1)
     }
@@ -177,7 +177,7 @@ impl RawClient {
     }
 
     async fn wait_for(&mut self, header: u8) -> Vec<u8> {
-        eventually("an answer", self.arrived(|other| other == header)).await.expect("an answer").1
+        eventually("a response", self.arrived(|other| other == header)).await.expect("a response").1
     }
 
     /// The first packet whose header matches; others are kept for later.

@@ -56,9 +56,9 @@ async fn changed_rights_start_a_new_session() {
         client.disconnect().await;
         for rights in [&[WRITE][..], &[READ], &[READ, WRITE]] {
             harness.authenticator.grant("app-one", "account.both", rights);
-            let (client, answered, present) = RawClient::try_connect(address, &login).await;
+            let (client, status, present) = RawClient::try_connect(address, &login).await;
             // The session that the first rights started is still there.
-            assert_eq!((answered, present), (0, rights.len() == 2), "MQTT {version}, {rights:?}");
+            assert_eq!((status, present), (0, rights.len() == 2), "MQTT {version}, {rights:?}");
             client.disconnect().await;
         }
     }
@@ -97,8 +97,8 @@ async fn a_revoked_credential_ends_its_sessions_for_good() {
     // With its rights back, the client may reconnect, but nothing of the old session is left.
     harness.authenticator.grant("app-one", "account.both", &[READ, WRITE]);
     for (version, name) in [(4, "old"), (5, "new")] {
-        let (_, answered, present) = RawClient::try_connect(address, &login(version, "app-one", name)).await;
-        assert_eq!((answered, present), (0, false), "{name}");
+        let (_, status, present) = RawClient::try_connect(address, &login(version, "app-one", name)).await;
+        assert_eq!((status, present), (0, false), "{name}");
     }
 }
 

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::schedule::queue::Priority;
 
-    /// Delays its results until it sleeps, like `AnswerBatch`.
+    /// Delays its results until it sleeps, like `OutcomeBatch`.
     struct DelayingWorker {
         delayed: Vec<u32>,
         done: Sender<Vec<u32>>,

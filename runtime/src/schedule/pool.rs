@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::functions::Functions;
 use crate::limits::Limits;
 use crate::sandbox::Sandbox;
-use crate::schedule::answer_batch::AnswerBatch;
 use crate::schedule::dispatcher::{Dispatcher, Work};
+use crate::schedule::outcome_batch::OutcomeBatch;
 use crate::schedule::queue::{Busy, QueueLimits, Tenant};
 
 /// Loader threads; more would take processor time from live traffic.
@@ -66,7 +66,7 @@ struct LoadJob {
 /// The state of a worker that runs messages.
 struct CallWorker {
     sandbox: Sandbox,
-    answers: AnswerBatch,
+    outcomes: OutcomeBatch,
 }
 
 impl Pool {
@@ -92,7 +92,7 @@ impl Pool {
         let mut pool = Self { engine, calls, loads, threads: Vec::new() };
         for worker in 0..workers {
             let calls = Arc::clone(&pool.calls);
-            let work = CallWorker { sandbox: pool.engine.sandbox(), answers: AnswerBatch::default() };
+            let work = CallWorker { sandbox: pool.engine.sandbox(), outcomes: OutcomeBatch::default() };
             pool.spawn("sandbox", move || calls.run_worker(worker, work))?;
         }
         for loader in 0..LOADERS {
@@ -152,20 +152,20 @@ impl Work<CallJob> for CallWorker {
     fn run(&mut self, job: CallJob, expected_fuel: u64) -> Option<u64> {
         let CallJob { functions, call, done } = job;
         if done.is_closed() {
-            // Cancelled messages count as no time, so answers must not wait for them.
-            self.answers.flush();
+            // Cancelled messages count as no time, so outcomes must not wait for them.
+            self.outcomes.flush();
             return None;
         }
-        self.answers.before_message(expected_fuel);
+        self.outcomes.before_message(expected_fuel);
         let outcome = catch_panic(|| self.sandbox.call(&functions, &call));
         let outcome = outcome.unwrap_or_else(|failure| CallOutcome::new(Err(failure)));
         let fuel = outcome.fuel;
-        self.answers.push(done, outcome);
+        self.outcomes.push(done, outcome);
         Some(fuel)
     }
 
     fn before_sleep(&mut self) {
-        self.answers.flush();
+        self.outcomes.flush();
     }
 }
 

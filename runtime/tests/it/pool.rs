@@ -33,7 +33,7 @@ fn live(id: &str) -> Tenant {
 }
 
 #[tokio::test]
-async fn every_message_gets_its_own_answer() {
+async fn every_message_gets_its_own_outcome() {
     let pool = Arc::new(pool(|settings| settings.workers = 3));
     let texts: Vec<String> = (0..5).map(|n| format!("{ECHO} // {n}")).collect();
     let mut loaded = Vec::new();
@@ -67,10 +67,10 @@ async fn a_full_queue_refuses_and_recovers() {
     let ask = || pool.call(&a, endless.clone(), call(EntryPoint::Uplink, b""));
     // One runs and one waits, so at least two of four are refused.
     let (a, b, c, d) = tokio::join!(ask(), ask(), ask(), ask());
-    let answers = [a, b, c, d].map(|answer| answer.map(|outcome| outcome.result.unwrap_err().kind));
-    assert!(answers.iter().all(|answer| matches!(answer, Ok(FailureKind::Fuel) | Err(Busy))));
-    assert!(answers.iter().filter(|answer| **answer == Err(Busy)).count() >= 2);
-    assert_eq!(answers[0], Ok(FailureKind::Fuel));
+    let outcomes = [a, b, c, d].map(|outcome| outcome.map(|outcome| outcome.result.unwrap_err().kind));
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Ok(FailureKind::Fuel) | Err(Busy))));
+    assert!(outcomes.iter().filter(|outcome| **outcome == Err(Busy)).count() >= 2);
+    assert_eq!(outcomes[0], Ok(FailureKind::Fuel));
     assert_eq!(ask().await.unwrap().result.unwrap_err().kind, FailureKind::Fuel);
 }
 

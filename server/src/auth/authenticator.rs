@@ -17,7 +17,7 @@ use super::{
     verifier::Origin,
 };
 
-/// How long a call waits for an answer about its credential.
+/// How long a call waits for a response about its credential.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same for a call that can go on without one.
 const ASK_AGAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -27,18 +27,18 @@ const COMPONENT_INTERVAL: Duration = Duration::from_secs(2);
 /// Authenticates callers.
 ///
 /// It verifies tokens with their issuer's public keys, asks the issuer which rights of a token remain, and exchanges
-/// access keys there. The answer about a credential and an application is cached for 2 seconds. While the issuer cannot be
-/// asked, [`Purpose`] decides how long its last answer counts.
+/// access keys there. The response about a credential and an application is cached for 2 seconds. While the issuer cannot be
+/// asked, [`Purpose`] decides how long its last response counts.
 pub struct Authenticator {
     issuers: BTreeMap<String, Issuer>,
-    cache: Cache<CredentialId, Answer>,
+    cache: Cache<CredentialId, Confirmed>,
     memory: Memory,
     settings: AuthSettings,
     clock: Arc<dyn Clock>,
 }
 
 /// What the account service said about a credential: what it may do, or none if it is refused.
-type Answer = Option<Arc<Claims>>;
+type Confirmed = Option<Arc<Claims>>;
 
 impl Authenticator {
     /// Trusts these account services, each by the id that its tokens and access keys carry. `component` is our own token
@@ -117,15 +117,15 @@ impl Authenticator {
         let credential = credential.ok_or(AuthError::Missing)?;
         let id = CredentialId::of(app_id, &credential);
         let cell = self.cache.cell(&id, self.clock.now());
-        let answer = match cell.get() {
+        let response = match cell.get() {
             Some(Some(claims)) => return Ok(Claims::clone(claims)),
             Some(None) => return Err(refused(app_id, &credential)),
             None => self.decide(Question { cell: &cell, id, app_id, credential: &credential }, purpose).await,
         };
-        answer.map(Arc::unwrap_or_clone).inspect_err(|_| self.cache.remove(&id, &cell))
+        response.map(Arc::unwrap_or_clone).inspect_err(|_| self.cache.remove(&id, &cell))
     }
 
-    /// Decides by the account service's answer or, if there is none, by its last one.
+    /// Decides by the account service's response or, if there is none, by its last one.
     async fn decide(&self, question: Question<'_>, purpose: Purpose) -> Result<Arc<Claims>, AuthError> {
         let (before, last) = self.memory.recall(&question.id, self.clock.now());
         let verdict = |now| verdict(now, before, purpose, self.settings.grace_time());
@@ -135,8 +135,8 @@ impl Authenticator {
         // The token has expired, or its key was withdrawn: whoever confirmed it would not do so again.
         let asked = asked.inspect_err(|_| self.memory.forget(&question.id))?;
         let (now, claims, cause) = match asked {
-            Asked::Answer(Some(claims)) => (Now::Confirmed, Some(claims), None),
-            Asked::Answer(None) => (Now::Refused, None, None),
+            Asked::Response(Some(claims)) => (Now::Confirmed, Some(claims), None),
+            Asked::Response(None) => (Now::Refused, None, None),
             Asked::Silence(cause) => (Now::Silent, last, cause),
         };
         match (verdict(now), claims) {
@@ -155,7 +155,7 @@ impl Authenticator {
         }
     }
 
-    /// Asks the account service; a call that can go on without an answer waits less, and not every time.
+    /// Asks the account service; a call that can go on without a response waits less, and not every time.
     async fn ask_within_limits(
         &self,
         issuer: &Issuer,
@@ -168,28 +168,28 @@ impl Authenticator {
         let limit = if can_go_on { ASK_AGAIN_TIMEOUT } else { ASK_TIMEOUT };
         let asked = timeout(limit, question.cell.get_or_try_init(|| self.ask(issuer, question))).await;
         match asked.unwrap_or_else(|_| Err(issuer.timed_out())) {
-            Ok(answer) => Ok(Asked::Answer(answer.clone())),
+            Ok(response) => Ok(Asked::Response(response.clone())),
             Err(error) if error.is_silence() => Ok(Asked::Silence(Some(Arc::new(error)))),
             Err(error) => Err(error),
         }
     }
 
-    /// Asks the account service about a credential, and remembers its answer.
-    async fn ask(&self, issuer: &Issuer, question: &Question<'_>) -> Result<Answer, AuthError> {
+    /// Asks the account service about a credential, and remembers its response.
+    async fn ask(&self, issuer: &Issuer, question: &Question<'_>) -> Result<Confirmed, AuthError> {
         let Question { id, app_id, credential, .. } = *question;
-        let answer = match credential {
+        let response = match credential {
             Credential::Token(token) => self.current_claims(issuer, app_id, token).await?,
             Credential::Key(key) => issuer.exchange(app_id, key).await?,
         };
-        let answer = answer.map(Arc::new);
-        match &answer {
+        let response = response.map(Arc::new);
+        match &response {
             Some(claims) if claims.apps.get(app_id).is_some_and(|rights| !rights.is_empty()) => {
                 self.memory.confirm(id, Arc::clone(claims), self.clock.now());
             }
             // Without any right, it is as good as refused.
             _ => self.memory.refuse(id),
         }
-        Ok(answer)
+        Ok(response)
     }
 
     /// The claims of a token, as far as they still hold.
@@ -231,10 +231,10 @@ impl Authenticator {
     }
 }
 
-/// A credential that there is no cached answer about.
+/// A credential that there is no cached response about.
 struct Question<'a> {
-    /// Where the answer goes.
-    cell: &'a Cell<Answer>,
+    /// Where the response goes.
+    cell: &'a Cell<Confirmed>,
     id: CredentialId,
     app_id: &'a AppId,
     credential: &'a Credential,
@@ -242,8 +242,8 @@ struct Question<'a> {
 
 /// What came of a question.
 enum Asked {
-    Answer(Answer),
-    /// There is no answer; why, if the question was asked.
+    Response(Confirmed),
+    /// There is no response; why, if the question was asked.
     Silence(Option<Arc<AuthError>>),
 }
 

@@ -1,4 +1,4 @@
-//! The account service's answers of the last few seconds.
+//! The account service's responses of the last few seconds.
 //!
 //! Not `moka`: it reads the machine's clock, and here the clock is given.
 
@@ -12,17 +12,17 @@ use std::{
 use tokio::sync::OnceCell;
 use types::Timestamp;
 
-/// How long an answer is used: a deleted key or a lost right takes effect within this time.
+/// How long a response is used: a deleted key or a lost right takes effect within this time.
 ///
 /// Together with the MQTT server's checks of open connections it stays below the 5 seconds that revoking may take.
 const AGE_MAX: Duration = Duration::from_secs(2);
 /// Maximum number of entries; when there are more, the oldest is removed.
 const ENTRIES_MAX: usize = 4096;
 
-/// An answer of the account service; empty while a caller fetches it and others wait.
+/// A response of the account service; empty while a caller fetches it and others wait.
 pub(super) type Cell<V> = Arc<OnceCell<V>>;
 
-/// Recent answers by key, refusals included.
+/// Recent responses by key, refusals included.
 pub(super) struct Cache<K, V> {
     entries: Mutex<HashMap<K, Entry<V>>>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::rest::account::TokenAnswer;
+use api::rest::account::TokenResponse;
 use client::account::AccountClient;
 use tokio::sync::Semaphore;
 use types::{AccessKey, AppId, ApplicationRight, Claims, Clock, Credential, Kind, Kinded, Secret};
@@ -60,8 +60,8 @@ impl Issuer {
         mut claims: Claims,
     ) -> Result<Option<Claims>, AuthError> {
         let _permit = self.asking.acquire().await;
-        let answer = self.client.rights(&Credential::Token(token.clone()), app_id).await;
-        let remaining = match answer {
+        let response = self.client.rights(&Credential::Token(token.clone()), app_id).await;
+        let remaining = match response {
             Ok(rights) => rights,
             Err(error) => match error.kind() {
                 Kind::Unauthenticated => return Ok(self.answered(None)),
@@ -78,12 +78,12 @@ impl Issuer {
     /// Exchanges an access key for its claims; none if the account service refuses the key.
     pub(super) async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Option<Claims>, AuthError> {
         let _permit = self.asking.acquire().await;
-        let answer = match &self.component {
+        let response = match &self.component {
             Some(component) => self.exchange_as(component, app_id, key).await,
             None => self.client.exchange_key(app_id, key).await,
         };
-        match answer {
-            Ok(answer) => self.verify_new(&answer.access_token).await.map(|claims| self.answered(Some(claims))),
+        match response {
+            Ok(response) => self.verify_new(&response.access_token).await.map(|claims| self.answered(Some(claims))),
             Err(error) if is_about_us(&error) => Err(AuthError::NotAccepted { issuer: self.id.clone() }),
             Err(error) => match error.kind() {
                 Kind::Invalid | Kind::Unauthenticated | Kind::NotFound => Ok(self.answered(None)),
@@ -98,20 +98,20 @@ impl Issuer {
         component: &ComponentToken,
         app_id: &AppId,
         key: &AccessKey,
-    ) -> client::Result<TokenAnswer> {
+    ) -> client::Result<TokenResponse> {
         let Some(token) = component.current() else { return self.client.exchange_key(app_id, key).await };
-        let answer = self.client.exchange_key_as(&token, app_id, key).await;
-        if !answer.as_ref().is_err_and(is_about_us) {
+        let response = self.client.exchange_key_as(&token, app_id, key).await;
+        if !response.as_ref().is_err_and(is_about_us) {
             component.note_accepted(&token);
-            return answer;
+            return response;
         }
-        let Some(newer) = component.replace_refused(&token).await else { return answer };
-        let answer = self.client.exchange_key_as(&newer, app_id, key).await;
-        match &answer {
+        let Some(newer) = component.replace_refused(&token).await else { return response };
+        let response = self.client.exchange_key_as(&newer, app_id, key).await;
+        match &response {
             Err(error) if is_about_us(error) => component.note_refused(&newer),
             _ => component.note_accepted(&newer),
         }
-        answer
+        response
     }
 
     /// The claims of a token that the account service has just sent.
@@ -127,14 +127,14 @@ impl Issuer {
         }
     }
 
-    fn answered<T>(&self, answer: T) -> T {
+    fn answered<T>(&self, response: T) -> T {
         if self.reachability.answered() {
             tracing::info!(issuer = self.id, "the account service answers again");
         }
-        answer
+        response
     }
 
-    /// Notes that there was no answer about a credential, and why.
+    /// Notes that there was no response about a credential, and why.
     pub(super) fn silent(&self, error: client::Error) -> AuthError {
         if self.reachability.silent(self.clock.now()) {
             tracing::warn!(

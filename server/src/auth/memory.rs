@@ -21,7 +21,7 @@ const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4 * 1024 - 1)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CredentialId([u8; 32]);
 
-/// The last answers. Confirmed credentials have room of their own, so that wrong ones cannot crowd them out.
+/// The last responses. Confirmed credentials have room of their own, so that wrong ones cannot crowd them out.
 pub(super) struct Memory {
     confirmed: Mutex<LruCache<CredentialId, Confirmed>>,
     refused: Mutex<LruCache<CredentialId, ()>>,
@@ -74,7 +74,7 @@ impl Memory {
         lock(&self.confirmed).pop(id);
     }
 
-    /// The last answer about a credential; with its claims if it was confirmed.
+    /// The last response about a credential; with its claims if it was confirmed.
     pub(super) fn recall(&self, id: &CredentialId, now: Timestamp) -> (Before, Option<Arc<Claims>>) {
         if let Some(confirmed) = lock(&self.confirmed).get_mut(id) {
             // After the clock was set back, the grace time starts again, rather than lasting until the clock catches up.
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_answer_counts() {
+    fn the_last_response_counts() {
         let (memory, start) = (Memory::default(), Timestamp::from_millis(1_000_000));
         assert_eq!(memory.recall(&id(1), start).0, Before::Never);
         memory.confirm(id(1), claims(), start);

@@ -24,7 +24,7 @@ pub(super) fn account_reachable(is_reachable: bool) {
     gauge!(ACCOUNT_REACHABLE).set(f64::from(u8::from(is_reachable)));
 }
 
-/// Counts a call that was decided without an answer of the account service.
+/// Counts a call that was decided without a response of the account service.
 pub(super) fn unconfirmed(result: &'static str) {
     counter!(UNCONFIRMED, "result" => result).increment(1);
 }

@@ -105,11 +105,11 @@ impl PublicKeys {
     }
 
     async fn fetch(&self, limit: Duration) {
-        let answer = tokio::time::timeout(limit, self.client.keys()).await.unwrap_or_else(|_| {
+        let response = tokio::time::timeout(limit, self.client.keys()).await.unwrap_or_else(|_| {
             Err(client::Error::Timeout { service: "account service", address: self.issuer.clone() })
         });
         let now = Some(self.clock.now());
-        match answer {
+        match response {
             Ok(set) => {
                 let verifier = Verifier::new(&self.issuer, &set);
                 tracing::debug!(?verifier, "fetched the keys of an account service");

@@ -9,7 +9,7 @@ use types::Timestamp;
 
 use super::metrics;
 
-/// How long calls that can go on without an answer do so, until one of them asks again.
+/// How long calls that can go on without a response do so, until one of them asks again.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Remembers whether the last question was answered.
@@ -27,7 +27,7 @@ impl Default for Reachability {
 }
 
 impl Reachability {
-    /// Whether to ask for a call that can go on without an answer: if the service answers, or one call per pause.
+    /// Whether to ask for a call that can go on without a response: if the service answers, or one call per pause.
     pub(super) fn may_ask(&self, now: Timestamp) -> bool {
         self.change(|silent| {
             let is_paused = silent.is_some_and(|tried| tried <= now && now.since(tried) < PAUSE);
@@ -38,7 +38,7 @@ impl Reachability {
         })
     }
 
-    /// Notes an answer. Returns true if the last question had none.
+    /// Notes a response. Returns true if the last question had none.
     pub(super) fn answered(&self) -> bool {
         let was_silent = self.change(|silent| silent.take().is_some());
         if was_silent {
@@ -47,7 +47,7 @@ impl Reachability {
         was_silent
     }
 
-    /// Notes that there was no answer. Returns true if the last question had one.
+    /// Notes that there was no response. Returns true if the last question had one.
     pub(super) fn silent(&self, now: Timestamp) -> bool {
         let was_silent = self.change(|silent| silent.replace(now).is_some());
         if !was_silent {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asks_once_per_pause_while_there_is_no_answer() {
+    fn asks_once_per_pause_while_there_is_no_response() {
         let (reachability, start) = (Reachability::default(), Timestamp::from_millis(1_000_000));
         assert!(reachability.may_ask(start) && reachability.may_ask(start));
         assert!(reachability.silent(start) && !reachability.silent(start));

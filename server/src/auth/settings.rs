@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct AuthSettings {
     /// How long a credential that the account service confirmed may still read and use MQTT while that service cannot be
-    /// asked, in seconds. With 0 it may not. Changes always need a fresh answer; live uplinks go on either way.
+    /// asked, in seconds. With 0 it may not. Changes always need a fresh response; live uplinks go on either way.
     pub grace_time_s: u64,
 }
 

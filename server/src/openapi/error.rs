@@ -1,4 +1,4 @@
-//! Error replies, described once per status and referred to by operations.
+//! Error responses, described once per status and referred to by operations.
 
 use aide::{
     generate::GenContext,
@@ -8,11 +8,11 @@ use api::rest::{account::ErrorBody, handler::GatewayError};
 use axum::http::StatusCode;
 use schemars::Schema;
 
-use super::{reply, schema};
-use crate::reply::ErrorFormat;
+use super::{response, schema};
+use crate::error_response::ErrorFormat;
 
-/// Every status that is described, with the name of its reply.
-const REPLIES: [(StatusCode, &str, &str); 9] = [
+/// Every status that is described, with the name of its response.
+const RESPONSES: [(StatusCode, &str, &str); 9] = [
     (StatusCode::BAD_REQUEST, "Invalid", "The request is malformed or breaks a rule."),
     (StatusCode::UNAUTHORIZED, "Unauthenticated", "The credential is missing or not valid."),
     (StatusCode::FORBIDDEN, "Denied", "The credential is valid, but lacks the scope or right."),
@@ -24,13 +24,13 @@ const REPLIES: [(StatusCode, &str, &str); 9] = [
     (StatusCode::SERVICE_UNAVAILABLE, "Unavailable", "A service that this one depends on is unavailable: try again."),
 ];
 
-/// Adds the usual error reply with this status, unless the operation describes one of its own.
+/// Adds the usual error response with this status, unless the operation describes one of its own.
 pub fn refuse(operation: &mut Operation, status: StatusCode) {
-    let Some((_, name, _)) = REPLIES.iter().find(|(known, ..)| *known == status) else { return };
+    let Some((_, name, _)) = RESPONSES.iter().find(|(known, ..)| *known == status) else { return };
     let reference = format!("#/components/responses/{name}");
     let responses = &mut operation.responses.get_or_insert_default().responses;
-    let reply = ReferenceOr::Reference { reference, summary: None, description: None };
-    responses.entry(Code::Code(status.as_u16())).or_insert(reply);
+    let response = ReferenceOr::Reference { reference, summary: None, description: None };
+    responses.entry(Code::Code(status.as_u16())).or_insert(response);
 }
 
 pub(super) fn body(context: &mut GenContext, shape: ErrorFormat) -> Schema {
@@ -40,20 +40,20 @@ pub(super) fn body(context: &mut GenContext, shape: ErrorFormat) -> Schema {
     }
 }
 
-/// The error replies with these statuses, by name.
-pub(super) fn replies<M>(used: &[Code], body: &Schema) -> M
+/// The error responses with these statuses, by name.
+pub(super) fn responses<M>(used: &[Code], body: &Schema) -> M
 where
     M: FromIterator<(String, ReferenceOr<Response>)>,
 {
-    let used = REPLIES.iter().filter(|(status, ..)| used.contains(&Code::Code(status.as_u16())));
+    let used = RESPONSES.iter().filter(|(status, ..)| used.contains(&Code::Code(status.as_u16())));
     let named = used.map(|(status, name, description)| {
-        let reply = reply::with_body(description, body.clone());
-        ((*name).to_owned(), ReferenceOr::Item(reply::with_headers(reply, headers(*status))))
+        let response = response::with_body(description, body.clone());
+        ((*name).to_owned(), ReferenceOr::Item(response::with_headers(response, headers(*status))))
     });
     named.collect()
 }
 
-fn headers(status: StatusCode) -> &'static [reply::Header] {
+fn headers(status: StatusCode) -> &'static [response::Header] {
     match status {
         StatusCode::TOO_MANY_REQUESTS => &[
             ("Retry-After", "integer", "When to try again, in seconds."),

@@ -7,7 +7,7 @@ use aide::{
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::RecursiveTransform};
 use serde_json::{Value, json};
 
-use super::reply::media;
+use super::response::media;
 
 /// Describes the body of a request in these media types.
 pub fn body<T: JsonSchema>(context: &mut GenContext, operation: &mut Operation, media_types: &[&str]) {

@@ -1,4 +1,4 @@
-//! Middleware around every request: an id, limits, a log line, metrics, and an answer even after a panic.
+//! Middleware around every request: an id, limits, a log line, metrics, and a response even after a panic.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ use super::{
     unread_body::drain_unread,
 };
 use crate::{
-    reply::{ErrorFormat, ErrorReply},
+    error_response::{ErrorFormat, ErrorResponse},
     status::{self, INTERNAL},
 };
 
@@ -65,13 +65,13 @@ impl Protocol {
 
     fn refuse(self, error_format: ErrorFormat, kind: Kind, message: impl Into<String>) -> Response {
         match self {
-            Self::Rest => ErrorReply::new(error_format, kind, message).into_response(),
+            Self::Rest => ErrorResponse::new(error_format, kind, message).into_response(),
             Self::Grpc => Status::new(status::grpc(kind), message).into_http(),
         }
     }
 }
 
-/// Wraps the service's router, and adds answers for unknown paths and methods.
+/// Wraps the service's router, and adds responses for unknown paths and methods.
 pub(super) fn wrap(service: HttpService, server: &Server) -> Router {
     let middleware = Arc::new(Middleware {
         name: service.name,
@@ -103,7 +103,7 @@ async fn pass(
     let route = route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", id, service = middleware.name, %method, route);
     let started = Instant::now();
-    let mut response = middleware.answer(request, next).instrument(span.clone()).await;
+    let mut response = middleware.response(request, next).instrument(span.clone()).await;
     let (elapsed, status) = (started.elapsed(), response.status());
     span.in_scope(|| {
         tracing::debug!(status = status.as_u16(), elapsed_us = elapsed.as_micros() as u64, "request finished");
@@ -119,11 +119,11 @@ async fn pass(
 }
 
 impl Middleware {
-    /// The service's answer, or an error when it has none.
-    async fn answer(&self, request: Request, next: Next) -> Response {
+    /// The service's response, or an error when it has none.
+    async fn response(&self, request: Request, next: Next) -> Response {
         let protocol = Protocol::of(&request);
         let limit = grpc_timeout::of(request.headers()).map_or(self.timeout, |wanted| wanted.min(self.timeout));
-        let answer = async {
+        let response = async {
             let handled = async {
                 let handled = self.admission.handle(drain_unread(request), |request| self.run(protocol, request, next));
                 handled.await.unwrap_or_else(|refusal| self.refuse_turn(protocol, refusal))
@@ -131,7 +131,7 @@ impl Middleware {
             let response = correct_undecodable(self.in_time(protocol, limit, handled).await);
             self.format_error(response).await
         };
-        AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
+        AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| {
             // The panic hook has written the message to the standard error.
             tracing::error!("request failed: panic");
             protocol.refuse(self.error_format, Kind::Internal, INTERNAL)
@@ -158,18 +158,18 @@ impl Middleware {
     }
 
     /// Limits the body; refuses a request at once when its length is known to be above the limit.
-    fn bounded(&self, request: Request) -> Result<Request, ErrorReply> {
+    fn bounded(&self, request: Request) -> Result<Request, ErrorResponse> {
         let limit = self.body_bytes_max;
         if request.body().size_hint().lower() > limit as u64 {
             let message = format!("body not valid: must have at most {limit} bytes");
-            return Err(ErrorReply::new(self.error_format, Kind::TooLarge, message));
+            return Err(ErrorResponse::new(self.error_format, Kind::TooLarge, message));
         }
         Ok(request.map(|body| Body::new(Limited::new(body, limit))))
     }
 
-    /// Waits for the answer to begin; a stream may go on for longer.
-    async fn in_time(&self, protocol: Protocol, limit: Duration, answer: impl Future<Output = Response>) -> Response {
-        tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
+    /// Waits for the response to begin; a stream may go on for longer.
+    async fn in_time(&self, protocol: Protocol, limit: Duration, response: impl Future<Output = Response>) -> Response {
+        tokio::time::timeout(limit, response).await.unwrap_or_else(|_| {
             tracing::warn!("request timed out");
             let message = format!("no response within {} ms: try again later", limit.as_millis());
             protocol.refuse(self.error_format, Kind::Timeout, message)
@@ -185,7 +185,7 @@ impl Middleware {
         }
         let kind = if status == StatusCode::PAYLOAD_TOO_LARGE { Kind::TooLarge } else { Kind::Invalid };
         let text = axum::body::to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
-        ErrorReply::new(self.error_format, kind, String::from_utf8_lossy(&text)).with_status(status).into_response()
+        ErrorResponse::new(self.error_format, kind, String::from_utf8_lossy(&text)).with_status(status).into_response()
     }
 }
 
@@ -214,7 +214,7 @@ fn not_found(error_format: ErrorFormat, request: &Request) -> Response {
 }
 
 fn method_not_allowed(error_format: ErrorFormat) -> Response {
-    ErrorReply::new(error_format, Kind::Unsupported, "method not allowed")
+    ErrorResponse::new(error_format, Kind::Unsupported, "method not allowed")
         .with_status(StatusCode::METHOD_NOT_ALLOWED)
         .into_response()
 }

@@ -1,7 +1,7 @@
-//! Reads what is left of a request's body after the answer, so that the client gets to see the answer.
+//! Reads what is left of a request's body after the response, so that the client gets to see the response.
 //!
 //! When a server closes a connection with bytes unread, the operating system resets it, and a client that is still
-//! sending loses an answer such as 413 or 401. Web servers call the remedy a lingering close.
+//! sending loses a response such as 413 or 401. Web servers call the remedy a lingering close.
 
 use std::{
     pin::Pin,

@@ -38,10 +38,10 @@ fn gated() -> (Router, Arc<Notify>, Arc<Notify>) {
 
 /// Reads until the server closes the connection.
 async fn closed(stream: &mut TcpStream) -> String {
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     // A reset closes it too.
-    let _ = stream.read_to_end(&mut answer).await;
-    String::from_utf8(answer).unwrap()
+    let _ = stream.read_to_end(&mut response).await;
+    String::from_utf8(response).unwrap()
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn closes_a_connection_that_sends_nothing_or_too_slowly() {
 }
 
 #[tokio::test]
-async fn the_head_timeout_does_not_apply_to_answers() {
+async fn the_head_timeout_does_not_apply_to_responses() {
     let (router, entered, open) = gated();
     let server = TestServer::bounded(router, ServeSettings { head_timeout_ms: 20, ..ServeSettings::default() }).await;
     let mut slow = TcpStream::connect(server.address()).await.unwrap();
@@ -93,12 +93,12 @@ async fn limits_concurrent_connections() {
     };
     let router = Router::new().route("/", get(count));
     let server = TestServer::bounded(router, ServeSettings { connections_max: 2, ..ServeSettings::default() }).await;
-    let answers = join_all((0..16).map(async |_| {
+    let responses = join_all((0..16).map(async |_| {
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
         closed(&mut stream).await
     }));
-    assert!(answers.await.iter().all(|answer| answer.ends_with("done")));
+    assert!(responses.await.iter().all(|response| response.ends_with("done")));
     assert_eq!(most.load(Ordering::SeqCst), 2);
 }
 

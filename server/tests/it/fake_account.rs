@@ -32,7 +32,7 @@ pub(crate) struct FakeAccount {
     pub(crate) away: AtomicBool,
     keys_read: AtomicUsize,
     exchanges: AtomicUsize,
-    /// Its answer about rights, and the number of calls.
+    /// Its response about rights, and the number of calls.
     pub(crate) rights: Mutex<(StatusCode, Value)>,
     pub(crate) rights_asked: AtomicUsize,
     /// The component's token that it accepts; any if none.

@@ -83,8 +83,8 @@ async fn is_cut(server: &TestServer, flood: Flood) -> bool {
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
     let (mut reading, mut writing) = stream.into_split();
     let drain = tokio::spawn(async move {
-        let mut answers = [0; 64 * 1024];
-        while reading.read(&mut answers).await.is_ok_and(|count| count > 0) {}
+        let mut responses = [0; 64 * 1024];
+        while reading.read(&mut responses).await.is_ok_and(|count| count > 0) {}
     });
     for number in 0..FRAMES {
         if writing.write_all(&flood(number)).await.is_err() || drain.is_finished() {
@@ -102,7 +102,7 @@ async fn answers_a_head_in_parts() {
     stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[]), &parts].concat()).await.unwrap();
     loop {
         let mut head = [0; 9];
-        stream.read_exact(&mut head).await.expect("the connection stays until there is an answer");
+        stream.read_exact(&mut head).await.expect("the connection stays until there is a response");
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut body = vec![0; length as usize];
         stream.read_exact(&mut body).await.unwrap();
@@ -124,8 +124,8 @@ async fn cuts_a_flood_and_serves_other_clients_meanwhile() {
     ] {
         let served = async {
             for _ in 0..20 {
-                let answer = http_client(None).get(server.url("/hello")).send().await.unwrap();
-                assert_eq!(answer.text().await.unwrap(), "hello", "during {name}");
+                let response = http_client(None).get(server.url("/hello")).send().await.unwrap();
+                assert_eq!(response.text().await.unwrap(), "hello", "during {name}");
             }
         };
         let (is_cut, ()) = tokio::join!(is_cut(&server, flood), served);

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use axum::Router;
 use server::{
-    reply::ErrorFormat,
+    error_response::ErrorFormat,
     serve::{HttpService, Listeners, ServeSettings, Server, ServerHandle},
     tls::{HTTP_PROTOCOLS, Tls},
 };

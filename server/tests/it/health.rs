@@ -53,7 +53,7 @@ async fn reports_metrics_health_and_readiness() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_without_an_answer_fails() {
+async fn a_check_without_a_response_fails() {
     let health = Health::default();
     health.add("broker", std::future::pending);
     let report = serde_json::to_value(health.report().await).unwrap();

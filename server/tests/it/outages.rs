@@ -13,7 +13,7 @@ use crate::{
     signer::{Signer, claims},
 };
 
-/// How long an answer counts as fresh.
+/// How long a response counts as fresh.
 const FRESH: Duration = Duration::from_secs(2);
 const GRACE_TIME: Duration = Duration::from_secs(600);
 
@@ -162,7 +162,7 @@ async fn tokens_without_an_application_go_by_the_age_of_the_keys() {
 }
 
 #[tokio::test]
-async fn asks_rarely_while_there_is_no_answer() {
+async fn asks_rarely_while_there_is_no_response() {
     let fixture = Fixture::new().await;
     let token = fixture.account.good_token();
     fixture.ask(&token, Purpose::Read).await.unwrap();

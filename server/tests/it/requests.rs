@@ -56,9 +56,9 @@ async fn grpc_typed(server: &TestServer, path: &str, body: Body) -> Response<Bod
     GrpcService::call(&mut channel, request).await.unwrap().map(Body::new)
 }
 
-/// The HTTP status and the gRPC status of an answer.
-fn verdict(answer: &Response<Body>) -> (u16, Option<&str>) {
-    (answer.status().as_u16(), answer.headers().get("grpc-status").map(|code| code.to_str().unwrap()))
+/// The HTTP status and the gRPC status of a response.
+fn verdict(response: &Response<Body>) -> (u16, Option<&str>) {
+    (response.status().as_u16(), response.headers().get("grpc-status").map(|code| code.to_str().unwrap()))
 }
 
 /// A body of `count` chunks of 600 bytes.
@@ -102,11 +102,11 @@ async fn serves_rest_and_grpc_over_tls_with_the_announced_certificate() {
 async fn unknown_paths_get_errors_in_the_protocol_of_the_client() {
     let server = TestServer::plain(router()).await;
     let client = http_client(None);
-    let answer = json_of(client.get(server.url("/nothing")).send().await.unwrap()).await;
+    let response = json_of(client.get(server.url("/nothing")).send().await.unwrap()).await;
     let message = "path not found";
-    assert_eq!(answer, (404, json!({ "error": message, "code": 5, "message": message })));
-    let answer = json_of(client.delete(server.url("/hello")).send().await.unwrap()).await;
-    assert_eq!((answer.0, &answer.1["code"]), (405, &json!(12)));
+    assert_eq!(response, (404, json!({ "error": message, "code": 5, "message": message })));
+    let response = json_of(client.delete(server.url("/hello")).send().await.unwrap()).await;
+    assert_eq!((response.0, &response.1["code"]), (405, &json!(12)));
     for path in ["/handler.Nothing/Get", "/grpc.health.v1.Health/Nothing"] {
         assert_eq!(verdict(&grpc_typed(&server, path, Body::empty()).await), (200, Some("12")));
     }
@@ -119,25 +119,25 @@ async fn unknown_paths_get_errors_in_the_protocol_of_the_client() {
 #[tokio::test]
 async fn errors_of_axum_have_the_same_format() {
     let server = TestServer::plain(router()).await;
-    let answer = json_of(http_client(None).get(server.url("/named/%FF")).send().await.unwrap()).await;
+    let response = json_of(http_client(None).get(server.url("/named/%FF")).send().await.unwrap()).await;
     let message = "Invalid URL: Invalid UTF-8 in `name`";
-    assert_eq!(answer, (400, json!({ "error": message, "code": 3, "message": message })));
-    let answer = json_of(http_client(None).post(server.url("/length")).body(vec![0xff]).send().await.unwrap()).await;
-    assert_eq!((answer.0, &answer.1["code"]), (400, &json!(3)));
+    assert_eq!(response, (400, json!({ "error": message, "code": 3, "message": message })));
+    let response = json_of(http_client(None).post(server.url("/length")).body(vec![0xff]).send().await.unwrap()).await;
+    assert_eq!((response.0, &response.1["code"]), (400, &json!(3)));
 }
 
 #[tokio::test]
 async fn a_panic_becomes_an_internal_error() {
     let server = TestServer::plain(router()).await;
     let client = http_client(None);
-    let answer = json_of(client.get(server.url("/panic")).send().await.unwrap()).await;
-    assert_eq!(answer, (500, json!({ "error": "internal error", "code": 13, "message": "internal error" })));
+    let response = json_of(client.get(server.url("/panic")).send().await.unwrap()).await;
+    assert_eq!(response, (500, json!({ "error": "internal error", "code": 13, "message": "internal error" })));
     assert_eq!(verdict(&grpc_typed(&server, "/panic.Service/Call", Body::empty()).await), (200, Some("13")));
     assert_eq!(client.get(server.url("/hello")).send().await.unwrap().status(), StatusCode::OK);
 }
 
 #[tokio::test]
-async fn every_answer_has_a_request_id() {
+async fn every_response_has_a_request_id() {
     let server = TestServer::plain(router()).await;
     let client = http_client(None);
     let mut ids = Vec::new();
@@ -166,8 +166,8 @@ async fn a_body_fits_four_payload_functions_of_the_largest_size() {
     let body = json!({ "decoder": function, "converter": function, "validator": function, "encoder": function });
     let body = body.to_string();
     assert!(body.len() > 1024 * 1024);
-    let answer = http_client(None).post(server.url("/length")).body(body.clone()).send().await.unwrap();
-    assert_eq!(answer.text().await.unwrap(), body.len().to_string());
+    let response = http_client(None).post(server.url("/length")).body(body.clone()).send().await.unwrap();
+    assert_eq!(response.text().await.unwrap(), body.len().to_string());
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn refuses_too_large_a_body_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_still_sending_gets_the_answer() {
+async fn a_client_that_is_still_sending_gets_the_response() {
     let server = TestServer::plain(router()).await;
     let body = "x".repeat(8 << 20);
     let chunked = format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
@@ -237,11 +237,11 @@ async fn refuses_malformed_and_oversized_heads() {
         ("nonsense\r\n\r\n".to_owned(), "400"),
     ];
     for (head, status) in heads {
-        let answer = raw(&server, head.as_bytes()).await;
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {answer}");
+        let response = raw(&server, head.as_bytes()).await;
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {response}");
     }
-    let answer = http_client(None).get(server.url("/hello")).send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::OK);
+    let response = http_client(None).get(server.url("/hello")).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
 }
 
 /// Request smuggling: a length and chunks make two servers disagree about where a request ends.
@@ -249,8 +249,8 @@ async fn refuses_malformed_and_oversized_heads() {
 async fn refuses_a_body_with_two_lengths() {
     let server = TestServer::plain(router()).await;
     let head = "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n";
-    let answer = raw(&server, format!("{head}0\r\n\r\nGET /hello HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await;
-    assert!(!answer.contains("hello"), "{answer}");
+    let response = raw(&server, format!("{head}0\r\n\r\nGET /hello HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await;
+    assert!(!response.contains("hello"), "{response}");
 }
 
 /// Decompression would make a body larger than its limit.
@@ -264,13 +264,13 @@ async fn never_decompresses_a_body() {
 }
 
 #[tokio::test]
-async fn times_out_a_slow_answer() {
+async fn times_out_a_slow_response() {
     let settings = ServeSettings { request_timeout_ms: 20, ..ServeSettings::default() };
     let server = TestServer::bounded(router(), settings).await;
     for content_type in ["application/json", "application/grpc"] {
         let request = http_client(None).get(server.url("/never")).header("content-type", content_type);
-        let answer = json_of(request.send().await.unwrap()).await;
-        assert_eq!((answer.0, &answer.1["code"]), (504, &json!(4)), "{content_type}");
+        let response = json_of(request.send().await.unwrap()).await;
+        assert_eq!((response.0, &response.1["code"]), (504, &json!(4)), "{content_type}");
     }
     assert_eq!(verdict(&grpc_typed(&server, "/never.Service/Call", Body::empty()).await), (200, Some("4")));
 }
@@ -296,9 +296,9 @@ async fn limits_do_not_apply_to_a_grpc_stream_that_has_begun() {
     // The timeout has passed as soon as the stream has begun.
     let settings = ServeSettings { request_timeout_ms: 0, body_bytes_max: 10, ..ServeSettings::default() };
     let server = TestServer::bounded(router(), settings).await;
-    let answer = grpc_typed(&server, "/echo.Service/Call", chunked(2)).await;
-    assert_eq!(verdict(&answer), (200, None));
-    assert_eq!(axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap().len(), 1200);
+    let response = grpc_typed(&server, "/echo.Service/Call", chunked(2)).await;
+    assert_eq!(verdict(&response), (200, None));
+    assert_eq!(axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap().len(), 1200);
 }
 
 #[tokio::test]
@@ -324,9 +324,10 @@ async fn reflection_describes_the_services() {
     let message_request = Some(MessageRequest::FileContainingSymbol("handler.ApplicationManager".to_owned()));
     let request = ServerReflectionRequest { host: String::new(), message_request };
     let requests = tokio_stream::iter([request]);
-    let mut answers = ServerReflectionClient::new(channel).server_reflection_info(requests).await.unwrap().into_inner();
-    let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
-    assert!(matches!(answer, MessageResponse::FileDescriptorResponse(_)), "{answer:?}");
+    let mut responses =
+        ServerReflectionClient::new(channel).server_reflection_info(requests).await.unwrap().into_inner();
+    let response = responses.message().await.unwrap().unwrap().message_response.unwrap();
+    assert!(matches!(response, MessageResponse::FileDescriptorResponse(_)), "{response:?}");
 }
 
 /// Sends bytes, closes our side, and returns everything that the server answers.
@@ -339,12 +340,12 @@ async fn raw(server: &TestServer, bytes: &[u8]) -> String {
 }
 
 async fn read_to_end(mut stream: TcpStream) -> String {
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
-        answer.extend_from_slice(&buffer[..count]);
+        response.extend_from_slice(&buffer[..count]);
     }
-    String::from_utf8(answer).unwrap()
+    String::from_utf8(response).unwrap()
 }
 
 #[tokio::test]
@@ -371,8 +372,8 @@ async fn an_undecodable_message_is_an_invalid_argument() {
     ] {
         let length = u32::try_from(message.len()).unwrap().to_be_bytes();
         let body = Body::from([&[0], &length[..], message].concat());
-        let answer = grpc_typed(&server, "/grpc.health.v1.Health/Check", body).await;
-        assert_eq!(verdict(&answer), (200, code), "{what}");
+        let response = grpc_typed(&server, "/grpc.health.v1.Health/Check", body).await;
+        assert_eq!(verdict(&response), (200, code), "{what}");
     }
 }
 
@@ -381,7 +382,7 @@ async fn obeys_the_timeout_of_the_client() {
     let server = TestServer::plain(router()).await;
     // The server's own limit is a minute.
     let request = http_client(None).get(server.url("/never")).header("grpc-timeout", "20m");
-    let (status, answer) = json_of(request.send().await.unwrap()).await;
-    assert_eq!((status, answer["code"].as_i64()), (504, Some(4)), "{answer}");
-    assert!(answer["error"].as_str().unwrap().starts_with("no response within 20 ms"), "{answer}");
+    let (status, response) = json_of(request.send().await.unwrap()).await;
+    assert_eq!((status, response["code"].as_i64()), (504, Some(4)), "{response}");
+    assert!(response["error"].as_str().unwrap().starts_with("no response within 20 ms"), "{response}");
 }

@@ -13,8 +13,8 @@ const WAITING_MAX: usize = 1024;
 const GROUP_MAX: usize = 256;
 
 /// One step of a transaction; the returned function is called when the transaction is on disk.
-type Job = Box<dyn FnOnce(&mut Tables<'_>) -> Result<Answer, Box<redb::Error>> + Send>;
-type Answer = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnOnce(&mut Tables<'_>) -> Result<Reply, Box<redb::Error>> + Send>;
+type Reply = Box<dyn FnOnce() + Send>;
 
 /// The handle of the writer thread; dropping it waits for accepted writes.
 pub(super) struct Writer {
@@ -57,7 +57,7 @@ impl Writer {
         what: &'static str,
         step: impl FnOnce(&mut Tables<'_>) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Error> {
-        let (reply, answer) = oneshot::channel();
+        let (sender, reply) = oneshot::channel();
         let job: Job = Box::new(move |tables| {
             let result = match step(tables) {
                 Ok(value) => Ok(value),
@@ -69,8 +69,8 @@ impl Writer {
         });
         let gone = || Error::Unavailable { what, source: None };
         self.jobs.as_ref().ok_or_else(gone)?.send(job).await.map_err(|_| gone())?;
-        // A job without an answer was dropped with its transaction.
-        answer.await.map_err(|_| gone())?
+        // A job without a response was dropped with its transaction.
+        response.await.map_err(|_| gone())?
     }
 }
 
@@ -96,15 +96,15 @@ fn run(database: &Database, clock: &StoreClock, mut waiting: mpsc::Receiver<Job>
         {
             group.push(job);
         }
-        commit(database, clock, group)?.into_iter().for_each(|answer| answer());
+        commit(database, clock, group)?.into_iter().for_each(|response| response());
     }
     Ok(())
 }
 
-fn commit(database: &Database, clock: &StoreClock, group: Vec<Job>) -> Result<Vec<Answer>, Box<redb::Error>> {
+fn commit(database: &Database, clock: &StoreClock, group: Vec<Job>) -> Result<Vec<Reply>, Box<redb::Error>> {
     let transaction = database.begin_write().map_err(boxed)?;
     let mut tables = Tables::open(&transaction, clock.now_ms()).map_err(Box::new)?;
-    let answers = group.into_iter().map(|job| job(&mut tables)).collect::<Result<Vec<_>, _>>()?;
+    let replies = group.into_iter().map(|job| job(&mut tables)).collect::<Result<Vec<_>, _>>()?;
     if tables.changes == 0 {
         // Conflicts and checks changed nothing that must reach the disk.
         drop(tables);
@@ -114,7 +114,7 @@ fn commit(database: &Database, clock: &StoreClock, group: Vec<Job>) -> Result<Ve
         drop(tables);
         transaction.commit().map_err(boxed)?;
     }
-    Ok(answers)
+    Ok(replies)
 }
 
 fn boxed(error: impl Into<redb::Error>) -> Box<redb::Error> {

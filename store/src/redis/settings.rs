@@ -22,7 +22,7 @@ pub struct RedisSettings {
     pub prefix: String,
     /// How long connecting may take, in milliseconds.
     pub connect_timeout_ms: u64,
-    /// How long an answer may take, in milliseconds.
+    /// How long a response may take, in milliseconds.
     pub response_timeout_ms: u64,
     /// How long to wait at the start for a Redis that is still loading its data, in milliseconds.
     pub loading_timeout_ms: u64,

@@ -28,7 +28,7 @@ pub async fn serve(listener: UnixListener, store: Arc<dyn Store>, stop: impl Fut
             () = &mut stop => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if has_room => match accepted {
-                Ok((connection, _)) => _ = connections.spawn(answer(connection, Arc::clone(&store))),
+                Ok((connection, _)) => _ = connections.spawn(serve_connection(connection, Arc::clone(&store))),
                 // Usually too many open files, which passes.
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection to the store");
@@ -40,27 +40,27 @@ pub async fn serve(listener: UnixListener, store: Arc<dyn Store>, stop: impl Fut
     connections.shutdown().await;
 }
 
-/// Serves one connection until it closes. A client that disconnects early needs no answer, so errors are ignored.
-async fn answer(connection: UnixStream, store: Arc<dyn Store>) {
-    let _ = answer_all(connection, store.as_ref()).await;
+/// Serves one connection until it closes. A client that disconnects early needs no response, so errors are ignored.
+async fn serve_connection(connection: UnixStream, store: Arc<dyn Store>) {
+    let _ = serve_calls(connection, store.as_ref()).await;
 }
 
-async fn answer_all(mut connection: UnixStream, store: &dyn Store) -> io::Result<()> {
+async fn serve_calls(mut connection: UnixStream, store: &dyn Store) -> io::Result<()> {
     loop {
         let to = &mut connection;
         match read(to).await? {
-            Request::Get(keys) => reply(to, store.get(&keys).await).await?,
+            Request::Get(keys) => respond(to, store.get(&keys).await).await?,
             Request::List(prefix, after, limit) => {
-                reply(to, store.list(&prefix, after.as_ref(), limit).await).await?;
+                respond(to, store.list(&prefix, after.as_ref(), limit).await).await?;
             }
-            Request::Page(prefix, offset, limit) => reply(to, store.page(&prefix, offset, limit).await).await?,
-            Request::Commit(batch) => reply(to, store.commit(batch).await).await?,
-            Request::TakeToken(key, rate) => reply(to, store.take_token(&key, rate).await).await?,
-            Request::Check => reply(to, store.check().await).await?,
+            Request::Page(prefix, offset, limit) => respond(to, store.page(&prefix, offset, limit).await).await?,
+            Request::Commit(batch) => respond(to, store.commit(batch).await).await?,
+            Request::TakeToken(key, rate) => respond(to, store.take_token(&key, rate).await).await?,
+            Request::Check => respond(to, store.check().await).await?,
         }
     }
 }
 
-async fn reply<T: Serialize>(to: &mut UnixStream, result: Result<T, Error>) -> io::Result<()> {
+async fn respond<T: Serialize>(to: &mut UnixStream, result: Result<T, Error>) -> io::Result<()> {
     write(to, &result.map_err(Failure::from)).await
 }

@@ -10,7 +10,7 @@ use crate::{Batch, Error, ErrorKind, Key, Rate};
 /// Maximum size of a frame, in bytes: the largest batch, with its values in base64.
 const FRAME_BYTES_MAX: u32 = 32 << 20;
 
-/// A call of the store; the answer is a `Result` with a [`Failure`].
+/// A call of the store; the response is a `Result` with a [`Failure`].
 #[derive(Serialize, Deserialize)]
 pub(super) enum Request {
     Get(Vec<Key>),

@@ -72,9 +72,9 @@ impl Browser {
     async fn tell(&self, command: &str, parameters: Value) -> Value {
         let url = format!("{}/session/{}/goog/cdp/execute", self.driver.url, self.session);
         let body = json!({"cmd": command, "params": parameters});
-        let answer = reqwest::Client::new().post(url).json(&body).send().await.unwrap();
-        assert!(answer.status().is_success(), "{command}: {}", answer.text().await.unwrap());
-        answer.json().await.unwrap()
+        let response = reqwest::Client::new().post(url).json(&body).send().await.unwrap();
+        assert!(response.status().is_success(), "{command}: {}", response.text().await.unwrap());
+        response.json().await.unwrap()
     }
 
     pub(super) async fn open(&self, path: &str) {
@@ -148,10 +148,10 @@ impl Browser {
         let [width, height, _] = self.ask(script, vec![]).await;
         let clip = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
         let wanted = json!({"clip": clip, "captureBeyondViewport": true});
-        let answer = self.tell("Page.captureScreenshot", wanted).await;
+        let response = self.tell("Page.captureScreenshot", wanted).await;
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("site");
         fs::create_dir_all(&dir).unwrap();
-        let picture = STANDARD.decode(answer["value"]["data"].as_str().unwrap()).unwrap();
+        let picture = STANDARD.decode(response["value"]["data"].as_str().unwrap()).unwrap();
         fs::write(dir.join(format!("{}-{page}.png", self.name)), picture).unwrap();
     }
 

@@ -38,8 +38,8 @@ async fn manages_gateways_and_collaborators() {
     line.typed(&["gateways", "collaborators", "delete", "gw-1", "bob"]);
     let info = line.typed(&["gateways", "info", "gw-1"]);
     assert!(!names_user(&info, "bob"), "{info}");
-    assert!(line.answered(&["gateways", "delete", "gw-1"], "no\n").contains("Cancelled"));
-    line.answered(&["gateways", "delete", "gw-1"], "y\n");
+    assert!(line.run_with_input(&["gateways", "delete", "gw-1"], "no\n").contains("Cancelled"));
+    line.run_with_input(&["gateways", "delete", "gw-1"], "y\n");
     assert!(!line.typed(&["gateways", "list"]).contains("gw-1"));
     line.network.stack.stop().await;
 }

@@ -25,8 +25,8 @@ async fn one_of_many(network: Network) {
     set(&owner, "sensor", "", APP_KEY).await;
     set_key(&owner, Some(make_key(&network, &owner, "planting", &[ApplicationRight::Devices]).await)).await;
     for (dev_id, dev_eui) in [("dev-1", DEV_EUI), ("sensor", "0004A30B001C0533")] {
-        let answers = many(&broker, &owner, dev_id, dev_eui).await;
-        let (joined, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        let responses = many(&broker, &owner, dev_id, dev_eui).await;
+        let (joined, refused): (Vec<_>, Vec<_>) = responses.into_iter().partition(Result::is_ok);
         assert_eq!(joined.len(), 1, "{dev_id}: {refused:?}");
         let texts: BTreeSet<String> =
             refused.into_iter().filter_map(Result::err).map(|status| status.message().to_owned()).collect();

@@ -60,8 +60,8 @@ impl NetworkBroker {
             dev_eui: bytes(dev_eui),
             ..Default::default()
         };
-        let answer = self.stub.clone().activation_challenge(self.sign(message)).await?;
-        Ok(answer.into_inner().payload)
+        let response = self.stub.clone().activation_challenge(self.sign(message)).await?;
+        Ok(response.into_inner().payload)
     }
 
     pub(crate) async fn activate(
@@ -122,9 +122,9 @@ pub(crate) fn message(
 }
 
 /// The session that the network receives.
-pub(crate) fn told(answer: &DeviceActivationResponse) -> ActivationMetadata {
-    let metadata = answer.activation_metadata.clone().and_then(|metadata| metadata.protocol);
-    let Some(Protocol::Lorawan(lorawan)) = metadata else { panic!("{answer:?} has no metadata") };
+pub(crate) fn told(response: &DeviceActivationResponse) -> ActivationMetadata {
+    let metadata = response.activation_metadata.clone().and_then(|metadata| metadata.protocol);
+    let Some(Protocol::Lorawan(lorawan)) = metadata else { panic!("{response:?} has no metadata") };
     lorawan
 }
 
@@ -155,6 +155,6 @@ async fn component_token(network: &Network, username: &str, services: &str, id: 
     assert_eq!(created.status(), 201, "{id}");
     let mine = account.restrict_token(&general, &[Scope::Component(id.clone())]).await.unwrap();
     let asked = http.get(format!("{components}/{id}/token")).bearer_auth(mine.expose()).send().await.unwrap();
-    let answer: Value = asked.json().await.unwrap();
-    Secret::new(answer["token"].as_str().unwrap())
+    let response: Value = asked.json().await.unwrap();
+    Secret::new(response["token"].as_str().unwrap())
 }

@@ -171,13 +171,13 @@ async fn malformed_grpc_calls_succeed_or_fail_as_client_errors() {
     let discovery = connect(services.discovery_http.clone()).await;
     try_many(call(), &services, async |call, before| {
         let channel = if DISCOVERY.contains(&call.method) { &discovery } else { &handler };
-        let answer = services.call(channel, &call).await;
-        let what = format!("{call:?}, answered by {answer:?},");
-        if let Err(status) = &answer {
+        let response = services.call(channel, &call).await;
+        let what = format!("{call:?}, answered by {response:?},");
+        if let Err(status) = &response {
             assert!(BLAMELESS.contains(&status.code()), "{what}");
             assert!(!status.message().is_empty(), "{what}");
         }
-        (services.data_after(before, answer.is_ok(), &what).await, answer.is_ok())
+        (services.data_after(before, response.is_ok(), &what).await, response.is_ok())
     })
     .await;
     services.network.stack.stop().await;

@@ -78,9 +78,9 @@ impl Services {
         let own = || HeaderValue::from_str(&format!("Bearer {}", self.token())).unwrap();
         let authorization = request.authorization.clone().unwrap_or_else(own);
         let method = request.method.parse().unwrap();
-        let answer =
+        let response =
             reqwest::Client::new().request(method, base + &request.path).header("authorization", authorization);
-        answer.timeout(crate::harness::MESSAGE_TIMEOUT).body(request.body.clone()).send().await.unwrap()
+        response.timeout(crate::harness::MESSAGE_TIMEOUT).body(request.body.clone()).send().await.unwrap()
     }
 }
 
@@ -88,8 +88,8 @@ impl Services {
 async fn malformed_http_requests_succeed_or_fail_as_client_errors() {
     let services = Services::start().await;
     try_many(request(), &services, async |request, before| {
-        let answer = services.ask(&request).await;
-        let (status, text) = (answer.status(), answer.text().await.unwrap());
+        let response = services.ask(&request).await;
+        let (status, text) = (response.status(), response.text().await.unwrap());
         let what = format!("{request:?}, answered by {status} {text},");
         assert!(status.is_success() || status.is_client_error(), "{what}");
         if status.is_client_error() {
@@ -116,9 +116,9 @@ async fn discovery_rejects_bodies_that_are_too_large_or_invalid() {
     ] {
         let path = "/announcements/handler/malformed".to_owned();
         let request = Request { to_handler: false, method: "PUT", path, authorization: None, body };
-        let answer = services.ask(&request).await;
-        assert_eq!(answer.status(), status, "{what}");
-        assert!(answer.json::<Value>().await.unwrap()["error"].is_string(), "{what}");
+        let response = services.ask(&request).await;
+        assert_eq!(response.status(), status, "{what}");
+        assert!(response.json::<Value>().await.unwrap()["error"].is_string(), "{what}");
     }
     services.network.stack.stop().await;
 }

@@ -161,8 +161,8 @@ impl Services {
     pub(super) async fn readiness(&self) -> (u16, String) {
         let overview = self.network.stack.overview();
         let metrics = overview.split_whitespace().find(|word| word.ends_with("/metrics")).unwrap();
-        let answer = reqwest::get(metrics.replace("/metrics", "/readyz")).await.unwrap();
-        let (status, report): (_, serde_json::Value) = (answer.status(), answer.json().await.unwrap());
+        let response = reqwest::get(metrics.replace("/metrics", "/readyz")).await.unwrap();
+        let (status, report): (_, serde_json::Value) = (response.status(), response.json().await.unwrap());
         (status.as_u16(), report["checks"]["component_token"].as_str().unwrap().to_owned())
     }
 
@@ -224,7 +224,7 @@ impl Services {
 
 /// What each credential may do while the account service cannot be asked, shortly after it could.
 async fn confirmed_goes_on(services: &Services, listener: &mut MqttClient, removed: &Credential, unseen: &Credential) {
-    // An answer counts as fresh for two seconds.
+    // A response counts as fresh for two seconds.
     soon(503, async || services.change().await).await;
     assert_eq!(services.read(&services.owner.token).await, 200);
     assert_eq!(services.uplink().await, 200);

@@ -50,11 +50,11 @@ impl Services {
     }
 
     async fn read_all(&self) -> Vec<(u16, Value)> {
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for url in self.reads() {
-            answers.push(self.caller.ask("GET", &url, String::new()).await);
+            responses.push(self.caller.ask("GET", &url, String::new()).await);
         }
-        answers
+        responses
     }
 
     async fn stop(self) {
@@ -73,8 +73,8 @@ async fn a_restarted_store_is_used_again_without_loss() {
     let dev_2 = serde_json::to_string(&device(&services.owner.app_id, "dev-2")).unwrap();
 
     redis.stop();
-    for answer in services.read_all().await {
-        assert_eq!(answer, (503, json!(14)));
+    for response in services.read_all().await {
+        assert_eq!(response, (503, json!(14)));
     }
     for url in services.applications() {
         assert_eq!(services.caller.ask("PUT", &format!("{url}/devices/dev-2"), dev_2.clone()).await, (503, json!(14)));
@@ -107,8 +107,8 @@ async fn a_hanging_store_delays_calls_by_the_timeout_at_most() {
     let before = services.read_all().await;
     redis.freeze();
     for url in services.reads() {
-        let answer = services.caller.ask_within(Some("50m"), "GET", &url, String::new()).await;
-        assert_eq!(answer, (504, json!(4)), "{url}");
+        let response = services.caller.ask_within(Some("50m"), "GET", &url, String::new()).await;
+        assert_eq!(response, (504, json!(4)), "{url}");
     }
     for url in services.applications() {
         assert_eq!(services.caller.ask("GET", &url, String::new()).await, (503, json!(14)), "{url}");

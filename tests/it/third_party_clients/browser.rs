@@ -16,9 +16,9 @@ impl Browser {
     pub(crate) async fn register(base: &str) -> Self {
         let http = Client::builder().redirect(Policy::none()).build().unwrap();
         let body = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
-        let answer = http.post(format!("{base}/api/v2/users")).json(&body).send().await.unwrap();
-        assert_eq!(answer.status(), 201);
-        let cookie = answer.headers()[header::SET_COOKIE].to_str().unwrap();
+        let response = http.post(format!("{base}/api/v2/users")).json(&body).send().await.unwrap();
+        assert_eq!(response.status(), 201);
+        let cookie = response.headers()[header::SET_COOKIE].to_str().unwrap();
         let cookie = cookie.split(';').next().unwrap().to_owned();
         Self { http, base: base.to_owned(), cookie }
     }
@@ -36,7 +36,7 @@ impl Browser {
     }
 }
 
-fn location(answer: &Response) -> String {
-    assert_eq!(answer.status(), 303, "{answer:?}");
-    answer.headers()[header::LOCATION].to_str().unwrap().to_owned()
+fn location(response: &Response) -> String {
+    assert_eq!(response.status(), 303, "{response:?}");
+    response.headers()[header::LOCATION].to_str().unwrap().to_owned()
 }

@@ -20,16 +20,16 @@ impl Registrations {
         let account = AccountClient::new(&url).unwrap();
         let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
         let (username, password) = (username.parse().unwrap(), Secret::new(PASSWORD));
-        let answer = account.password_token(&client, &username, &password, &[]).await.unwrap();
-        Self { account, url, general: answer.access_token }
+        let response = account.password_token(&client, &username, &password, &[]).await.unwrap();
+        Self { account, url, general: response.access_token }
     }
 
     async fn component(&self, services: &str, id: &str) -> String {
         self.create(&format!("components/{services}"), json!({ "id": id })).await;
         let token = self.account.restrict_token(&self.general, &[Scope::Component(id.parse().unwrap())]).await.unwrap();
         let request = reqwest::Client::new().get(format!("{}/api/v2/components/{services}/{id}/token", self.url));
-        let answer: Value = request.bearer_auth(token.expose()).send().await.unwrap().json().await.unwrap();
-        answer["token"].as_str().unwrap().to_owned()
+        let response: Value = request.bearer_auth(token.expose()).send().await.unwrap().json().await.unwrap();
+        response["token"].as_str().unwrap().to_owned()
     }
 
     async fn gateway(&self, id: &str) -> String {
@@ -40,8 +40,8 @@ impl Registrations {
 
     async fn create(&self, what: &str, body: Value) {
         let request = reqwest::Client::new().post(format!("{}/api/v2/{what}", self.url)).json(&body);
-        let answer = request.bearer_auth(self.general.expose()).send().await.unwrap();
-        assert_eq!(answer.status(), 201, "{what}: {}", answer.text().await.unwrap());
+        let response = request.bearer_auth(self.general.expose()).send().await.unwrap();
+        assert_eq!(response.status(), 201, "{what}: {}", response.text().await.unwrap());
     }
 }
 

@@ -12,8 +12,8 @@ use crate::{
     Account, Error,
     application::Application,
     http::{
+        error::HttpError,
         path::{EntityPath, EntityPathAnd},
-        reply::Reply,
     },
     site::{
         entity::{parse_rights, path},
@@ -33,7 +33,7 @@ pub(in crate::site) async fn create(
     viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let caller = viewer.caller::<Application>(&account, &app_id);
     let created = match read(&fields) {
         Ok(new) => account.create_key(&caller, &app_id, &new).await,
@@ -50,7 +50,7 @@ pub(in crate::site) async fn ask_delete(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPathAnd(app_id, key_id): EntityPathAnd<Application, String>,
-) -> Result<Page<ConfirmPage>, Reply> {
+) -> Result<Page<ConfirmPage>, HttpError> {
     let name = name_of(&account, &viewer, &app_id, &key_id).await?;
     let text =
         "Every program that uses it loses its access at once. A new key is a different one, even under this name.";
@@ -62,7 +62,7 @@ pub(in crate::site) async fn delete(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPathAnd(app_id, key_id): EntityPathAnd<Application, String>,
-) -> Result<Redirect, Reply> {
+) -> Result<Redirect, HttpError> {
     let name = name_of(&account, &viewer, &app_id, &key_id).await?;
     account.delete_key(&viewer.caller::<Application>(&account, &app_id), &app_id, &name).await?;
     Ok(done(&path::<Application>(&app_id), Notice::KeyDeleted))

@@ -10,8 +10,8 @@ use crate::{
     Account,
     application::{Application, eui},
     http::{
+        error::HttpError,
         path::{EntityPath, EntityPathAnd},
-        reply::Reply,
     },
     site::{
         entity::path,
@@ -32,7 +32,7 @@ pub(in crate::site) async fn add(
     viewer: Viewer,
     EntityPath(app_id): EntityPath<Application>,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let caller = viewer.caller::<Application>(&account, &app_id);
     let added = match fields.filled("eui").map(|typed| eui::parse(&typed.to_ascii_uppercase())) {
         None => account.add_drawn_eui(&caller, &app_id).await.map(drop),
@@ -47,7 +47,7 @@ pub(in crate::site) async fn add(
 pub(in crate::site) async fn ask_remove(
     viewer: Viewer,
     EntityPathAnd(app_id, eui): EntityPathAnd<Application, String>,
-) -> Result<Page<ConfirmPage>, Reply> {
+) -> Result<Page<ConfirmPage>, HttpError> {
     let eui = eui::parse(&eui)?;
     let text = "Devices that join with it no longer reach this application, and another application may take it.";
     let (title, back) = (format!("Remove EUI {eui}?"), path::<Application>(&app_id));
@@ -58,7 +58,7 @@ pub(in crate::site) async fn remove(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPathAnd(app_id, eui): EntityPathAnd<Application, String>,
-) -> Result<Redirect, Reply> {
+) -> Result<Redirect, HttpError> {
     let caller = viewer.caller::<Application>(&account, &app_id);
     account.remove_eui(&caller, &app_id, eui::parse(&eui)?).await?;
     Ok(done(&path::<Application>(&app_id), Notice::EuiRemoved))

@@ -13,8 +13,8 @@ use crate::{
     Account, Error,
     entity::access::Access,
     http::{
+        error::HttpError,
         path::{EntityPath, EntityPathAnd},
-        reply::Reply,
     },
     site::page::{
         Frame, Page,
@@ -69,7 +69,7 @@ pub(in crate::site) async fn list<E: SiteEntity>(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPath(id): EntityPath<E>,
-) -> Result<Page<List>, Reply> {
+) -> Result<Page<List>, HttpError> {
     Ok(list_page::<E>(&account, &viewer, &id, Form::default()).await?)
 }
 
@@ -78,7 +78,7 @@ pub(in crate::site) async fn add<E: SiteEntity>(
     viewer: Viewer,
     EntityPath(id): EntityPath<E>,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let added = match fields.text("username").parse() {
         Ok(username) => set::<E>(&account, &viewer, &id, (&username, &fields)).await,
         Err(error) => Err(Error::from(error)),
@@ -94,7 +94,7 @@ pub(in crate::site) async fn show<E: SiteEntity>(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
-) -> Result<Page<Show>, Reply> {
+) -> Result<Page<Show>, HttpError> {
     let access = access::<E>(&account, &viewer, &id).await?;
     let rights = account.collaborator(&access.entity.value, &username).await?.rights;
     let form = Form::with(rights.iter().map(|right| ("rights", Into::<&'static str>::into(*right).to_owned())));
@@ -106,7 +106,7 @@ pub(in crate::site) async fn change<E: SiteEntity>(
     viewer: Viewer,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let Err(error) = set::<E>(&account, &viewer, &id, (&username, &fields)).await else {
         return Ok(after::<E>(&account, &viewer, &id, Notice::CollaboratorSet).await.into_response());
     };
@@ -134,7 +134,7 @@ pub(in crate::site) async fn remove<E: SiteEntity>(
     State(account): State<Account>,
     viewer: Viewer,
     EntityPathAnd(id, username): EntityPathAnd<E, Username>,
-) -> Result<Redirect, Reply> {
+) -> Result<Redirect, HttpError> {
     account.remove_collaborator::<E>(&viewer.caller::<E>(&account, &id), &id, &username).await?;
     Ok(after::<E>(&account, &viewer, &id, Notice::CollaboratorRemoved).await)
 }

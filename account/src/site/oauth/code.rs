@@ -7,7 +7,7 @@ use types::{ClientId, Secret};
 
 use crate::{
     Account, Error,
-    http::{path::IdPath, reply::Reply},
+    http::{error::HttpError, path::IdPath},
     site::page::{Frame, Page, viewer::MaybeViewer},
 };
 
@@ -34,7 +34,7 @@ pub(in crate::site) async fn show(
     viewer: MaybeViewer,
     IdPath(id): IdPath<ClientId>,
     query: Result<Query<CallbackQuery>, QueryRejection>,
-) -> Result<Page<Code>, Reply> {
+) -> Result<Page<Code>, HttpError> {
     // Only for clients that are registered with this path, so that nobody can pretend to be one of ours.
     let redirect_uri = format!("/oauth/callback/{id}");
     let is_public = account.reads_code_at(&id, &redirect_uri).await?.ok_or(Error::PathNotFound)?;

@@ -8,7 +8,7 @@ use axum::{
 
 use crate::{
     Account, Authorization, AuthorizationRequest, ConsentRequest, Error,
-    http::reply::Reply,
+    http::error::HttpError,
     site::page::{Frame, Page, labels, viewer::Viewer},
 };
 
@@ -38,7 +38,7 @@ pub(in crate::site) async fn ask(
     viewer: Viewer,
     RawQuery(query): RawQuery,
     request: Result<Query<AuthorizationRequest>, QueryRejection>,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let Query(request) = request.map_err(|error| Error::Body(error.body_text()))?;
     let Authorization::Ask(consent) = account.authorize(Some(&viewer.session), &request).await? else {
         let query = query.unwrap_or_default();

@@ -65,11 +65,11 @@ async fn page(response: Response, frame: Frame) -> Response {
     let text = json.map(|json| json.error_description.unwrap_or(json.error)).unwrap_or_default();
     let (title, code) = (title(parts.status), parts.status.as_u16());
     let page = ErrorPage { frame, title, text: sentence(&text), code };
-    let mut answer = Page::new(page).with_status(parts.status).into_response();
+    let mut response = Page::new(page).with_status(parts.status).into_response();
     if let Some(wait) = parts.headers.get(header::RETRY_AFTER) {
-        answer.headers_mut().insert(header::RETRY_AFTER, wait.clone());
+        response.headers_mut().insert(header::RETRY_AFTER, wait.clone());
     }
-    answer
+    response
 }
 
 fn title(status: StatusCode) -> &'static str {

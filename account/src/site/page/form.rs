@@ -8,7 +8,7 @@ use types::{IdError, Kind, Kinded, Secret};
 
 use crate::{
     Account, Error,
-    http::{body::AnyBody, reply::Reply},
+    http::{body::AnyBody, error::HttpError},
 };
 
 /// The fields of a form, in their order.
@@ -31,9 +31,9 @@ pub(in crate::site) struct Problem {
 }
 
 impl FromRequest<Account> for Fields {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request(request: Request, account: &Account) -> Result<Self, Reply> {
+    async fn from_request(request: Request, account: &Account) -> Result<Self, HttpError> {
         AnyBody::from_request(request, account).await.map(|AnyBody(fields)| Self(fields))
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{Frame, notice::Notice};
 use crate::{
-    Account, AuthenticatedUser, Session, entity::access::Caller, http::reply::Reply, site::entity::SiteEntity,
+    Account, AuthenticatedUser, Session, entity::access::Caller, http::error::HttpError, site::entity::SiteEntity,
 };
 
 /// Somebody who is logged in. Others are redirected to the login page.
@@ -74,9 +74,9 @@ impl FromRequestParts<Account> for Viewer {
 }
 
 impl FromRequestParts<Account> for MaybeViewer {
-    type Rejection = Reply;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Reply> {
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         let session = <Session as OptionalFromRequestParts<Account>>::from_request_parts(parts, account).await?;
         let done = Query::<NoticeQuery>::try_from_uri(&parts.uri).map(|Query(query)| query.done).unwrap_or_default();
         let request = PageRequest { path: parts.uri.path().to_owned(), notice: done.parse().ok() };

@@ -10,7 +10,7 @@ use axum::{
 
 use crate::{
     Account, Error,
-    http::{path::IdPath, reply::Reply},
+    http::{error::HttpError, path::IdPath},
     site::page::{Frame, Page, error::accepts_html, form::sentence, viewer::MaybeViewer},
 };
 
@@ -29,7 +29,7 @@ pub(crate) async fn confirm(
     viewer: MaybeViewer,
     IdPath(token): IdPath<String>,
     headers: HeaderMap,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let confirmed = account.confirm_email(&token).await;
     if !accepts_html(&headers) {
         return Ok(Json(confirmed?).into_response());

@@ -11,7 +11,7 @@ use types::Secret;
 
 use crate::{
     Account, Authorization, AuthorizationRequest, ConsentRequest, Error, LocalPath,
-    http::{cookie, peer::Peer, reply::Reply},
+    http::{cookie, error::HttpError, peer::Peer},
     site::page::{
         Frame, Page, done,
         form::{Fields, Form},
@@ -56,9 +56,9 @@ pub(in crate::site) async fn log_in(
     Peer(from): Peer,
     viewer: MaybeViewer,
     fields: Fields,
-) -> Result<Response, Reply> {
-    let answer = account.log_in(fields.text("username"), fields.secret("password"), from).await;
-    let value = match answer.and_then(|answer| answer.ok_or(Error::InvalidLogin)) {
+) -> Result<Response, HttpError> {
+    let response = account.log_in(fields.text("username"), fields.secret("password"), from).await;
+    let value = match response.and_then(|response| response.ok_or(Error::InvalidLogin)) {
         Ok((value, _)) => value,
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
@@ -75,7 +75,10 @@ pub(in crate::site) async fn log_in(
     Ok(welcome(&account, &value, fields.text("next")))
 }
 
-pub(in crate::site) async fn log_out(State(account): State<Account>, viewer: MaybeViewer) -> Result<Response, Reply> {
+pub(in crate::site) async fn log_out(
+    State(account): State<Account>,
+    viewer: MaybeViewer,
+) -> Result<Response, HttpError> {
     if let Some(session) = viewer.session {
         account.log_out(&session).await?;
     }

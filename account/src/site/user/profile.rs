@@ -11,7 +11,7 @@ use types::{ClientId, FullName, Scope, Username};
 use super::register::repeated_password;
 use crate::{
     Account, AuthorizedClient, Error,
-    http::{cookie, path::IdPath, reply::Reply},
+    http::{cookie, error::HttpError, path::IdPath},
     site::page::{
         Frame, Page, done,
         form::{Fields, Form},
@@ -47,7 +47,7 @@ struct Forms {
     password: Form,
 }
 
-pub(in crate::site) async fn show(State(account): State<Account>, viewer: Viewer) -> Result<Page<Profile>, Reply> {
+pub(in crate::site) async fn show(State(account): State<Account>, viewer: Viewer) -> Result<Page<Profile>, HttpError> {
     let user = viewer.session.profile();
     Ok(Page::new(page(&account, viewer.frame(), user, Forms::default()).await?))
 }
@@ -56,7 +56,7 @@ pub(in crate::site) async fn change(
     State(account): State<Account>,
     viewer: Viewer,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let (frame, user) = (viewer.frame(), viewer.session.profile());
     let changed = match read(&fields, &user) {
         Ok(change) => account.change_profile(&viewer.into_authenticated(), change).await,
@@ -73,7 +73,7 @@ pub(in crate::site) async fn change_password(
     State(account): State<Account>,
     viewer: Viewer,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let (frame, user) = (viewer.frame(), viewer.session.profile());
     let changed = match repeated_password(&fields) {
         Ok(new) => {
@@ -99,7 +99,7 @@ pub(in crate::site) async fn change_password(
 pub(in crate::site) async fn resend_confirmation(
     State(account): State<Account>,
     viewer: Viewer,
-) -> Result<Redirect, Reply> {
+) -> Result<Redirect, HttpError> {
     account.resend_confirmation(viewer.session.user_id()).await?;
     Ok(done(PATH, Notice::MailSent))
 }
@@ -108,7 +108,7 @@ pub(in crate::site) async fn revoke(
     State(account): State<Account>,
     viewer: Viewer,
     IdPath(client): IdPath<ClientId>,
-) -> Result<Redirect, Reply> {
+) -> Result<Redirect, HttpError> {
     account.revoke_client(viewer.session.user_id(), &client).await?;
     Ok(done(PATH, Notice::ClientRevoked))
 }

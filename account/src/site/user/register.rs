@@ -10,7 +10,7 @@ use types::{Secret, Username};
 
 use crate::{
     Account, Error,
-    http::{cookie, peer::Peer, reply::Reply},
+    http::{cookie, error::HttpError, peer::Peer},
     site::page::{
         Frame, Page, done,
         form::{Fields, Form},
@@ -35,7 +35,7 @@ pub(in crate::site) async fn register(
     Peer(from): Peer,
     viewer: MaybeViewer,
     fields: Fields,
-) -> Result<Response, Reply> {
+) -> Result<Response, HttpError> {
     let registered = match read(&fields) {
         Ok(new) => account.register(new, from).await,
         Err(error) => Err(error),

@@ -32,14 +32,14 @@ impl ThreadPool {
 
     /// Runs `work` on a thread. Callers must not submit more work than there are threads.
     pub(super) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        let (done, answer) = tokio::sync::oneshot::channel();
+        let (done, response) = tokio::sync::oneshot::channel();
         let work = Box::new(move || {
             // The caller may have been cancelled.
             _ = done.send(work());
         });
         let lost = || Error::Crypto("check a password");
         self.work.try_send(work).map_err(|_| lost())?;
-        answer.await.map_err(|_| lost())
+        response.await.map_err(|_| lost())
     }
 }
 

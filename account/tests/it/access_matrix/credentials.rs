@@ -107,8 +107,8 @@ async fn gateway_key(service: &Service, id: &str, token: &str) -> String {
 
 async fn session(service: &Service) -> String {
     let login = json!({"username": "alice", "password": PASSWORD});
-    let answer = service.post("/api/v2/users/login", "", login).await;
-    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    let response = service.post("/api/v2/users/login", "", login).await;
+    let cookie = response.headers["set-cookie"].to_str().unwrap();
     cookie.split(';').next().unwrap().to_owned()
 }
 

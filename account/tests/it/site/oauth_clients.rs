@@ -15,7 +15,7 @@ const ASKS: &str = "/users/authorize?client_id=app&redirect_uri=https://app.exam
                     &state=%22%3E%3Cb%3E%26x&scope=profile";
 const APP: (&str, &str) = ("app", "app-secret");
 
-fn answer(page: &Page, decision: &str) -> Vec<(String, String)> {
+fn decision_form(page: &Page, decision: &str) -> Vec<(String, String)> {
     let hidden = page.all("main form input[type=hidden]");
     let mut fields: Vec<_> = hidden
         .iter()
@@ -26,7 +26,7 @@ fn answer(page: &Page, decision: &str) -> Vec<(String, String)> {
 }
 
 async fn decide(browser: &mut Browser<'_>, page: &Page, decision: &str) -> BTreeMap<String, String> {
-    let fields = answer(page, decision);
+    let fields = decision_form(page, decision);
     let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let place = browser.post("/users/authorize", &fields).await.place();
     Url::parse(&place).unwrap().query_pairs().into_owned().collect()
@@ -91,7 +91,7 @@ async fn the_command_line_gets_its_code_from_a_page() {
     let begin = front.all("main a[href*=ttnctl]")[0].attr("href").unwrap().to_owned();
     let consent = alice.get(&begin).await.place();
     let page = alice.get(&consent).await;
-    let fields = answer(&page, "allow");
+    let fields = decision_form(&page, "allow");
     let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let page = alice.submit("/users/authorize", &fields).await;
     page.check("/oauth/callback/ttnctl");
@@ -112,7 +112,7 @@ async fn our_command_line_uses_pkce() {
     assert!(alice.get(&refused).await.text("main").contains("no code"));
     let consent = alice.get(&format!("{asks}&code_challenge={CHALLENGE}&code_challenge_method=S256")).await.place();
     let page = alice.get(&consent).await;
-    let fields = answer(&page, "allow");
+    let fields = decision_form(&page, "allow");
     let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let page = alice.submit("/users/authorize", &fields).await;
     let code = page.value("#code");

@@ -81,8 +81,8 @@ async fn foreign_entities_look_like_missing_ones() {
         }
         for rest in ["", "/delete", "/collaborators"] {
             let fields = [("username", "eve"), ("rights", "settings"), ("frequency_plan", "EU_863_870")];
-            let answer = eve.post(&format!("/my/{thing}{rest}"), &fields).await;
-            assert!([400, 404].contains(&answer.status.as_u16()), "{thing}{rest} {}", answer.status);
+            let response = eve.post(&format!("/my/{thing}{rest}"), &fields).await;
+            assert!([400, 404].contains(&response.status.as_u16()), "{thing}{rest} {}", response.status);
         }
     }
     assert_eq!(alice.get("/my/applications/my-app").await.status, 200);
@@ -105,8 +105,8 @@ async fn sends_hsts_over_tls() {
     let secure = Service::start_with(Settings { public_url, ..Settings::default() }).await;
     let plain = Service::start().await;
     for path in ["/", "/nowhere", "/users/login", "/api/v2/users/me", "/assets/icon.svg"] {
-        let answer = secure.get(path, "").await;
-        assert_eq!(answer.headers["strict-transport-security"], "max-age=31536000", "{path}");
+        let response = secure.get(path, "").await;
+        assert_eq!(response.headers["strict-transport-security"], "max-age=31536000", "{path}");
         assert!(!plain.get(path, "").await.headers.contains_key("strict-transport-security"), "{path}");
     }
 }
@@ -130,8 +130,8 @@ async fn errors_are_pages_for_browsers_and_json_for_programs() {
         assert_eq!(page.status, status, "{path}");
         page.check(path);
         assert!(!page.headers.contains_key("www-authenticate"), "{path}");
-        let answer = service.get(path, "").await;
-        assert_eq!((answer.status.as_u16(), answer.json()["code"].clone()), (status, json!(status)), "{path}");
+        let response = service.get(path, "").await;
+        assert_eq!((response.status.as_u16(), response.json()["code"].clone()), (status, json!(status)), "{path}");
     }
     let api = send(service.request("GET", "/api/v2/nowhere", "").header("accept", "text/html")).await;
     assert_eq!(api.error(), (404, "path not found".to_owned()));
@@ -147,9 +147,9 @@ async fn assets_are_cacheable_and_their_urls_change_with_their_contents() {
         [(&style, "/assets/site.css?", "text/css; charset=utf-8"), (&icon, "/assets/icon.svg?", "image/svg+xml")]
     {
         assert!(path.starts_with(start), "{path}");
-        let answer = service.get(path, "").await;
-        assert_eq!((answer.status.as_u16(), answer.headers["content-type"].to_str().unwrap()), (200, sort));
-        assert!(answer.headers["cache-control"].to_str().unwrap().contains("immutable"));
-        assert!(!answer.text.contains("http://example") && !answer.text.contains("@import"));
+        let response = service.get(path, "").await;
+        assert_eq!((response.status.as_u16(), response.headers["content-type"].to_str().unwrap()), (200, sort));
+        assert!(response.headers["cache-control"].to_str().unwrap().contains("immutable"));
+        assert!(!response.text.contains("http://example") && !response.text.contains("@import"));
     }
 }

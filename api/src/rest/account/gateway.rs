@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{AccessKey, ComponentId, GatewayId, GatewayRight, UserId, Username};
 
-use super::{Collaborator, TokenAnswer};
+use super::{Collaborator, TokenResponse};
 use crate::rest::json::null_is_default;
 
 /// A gateway, as far as the caller may see it.
@@ -60,7 +60,7 @@ pub struct Gateway {
     pub key: Option<AccessKey>,
     /// A token for network components, for the gateway itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<TokenAnswer>,
+    pub token: Option<TokenResponse>,
 }
 
 /// A location on Earth.

@@ -10,7 +10,7 @@ use server::{
     json::{Json, JsonObject},
 };
 
-use super::{ApplicationPath, DevicePath, Reply, Shared, fill_from_path};
+use super::{ApplicationPath, DevicePath, HttpResult, Shared, fill_from_path};
 use crate::api::operations::DownlinkInput;
 
 pub(super) async fn dry_uplink(
@@ -18,7 +18,7 @@ pub(super) async fn dry_uplink(
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::DryUplink>,
-) -> Reply<Json<body::DryUplinkResult>> {
+) -> HttpResult<Json<body::DryUplinkResult>> {
     fill_from_path("app_id", &mut body.app.app_id, path.app_id)?;
     let body::DryUplink { payload, app, port } = body;
     let application = app.try_into()?;
@@ -31,7 +31,7 @@ pub(super) async fn dry_downlink(
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::DryDownlink>,
-) -> Reply<Json<body::DryDownlinkResult>> {
+) -> HttpResult<Json<body::DryDownlinkResult>> {
     fill_from_path("app_id", &mut body.app.app_id, path.app_id)?;
     let body::DryDownlink { payload, fields, app, port } = body;
     let (application, input) = (app.try_into()?, DownlinkInput { fields, payload });
@@ -44,7 +44,7 @@ pub(super) async fn simulate_uplink(
     Path(path): Path<DevicePath>,
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::SimulatedUplink>,
-) -> Reply<Json<Cost>> {
+) -> HttpResult<Json<Cost>> {
     fill_from_path("app_id", &mut body.app_id, path.app_id)?;
     fill_from_path("dev_id", &mut body.dev_id, path.dev_id)?;
     let cost = operations.simulate_uplink(caller?, body.try_into()?).await?;

@@ -69,7 +69,7 @@ impl Subscription {
                     is_failing = false;
                     self.subscribe();
                 }
-                Ok(Event::Incoming(Packet::SubAck(answer))) => self.acknowledged(&answer.return_codes),
+                Ok(Event::Incoming(Packet::SubAck(response))) => self.acknowledged(&response.return_codes),
                 Ok(Event::Incoming(Packet::Publish(message))) => self.receive(&message.topic, message.payload),
                 Ok(_) => {}
                 Err(error) => {

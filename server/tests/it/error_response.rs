@@ -3,7 +3,7 @@
 use axum::{body::to_bytes, http::StatusCode, response::IntoResponse};
 use serde_json::{Value, json};
 use server::{
-    reply::ErrorReply,
+    error_response::ErrorResponse,
     status::{ErrorChain, grpc, http, to_status},
 };
 use tonic::Code;
@@ -26,7 +26,7 @@ fn failure(kind: Kind) -> Failure {
     Failure { kind, source: std::io::Error::other("/var/lib/secret is gone") }
 }
 
-async fn body(reply: ErrorReply) -> (StatusCode, Value) {
+async fn body(reply: ErrorResponse) -> (StatusCode, Value) {
     let response = reply.into_response();
     let status = response.status();
     (status, serde_json::from_slice(&to_bytes(response.into_body(), 1000).await.unwrap()).unwrap())
@@ -35,9 +35,9 @@ async fn body(reply: ErrorReply) -> (StatusCode, Value) {
 #[tokio::test]
 async fn errors_have_the_format_of_their_service() {
     let text = "application `my-app` not found";
-    let account = body(ErrorReply::account(&failure(Kind::NotFound))).await;
+    let account = body(ErrorResponse::account(&failure(Kind::NotFound))).await;
     assert_eq!(account, (StatusCode::NOT_FOUND, json!({ "code": 404, "error": text })));
-    let gateway = body(ErrorReply::grpc_gateway(&failure(Kind::NotFound))).await;
+    let gateway = body(ErrorResponse::grpc_gateway(&failure(Kind::NotFound))).await;
     assert_eq!(gateway, (StatusCode::NOT_FOUND, json!({ "error": text, "code": 5, "message": text })));
     let status = to_status(&failure(Kind::NotFound));
     assert_eq!((status.code(), status.message()), (Code::NotFound, text));
@@ -45,7 +45,7 @@ async fn errors_have_the_format_of_their_service() {
 
 #[tokio::test]
 async fn internal_errors_show_no_details() {
-    let account = body(ErrorReply::account(&failure(Kind::Internal))).await;
+    let account = body(ErrorResponse::account(&failure(Kind::Internal))).await;
     assert_eq!(account, (StatusCode::INTERNAL_SERVER_ERROR, json!({ "code": 500, "error": "internal error" })));
     assert_eq!(to_status(&failure(Kind::Internal)).message(), "internal error");
     let logged = ErrorChain(&failure(Kind::Internal)).to_string();
@@ -74,8 +74,8 @@ fn every_kind_maps_to_http_and_grpc() {
 }
 
 #[test]
-fn answers_tell_how_to_retry() {
-    let headers = |kind| ErrorReply::account(&failure(kind)).into_response().headers().clone();
+fn responses_tell_how_to_retry() {
+    let headers = |kind| ErrorResponse::account(&failure(kind)).into_response().headers().clone();
     assert_eq!(headers(Kind::Unauthenticated)["www-authenticate"], "Bearer");
     assert_eq!(headers(Kind::Unavailable)["retry-after"], "1");
     assert!(headers(Kind::NotFound).get("retry-after").is_none());

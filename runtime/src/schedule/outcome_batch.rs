@@ -1,10 +1,10 @@
-//! Delays answers for a moment, so that callers are woken for several at once.
+//! Delays outcomes for a moment, so that callers are woken for several at once.
 //!
 //! Waking a thread costs the worker a few microseconds, as much as a small message. While messages are queued, a slightly
-//! later answer costs nobody anything.
+//! later outcome costs nobody anything.
 //!
 //! How long the next message takes is only a prediction. If a tenant was fast until now and suddenly loops, the delayed
-//! answers wait for that one message; after that its tenant counts as slow.
+//! outcomes wait for that one message; after that its tenant counts as slow.
 
 use std::time::Duration;
 
@@ -12,38 +12,38 @@ use tokio::sync::oneshot;
 
 use crate::contract::call::CallOutcome;
 
-const ANSWERS_MAX: usize = 32;
-/// How long the first answer waits, measured by the messages after it.
+const OUTCOMES_MAX: usize = 32;
+/// How long the first outcome waits, measured by the messages after it.
 const AGE_MAX: Duration = Duration::from_micros(100);
-/// Answers do not wait for a message that is expected to use more fuel than this, which takes about as long.
+/// Outcomes do not wait for a message that is expected to use more fuel than this, which takes about as long.
 const FUEL_MAX: u64 = 1_000_000;
 
 #[derive(Default)]
-pub(crate) struct AnswerBatch {
-    answers: Vec<(oneshot::Sender<CallOutcome>, CallOutcome)>,
-    /// The time that the messages after the first answer took.
+pub(crate) struct OutcomeBatch {
+    outcomes: Vec<(oneshot::Sender<CallOutcome>, CallOutcome)>,
+    /// The time that the messages after the first outcome took.
     age: Duration,
 }
 
-impl AnswerBatch {
+impl OutcomeBatch {
     pub(crate) fn push(&mut self, done: oneshot::Sender<CallOutcome>, outcome: CallOutcome) {
-        if !self.answers.is_empty() {
+        if !self.outcomes.is_empty() {
             self.age += outcome.elapsed;
         }
-        self.answers.push((done, outcome));
+        self.outcomes.push((done, outcome));
     }
 
-    /// Sends all answers, unless they may wait for the next message, which is expected to use `expected_fuel`; zero is
+    /// Sends all outcomes, unless they may wait for the next message, which is expected to use `expected_fuel`; zero is
     /// unknown.
     pub(crate) fn before_message(&mut self, expected_fuel: u64) {
         let is_short = (1..=FUEL_MAX).contains(&expected_fuel);
-        if !is_short || self.age >= AGE_MAX || self.answers.len() >= ANSWERS_MAX {
+        if !is_short || self.age >= AGE_MAX || self.outcomes.len() >= OUTCOMES_MAX {
             self.flush();
         }
     }
 
     pub(crate) fn flush(&mut self) {
-        for (done, outcome) in self.answers.drain(..) {
+        for (done, outcome) in self.outcomes.drain(..) {
             // The caller may have given up meanwhile.
             let _ = done.send(outcome);
         }
@@ -63,21 +63,21 @@ mod tests {
         CallOutcome { elapsed, ..CallOutcome::new(Err(Failure::broken(Slot::Decoder, "for the test"))) }
     }
 
-    /// How many of `count` answers, each of which took `elapsed`, are sent before a message with this expected fuel.
+    /// How many of `count` outcomes, each of which took `elapsed`, are sent before a message with this expected fuel.
     fn arrived(count: usize, elapsed: Duration, expected: u64) -> usize {
-        let mut answers = AnswerBatch::default();
+        let mut outcomes = OutcomeBatch::default();
         let mut receivers = Vec::new();
         for _ in 0..count {
             let (done, receiver) = oneshot::channel();
-            answers.push(done, outcome(elapsed));
+            outcomes.push(done, outcome(elapsed));
             receivers.push(receiver);
         }
-        answers.before_message(expected);
+        outcomes.before_message(expected);
         receivers.iter_mut().filter_map(|receiver| receiver.try_recv().ok()).count()
     }
 
     #[test]
-    fn answers_wait_for_others_but_not_for_long() {
+    fn outcomes_wait_for_others_but_not_for_long() {
         let (quick, slow) = (Duration::from_micros(1), Duration::from_micros(60));
         for (count, elapsed, expected, sent, why) in [
             (1, slow, SHORT, 0, "one waits for a short message"),
@@ -93,11 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn flushing_sends_all_answers() {
-        let mut answers = AnswerBatch::default();
+    fn flushing_sends_all_outcomes() {
+        let mut outcomes = OutcomeBatch::default();
         let (done, mut receiver) = oneshot::channel();
-        answers.push(done, outcome(Duration::ZERO));
-        answers.flush();
+        outcomes.push(done, outcome(Duration::ZERO));
+        outcomes.flush();
         assert!(receiver.try_recv().is_ok());
     }
 }

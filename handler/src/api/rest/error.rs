@@ -8,13 +8,13 @@ use axum::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use server::{reply::ErrorReply, status};
+use server::{error_response::ErrorResponse, status};
 use types::{Kind, Kinded};
 
 use crate::{Error, FunctionError};
 
 #[derive(Debug)]
-pub(super) struct ErrorResponse(Error);
+pub(super) struct HttpError(Error);
 
 /// An error; when a payload function failed, also where and why.
 #[derive(Serialize, JsonSchema)]
@@ -26,26 +26,26 @@ pub(super) struct FunctionErrorBody {
     failure: FunctionFailure,
 }
 
-impl<T: Into<Error>> From<T> for ErrorResponse {
+impl<T: Into<Error>> From<T> for HttpError {
     fn from(error: T) -> Self {
         Self(error.into())
     }
 }
 
-impl IntoResponse for ErrorResponse {
+impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
         match &self.0 {
             Error::Function(error) if self.0.kind() == Kind::Invalid => function_error(error, self.0.to_string()),
             error @ Error::RateLimited { exceeded, .. } => {
-                (exceeded.headers(), ErrorReply::grpc_gateway(error)).into_response()
+                (exceeded.headers(), ErrorResponse::grpc_gateway(error)).into_response()
             }
-            error => ErrorReply::grpc_gateway(error).into_response(),
+            error => ErrorResponse::grpc_gateway(error).into_response(),
         }
     }
 }
 
 /// Errors are described by their kind, in [`server::openapi`].
-impl OperationOutput for ErrorResponse {
+impl OperationOutput for HttpError {
     type Inner = Self;
 }
 

@@ -8,14 +8,14 @@ use axum::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use server::reply::ErrorReply;
+use server::error_response::ErrorResponse;
 use types::{Kind, Kinded};
 
 use crate::{Error, oauth::OAuthErrorCode};
 
 /// An error response.
 #[derive(Debug)]
-pub(crate) struct Reply(Error);
+pub(crate) struct HttpError(Error);
 
 /// The error of a token request, as both OAuth 2.0 and this API define it.
 #[derive(Serialize, JsonSchema)]
@@ -37,38 +37,38 @@ pub(crate) struct ExchangeBody {
 }
 
 /// An error response of a key exchange.
-pub(crate) struct ExchangeReply(Error);
+pub(crate) struct ExchangeError(Error);
 
-impl<T: Into<Error>> From<T> for Reply {
+impl<T: Into<Error>> From<T> for HttpError {
     fn from(error: T) -> Self {
         Self(error.into())
     }
 }
 
-impl<T: Into<Error>> From<T> for ExchangeReply {
+impl<T: Into<Error>> From<T> for ExchangeError {
     fn from(error: T) -> Self {
         Self(error.into())
     }
 }
 
-impl IntoResponse for Reply {
+impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
         match &self.0 {
             Error::OAuth { code, reason } => oauth(*code, reason),
             Error::ContentType(_) => with_status(&self.0, StatusCode::UNSUPPORTED_MEDIA_TYPE),
             Error::MethodNotAllowed => with_status(&self.0, StatusCode::METHOD_NOT_ALLOWED),
-            Error::RateLimited(exceeded) => (exceeded.headers(), ErrorReply::account(&self.0)).into_response(),
-            Error::Busy => ([(header::RETRY_AFTER, "1")], ErrorReply::account(&self.0)).into_response(),
-            error => ErrorReply::account(error).into_response(),
+            Error::RateLimited(exceeded) => (exceeded.headers(), ErrorResponse::account(&self.0)).into_response(),
+            Error::Busy => ([(header::RETRY_AFTER, "1")], ErrorResponse::account(&self.0)).into_response(),
+            error => ErrorResponse::account(error).into_response(),
         }
     }
 }
 
-impl IntoResponse for ExchangeReply {
+impl IntoResponse for ExchangeError {
     fn into_response(self) -> Response {
         let Self(error) = self;
         if error.kind() != Kind::Unauthenticated {
-            return Reply(error).into_response();
+            return HttpError(error).into_response();
         }
         let description = error.to_string();
         let code = StatusCode::UNAUTHORIZED;

@@ -1,4 +1,4 @@
-//! Error bodies of REST answers, as the account service and the gRPC gateway of v2 wrote them.
+//! Error bodies of REST responses, as the account service and the gRPC gateway of v2 wrote them.
 
 use aide::OperationOutput;
 use api::rest::{account::ErrorBody, handler::GatewayError};
@@ -23,25 +23,25 @@ pub enum ErrorFormat {
 
 /// An error on its way to a REST client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorReply {
+pub struct ErrorResponse {
     format: ErrorFormat,
     status: StatusCode,
     code: Code,
     message: String,
 }
 
-impl ErrorReply {
-    /// A reply in the format of the account service; the text of an internal error goes to the log only.
+impl ErrorResponse {
+    /// A response in the format of the account service; the text of an internal error goes to the log only.
     pub fn account(error: &impl Kinded) -> Self {
         Self::of(ErrorFormat::Account, error)
     }
 
-    /// A reply in the format of handler and discovery; the text of an internal error goes to the log only.
+    /// A response in the format of handler and discovery; the text of an internal error goes to the log only.
     pub fn grpc_gateway(error: &impl Kinded) -> Self {
         Self::of(ErrorFormat::GrpcGateway, error)
     }
 
-    /// A reply for what has no error type, such as a body that axum refused.
+    /// A response for what has no error type, such as a body that axum refused.
     pub fn new(format: ErrorFormat, kind: Kind, message: impl Into<String>) -> Self {
         Self { format, status: status::http(kind), code: status::grpc(kind), message: message.into() }
     }
@@ -56,7 +56,7 @@ impl ErrorReply {
     }
 }
 
-impl IntoResponse for ErrorReply {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         let Self { format, status, code, message } = self;
         let mut response = match format {
@@ -80,6 +80,6 @@ impl IntoResponse for ErrorReply {
 }
 
 /// Errors are described by their kind, in [`crate::openapi`].
-impl OperationOutput for ErrorReply {
+impl OperationOutput for ErrorResponse {
     type Inner = Self;
 }

@@ -13,9 +13,9 @@ use axum::{
 use axum_extra::extract::cookie::CookieJar;
 use schemars::JsonSchema;
 use serde::Serialize;
-use server::openapi::{refuse, reply, with_headers};
+use server::openapi::{refuse, response, with_headers};
 
-use crate::http::reply::{ExchangeReply, Reply};
+use crate::http::error::{ExchangeError, HttpError};
 
 /// 201 with what was created.
 pub(crate) struct Created<T>(pub(crate) T);
@@ -35,10 +35,10 @@ pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
 }
 
-/// A reply that sets cookies.
+/// A response that sets cookies.
 pub(crate) struct WithCookies<R>(pub(crate) CookieJar, pub(crate) R);
 
-type Replies = Vec<(Option<Code>, Description)>;
+type Responses = Vec<(Option<Code>, Description)>;
 
 impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
@@ -49,9 +49,9 @@ impl<T: Serialize> IntoResponse for Created<T> {
 impl<T: JsonSchema> OperationOutput for Created<T> {
     type Inner = T;
 
-    fn inferred_responses(context: &mut GenContext, operation: &mut Operation) -> Replies {
+    fn inferred_responses(context: &mut GenContext, operation: &mut Operation) -> Responses {
         refuse(operation, StatusCode::CONFLICT);
-        vec![(Some(Code::Code(201)), reply::<T>(context))]
+        vec![(Some(Code::Code(201)), response::<T>(context))]
     }
 }
 
@@ -64,7 +64,7 @@ impl IntoResponse for Changed {
 impl OperationOutput for Changed {
     type Inner = Self;
 
-    fn inferred_responses(_: &mut GenContext, operation: &mut Operation) -> Replies {
+    fn inferred_responses(_: &mut GenContext, operation: &mut Operation) -> Responses {
         refuse(operation, StatusCode::CONFLICT);
         let description = "The change was made; there is no body.".to_owned();
         vec![(Some(Code::Code(204)), Description { description, ..Description::default() })]
@@ -80,9 +80,9 @@ impl<T: Serialize> IntoResponse for NoStore<T> {
 impl<T: JsonSchema> OperationOutput for NoStore<T> {
     type Inner = T;
 
-    fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Replies {
+    fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Responses {
         let headers = [("Cache-Control", "string", "`no-store`.")];
-        vec![(Some(Code::Code(200)), with_headers(reply::<T>(context), &headers))]
+        vec![(Some(Code::Code(200)), with_headers(response::<T>(context), &headers))]
     }
 }
 
@@ -95,8 +95,8 @@ impl<T: Serialize> IntoResponse for Public<T> {
 impl<T: JsonSchema> OperationOutput for Public<T> {
     type Inner = T;
 
-    fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Replies {
-        vec![(Some(Code::Code(200)), reply::<T>(context))]
+    fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Responses {
+        vec![(Some(Code::Code(200)), response::<T>(context))]
     }
 }
 
@@ -109,9 +109,9 @@ impl<T: Serialize> IntoResponse for Page<T> {
 impl<T: JsonSchema> OperationOutput for Page<T> {
     type Inner = Vec<T>;
 
-    fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Replies {
+    fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Responses {
         let headers = [("Link", "string", "The next page, if there is one.")];
-        vec![(Some(Code::Code(200)), with_headers(reply::<Vec<T>>(context), &headers))]
+        vec![(Some(Code::Code(200)), with_headers(response::<Vec<T>>(context), &headers))]
     }
 }
 
@@ -124,16 +124,16 @@ impl<R: IntoResponse> IntoResponse for WithCookies<R> {
 impl<R: OperationOutput> OperationOutput for WithCookies<R> {
     type Inner = R::Inner;
 
-    fn inferred_responses(context: &mut GenContext, operation: &mut Operation) -> Replies {
+    fn inferred_responses(context: &mut GenContext, operation: &mut Operation) -> Responses {
         R::inferred_responses(context, operation)
     }
 }
 
 /// Describes nothing: [`server::openapi`] describes errors by their kind.
-impl OperationOutput for Reply {
+impl OperationOutput for HttpError {
     type Inner = Self;
 }
 
-impl OperationOutput for ExchangeReply {
+impl OperationOutput for ExchangeError {
     type Inner = Self;
 }

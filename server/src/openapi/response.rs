@@ -1,4 +1,4 @@
-//! Replies of operations.
+//! Responses of operations.
 
 use aide::{
     generate::GenContext,
@@ -12,16 +12,16 @@ use super::schema;
 /// The name of a header, the JSON type of its value, and its description.
 pub type Header = (&'static str, &'static str, &'static str);
 
-/// Describes a reply with a JSON body of this type by the documentation of the type.
-pub fn reply<T: JsonSchema>(context: &mut GenContext) -> Response {
+/// Describes a response with a JSON body of this type by the documentation of the type.
+pub fn response<T: JsonSchema>(context: &mut GenContext) -> Response {
     let schema = schema::for_response::<T>(context);
     let description = context.resolve_schema(&schema).get("description").and_then(Value::as_str);
     let description = description.unwrap_or("Success.").to_owned();
     with_body(&description, schema)
 }
 
-/// Adds headers to a reply.
-pub fn with_headers(mut reply: Response, headers: &[Header]) -> Response {
+/// Adds headers to a response.
+pub fn with_headers(mut response: Response, headers: &[Header]) -> Response {
     let described = headers.iter().map(|(name, kind, description)| {
         let header = openapi::Header {
             description: Some((*description).to_owned()),
@@ -35,11 +35,11 @@ pub fn with_headers(mut reply: Response, headers: &[Header]) -> Response {
         };
         ((*name).to_owned(), ReferenceOr::Item(header))
     });
-    reply.headers.extend(described);
-    reply
+    response.headers.extend(described);
+    response
 }
 
-/// A reply whose JSON body has this schema.
+/// A response whose JSON body has this schema.
 pub(super) fn with_body(description: &str, schema: Schema) -> Response {
     let content = [("application/json".to_owned(), media(schema))].into();
     Response { description: description.to_owned(), content, ..Response::default() }
