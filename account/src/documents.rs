@@ -1,6 +1,6 @@
 //! JSON documents in the store, read and replaced as a whole.
 //!
-//! A document is an aggregate: rules that span its parts are checked on what was read, and the store rejects the
+//! A document is an aggregate: rules that span its parts are checked on what was read, and the store refuses the
 //! replacement if the document changed in between.
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! What applications, gateways and components share: a permanent id, and collaborators with rights.
 //!
-//! An entity is stored as one document. Rules that span its parts are checked on what was read, and the store rejects the
+//! An entity is stored as one document. Rules that span its parts are checked on what was read, and the store refuses the
 //! write if the document changed in between.
 
 pub(crate) mod access;
@@ -88,7 +88,7 @@ pub(crate) fn not_found<E: Entity>(id: &E::Id) -> Error {
     Error::NotFound { what: E::NOUN, id: id.to_string() }
 }
 
-/// Rejects empty lists and duplicates.
+/// Refuses empty lists and duplicates.
 pub(crate) fn check_rights<R: Right>(rights: &[R]) -> Result<()> {
     let different: Rights<R> = rights.iter().copied().collect();
     if !rights.is_empty() && different.len() == rights.len() {

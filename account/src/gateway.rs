@@ -122,7 +122,7 @@ impl Account {
             router: None,
             fallback_routers: Vec::new(),
         };
-        // A missing plan becomes an empty id, which is rejected here.
+        // A missing plan becomes an empty id, which is refused here.
         let settings = GatewayUpdate { frequency_plan: Some(gateway.frequency_plan.clone()), owner: None, ..settings };
         self.update(&mut gateway, &settings, &all_rights::<Gateway>())?;
         let change = self.audit.change("gateway created", creator, &gateway.id)?;

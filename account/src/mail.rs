@@ -47,9 +47,9 @@ pub(crate) struct Mail {
 pub(crate) enum MailError {
     #[error("the mail cannot be written")]
     Message(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The mail server rejected it permanently.
-    #[error("the mail server rejected it")]
-    Rejected(#[source] lettre::transport::smtp::Error),
+    /// The mail server refused it permanently.
+    #[error("the mail server refused it")]
+    Refused(#[source] lettre::transport::smtp::Error),
     /// The mail server is unavailable or asks for a retry.
     #[error("the mail server did not take it")]
     Temporary(#[source] Box<dyn std::error::Error + Send + Sync>),

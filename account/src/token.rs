@@ -30,7 +30,7 @@ const BACKDATED_SECONDS: u64 = 60;
 const ENTITIES_MAX: usize = 10;
 
 impl Account {
-    /// Rejects a user's token if the user was disabled or changed the password, or revoked the client's access.
+    /// Refuses a user's token if the user was disabled or changed the password, or revoked the client's access.
     ///
     /// Other services ask for a token's remaining rights to an application every two seconds; calls that name no
     /// application notice only when the token expires. Rights to entities are checked separately.

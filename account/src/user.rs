@@ -109,7 +109,7 @@ impl Account {
 
     /// The user with this name and password. An unknown name takes as long as a wrong password.
     ///
-    /// The record is read again after the check, so a password that was changed meanwhile is rejected.
+    /// The record is read again after the check, so a password that was changed meanwhile is refused.
     pub(crate) async fn user_with_password(
         &self,
         username: &str,

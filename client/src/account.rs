@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejects_malformed_addresses() {
+    fn refuses_malformed_addresses() {
         for address in ["", "localhost:8000", "ftp://localhost", "http://", "/users", "http://a b"] {
             let error = AccountClient::new(address).unwrap_err();
             assert!(error.to_string().contains("http(s)://host(:port)"), "{error}");

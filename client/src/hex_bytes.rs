@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_malformed_bytes_with_a_reason() {
+    fn refuses_malformed_bytes_with_a_reason() {
         for (text, error) in [
             ("012", HexBytesError::Odd),
             ("0x01", HexBytesError::Digit('x')),

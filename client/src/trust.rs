@@ -57,7 +57,7 @@ impl Trust {
 /// Trusts exactly the announced certificate, or what it signed.
 ///
 /// Our components announce their own authority. Those of TTN v2 announce a self-signed certificate with the CA flag,
-/// and serve with it. The standard verifier rejects a CA at the end of a chain, so this checks equality first: whoever
+/// and serve with it. The standard verifier refuses a CA at the end of a chain, so this checks equality first: whoever
 /// has the key of the announced certificate is the component, whatever its host name.
 #[derive(Debug)]
 struct Announced {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_malformed_certificates() {
+    fn refuses_malformed_certificates() {
         let nonsense = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         for pem in ["hello", "-----BEGIN CERTIFICATE-----\n", nonsense] {
             assert!(matches!(Trust::announced(pem).verifier(), Err(Error::Certificate { .. })), "{pem}");

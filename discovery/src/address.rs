@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_whatever_is_not_just_a_host() {
+    fn refuses_whatever_is_not_just_a_host() {
         let hostile = ["javascript:alert(1)", "file:///etc/passwd", "http://a b", "http://a\r\nx: y", "http://u:p@a"];
         refused(Address::api, &hostile);
         refused(Address::api, &["localhost:8084", "http://a/b", "http://a?b", "http://a#b", "http://", "http://-a"]);

@@ -22,7 +22,7 @@ pub struct Message {
 pub enum Event {
     /// A device sent an uplink.
     Up(Box<Uplink>),
-    /// A payload function failed, gave a warning, or rejected an uplink.
+    /// A payload function failed, gave a warning, or refused an uplink.
     UpError(ErrorEvent),
     /// A device joined.
     Activation(Activation),

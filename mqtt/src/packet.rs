@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn rejects_packets_that_are_too_large_endless_or_truncated() {
+    async fn refuses_packets_that_are_too_large_endless_or_truncated() {
         assert!(matches!(read(&[0x30, 0xad, 0x02]).await, Err(ReadError::TooLarge)));
         assert!(matches!(read(&[0x30, 0xff, 0xff, 0xff, 0xff, 0x01]).await, Err(ReadError::Malformed(_))));
         assert!(matches!(read(&[0x30, 0x02, 0x00]).await, Err(ReadError::Io(_))));

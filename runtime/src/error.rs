@@ -13,7 +13,7 @@ pub enum Error {
     /// A setting is out of range, or contradicts another.
     #[error("sandbox settings not valid: {0}")]
     Settings(&'static str),
-    /// Wasmtime rejected its configuration or the guest.
+    /// Wasmtime refused its configuration or the guest.
     #[error("cannot compile the built-in guest for this processor")]
     Compile(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The operating system has no memory for sandboxes.
@@ -34,7 +34,7 @@ pub enum Error {
     },
 }
 
-/// Why a module was rejected. The functions are then loaded from their sources again.
+/// Why a module was refused. The functions are then loaded from their sources again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleError {

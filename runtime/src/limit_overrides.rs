@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_unknown_limits_and_values_out_of_range() {
+    fn refuses_unknown_limits_and_values_out_of_range() {
         for (json, reason) in [
             (r#"{"fule": 1}"#, "no limit `fule`"),
             (r#"{"heap_bytes_max": 4294967296}"#, "u32"),

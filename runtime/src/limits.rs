@@ -58,7 +58,7 @@ const MEMORY_BYTES_MAX: usize = 64 << 20;
 const FIELDS_DEPTH_MAX: u32 = 256;
 
 impl Limits {
-    /// Rejects limits that cannot work.
+    /// Refuses limits that cannot work.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self {
             _ if self.memory_bytes_max > MEMORY_BYTES_MAX => {

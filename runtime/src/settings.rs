@@ -48,7 +48,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Rejects settings that cannot work.
+    /// Refuses settings that cannot work.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         if self.queue_max == 0 || self.tenant_queue_max == 0 {
             return Err("`queue_max` and `tenant_queue_max` must be at least 1, or every message is refused");

@@ -1,4 +1,4 @@
-//! Rate limits as they are configured, and the response headers of a rejected call.
+//! Rate limits as they are configured, and the response headers of a refused call.
 
 use std::{hash::Hash, net::IpAddr, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ pub struct RateLimit {
     pub per_hour: u32,
 }
 
-/// The rejection of a call by a rate limit.
+/// The refusal of a call by a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitExceeded {
     /// The name of the limit, one word.
@@ -41,7 +41,7 @@ impl RateLimit {
         Rate { per: Duration::from_secs(3600) / self.per_hour.max(1), burst: self.burst.max(1) }
     }
 
-    /// The rejection of a call that may be repeated after `wait`.
+    /// The refusal of a call that may be repeated after `wait`.
     pub fn exceeded(self, policy: &'static str, wait: Duration) -> RateLimitExceeded {
         let Rate { per, burst } = self.rate();
         let seconds = |time: Duration| time.as_secs() + u64::from(time.subsec_nanos() > 0);

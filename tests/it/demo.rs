@@ -38,7 +38,7 @@ fn fails_when_the_decoder_fails() {
 }
 
 #[test]
-fn rejects_invalid_scripts_and_payloads() {
+fn refuses_invalid_scripts_and_payloads() {
     let dir = tempfile::tempdir().unwrap();
     let decoder = dir.path().join("mine.js");
     std::fs::write(&decoder, "function Decoder(bytes) {\n  return {;\n}").unwrap();

@@ -158,7 +158,7 @@ fn shows_the_result_of_an_example_without_an_expectation() {
 }
 
 #[test]
-fn rejects_invalid_files_before_running_anything() {
+fn refuses_invalid_files_before_running_anything() {
     let dir = tempfile::tempdir().unwrap();
     let good = r#"{"script": "function Decoder() { return {} }", "examples": [{"bytes_hex": ""}]}"#;
     for (bad, told) in BAD {
@@ -181,7 +181,7 @@ fn rejects_invalid_files_before_running_anything() {
 }
 
 #[test]
-fn rejects_contradictory_members() {
+fn refuses_contradictory_members() {
     let port = |members: &str| if members.contains("port") { "" } else { r#""port": 1, "# };
     let example = |members: &str| format!(r#"{{"bytes_hex": "0a", {}{members}}}"#, port(members));
     for (members, told) in CONTRADICTIONS {

@@ -60,7 +60,7 @@ async fn a_hostile_function_loses_only_its_own_fields() {
 
 /// SBX-003, SBX-006, SBX-020, SBX-022, SBX-029, SBX-060
 #[tokio::test(flavor = "multi_thread")]
-async fn rejects_functions_that_cannot_be_loaded() {
+async fn refuses_functions_that_cannot_be_loaded() {
     let network = Network::start().await;
     let owner = network.owner("refused").await;
     owner.set_functions([GOOD, "", ""]).await.unwrap();
@@ -118,7 +118,7 @@ async fn dry_runs_have_the_same_limits() {
 
 /// SBX-034
 #[tokio::test(flavor = "multi_thread")]
-async fn rejects_fields_that_are_too_deep_or_too_long() {
+async fn refuses_fields_that_are_too_deep_or_too_long() {
     let network = Network::start().await;
     let owner = network.owner("deep").await;
     let mut manager = network.manager().await;

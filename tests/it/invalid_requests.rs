@@ -125,7 +125,7 @@ async fn limits_the_size_of_payloads_and_functions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rejects_bodies_that_are_binary_too_deep_or_too_large() {
+async fn refuses_bodies_that_are_binary_too_deep_or_too_large() {
     let network = Network::start().await;
     let owner = network.owner("strange").await;
     let large = format!(r#"{{"description": "{}"}}"#, "x".repeat(3 << 20));
@@ -201,7 +201,7 @@ async fn grpc_errors_have_the_fitting_code() {
 
 /// Keys of every length and spelling: only complete hexadecimal ones are stored, in upper case.
 #[tokio::test(flavor = "multi_thread")]
-async fn rejects_keys_of_the_wrong_length() {
+async fn refuses_keys_of_the_wrong_length() {
     let network = Network::start().await;
     let owner = network.owner("exact").await;
     let url = format!("{}/applications/{}/devices/dev-1", network.handler_http(), owner.app_id);

@@ -91,7 +91,7 @@ async fn only_trusted_network_brokers_may_activate_devices() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rejected_join_names_the_reason_and_changes_nothing() {
+async fn a_refused_join_names_the_reason_and_changes_nothing() {
     let network = network().await;
     let owner = network.owner("strict").await;
     let broker = NetworkBroker::of(&network, "strict", "brokers", BROKER).await;

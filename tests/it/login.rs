@@ -84,7 +84,7 @@ async fn a_code_works_once_for_the_login_that_requested_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rejects_a_code_for_an_earlier_login() {
+async fn refuses_a_code_for_an_earlier_login() {
     let line = CommandLine::start().await;
     let code = line.code(&line.begin()).await;
     line.begin();

@@ -1,4 +1,4 @@
-//! Malformed input to handler and discovery either succeeds or is rejected without changing anything.
+//! Malformed input to handler and discovery either succeeds or is refused without changing anything.
 
 mod generators;
 mod grpc;
@@ -65,7 +65,7 @@ impl Services {
         }
     }
 
-    /// The state after a response: unchanged if the request was rejected, otherwise the current state.
+    /// The state after a response: unchanged if the request was refused, otherwise the current state.
     ///
     /// A request may also delete the application, which is then registered again.
     async fn data_after(&self, before: StoredData, was_done: bool, what: &str) -> StoredData {

@@ -41,7 +41,7 @@ async fn make_key(network: &Network, owner: &Owner, rights: &[ApplicationRight])
     account.add_access_key(&owner.token, &owner.app_id, &new).await.unwrap().key.unwrap()
 }
 
-/// All callers, with the status of their rejections: 401 for those without valid credentials.
+/// All callers, with the status of their refusals: 401 for those without valid credentials.
 async fn callers(network: &Network, owner: &Owner) -> Vec<(String, Option<Credential>, Vec<ApplicationRight>, u16)> {
     let stranger = network.owner("stranger").await;
     let handler = std::fs::read_to_string(network.dir.path().join("handler.token")).unwrap();

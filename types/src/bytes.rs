@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_wrong_lengths_and_digits() {
+    fn refuses_wrong_lengths_and_digits() {
         for text in ["70B3D57ED000000", "70B3D57ED00000001", "70B3D57ED000000G"] {
             assert!(text.parse::<AppEui>().is_err(), "{text}");
         }

@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn rejects_other_schemes_and_malformed_keys() {
+    fn refuses_other_schemes_and_malformed_keys() {
         for header in ["", "Bearer", "Bearer ", "Basic YTpi", "Key nodot", "Key a.b.c", "Key .b", "Key a."] {
             assert!(Credential::from_header(header).is_err(), "{header}");
         }
     }
 
     #[test]
-    fn rejects_credentials_that_are_too_long() {
+    fn refuses_credentials_that_are_too_long() {
         let (key, token) = (format!("a.{}", "b".repeat(510)), "a".repeat(CREDENTIAL_BYTES_MAX));
         assert!(Credential::from_header(&format!("Key {key}")).is_ok());
         assert!(Credential::from_header(&format!("Bearer {token}")).is_ok());

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_everything_else() {
+    fn refuses_everything_else() {
         for id in ["a", "-ab", "ab-", "a--b", "a-_b", "Ab", "a b", "ä1", "a/b", "a.b", "a+", "#", &"a".repeat(37)] {
             assert_eq!(id.parse::<AppId>(), Err(IdError::Format { what: "AppID" }), "{id}");
         }

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_right_is_rejected_with_the_allowed_ones() {
+    fn an_unknown_right_is_refused_with_the_allowed_ones() {
         let error = "gateway:settings".parse::<ApplicationRight>().unwrap_err();
         assert!(error.to_string().contains("messages:down:w"), "{error}");
     }

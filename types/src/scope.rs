@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_malformed_scopes() {
+    fn refuses_malformed_scopes() {
         for text in ["", "app", "apps:", "apps:NO", "clients:x1", "apps:a1:b1"] {
             assert!(text.parse::<Scope>().is_err(), "{text}");
         }

@@ -57,7 +57,7 @@ impl Caller {
         if claims.scope.contains(scope) { Ok(user_id) } else { Err(Error::MissingScope(scope.clone())) }
     }
 
-    /// Rejects callers that are not components.
+    /// Refuses callers that are not components.
     pub(crate) fn component(&self) -> Result<()> {
         match self {
             Self::Bearer(claims) if Subject::of(claims)? == Subject::Component => Ok(()),

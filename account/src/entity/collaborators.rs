@@ -112,7 +112,7 @@ fn collaborator<E: Entity>(entity: &E, user: UserRecord) -> Option<Collaborator<
     Some(Collaborator { username: user.username, email: user.email.to_string(), rights })
 }
 
-/// Rejects too many collaborators, and an entity without anybody who can add one.
+/// Refuses too many collaborators, and an entity without anybody who can add one.
 pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
     if entity.collaborators().len() > COLLABORATORS_MAX {
         return Err(Error::Full { what: "collaborator", count_max: COLLABORATORS_MAX });
@@ -124,7 +124,7 @@ pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
     }
 }
 
-/// Rejects removing the owner.
+/// Refuses to remove the owner.
 fn check_owner<E: Entity>(entity: &E, id: &E::Id) -> Result<()> {
     match entity.owner() {
         Some(owner) if !entity.collaborators().contains_key(owner) => {

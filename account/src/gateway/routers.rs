@@ -24,7 +24,7 @@ impl Account {
         self.settings.routers.iter().filter(|router| first.as_ref() != Some(&router.id)).map(Router::from).collect()
     }
 
-    /// Rejects routers that are not configured.
+    /// Refuses routers that are not configured.
     pub(super) fn check_router(&self, id: &ComponentId) -> Result<()> {
         let unknown = Error::Invalid { what: "router", must: "must be the id of a router of this network" };
         self.router_with(id).map(drop).ok_or(unknown)

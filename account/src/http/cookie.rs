@@ -62,7 +62,7 @@ impl FromRequestParts<Account> for AuthenticatedUser {
     }
 }
 
-/// Rejects requests that another site caused, unless they are safe (GET, HEAD, OPTIONS).
+/// Refuses requests that another site caused, unless they are safe (GET, HEAD, OPTIONS).
 ///
 /// Requests without a cookie and without these headers pass: programs send credentials of their own.
 pub(crate) async fn same_site(

@@ -48,7 +48,7 @@ impl Mailer for Smtp {
         let message = self.message(mail).map_err(MailError::Message)?;
         match self.transport.send(message).await {
             Ok(_) => Ok(()),
-            Err(error) if error.is_permanent() => Err(MailError::Rejected(error)),
+            Err(error) if error.is_permanent() => Err(MailError::Refused(error)),
             Err(error) => Err(MailError::Temporary(error.into())),
         }
     }

@@ -104,7 +104,7 @@ impl Client {
         ClientRevision { id: &self.id, number: self.revision }
     }
 
-    /// Rejects clients that are not accepted, or may not use this grant type.
+    /// Refuses clients that are not accepted, or may not use this grant type.
     pub(crate) fn check_grant(&self, grant: GrantType) -> Result<()> {
         let refuse = |reason| Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, reason));
         match self.status {
@@ -188,7 +188,7 @@ impl Account {
         Ok(client.filter(|client| client.status != ClientStatus::Deleted))
     }
 
-    /// Rejects Basic credentials unless they are those of an accepted client, or the body has credentials, too.
+    /// Refuses Basic credentials unless they are those of an accepted client, or the body has credentials, too.
     pub(crate) async fn check_client(
         &self,
         basic: Basic,

@@ -9,7 +9,7 @@ const URI_BYTES_MAX: usize = 500;
 /// Schemes that would run code or open local data instead of redirecting.
 const SCHEMES_REFUSED: [&str; 5] = ["javascript", "data", "file", "blob", "vbscript"];
 
-/// Rejects anything but a list of general scopes.
+/// Refuses anything but a list of general scopes.
 pub(crate) fn check_scope(scope: &[Scope]) -> Result<()> {
     if !scope.is_empty() && scope.len() <= 5 && scope.iter().all(|scope| *scope == scope.general()) {
         return Ok(());

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_a_plain_challenge() {
+    fn refuses_a_plain_challenge() {
         let hash = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
         for (challenge, method) in [(hash, None), (hash, Some("plain")), (hash, Some("s256")), ("short", Some("S256"))]
         {

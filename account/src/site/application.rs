@@ -68,7 +68,7 @@ pub(in crate::site) struct Show {
     forms: Forms,
 }
 
-/// The forms of the page. A rejected form keeps what the viewer entered.
+/// The forms of the page. A refused form keeps what the viewer entered.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Forms {
     pub(in crate::site) name: Option<Form>,
@@ -187,7 +187,7 @@ pub(in crate::site) async fn restore(
     Ok(done(&path::<Application>(&app_id), Notice::Restored))
 }
 
-/// Shows the page again with a rejected form.
+/// Shows the page again with a refused form.
 pub(in crate::site) async fn refused(
     account: &Account,
     viewer: &Viewer,

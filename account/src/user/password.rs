@@ -25,7 +25,7 @@ const WAITING_PER_CHECK: usize = 32;
 
 /// Hashes and verifies passwords, a few at a time.
 ///
-/// Further requests wait, up to a limit, and are then rejected. So a flood of logins cannot exhaust the memory or block
+/// Further requests wait, up to a limit, and are then refused. So a flood of logins cannot exhaust the memory or block
 /// other work.
 #[derive(Clone)]
 pub(crate) struct Passwords {
@@ -41,7 +41,7 @@ pub(crate) type PasswordHashString = String;
 /// The most common passwords of 8 or more characters.
 const COMMON: &str = include_str!("password/common.txt");
 
-/// Rejects passwords that are too short, too long, or too easy to guess.
+/// Refuses passwords that are too short, too long, or too easy to guess.
 pub(crate) fn check(password: &Secret, username: &Username) -> Result<()> {
     let password = password.expose();
     if !(CHARACTERS_MIN..=CHARACTERS_MAX).contains(&password.chars().count()) {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn rejects_verifications_when_the_queue_is_full() {
+    async fn refuses_verifications_when_the_queue_is_full() {
         let passwords = Passwords::new(1, Arc::new(OsRandom)).unwrap();
         let turn = Arc::clone(&passwords.running).acquire_owned().await.unwrap();
         let check = || Box::pin(passwords.verify(Secret::new("a password"), None));

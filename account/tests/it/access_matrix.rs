@@ -57,7 +57,7 @@ async fn every_operation_matches_the_table_for_every_credential() {
 
 /// Sends the request with every credential.
 ///
-/// Rejected ones come first: if they had an effect, the other responses would show it.
+/// Refused ones come first: if they had an effect, the other responses would show it.
 async fn responses(service: &Service, credentials: &Credentials, row: &Row) -> Vec<u16> {
     let mut order: Vec<_> = (0..row.expected.len()).collect();
     order.sort_by_key(|column| row.expected[*column] < 400);

@@ -72,7 +72,7 @@ async fn the_last_collaborator_who_can_add_others_cannot_be_removed() {
 }
 
 #[tokio::test]
-async fn rejects_malformed_rights_and_unknown_users() {
+async fn refuses_malformed_rights_and_unknown_users() {
     let service = Service::start().await;
     let alice = service.user("alice").await;
     service.user("bob").await;

@@ -46,7 +46,7 @@ async fn allowed_passwords_are_compared_in_full() {
 }
 
 #[tokio::test]
-async fn rejects_ids_with_other_characters() {
+async fn refuses_ids_with_other_characters() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let long = "a".repeat(37);
@@ -64,7 +64,7 @@ async fn rejects_ids_with_other_characters() {
 }
 
 #[tokio::test]
-async fn rejects_malformed_bodies() {
+async fn refuses_malformed_bodies() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));

@@ -144,7 +144,7 @@ async fn an_update_changes_only_the_given_fields() {
 }
 
 #[tokio::test]
-async fn rejects_invalid_updates_and_changes_nothing() {
+async fn refuses_invalid_updates_and_changes_nothing() {
     let service = Service::start_with(network()).await;
     let general = service.user("alice").await;
     let mine = service.gateway(&general, "my-gw").await;

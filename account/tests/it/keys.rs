@@ -52,7 +52,7 @@ async fn callers_cannot_create_or_see_keys_with_more_rights() {
 }
 
 #[tokio::test]
-async fn rejects_invalid_keys() {
+async fn refuses_invalid_keys() {
     let service = Service::start().await;
     let mine = service.application(&service.user("alice").await, "my-app").await;
     let long = "x".repeat(101);

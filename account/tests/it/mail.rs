@@ -153,7 +153,7 @@ async fn retries_after_a_temporary_error_of_the_mail_server() {
 }
 
 #[tokio::test]
-async fn rejects_invalid_mail_settings_at_startup() {
+async fn refuses_invalid_mail_settings_at_startup() {
     let sink = Sink::start(0).await;
     let good = settings(&sink).mail.unwrap();
     for (url, from) in [("no address", &*good.from), ("http://example.com", &good.from), (&sink.url, "nobody")] {

@@ -1,4 +1,4 @@
-//! Refresh tokens: each valid once, and the effects of a rejected one.
+//! Refresh tokens: each valid once, and the effects of a refused one.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ async fn a_refreshed_token_may_have_fewer_scopes_but_not_more() {
 }
 
 #[tokio::test]
-async fn a_rejected_refresh_does_not_use_up_the_token() {
+async fn a_refused_refresh_does_not_use_up_the_token() {
     for service in Service::start_on_each_store().await {
         service.user("bob").await;
         let hers = service.application(&service.user("alice").await, "an-app").await;

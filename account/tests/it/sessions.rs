@@ -56,7 +56,7 @@ async fn over_https_the_cookie_is_secure() {
 }
 
 #[tokio::test]
-async fn rejects_wrong_names_like_wrong_passwords_and_forged_cookies() {
+async fn refuses_wrong_names_like_wrong_passwords_and_forged_cookies() {
     let service = Service::start().await;
     service.user("alice").await;
     let wrong = log_in(&service, "alice", "wrong password").await;
@@ -173,7 +173,7 @@ async fn disabling_a_user_takes_effect_at_once_and_can_be_undone() {
 }
 
 #[tokio::test]
-async fn passwords_are_compared_in_full_and_common_ones_rejected() {
+async fn passwords_are_compared_in_full_and_common_ones_refused() {
     let service = Service::start().await;
     let (emoji, long) = ("🐴".repeat(8), "x".repeat(128));
     let cases = [

@@ -38,7 +38,7 @@ async fn form_json_basic_and_body_are_equivalent() {
 }
 
 #[tokio::test]
-async fn rejects_client_credentials_in_header_and_body_together() {
+async fn refuses_client_credentials_in_header_and_body_together() {
     let service = Service::start().await;
     let alice = service.user("alice").await;
     let mine = service.application(&alice, "my-app").await;
@@ -92,7 +92,7 @@ async fn a_basic_secret_may_be_plain_or_form_encoded() {
 }
 
 #[tokio::test]
-async fn rejects_invalid_requests_with_oauth_error_codes() {
+async fn refuses_invalid_requests_with_oauth_error_codes() {
     let mut settings = Settings::default();
     let mut no_codes = settings.clients["airlock"].clone();
     (no_codes.first_party, no_codes.redirect_uris) = (false, Vec::new());
@@ -132,7 +132,7 @@ async fn rejects_invalid_requests_with_oauth_error_codes() {
 }
 
 #[tokio::test]
-async fn rejects_malformed_requests_and_ignores_the_query() {
+async fn refuses_malformed_requests_and_ignores_the_query() {
     let service = Service::start().await;
     service.user("alice").await;
     let query = format!("grant_type=password&username=alice&password={}", PASSWORD.replace(' ', "+"));

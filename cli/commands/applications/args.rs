@@ -132,7 +132,7 @@ pub(crate) enum FunctionOrFormat {
     Decoder,
     /// Converts decoded fields
     Converter,
-    /// Accepts or rejects a message by its fields
+    /// Decides by the fields whether a message is valid
     Validator,
     /// Converts fields to bytes
     Encoder,

@@ -24,7 +24,7 @@ async fn uplink(handler: &HandlerClient, application: &Application) -> anyhow::R
     let result = handler.dry_uplink(uplink).await.context(FAILED)?;
     print_logs(&result.logs)?;
     say(format_args!("Fields: {}", sanitize(&result.fields)))?;
-    say(if result.valid { "The message is valid" } else { "The validator rejects the message" })
+    say(if result.valid { "The message is valid" } else { "The message is not valid" })
 }
 
 async fn downlink(handler: &HandlerClient, application: &Application) -> anyhow::Result<()> {

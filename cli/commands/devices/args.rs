@@ -133,7 +133,7 @@ pub(crate) struct DeviceChange {
     /// Accept frames whose counter does not increase
     #[arg(long, conflicts_with = "enable_fcnt_check")]
     pub(crate) disable_fcnt_check: bool,
-    /// Reject frames whose counter does not increase
+    /// Refuse frames whose counter does not increase
     #[arg(long)]
     pub(crate) enable_fcnt_check: bool,
     /// Latitude in degrees

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_malformed_addresses_and_schemes_that_contradict_the_trust() {
+    fn refuses_malformed_addresses_and_schemes_that_contradict_the_trust() {
         for (address, trust) in [
             ("", Trust::Plaintext),
             (":1883", Trust::Plaintext),

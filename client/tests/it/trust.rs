@@ -59,7 +59,7 @@ async fn trusts_the_announced_certificate_even_if_it_is_a_ca() {
 }
 
 #[tokio::test]
-async fn rejects_another_certificate() {
+async fn refuses_another_certificate() {
     let (address, _) = serve().await;
     let (_, _, other) = certificate();
     for trust in [Trust::Certificate(other), Trust::System] {
@@ -69,7 +69,7 @@ async fn rejects_another_certificate() {
 }
 
 #[tokio::test]
-async fn a_grpc_client_rejects_another_certificate_too() {
+async fn a_grpc_client_refuses_another_certificate_too() {
     let (address, _) = serve().await;
     let (_, _, other) = certificate();
     let client = DiscoveryClient::connect(&address.to_string(), &Trust::Certificate(other)).unwrap();

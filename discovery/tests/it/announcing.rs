@@ -78,7 +78,7 @@ async fn only_components_of_the_named_issuers_may_announce() {
 }
 
 #[tokio::test]
-async fn rejects_an_invalid_announcement_and_stores_nothing() {
+async fn refuses_an_invalid_announcement_and_stores_nothing() {
     let discovery = TestDiscovery::start().await;
     let caller = discovery.account.component("handler", "handler-1");
     let good = announcement("handler", "handler-1");

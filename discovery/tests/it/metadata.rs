@@ -176,7 +176,7 @@ async fn prefixes_of_two_brokers_cannot_overlap() {
 }
 
 #[tokio::test]
-async fn a_prefix_is_rejected_when_there_are_too_many_to_compare() {
+async fn a_prefix_is_refused_when_there_are_too_many_to_compare() {
     let discovery = TestDiscovery::with_components(&[("broker", "broker-1")]).await;
     let tag = Tag::service("broker").unwrap();
     let numbers: Vec<u16> = (0..4096).collect();

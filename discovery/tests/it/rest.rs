@@ -116,7 +116,7 @@ async fn metadata_is_added_found_and_deleted() {
 }
 
 #[tokio::test]
-async fn rejects_metadata_that_no_component_can_serve() {
+async fn refuses_metadata_that_no_component_can_serve() {
     let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
     let owner = discovery.account.user("my-app", &["settings"]);
     for (body, status) in [

@@ -10,7 +10,7 @@ async fn by_app_eui(discovery: &TestDiscovery, app_eui: &[u8]) -> Status {
 }
 
 #[tokio::test]
-async fn rejects_an_eui_of_the_wrong_length() {
+async fn refuses_an_eui_of_the_wrong_length() {
     let discovery = TestDiscovery::start().await;
     for length in [1, 7, 9, 100] {
         let status = by_app_eui(&discovery, &vec![1; length]).await;

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_other_frames() {
+    fn refuses_other_frames() {
         let request = hex::decode(REQUEST).unwrap();
         let mut data = request.clone();
         data[0] = 0x40;
@@ -160,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parses_or_rejects_any_bytes(
+        fn parses_or_refuses_any_bytes(
             bytes in prop::collection::vec(any::<u8>(), 0..40),
             head in prop::sample::select(&[MHDR_JOIN_REQUEST, MHDR_JOIN_ACCEPT][..]),
         ) {

@@ -3,7 +3,7 @@
 //! An uplink is a sequence of channel, type and big-endian value, and becomes fields such as `temperature_7`. In a
 //! downlink, every field `value_<channel>` becomes a channel and a 16-bit number of hundredths.
 //!
-//! Not a crate: the names, the rounding and the rejected inputs have to be those of v2.
+//! Not a crate: the names, the rounding and the refused inputs have to be those of v2.
 
 use std::collections::BTreeMap;
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_unknown_types_and_truncated_values() {
+    fn refuses_unknown_types_and_truncated_values() {
         for payload in ["01", "0105", "01FF00", "0167", "016700", "01670010FF", "0188067650"] {
             assert!(decode(&hex::decode(payload).unwrap()).is_err(), "{payload}");
         }

@@ -101,7 +101,7 @@ async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
 }
 
 #[tokio::test]
-async fn rejects_another_key_file_at_the_start() {
+async fn refuses_another_key_file_at_the_start() {
     let store = Embedded::in_memory(StoreClock::new(|| 0)).unwrap();
     let open = async |secret: [u8; 32]| {
         let keys = SealingKeys::new(KeyOwner::Handler, &secret).unwrap();

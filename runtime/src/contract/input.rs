@@ -34,7 +34,7 @@ impl Shape {
     }
 }
 
-/// Rejects a call that exceeds `limits`; the failure names `slot`.
+/// Refuses a call that exceeds `limits`; the failure names `slot`.
 pub(crate) fn check(call: &Call, slot: Slot, limits: &Limits) -> Result<(), Failure> {
     let extra = call.single_function.as_ref().map_or("", |single| &single.extra);
     let checked = check_json(extra.as_bytes(), limits).and_then(|()| {

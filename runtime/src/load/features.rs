@@ -15,8 +15,8 @@ pub(crate) const FEATURES: WasmFeatures = WasmFeatures::FLOATS
     .union(WasmFeatures::MULTI_VALUE)
     .union(WasmFeatures::SIMD);
 
-/// Sections of modules that must be rejected, with the feature that each needs.
-const REJECTED: [(&str, &[u8]); 7] = [
+/// Sections of modules that must be refused, with the feature that each needs.
+const REFUSED: [(&str, &[u8]); 7] = [
     ("threads", &[5, 4, 1, 3, 1, 1]),
     ("64-bit memory", &[5, 3, 1, 4, 1]),
     ("a second memory", &[5, 5, 2, 0, 1, 0, 1]),
@@ -32,7 +32,7 @@ const FILL: &[u8] =
 
 /// Fails if the engine accepts more than the guest needs.
 pub(crate) fn check(engine: &Engine) -> Result<(), Error> {
-    let accepted = REJECTED.into_iter().find(|(_, sections)| Module::validate(engine, &module(sections)).is_ok());
+    let accepted = REFUSED.into_iter().find(|(_, sections)| Module::validate(engine, &module(sections)).is_ok());
     accepted.map_or(Ok(()), |(what, _)| Err(Error::Guest(format!("the engine accepts {what}"))))
 }
 
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_features_that_the_guest_does_not_need() {
+    fn refuses_features_that_the_guest_does_not_need() {
         check(&engine(FEATURES)).unwrap();
         Module::validate(&engine(FEATURES), &module(&[5, 3, 1, 0, 1])).expect("one memory is needed");
         for (feature, what) in [

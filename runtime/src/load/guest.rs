@@ -1,9 +1,9 @@
 //! Parses the built-in guest module into code and initial memory, and proves that it has no other state.
 //!
 //! The data becomes an image that is mapped rather than copied, so the module is compiled without it. Resetting an
-//! instance by its memory and two globals is sound only because [`Guest::parse`] rejects a module with any other state
+//! instance by its memory and two globals is sound only because [`Guest::parse`] refuses a module with any other state
 //! that could change: further mutable globals, passive segments, imports, a start function. (The engine's configuration
-//! rejects bulk memory and reference types, the only instructions that could write a table.)
+//! refuses bulk memory and reference types, the only instructions that could write a table.)
 
 use std::ops::Range;
 
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_a_guest_with_other_state() {
+    fn refuses_a_guest_with_other_state() {
         let hidden = [&[4], &GLOBALS.1[1..], &[0x7f, 1, 0x41, 0, 0x0b]].concat();
         check_refused(&[MEMORY, (6, &hidden), EXPORTS, DATA], "mutable globals besides");
         check_refused(&[MEMORY, GLOBALS, EXPORTS, (11, b"\x01\x01\x05hello")], "passive");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_a_guest_that_does_not_fit_its_memory() {
+    fn refuses_a_guest_that_does_not_fit_its_memory() {
         check_refused(&[MEMORY, GLOBALS, (7, b"\x01\x0crunning_slot\x03\x00"), DATA], "stack_pointer");
         check_refused(
             &[MEMORY, GLOBALS, EXPORTS, (11, b"\x01\x00\x41\xfd\xff\x03\x0b\x05hello")],

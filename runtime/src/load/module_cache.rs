@@ -78,7 +78,7 @@ impl ModuleCache {
         };
         verified
             .inspect_err(|error| {
-                tracing::warn!(path = %path.display(), %error, "rejected cached functions, will load them again");
+                tracing::warn!(path = %path.display(), %error, "refused cached functions, will load them again");
                 // If this fails, writing the file again replaces it.
                 let _ = fs::remove_file(&path);
             })

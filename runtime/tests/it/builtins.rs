@@ -93,7 +93,7 @@ fn buffers_read_and_write_numbers() {
 }
 
 #[test]
-fn buffers_reject_what_node_rejects() {
+fn buffers_refuse_what_node_refuses() {
     let caught = |body: &str| {
         format!("(() => {{ try {{ {body} }} catch (e) {{ return `${{e.name}} ${{e.code}}: ${{e.message}}`; }} }})()")
     };

@@ -114,7 +114,7 @@ fn damaged_cached_functions_are_loaded_again() {
             fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
         }),
         ("empty", |file| fs::write(file, b"").unwrap()),
-        // Longer than memory; must be rejected without reading it.
+        // Longer than memory; must be refused without reading it.
         ("far too long", |file| File::create(file).unwrap().set_len(1 << 42).unwrap()),
         ("a new key", |file| fs::remove_file(file.with_file_name("key")).unwrap()),
         ("a key that others can read", |file| {
@@ -133,7 +133,7 @@ fn damaged_cached_functions_are_loaded_again() {
 }
 
 #[test]
-fn rejects_cached_functions_under_another_name() {
+fn refuses_cached_functions_under_another_name() {
     let dir = tempfile::tempdir().unwrap();
     let (harness, functions) = load(dir.path(), 1 << 20);
     let (place, _) = modules(dir.path())[0].clone();

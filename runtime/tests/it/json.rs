@@ -58,7 +58,7 @@ fn lone_surrogates_are_written_as_json_stringify_writes_them() {
 }
 
 #[test]
-fn rejects_boxed_bigints_too() {
+fn refuses_boxed_bigints_too() {
     let mut harness = Harness::new();
     for value in ["5n", "Object(5n)"] {
         let functions = harness.load_in(Slot::Decoder, &format!("function Decoder() {{ return {{ a: {value} }}; }}"));

@@ -18,7 +18,7 @@ fn decode(change: fn(&mut Limits), expression: &str) -> CallOutcome {
     run(change, Slot::Decoder, &format!("function Decoder(bytes) {{ return {expression}; }}"), b"x")
 }
 
-/// Asserts that `obeyed` is accepted and `violated` is rejected with `words`.
+/// Asserts that `obeyed` is accepted and `violated` is refused with `words`.
 fn check_pair(change: fn(&mut Limits), obeyed: &str, violated: &str, words: &str) {
     let outcome = decode(change, obeyed);
     assert!(outcome.result.is_ok(), "{obeyed}: {:?}", outcome.result);

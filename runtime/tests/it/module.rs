@@ -71,13 +71,13 @@ fn equal_sources_and_limits_give_equal_modules() {
 }
 
 #[test]
-fn rejects_a_module_with_another_key() {
+fn refuses_a_module_with_another_key() {
     let harness = Harness::new();
     assert_eq!(harness.engine.read(&module(), harness.engine.limits()).unwrap_err(), ModuleError::Unauthentic);
 }
 
 #[test]
-fn rejects_a_module_beyond_the_limits() {
+fn refuses_a_module_beyond_the_limits() {
     let harness = Harness::new();
     let module = harness.load_in(Slot::Decoder, TEXT).module_bytes().to_vec();
     let refused = |change: fn(&mut Limits)| {
@@ -96,7 +96,7 @@ fn rejects_a_module_beyond_the_limits() {
     }
 }
 
-/// Asserts why a changed module is rejected; does not verify the seal.
+/// Asserts why a changed module is refused; does not verify the seal.
 fn check_damaged(change: impl FnOnce(&mut Vec<u8>), reason: &str) {
     let mut module = module();
     change(&mut module);
@@ -108,7 +108,7 @@ fn check_damaged(change: impl FnOnce(&mut Vec<u8>), reason: &str) {
 const DATA: usize = 8 + 5;
 
 #[test]
-fn rejects_a_damaged_module_even_with_a_valid_seal() {
+fn refuses_a_damaged_module_even_with_a_valid_seal() {
     assert!(check_module(&module()).is_ok());
     assert_eq!(module()[DATA], 11);
     check_damaged(Vec::clear, "does not end in a seal");

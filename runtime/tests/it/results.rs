@@ -144,7 +144,7 @@ fn encoders_return_bytes() {
 }
 
 #[test]
-fn rejects_bytes_that_cannot_be_sent() {
+fn refuses_bytes_that_cannot_be_sent() {
     for value in ["256", "-1", "1.5", "NaN", "'1'", "true", "null", "undefined", "[1]", "1n"] {
         let failure = encode(&format!("function Encoder() {{ return [0, {value}]; }}"), "{}").result.expect_err(value);
         assert_eq!((failure.slot, failure.kind), (Slot::Encoder, FailureKind::Output), "{value}");

@@ -105,7 +105,7 @@ async fn malformed_http_requests_succeed_or_fail_as_client_errors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn discovery_rejects_bodies_that_are_too_large_or_invalid() {
+async fn discovery_refuses_bodies_that_are_too_large_or_invalid() {
     let services = Services::start().await;
     let text = |bytes: usize| format!(r#"{{"description": "{}"}}"#, "x".repeat(bytes)).into_bytes();
     for (body, status, what) in [

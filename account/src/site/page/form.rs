@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rejected_form_keeps_its_values_except_passwords() {
+    fn a_refused_form_keeps_its_values_except_passwords() {
         let fields = [("username", "alice"), ("password", "hush"), ("old_password", "hush")];
         let fields = Fields(fields.map(|(name, value)| (name.to_owned(), Secret::new(value))).to_vec());
         let (form, status) = Form::refused(&fields, Error::WrongPassword).unwrap();

@@ -40,7 +40,7 @@ impl Profile {
     }
 }
 
-/// The forms of the page. A rejected form keeps what the viewer entered.
+/// The forms of the page. A refused form keeps what the viewer entered.
 #[derive(Default)]
 struct Forms {
     person: Option<Form>,

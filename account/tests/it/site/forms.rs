@@ -1,4 +1,4 @@
-//! Rejected forms explain the error, mark the field, and keep what was typed.
+//! Refused forms explain the error, mark the field, and keep what was typed.
 
 use super::Browser;
 use crate::service::{PASSWORD, Service};

@@ -1,4 +1,4 @@
-//! Reads the sections of a module and rejects anything that [`super::write`] would not write.
+//! Reads the sections of a module and refuses anything that [`super::write`] would not write.
 
 use wasmparser::{DataKind, MemoryType, Parser, Payload};
 

@@ -87,7 +87,7 @@ const STUBBORN: &[Act] = &[
 ];
 
 #[test]
-fn rejects_invalid_results() {
+fn refuses_invalid_results() {
     HostileHarness::new().judge(RETURNS);
 }
 
