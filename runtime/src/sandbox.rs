@@ -3,7 +3,7 @@
 pub(crate) mod host;
 mod hot;
 pub(crate) mod instance;
-mod memory_slot;
+mod resettable_memory;
 
 use std::io;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::settings::Settings;
 use host::Host;
 use hot::{HotSet, HotSets};
 use instance::{OUT_OF_MEMORY, Operation, Run, Task, deadline};
-use memory_slot::{FaultCounter, MemorySlot};
+use resettable_memory::{FaultCounter, ResettableMemory};
 
-/// Shared memory slots of a thread. Nearly all function sets need a memory of one of two lengths and change between
+/// Maximum number of shared memories of a thread. Nearly all function sets need a memory of one of two lengths and change between
 /// 64 KiB and 1 MiB of it.
 const SHARED_MAX: usize = 8;
 /// Function sets that change less than this count as equally small.
@@ -32,21 +32,21 @@ const SMALL_BYTES: usize = 64 * 1024;
 /// The instances of one thread. Every call starts from exactly the memory that loading its functions left.
 pub struct Sandbox {
     host: Arc<Host>,
-    /// Busy function sets, each with its own memory slot.
+    /// Busy function sets, each with its own memory.
     hot: HotSets,
-    /// Memory slots for all other function sets, least recently used first.
-    shared: Vec<SharedSlot>,
+    /// The memories of all other function sets, least recently used first.
+    shared: Vec<SharedMemory>,
     faults: FaultCounter,
     request: Writer,
     /// How long the guest ran for the last message, if that is measured.
     timed: Option<Duration>,
 }
 
-/// A memory slot for function sets of similar size. Restoring looks at the pages that the previous set changed, so small
+/// A memory for function sets of similar size. Restoring looks at the pages that the previous set changed, so small
 /// sets are faster among themselves.
-struct SharedSlot {
+struct SharedMemory {
     size: SizeClass,
-    slot: MemorySlot,
+    memory: ResettableMemory,
 }
 
 /// The length of the memory, and the binary logarithm of the bytes that loading changed.
@@ -95,12 +95,12 @@ impl Sandbox {
     /// The memory that the next message of `functions` would start from. For tests.
     #[doc(hidden)]
     pub fn next_memory(&mut self, functions: &Functions) -> Option<Vec<u8>> {
-        if let Some(slot) = self.hot.get(functions.hash()) {
-            return Some(slot.snapshot());
+        if let Some(memory) = self.hot.get(functions.hash()) {
+            return Some(memory.snapshot());
         }
         let mut shared = self.take_shared(functions).ok()?;
-        shared.slot.restore(&self.host, Some(functions.module())).ok()?;
-        let memory = shared.slot.snapshot();
+        shared.memory.restore(&self.host, Some(functions.module())).ok()?;
+        let memory = shared.memory.snapshot();
         self.shared.push(shared);
         Some(memory)
     }
@@ -118,29 +118,29 @@ impl Sandbox {
         }
     }
 
-    /// Runs in the set's own memory slot and restores it at once, so that it holds no memory between messages.
+    /// Runs in the set's own memory and restores it at once, so that it holds no memory between messages.
     fn run_hot(&mut self, mut set: HotSet, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
         let task = task(&self.request, functions, first, start, self.timed.is_some());
-        let run = set.slot.run(&self.host, &mut self.faults, None, &task)?;
-        match set.slot.restore(&self.host, None) {
+        let run = set.memory.run(&self.host, &mut self.faults, None, &task)?;
+        match set.memory.restore(&self.host, None) {
             Ok(()) => self.hot.put_back(set),
             Err(error) => tracing::error!(%error, "cannot restore the memory of a sandbox, will make a new one"),
         }
         Ok(run)
     }
 
-    /// Runs in a shared memory slot, which is restored once it is known which function set comes next.
+    /// Runs in a shared memory, which is restored once it is known which function set comes next.
     fn run_cold(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
         // Out of the list while it runs: after a panic it must not be used for another message.
         let mut shared = self.take_shared(functions).map_err(Error::Memory)?;
         let task = task(&self.request, functions, first, start, self.timed.is_some());
-        let run = shared.slot.run(&self.host, &mut self.faults, Some(functions.module()), &task)?;
+        let run = shared.memory.run(&self.host, &mut self.faults, Some(functions.module()), &task)?;
         self.shared.push(shared);
         Ok(run)
     }
 
-    /// Takes the shared slot for sets of this size out of the list, or creates one.
-    fn take_shared(&mut self, functions: &Functions) -> io::Result<SharedSlot> {
+    /// Takes the shared memory for sets of this size out of the list, or creates one.
+    fn take_shared(&mut self, functions: &Functions) -> io::Result<SharedMemory> {
         let (len, changed) = (functions.module().memory_bytes(), functions.module().changed_bytes());
         let size = (len, changed.max(SMALL_BYTES).next_power_of_two().ilog2());
         if let Some(index) = self.shared.iter().position(|shared| shared.size == size) {
@@ -149,7 +149,10 @@ impl Sandbox {
         if self.shared.len() >= SHARED_MAX {
             self.shared.remove(0);
         }
-        Ok(SharedSlot { size, slot: MemorySlot::new(&self.host, Arc::clone(self.host.initial_image()), len)? })
+        Ok(SharedMemory {
+            size,
+            memory: ResettableMemory::new(&self.host, Arc::clone(self.host.initial_image()), len)?,
+        })
     }
 }
 

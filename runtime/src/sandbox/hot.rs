@@ -1,7 +1,7 @@
-//! Chooses which function sets get their own memory slot.
+//! Chooses which function sets get a memory of their own.
 //!
-//! A set with its own slot does not need its module copied in for every message, but creating the slot takes as long as
-//! some tens of messages. So a set gets one once it is busy, and takes over another set's slot only if it is far busier:
+//! A set with its own memory does not need its module copied in for every message, but mapping one takes as long as
+//! some tens of messages. So a set gets one once it is busy, and takes another set's place only if it is far busier:
 //! neither thousands of sets that take turns nor a stream of new ones evict the busy ones.
 
 use std::num::NonZeroUsize;
@@ -9,22 +9,22 @@ use std::num::NonZeroUsize;
 use lru::LruCache;
 
 use super::host::Host;
-use super::memory_slot::MemorySlot;
+use super::resettable_memory::ResettableMemory;
 use crate::contract::sources::SourcesHash;
 use crate::functions::Functions;
 
 /// After this many messages an earlier one counts half as much.
 const HALF_LIFE_MESSAGES: u64 = 4096;
-/// Sets without their own slot whose messages are counted.
+/// Sets without their own memory whose messages are counted.
 const CANDIDATES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
-/// How many times busier than another a set must be to take over its slot.
+/// How many times busier than another a set must be to take its place.
 const BUSIER: u32 = 2;
 
-/// A function set with its own memory slot.
+/// A function set with its own memory.
 pub(crate) struct HotSet {
     hash: SourcesHash,
     score: Score,
-    pub(crate) slot: MemorySlot,
+    pub(crate) memory: ResettableMemory,
 }
 
 /// The hot function sets of one worker, and the candidates.
@@ -37,12 +37,12 @@ pub(crate) struct HotSets {
 }
 
 impl HotSets {
-    /// At most `sets_max` sets get their own slot, each after `messages_min` recent messages.
+    /// At most `sets_max` sets get their own memory, each after `messages_min` recent messages.
     pub(crate) fn new(sets_max: usize, messages_min: u32) -> Self {
         Self { sets: Vec::new(), candidates: LruCache::new(CANDIDATES_MAX), calls: 0, sets_max, messages_min }
     }
 
-    /// Counts a message of `functions`, and takes out their slot if they have one or become hot now.
+    /// Counts a message of `functions`, and takes out their memory if they have one or become hot now.
     ///
     /// It stays out until [`put_back`](Self::put_back): after a panic it must not be used for another message.
     pub(crate) fn take(&mut self, host: &Host, functions: &Functions) -> Option<HotSet> {
@@ -64,12 +64,15 @@ impl HotSets {
         }
         let module = functions.module();
         let image = functions.image(|| host.image_of(module));
-        let slot = image.and_then(|image| MemorySlot::new(host, image, module.memory_bytes()));
-        // Counting starts again either way: on failure the shared slot serves, and this is tried again later.
+        let memory = image.and_then(|image| ResettableMemory::new(host, image, module.memory_bytes()));
+        // Counting starts again either way: on failure a shared memory is used, and this is tried again later.
         self.candidates.pop(&hash);
-        slot.inspect_err(|error| tracing::warn!(%error, "cannot create a memory slot, functions stay in a shared one"))
+        memory
+            .inspect_err(
+                |error| tracing::warn!(%error, "cannot map a memory for busy functions, they stay in a shared one"),
+            )
             .ok()
-            .map(|slot| HotSet { hash, score, slot })
+            .map(|memory| HotSet { hash, score, memory })
     }
 
     /// Returns a set that was taken out.
@@ -77,8 +80,8 @@ impl HotSets {
         self.sets.push(set);
     }
 
-    pub(crate) fn get(&mut self, hash: SourcesHash) -> Option<&mut MemorySlot> {
-        self.index(hash).map(|index| &mut self.sets[index].slot)
+    pub(crate) fn get(&mut self, hash: SourcesHash) -> Option<&mut ResettableMemory> {
+        self.index(hash).map(|index| &mut self.sets[index].memory)
     }
 
     fn index(&self, hash: SourcesHash) -> Option<usize> {

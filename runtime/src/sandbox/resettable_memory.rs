@@ -1,4 +1,4 @@
-//! A memory slot: a linear memory and the instance that runs in it.
+//! A linear memory that is restored between messages, and the instance that runs in it.
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::memory::image::Image;
 use crate::memory::mapping::{Baseline, Mapping};
 
 /// One linear memory, mapped from one image. Each run names the module to apply to it, if any.
-pub(crate) struct MemorySlot {
+pub(crate) struct ResettableMemory {
     image: Arc<Image>,
     len: usize,
     mapping: Arc<Mapping>,
@@ -24,7 +24,7 @@ pub(crate) struct MemorySlot {
     no_faults: bool,
 }
 
-impl MemorySlot {
+impl ResettableMemory {
     /// A memory of `len` bytes that starts with `image`.
     pub(crate) fn new(host: &Host, image: Arc<Image>, len: usize) -> io::Result<Self> {
         let mapping = host.map(&image, len)?;
@@ -40,7 +40,7 @@ impl MemorySlot {
         Ok(())
     }
 
-    /// Runs one message with `module` applied to the image. After an error the slot must not be used again.
+    /// Runs one message with `module` applied to the image. After an error this must not be used again.
     pub(crate) fn run(
         &mut self,
         host: &Host,
