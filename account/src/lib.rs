@@ -32,7 +32,7 @@ pub use mail::MailSettings;
 pub use oauth::OAuthErrorCode;
 pub use operator::{LISTED_MAX, OperatorClient, UserInfo};
 pub use public_url::PublicUrl;
-pub use settings::{ClientSettings, Limits, RouterSettings, Settings};
+pub use settings::{ClientSettings, RateLimits, RouterSettings, Settings};
 pub use token::signing::{Rotation, SigningKeyInfo};
 
 pub(crate) use local_path::LocalPath;

@@ -11,7 +11,7 @@ use crate::{Account, Error, Result, metrics};
 
 impl Account {
     pub(crate) async fn limit_logins(&self, username: Option<&Username>, from: IpAddr) -> Result<()> {
-        let (limits, address) = (&self.settings.limits, rate_limit_address(from));
+        let (limits, address) = (&self.settings.rate_limits, rate_limit_address(from));
         self.take("address", limits.address, &address).await?;
         if let Some(username) = username {
             self.take("login", limits.login, &format!("{username}@{address}")).await?;
@@ -21,24 +21,24 @@ impl Account {
 
     /// Counts a password attempt from an address that the user never logged in from.
     pub(crate) async fn limit_logins_from_new_addresses(&self, username: &Username) -> Result<()> {
-        self.take("user", self.settings.limits.user, username.as_str()).await
+        self.take("user", self.settings.rate_limits.user, username.as_str()).await
     }
 
     /// Counts a password attempt by a user who is logged in.
     pub(crate) async fn limit_password_changes(&self, user_id: &UserId) -> Result<()> {
-        self.take("password", self.settings.limits.login, user_id.as_str()).await
+        self.take("password", self.settings.rate_limits.login, user_id.as_str()).await
     }
 
     pub(crate) async fn limit_registrations(&self, from: IpAddr) -> Result<()> {
-        self.take("registration", self.settings.limits.registration, &rate_limit_address(from)).await
+        self.take("registration", self.settings.rate_limits.registration, &rate_limit_address(from)).await
     }
 
     pub(crate) async fn limit_mails(&self, user_id: &UserId) -> Result<()> {
-        self.take("mail", self.settings.limits.mail, user_id.as_str()).await
+        self.take("mail", self.settings.rate_limits.mail, user_id.as_str()).await
     }
 
     pub(crate) async fn limit_username_changes(&self, user_id: &UserId) -> Result<()> {
-        self.take("username", self.settings.limits.username, user_id.as_str()).await
+        self.take("username", self.settings.rate_limits.username, user_id.as_str()).await
     }
 
     async fn take(&self, policy: &'static str, limit: RateLimit, id: &str) -> Result<()> {

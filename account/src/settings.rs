@@ -31,7 +31,8 @@ pub struct Settings {
     /// Rate limits use the address that the outermost proxy saw. If the number is too high, clients can forge their address.
     pub proxies: u8,
     /// Rate limits of logins, registrations and mails.
-    pub limits: Limits,
+    #[serde(rename = "limits")]
+    pub rate_limits: RateLimits,
     /// How mail is sent. Without it, mails are written to the log.
     pub mail: Option<MailSettings>,
     /// The block of EUIs for applications: its first EUI and the number of fixed bits.
@@ -95,7 +96,7 @@ pub struct RouterSettings {
 /// which the user logged in before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct RateLimits {
     /// Password attempts for one user from one address.
     pub login: RateLimit,
     /// Password attempts for one user from all addresses from which the user never logged in.
@@ -149,7 +150,7 @@ impl Default for Settings {
             issuer: "airlock-account".to_owned(),
             public_url: None,
             proxies: 0,
-            limits: Limits::default(),
+            rate_limits: RateLimits::default(),
             mail: None,
             eui_block: EuiBlock::default(),
             password_grant: true,
@@ -160,7 +161,7 @@ impl Default for Settings {
     }
 }
 
-impl Default for Limits {
+impl Default for RateLimits {
     fn default() -> Self {
         Self {
             login: RateLimit::new(20, 60),

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use airlock_account::{Account, Environment, Limits, Settings};
+use airlock_account::{Account, Environment, RateLimits, Settings};
 use api::rest::account::NewUser;
 use serde_json::{Value, json};
 use server::{
@@ -37,9 +37,11 @@ impl Site {
         let store = Arc::new(Embedded::open(&dir.path().join("store.redb"), clock).unwrap());
         let limit = RateLimit { burst: 1_000_000, per_hour: 1_000_000 };
         let limits =
-            Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
-        let (settings, keys) =
-            (Settings { limits, ..Settings::default() }, SealingKeys::new(KeyOwner::Account, &[7; 32]).unwrap());
+            RateLimits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
+        let (settings, keys) = (
+            Settings { rate_limits: limits, ..Settings::default() },
+            SealingKeys::new(KeyOwner::Account, &[7; 32]).unwrap(),
+        );
         let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
         let audit = AuditLog::without_file(clock.clone());
         let account = Account::open(settings, keys, Environment { store, clock, random, audit }).await.unwrap();

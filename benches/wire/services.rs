@@ -32,7 +32,7 @@ impl Services {
     pub(crate) async fn start(dataset: Dataset, metrics: &Metrics) -> Self {
         let mut settings = dataset.settings();
         let often = RateLimit::new(1_000_000_000, 1_000_000_000);
-        (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
+        (settings.handler.rate_limits.client, settings.handler.rate_limits.application) = (often, often);
         let stack =
             Stack::start(settings, None, metrics.clone(), AuditLog::without_file(Arc::new(SystemClock))).await.unwrap();
         let http = stack.handler_http_address().unwrap();

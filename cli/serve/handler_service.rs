@@ -132,7 +132,8 @@ async fn operations(
     let sealer = context.sealer().await?;
     let applications = Applications::new(context.store.clone(), sealer.clone());
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
-    let access = Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.calls));
+    let access =
+        Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.rate_limits));
     let joins = Joins {
         access: access.clone(),
         applications: applications.clone(),
@@ -148,7 +149,7 @@ async fn operations(
         payloads: payloads.clone(),
         uplinks: Uplinks { applications, devices, payloads, output },
         joins,
-        network_brokers: context.settings.handler.brokers.clone(),
+        network_brokers: context.settings.handler.network_brokers.clone(),
         announcer,
         addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
         component: Component {

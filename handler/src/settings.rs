@@ -28,14 +28,17 @@ pub struct Settings {
     /// The component ids of the network brokers that may send join requests. Empty by default, because every user of the
     /// account service may register a component.
     #[schemars(with = "Vec<String>")]
-    pub brokers: Vec<ComponentId>,
+    #[serde(rename = "brokers")]
+    pub network_brokers: Vec<ComponentId>,
     /// How many payload functions stay loaded.
     pub loading: Loading,
     /// Overrides of `sandbox.limits` for the functions of single applications, by application id.
     #[schemars(with = "BTreeMap<String, LimitOverrides>")]
-    pub limits: BTreeMap<AppId, LimitOverrides>,
-    /// How often it may be called.
-    pub calls: RateLimits,
+    #[serde(rename = "limits")]
+    pub sandbox_limits: BTreeMap<AppId, LimitOverrides>,
+    /// How often clients may call the API.
+    #[serde(rename = "calls")]
+    pub rate_limits: RateLimits,
     /// The device address prefixes of the network.
     pub prefixes: Vec<Prefix>,
 }
@@ -71,10 +74,10 @@ impl Default for Settings {
             id,
             description: "Airlock handler".to_owned(),
             token_file: None,
-            brokers: Vec::new(),
+            network_brokers: Vec::new(),
             loading: Loading::default(),
-            limits: BTreeMap::new(),
-            calls: RateLimits::default(),
+            sandbox_limits: BTreeMap::new(),
+            rate_limits: RateLimits::default(),
             prefixes: vec![Prefix { prefix, usage: Usage::ALL.to_vec() }],
         }
     }

@@ -10,7 +10,7 @@ use crate::harness::{Network, audit, device, metrics};
 #[tokio::test(flavor = "multi_thread")]
 async fn two_handlers_share_data_and_rate_limits() {
     let Some(redis) = RedisProcess::start() else { return };
-    let network = Network::on(&redis, |settings| settings.handler.calls.client = RateLimit::new(8, 1)).await;
+    let network = Network::on(&redis, |settings| settings.handler.rate_limits.client = RateLimit::new(8, 1)).await;
     let owner = network.owner("traveller").await;
     let other =
         Stack::start(network.stack.settings().clone(), Some(Service::Handler), metrics(), audit()).await.unwrap();

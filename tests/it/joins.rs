@@ -15,7 +15,7 @@ use crate::harness::{Network, Owner, device, next};
 const APP_KEY: &str = "B6B53F4A168A7A88BDF7EA135CE9CFCA";
 
 async fn network() -> Network {
-    Network::with(|settings| settings.handler.brokers = vec![BROKER.parse().unwrap()]).await
+    Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await
 }
 
 /// Creates a device that joins; without a device EUI it is a template.

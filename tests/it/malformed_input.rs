@@ -44,7 +44,7 @@ impl Services {
     async fn start() -> Self {
         let often = RateLimit::new(1_000_000, 1_000_000);
         let network = Network::with(|settings| {
-            (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
+            (settings.handler.rate_limits.client, settings.handler.rate_limits.application) = (often, often);
         });
         let network = network.await;
         let owner = network.owner(USER).await;

@@ -11,8 +11,8 @@ use crate::harness::Network;
 /// With limits that refill slower than any test.
 async fn network(client: u32, application: u32) -> Network {
     Network::with(|settings| {
-        settings.handler.calls.client = RateLimit::new(client, 1);
-        settings.handler.calls.application = RateLimit::new(application, 1);
+        settings.handler.rate_limits.client = RateLimit::new(client, 1);
+        settings.handler.rate_limits.application = RateLimit::new(application, 1);
     })
     .await
 }

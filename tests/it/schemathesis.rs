@@ -20,7 +20,7 @@ const PARAMETERS: &str = r#"
 async fn schemathesis_finds_no_violation_of_the_descriptions() {
     let often = RateLimit::new(1_000_000, 1_000_000);
     let network = Network::with(|settings| {
-        (settings.handler.calls.client, settings.handler.calls.application) = (often, often);
+        (settings.handler.rate_limits.client, settings.handler.rate_limits.application) = (often, often);
         settings.handler.id = "handler".parse().unwrap();
     });
     let network = network.await;

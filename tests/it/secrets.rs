@@ -17,7 +17,7 @@ async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let writer = log.reopen().unwrap();
     tracing_subscriber::fmt().with_max_level(LevelFilter::DEBUG).with_ansi(false).with_writer(writer).init();
-    let network = Network::with(|settings| settings.handler.brokers = vec![BROKER.parse().unwrap()]).await;
+    let network = Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await;
     let owner = network.owner("discreet").await;
     let broker = NetworkBroker::of(&network, "discreet", "brokers", BROKER).await;
     let mut listener = owner.listen(&network).await;

@@ -145,7 +145,7 @@ async fn the_payload_format_selects_the_calling_convention() {
 async fn an_application_can_have_its_own_limits() {
     let network = Network::with(|settings| {
         let limits = serde_json::from_value(json!({"fuel": 200_000})).unwrap();
-        settings.handler.limits.insert("frugal-app".parse().unwrap(), limits);
+        settings.handler.sandbox_limits.insert("frugal-app".parse().unwrap(), limits);
     })
     .await;
     let busy = "function Decoder(bytes) { for (var i = 0; i < 20000; i++) {} return { i: i }; }";

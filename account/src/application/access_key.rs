@@ -100,8 +100,8 @@ impl Account {
 
     /// The record of a key that a client sent, if the application has it.
     pub(crate) fn find_key<'a>(&self, application: &'a Application, key: &AccessKey) -> Option<&'a AccessKeyRecord> {
-        let mark = self.mark_of_key(&aad(&application.id), key);
-        application.access_keys.iter().find(|record| record.stored.has(&mark))
+        let hash = self.hash_of_key(&aad(&application.id), key);
+        application.access_keys.iter().find(|record| record.stored.matches(&hash))
     }
 
     /// Adds a new key. Fails if the key would have rights that the caller lacks.

@@ -12,13 +12,14 @@ use crate::{
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StoredKey {
     /// The HMAC by which it is found.
-    mark: KeyedHash,
+    #[serde(rename = "mark")]
+    hash: KeyedHash,
     sealed: Sealed,
 }
 
 impl StoredKey {
-    pub(crate) fn has(&self, mark: &KeyedHash) -> bool {
-        self.mark.equals(mark)
+    pub(crate) fn matches(&self, hash: &KeyedHash) -> bool {
+        self.hash.equals(hash)
     }
 }
 
@@ -29,11 +30,11 @@ impl Account {
         let key = AccessKey::new(&self.settings.issuer, &secret).map_err(|_| Error::Crypto("make a key"))?;
         let text = key.expose().as_bytes();
         let sealed = self.keys.seal(aad, text, self.random.as_ref())?;
-        Ok(StoredKey { mark: self.keys.hash(aad, text), sealed })
+        Ok(StoredKey { hash: self.keys.hash(aad, text), sealed })
     }
 
     /// The HMAC of a key that a client sent.
-    pub(crate) fn mark_of_key(&self, aad: &str, sent: &AccessKey) -> KeyedHash {
+    pub(crate) fn hash_of_key(&self, aad: &str, sent: &AccessKey) -> KeyedHash {
         self.keys.hash(aad, sent.expose().as_bytes())
     }
 

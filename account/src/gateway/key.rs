@@ -14,7 +14,7 @@ impl Account {
     }
 
     pub(super) fn is_gateway_key(&self, gateway: &Gateway, sent: &AccessKey) -> bool {
-        gateway.key.has(&self.mark_of_key(&aad(&gateway.id), sent))
+        gateway.key.matches(&self.hash_of_key(&aad(&gateway.id), sent))
     }
 
     pub(crate) fn gateway_key(&self, gateway: &Gateway) -> Result<AccessKey> {

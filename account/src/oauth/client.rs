@@ -214,7 +214,7 @@ impl Account {
 
     fn proves(&self, client: &Client, sent: &Secret) -> bool {
         match &client.secret {
-            Some(mark) => self.keys.verify_hash(mark, &aad(&client.id), sent.expose().as_bytes()),
+            Some(hash) => self.keys.verify_hash(hash, &aad(&client.id), sent.expose().as_bytes()),
             None => sent.expose().is_empty(),
         }
     }

@@ -32,7 +32,8 @@ struct CodeRecord {
     scope: Vec<Scope>,
     redirect_uri: String,
     challenge: Option<Challenge>,
-    anchor: ConsentVersion,
+    #[serde(rename = "anchor")]
+    consent_version: ConsentVersion,
 }
 
 impl Account {
@@ -45,8 +46,8 @@ impl Account {
         (redirect_uri, challenge): (String, Option<Challenge>),
     ) -> Result<Secret> {
         let id = GrantId(self.random.array());
-        let (user_id, anchor) = (user.id.clone(), user.consent_version(client));
-        let record = CodeRecord { user_id, client: client.clone(), scope, redirect_uri, challenge, anchor };
+        let (user_id, consent_version) = (user.id.clone(), user.consent_version(client));
+        let record = CodeRecord { user_id, client: client.clone(), scope, redirect_uri, challenge, consent_version };
         self.documents.create_until(&code_key(id)?, &record, self.clock.now().plus(LIFETIME)).await?;
         self.audit.note("code issued", &user.id, client);
         Ok(self.write_code(id))
@@ -73,7 +74,7 @@ impl Account {
         pkce::check(code.challenge.as_ref(), request.code_verifier.as_ref())?;
         let user = self.user(&code.user_id).await?;
         let user = user.filter(|user| !user.disabled && user.consent_to(client.revision()).is_some());
-        let user = user.filter(|user| user.consent_version(&client.id) == code.anchor);
+        let user = user.filter(|user| user.consent_version(&client.id) == code.consent_version);
         let user = user.ok_or_else(refused)?;
         // Signed first: if the user lacks rights to the scope, the code stays valid.
         let access_token = self.user_token(&user, &client.id, &code.scope).await?;

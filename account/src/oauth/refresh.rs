@@ -31,8 +31,8 @@ pub(super) struct Grant {
     pub(super) client: ClientId,
     scope: Vec<Scope>,
     /// The grant is valid only while this is the user's current consent version.
-    #[serde(default)]
-    anchor: ConsentVersion,
+    #[serde(default, rename = "anchor")]
+    consent_version: ConsentVersion,
     /// The sequence number of the valid token.
     number: u32,
     /// When the previous token was used.
@@ -50,8 +50,8 @@ struct RefreshToken {
 
 impl Grant {
     pub(super) fn new(user: &UserRecord, client: &ClientId, scope: &[Scope], now: Timestamp) -> Self {
-        let (user_id, scope, anchor) = (user.id.clone(), scope.to_vec(), user.consent_version(client));
-        Self { user_id, client: client.clone(), scope, anchor, number: 0, rotated: now }
+        let (user_id, scope, consent_version) = (user.id.clone(), scope.to_vec(), user.consent_version(client));
+        Self { user_id, client: client.clone(), scope, consent_version, number: 0, rotated: now }
     }
 }
 
@@ -118,7 +118,7 @@ impl Account {
     async fn sign_for(&self, client: &Client, grant: &Grant, asked: Option<&[String]>) -> Result<Secret> {
         let user = self.user(&grant.user_id).await?;
         let holds = |user: &UserRecord| {
-            user.consent_to(client.revision()).is_some() && user.consent_version(&client.id) == grant.anchor
+            user.consent_to(client.revision()).is_some() && user.consent_version(&client.id) == grant.consent_version
         };
         let user = user.filter(|user| !user.disabled && holds(user)).ok_or_else(refused)?;
         match asked {

@@ -37,7 +37,7 @@ impl Account {
 
     /// The key has only an HMAC of the address, to protect the user's privacy.
     fn address_key(&self, user_id: &UserId, from: IpAddr) -> Result<Key> {
-        let mark = self.keys.hash(CONTEXT, rate_limit_address(from).as_bytes());
-        Ok(Key::new(&user_tag(user_id)?, &format!("address/{}", mark.as_str()))?)
+        let hash = self.keys.hash(CONTEXT, rate_limit_address(from).as_bytes());
+        Ok(Key::new(&user_tag(user_id)?, &format!("address/{}", hash.as_str()))?)
     }
 }

@@ -133,7 +133,7 @@ impl Account {
 
     /// The key has only an HMAC of the id, so that cookies cannot be made from what is in the store.
     fn session_key(&self, user_id: &UserId, id: &[u8; 32]) -> Result<Key> {
-        let mark = self.keys.hash(AAD, id);
-        Ok(Key::new(&user_tag(user_id)?, &format!("session/{}", mark.as_str()))?)
+        let hash = self.keys.hash(AAD, id);
+        Ok(Key::new(&user_tag(user_id)?, &format!("session/{}", hash.as_str()))?)
     }
 }

@@ -1,6 +1,6 @@
 //! Changes of a profile, their effects, and their limits.
 
-use airlock_account::{Limits, Settings};
+use airlock_account::{RateLimits, Settings};
 use serde_json::{Value, json};
 use server::rate_limit::RateLimit;
 
@@ -67,8 +67,8 @@ async fn limits_how_many_usernames_a_user_takes() {
         statuses.push(patch(&service, &token, &format!("alice-{number}")).await);
     }
     assert_eq!(statuses, [204, 204, 204, 429], "not so many at once");
-    let limits = Limits { username: RateLimit::new(100, 100), ..Limits::default() };
-    let service = Service::start_with(Settings { limits, ..Settings::default() }).await;
+    let limits = RateLimits { username: RateLimit::new(100, 100), ..RateLimits::default() };
+    let service = Service::start_with(Settings { rate_limits: limits, ..Settings::default() }).await;
     let token = service.user("alice").await;
     for number in 0..10 {
         assert_eq!(patch(&service, &token, &format!("alice-{number}")).await, 204);

@@ -1,6 +1,6 @@
 //! Rate limits slow down guessing, but only for the guesser.
 
-use airlock_account::{Limits, Settings};
+use airlock_account::{RateLimits, Settings};
 use serde_json::{Value, json};
 use server::rate_limit::RateLimit;
 
@@ -89,8 +89,10 @@ async fn invalid_registrations_do_not_count() {
 
 #[tokio::test]
 async fn distributed_guessing_does_not_lock_out_known_addresses() {
-    let limits = Limits { user: RateLimit::new(3, 1), ..Limits::default() };
-    for service in Service::start_on_each_store_with(Settings { proxies: 1, limits, ..Settings::default() }).await {
+    let limits = RateLimits { user: RateLimit::new(3, 1), ..RateLimits::default() };
+    for service in
+        Service::start_on_each_store_with(Settings { proxies: 1, rate_limits: limits, ..Settings::default() }).await
+    {
         let call = async |path: &str, from: &str, password: &str| {
             let body = json!({"username": "alice", "email": "alice@example.com", "password": password});
             let request = service.request("POST", path, "").header("x-forwarded-for", from);

@@ -1,6 +1,6 @@
 //! Schemathesis generates valid and invalid requests from the OpenAPI document.
 
-use airlock_account::{Limits, Settings};
+use airlock_account::{RateLimits, Settings};
 use serde_json::json;
 use server::rate_limit::RateLimit;
 use testing::Schemathesis;
@@ -21,8 +21,8 @@ const PARAMETERS: &str = r#"
 async fn start() -> (Service, String) {
     let limit = RateLimit { burst: 1_000_000, per_hour: 1_000_000 };
     let limits =
-        Limits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
-    let service = Service::start_with(Settings { limits, ..Settings::default() }).await;
+        RateLimits { login: limit, user: limit, address: limit, registration: limit, mail: limit, username: limit };
+    let service = Service::start_with(Settings { rate_limits: limits, ..Settings::default() }).await;
     let alice = service.user("alice").await;
     service.application(&alice, "my-app").await;
     service.gateway(&alice, "my-gateway").await;

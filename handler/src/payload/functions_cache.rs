@@ -85,7 +85,7 @@ impl FunctionsCache {
             sets: Mutex::new(Sets { lru: LruCache::new(room.sets_max), bytes: 0 }),
             bytes_max: room.bytes_max,
             is_kept,
-            limits: settings.limits.iter().map(change).collect::<Result<_, _>>()?,
+            limits: settings.sandbox_limits.iter().map(change).collect::<Result<_, _>>()?,
             default_limits: HashedLimits::new(default_limits.clone()),
         })
     }

@@ -201,7 +201,7 @@ async fn loads_equal_functions_with_equal_limits_once() {
     let fuel = Limits::default().fuel;
     let limits = |fuel: u64| serde_json::from_value(json!({ "fuel": fuel })).unwrap();
     let limits = [(id("app-two"), limits(fuel)), (id("app-three"), limits(fuel - 1))].into();
-    let fixture = Fixture::with(Settings { limits, ..Settings::default() }).await;
+    let fixture = Fixture::with(Settings { sandbox_limits: limits, ..Settings::default() }).await;
     for app_id in ["app-one", "app-two", "app-three"] {
         fixture.save(app_id, "custom", &decoder(1)).await;
     }

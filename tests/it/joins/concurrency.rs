@@ -54,5 +54,6 @@ async fn one_of_many_joins_with_one_nonce_succeeds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_joins_with_one_nonce_succeeds_on_redis() {
     let Some(redis) = RedisProcess::start() else { return };
-    one_of_many(Network::on(&redis, |settings| settings.handler.brokers = vec![BROKER.parse().unwrap()]).await).await;
+    one_of_many(Network::on(&redis, |settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await)
+        .await;
 }

@@ -31,29 +31,29 @@ use crate::harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD, airlock, audit, 
 pub(super) struct AccountProcess {
     child: Child,
     port: u16,
-    folder: TempDir,
+    dir: TempDir,
     /// Kept open, because the process fails to report its stop otherwise.
     output: Lines<BufReader<ChildStdout>>,
 }
 
 impl AccountProcess {
     pub(super) fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let (child, output) = serve(folder.path(), port);
-        Self { child, port, folder, output }
+        let (child, output) = serve(dir.path(), port);
+        Self { child, port, dir, output }
     }
 
     pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
+    pub(super) fn dir(&self) -> &Path {
+        self.dir.path()
     }
 
     pub(super) fn token_file(&self) -> PathBuf {
-        self.folder.path().join("handler.token")
+        self.dir.path().join("handler.token")
     }
 
     /// Copies the handler's token to where the handler reads it, as an operator does.
@@ -71,7 +71,7 @@ impl AccountProcess {
     }
 
     fn start_again(&mut self) {
-        (self.child, self.output) = serve(self.folder.path(), self.port);
+        (self.child, self.output) = serve(self.dir.path(), self.port);
     }
 }
 
@@ -83,8 +83,8 @@ impl Drop for AccountProcess {
     }
 }
 
-fn serve(folder: &Path, port: u16) -> (Child, Lines<BufReader<ChildStdout>>) {
-    let mut command = airlock(folder);
+fn serve(dir: &Path, port: u16) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut command = airlock(dir);
     command.env("AIRLOCK_LISTEN__ACCOUNT", format!("127.0.0.1:{port}"));
     command.env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0");
     let mut child = command.args(["serve", "account"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -100,16 +100,16 @@ pub(super) struct Services {
     pub(super) network: Network,
     pub(super) owner: Owner,
     discovery: Stack,
-    _discovery_folder: TempDir,
+    _discovery_dir: TempDir,
 }
 
 impl Services {
     pub(super) async fn start(grace_time_s: u64) -> Self {
         server::system::install_crypto();
         let account = AccountProcess::start();
-        let (discovery_folder, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let settings = |folder: &Path| {
-            let mut settings = Network::settings(folder);
+        let (discovery_dir, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let settings = |dir: &Path| {
+            let mut settings = Network::settings(dir);
             settings.client.auth_server = account.url();
             settings.auth.grace_time_s = grace_time_s;
             settings.broker.check_interval_ms = 100;
@@ -117,17 +117,17 @@ impl Services {
             settings
         };
         let start = |settings: Settings, service| Stack::start(settings, Some(service), metrics(), audit());
-        let discovery = start(settings(discovery_folder.path()), Service::Discovery).await.unwrap();
-        let mut settings = settings(folder.path());
+        let discovery = start(settings(discovery_dir.path()), Service::Discovery).await.unwrap();
+        let mut settings = settings(dir.path());
         settings.client.discovery_address = discovery.settings().client.discovery_address.clone();
-        settings.handler.token_file = Some(folder.path().join("copied.token"));
-        account.copy_token(folder.path());
+        settings.handler.token_file = Some(dir.path().join("copied.token"));
+        account.copy_token(dir.path());
         let stack = start(settings, Service::Handler).await.unwrap();
-        let network = Network { stack, dir: folder };
+        let network = Network { stack, dir: dir };
         let owner = network.owner("steady").await;
         owner.set_functions(["function Decoder(bytes) { return { n: bytes[0] }; }", "", ""]).await.unwrap();
         owner.add_device("dev-1").await;
-        Self { account, network, owner, discovery, _discovery_folder: discovery_folder }
+        Self { account, network, owner, discovery, _discovery_dir: discovery_dir }
     }
 
     /// The status of reading the application with a credential.

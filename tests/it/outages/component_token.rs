@@ -12,8 +12,8 @@ use super::{Caller, account::Services, soon};
 use crate::harness::{Network, PASSWORD, airlock, printed, run};
 
 /// Rotates the signing key of the server with this data directory, which makes every token invalid.
-fn rotate_at_once(folder: &Path) {
-    printed(&run(airlock(folder).args(["account", "keys", "rotate", "--at-once"]), ""));
+fn rotate_at_once(dir: &Path) {
+    printed(&run(airlock(dir).args(["account", "keys", "rotate", "--at-once"]), ""));
 }
 
 /// Logs a user in again, whose tokens have become invalid.
@@ -66,7 +66,7 @@ async fn a_handler_elsewhere_is_not_ready_until_it_has_the_new_token() {
     let services = Services::start(600).await;
     assert_eq!(services.readiness().await, (200, "ok".to_owned()));
     let before = std::fs::read_to_string(services.account.token_file()).unwrap();
-    rotate_at_once(services.account.folder());
+    rotate_at_once(services.account.dir());
     soon(true, async || std::fs::read_to_string(services.account.token_file()).unwrap() != before).await;
     let owner = log_in_again(&services.accounts(), "steady", &services.owner.app_id).await;
     let key = services.new_key("after", &owner).await;
