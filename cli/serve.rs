@@ -57,7 +57,7 @@ Next, in another terminal:
 /// Starts one service or all of them, and runs until a signal arrives or the store fails.
 pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> {
     let audit = AuditLog::open(&settings.telemetry, Arc::new(SystemClock))?;
-    telemetry::start_logs(&settings.telemetry, &audit)?;
+    telemetry::start_logs(&settings.telemetry, audit.layer())?;
     // The first line shows at once whether the audit file can be written.
     audit.note("started", &"airlock", &env!("CARGO_PKG_VERSION"));
     if serve.accept_older_store {

@@ -3,16 +3,31 @@
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use anyhow::{Context, bail};
+use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 pub(crate) use runtime::sanitize;
 use runtime::sanitize_char;
 use serde::Serialize;
 use types::Secret;
 
-use crate::commands::{applications::args::Confirmation, user::args::PasswordSource};
-
 /// Maximum number of bytes read from standard input at a prompt.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
+
+/// Where a password comes from.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct PasswordSource {
+    /// Read the password from the first line of standard input instead of prompting for it
+    #[arg(long)]
+    pub(crate) password_stdin: bool,
+}
+
+/// Whether to ask before doing something that cannot be undone.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Confirmation {
+    /// Do not ask for confirmation
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
 
 /// Prints a line to standard output. The error for a closed pipe ends the command silently.
 pub(crate) fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 pub(crate) mod frequency_plan;
 mod key;
 mod location;
-mod routers;
+pub(crate) mod routers;
 mod update;
 
 use std::collections::BTreeMap;

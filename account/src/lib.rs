@@ -28,11 +28,13 @@ use server::seal;
 pub use account::{Account, Environment};
 pub use application::{EuiBlock, EuiBlockError};
 pub use error::{Error, Result};
+pub use gateway::routers::RouterSettings;
 pub use mail::MailSettings;
-pub use oauth::OAuthErrorCode;
+pub use oauth::{OAuthErrorCode, client_settings::ClientSettings};
 pub use operator::{LISTED_MAX, OperatorClient, UserInfo};
 pub use public_url::PublicUrl;
-pub use settings::{ClientSettings, RateLimits, RouterSettings, Settings};
+pub use rate_limit::RateLimits;
+pub use settings::Settings;
 pub use token::signing::{Rotation, SigningKeyInfo};
 
 pub(crate) use local_path::LocalPath;

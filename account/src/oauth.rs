@@ -3,6 +3,7 @@
 mod authorize;
 pub(crate) mod client;
 pub(crate) mod client_rules;
+pub(crate) mod client_settings;
 mod client_update;
 mod code;
 mod consent;

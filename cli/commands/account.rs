@@ -19,7 +19,7 @@ use crate::{serve::open_account, settings::Settings};
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<()> {
     let audit = AuditLog::open(&settings.telemetry, Arc::new(SystemClock))?;
     let level = "warn,audit=info".to_owned();
-    telemetry::start_logs(&telemetry::TelemetrySettings { level, ..settings.telemetry.clone() }, &audit)?;
+    telemetry::start_logs(&telemetry::TelemetrySettings { level, ..settings.telemetry.clone() }, audit.layer())?;
     let (account, mark) = open_account(settings, audit).await?;
     let done = match command {
         Command::Users { command } => users::run(command, &account).await,

@@ -10,10 +10,10 @@ use anyhow::Context;
 use api::rest::account::NewApplication;
 use types::{AppEui, AppId, ApplicationRight, Kind, Kinded};
 
-use self::args::{Applications, Confirmation, PayloadFunctions};
+use self::args::{Applications, PayloadFunctions};
 use crate::{
     network::Network,
-    terminal::{confirm, fields, say, table},
+    terminal::{Confirmation, confirm, fields, say, table},
 };
 
 pub(crate) async fn run(command: Applications, network: &Network) -> anyhow::Result<()> {

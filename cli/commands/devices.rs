@@ -17,9 +17,8 @@ use types::{AppEui, AppId, DevId};
 use self::args::Devices;
 pub(crate) use self::create::new_device;
 use crate::{
-    commands::applications::args::Confirmation,
     network::Network,
-    terminal::{confirm, say, table},
+    terminal::{Confirmation, confirm, say, table},
 };
 
 /// Devices per page of a list.

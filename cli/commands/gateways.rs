@@ -7,14 +7,11 @@ use api::rest::account::{Gateway, GatewayUpdate, NewGateway};
 use types::{Credential, GatewayId, Scope};
 
 use self::args::{GatewayCollaborators, Gateways};
-use super::{
-    applications::{args::Confirmation, join_rights},
-    yes_no,
-};
+use super::{applications::join_rights, yes_no};
 use crate::{
     location::Location,
     network::Network,
-    terminal::{confirm, fields, say, table},
+    terminal::{Confirmation, confirm, fields, say, table},
 };
 
 pub(crate) async fn run(command: Gateways, network: &Network) -> anyhow::Result<()> {

@@ -8,11 +8,11 @@ use api::rest::account::NewUser;
 use client::account::AccountClient;
 use types::Username;
 
-use self::args::{LoginBy, PasswordSource, User};
+use self::args::{LoginBy, User};
 use crate::{
     network::Network,
     session::Login,
-    terminal::{ask_password, fields, say},
+    terminal::{PasswordSource, ask_password, fields, say},
 };
 
 pub(crate) async fn run(command: Option<User>, network: &Network) -> anyhow::Result<()> {

@@ -1,10 +1,25 @@
 //! The routers of the network that gateways should connect to.
 
 use api::rest::account::Router;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use types::ComponentId;
 
 use super::Gateway;
-use crate::{Account, Error, Result, settings::RouterSettings};
+use crate::{Account, Error, Result};
+
+/// A router that gateways can use.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouterSettings {
+    /// Its component id.
+    #[schemars(with = "String")]
+    pub id: ComponentId,
+    /// Its gRPC address, such as `router.example.com:1901`.
+    pub address: String,
+    /// Its MQTT address, such as `mqtts://router.example.com:8883`.
+    pub mqtt_address: String,
+}
 
 impl Account {
     /// The router that the gateway names, if it is still configured; otherwise the first one.

@@ -7,13 +7,12 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, UserId};
 
-use super::{Basic, error_code::OAuthErrorCode, parse_scope};
+use super::{Basic, client_settings::ClientSettings, error_code::OAuthErrorCode, parse_scope};
 use crate::{
     Account, Error, Result,
     id_index::IdIndex,
     metrics,
     seal::{KeyedHash, Sealed},
-    settings::ClientSettings,
     user::consent::ClientRevision,
 };
 

@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ClientId, ComponentId, Scope, ServiceName, Username};
 
-use crate::commands::user::args::PasswordSource;
+use crate::terminal::PasswordSource;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Account {

@@ -6,8 +6,8 @@ use types::Username;
 
 use super::{args::Users, next_page};
 use crate::{
-    commands::{user::args::PasswordSource, yes_no},
-    terminal::{ask_password, fields, sanitize, say, table},
+    commands::yes_no,
+    terminal::{PasswordSource, ask_password, fields, sanitize, say, table},
 };
 
 pub(super) async fn run(command: Users, account: &Account) -> anyhow::Result<()> {

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use clap::{Subcommand, ValueEnum};
 use types::{AppEui, AppId, ApplicationRight, Username};
+
+use crate::terminal::Confirmation;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Applications {
@@ -73,14 +75,6 @@ pub(crate) enum Applications {
         #[command(subcommand)]
         command: Option<PayloadFunctions>,
     },
-}
-
-/// Whether to ask before doing something that cannot be undone.
-#[derive(Clone, Copy, Debug, ClapArgs)]
-pub(crate) struct Confirmation {
-    /// Do not ask for confirmation
-    #[arg(long, short)]
-    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Subcommand)]

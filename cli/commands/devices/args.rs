@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use client::HexBytes;
 use types::{AppEui, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
-use crate::{commands::applications::args::Confirmation, location::Location};
+use crate::{location::Location, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Devices {

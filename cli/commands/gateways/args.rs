@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ComponentId, GatewayId, GatewayRight, Username};
 
-use crate::{commands::applications::args::Confirmation, location::Location};
+use crate::{location::Location, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Gateways {

@@ -2,8 +2,10 @@
 
 use std::str::FromStr;
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::Subcommand;
 use types::{Secret, Username};
+
+use crate::terminal::PasswordSource;
 
 /// Length of an access code: longer than any username.
 const CODE_LENGTH: usize = 38;
@@ -44,13 +46,6 @@ pub(crate) enum LoginBy {
     Name(Username),
     /// With an access code from the account site.
     Code(Secret),
-}
-
-#[derive(Clone, Copy, Debug, ClapArgs)]
-pub(crate) struct PasswordSource {
-    /// Read the password from the first line of standard input instead of prompting for it
-    #[arg(long)]
-    pub(crate) password_stdin: bool,
 }
 
 impl FromStr for LoginBy {

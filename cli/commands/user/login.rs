@@ -8,11 +8,11 @@ use api::rest::account::TokenResponse;
 use client::account::{AuthorizationCode, CodeVerifier};
 use types::{Credential, Secret, Username};
 
-use super::args::{LoginBy, PasswordSource};
+use super::args::LoginBy;
 use crate::{
     network::Network,
     session::{Login, PendingLogin},
-    terminal::{ask, ask_password, sanitize, say},
+    terminal::{PasswordSource, ask, ask_password, sanitize, say},
 };
 
 /// The page of the account site that shows the code.
@@ -34,9 +34,9 @@ pub(super) async fn with_browser(network: &Network) -> anyhow::Result<()> {
     network.files.set_pending_login(&PendingLogin { auth_server, verifier: verifier.secret().clone() })?;
     say(format_args!("Open this URL in a browser, log in, and authorize this program:\n\n{url}\n"))?;
     let answer = ask("Access code: ")?;
-    match response.parse() {
+    match answer.parse() {
         Ok(LoginBy::Code(code)) => with_code(network, code).await,
-        _ if response.is_empty() => say("\nWhen you have the access code, run `airlock user login <code>`"),
+        _ if answer.is_empty() => say("\nWhen you have the access code, run `airlock user login <code>`"),
         _ => bail!("this is not an access code: the page shows one with 38 characters"),
     }
 }
