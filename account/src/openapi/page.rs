@@ -1,84 +1,147 @@
 //! Renders the API documentation as an HTML page without scripts and external resources.
 
-use std::fmt::{self, Write};
-
+use askama::Template;
 use serde_json::Value;
 
-const STYLE: &str = include_str!("page.css");
-
 /// The document as HTML.
-pub(super) fn render(document: &Value) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    _ = write_page(&mut page, document);
-    page
+pub(super) fn render(document: &Value) -> askama::Result<String> {
+    ApiPage::of(document).render()
 }
 
-fn write_page(out: &mut String, document: &Value) -> fmt::Result {
-    let info = &document["info"];
-    let title = text(&info["title"]);
-    write!(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>")?;
-    write!(out, "<meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>")?;
-    write!(out, "<header><h1>{title}</h1>")?;
-    for paragraph in info["description"].as_str().unwrap_or_default().split("\n\n") {
-        write!(out, "<p>{}</p>", marked(paragraph))?;
-    }
-    write!(out, "<p>For programs: <a href=\"openapi.json\">openapi.json</a></p></header><main>")?;
-    credentials(out, &document["components"]["securitySchemes"])?;
-    for tag in document["tags"].as_array().into_iter().flatten() {
-        write!(out, "<section><h2>{}</h2>", text(&tag["name"]))?;
-        for (path, method, call) in calls(document).filter(|(_, _, call)| call["tags"][0] == tag["name"]) {
-            write_call(out, document, path, method, call)?;
+#[derive(Template)]
+#[template(path = "api.html")]
+struct ApiPage<'a> {
+    style: &'static str,
+    title: &'a str,
+    /// Paragraphs.
+    description: Vec<&'a str>,
+    /// Names and descriptions.
+    credentials: Vec<(&'a str, &'a str)>,
+    groups: Vec<Group<'a>>,
+    /// Names and schemas.
+    bodies: Vec<(&'a str, String)>,
+}
+
+/// The calls with one tag.
+struct Group<'a> {
+    name: &'a str,
+    calls: Vec<Call<'a>>,
+}
+
+struct Call<'a> {
+    id: &'a str,
+    method: String,
+    path: &'a str,
+    summary: &'a str,
+    description: &'a str,
+    /// The alternative credentials, joined by "or".
+    credentials: String,
+    parameters: Vec<Parameter<'a>>,
+    body: Option<Body<'a>>,
+    responses: Vec<CallResponse<'a>>,
+}
+
+struct Parameter<'a> {
+    name: &'a str,
+    /// In the path, the query, a header or a cookie.
+    place: &'a str,
+    text: &'a str,
+}
+
+struct CallResponse<'a> {
+    status: &'a str,
+    text: &'a str,
+    body: Option<Body<'a>>,
+}
+
+/// A link to a schema, or to the schema of a list's items.
+struct Body<'a> {
+    is_list: bool,
+    name: Option<&'a str>,
+}
+
+impl<'a> ApiPage<'a> {
+    fn of(document: &'a Value) -> Self {
+        let info = &document["info"];
+        let components = &document["components"];
+        let pretty = |schema| serde_json::to_string_pretty(schema).unwrap_or_default();
+        Self {
+            style: include_str!("page.css"),
+            title: text(&info["title"]),
+            description: text(&info["description"]).split("\n\n").collect(),
+            credentials: members(&components["securitySchemes"])
+                .map(|(name, scheme)| (name, text(&scheme["description"])))
+                .collect(),
+            groups: items(&document["tags"]).map(|tag| Group::of(document, text(&tag["name"]))).collect(),
+            bodies: members(&components["schemas"]).map(|(name, schema)| (name, pretty(schema))).collect(),
         }
-        write!(out, "</section>")?;
     }
-    write!(out, "<section><h2>Bodies</h2>")?;
-    for (name, schema) in members(&document["components"]["schemas"]) {
-        let json = serde_json::to_string_pretty(schema).unwrap_or_default();
-        let name = escaped(name);
-        write!(out, "<h3 id=\"{name}\">{name}</h3><pre tabindex=\"0\">{}</pre>", escaped(&json))?;
+
+    /// Splits text at its backticks; true for what is between two of them.
+    fn parts(text: &str) -> impl Iterator<Item = (bool, &str)> {
+        text.split('`').enumerate().map(|(index, part)| (index % 2 == 1, part))
     }
-    writeln!(out, "</section></main></body></html>")
 }
 
-fn credentials(out: &mut String, schemes: &Value) -> fmt::Result {
-    write!(out, "<section><h2>Credentials</h2><dl>")?;
-    for (name, scheme) in members(schemes) {
-        write!(out, "<dt>{}</dt><dd>{}</dd>", escaped(name), text(&scheme["description"]))?;
+impl<'a> Group<'a> {
+    fn of(document: &'a Value, name: &'a str) -> Self {
+        let calls = members(&document["paths"])
+            .flat_map(|(path, calls)| members(calls).map(move |(method, call)| (path, method, call)))
+            .filter(|(_, _, call)| text(&call["tags"][0]) == name);
+        Self { name, calls: calls.map(|(path, method, call)| Call::of(document, path, method, call)).collect() }
     }
-    write!(out, "</dl></section>")
 }
 
-fn write_call(out: &mut String, document: &Value, path: &str, method: &str, call: &Value) -> fmt::Result {
-    let (id, method) = (text(&call["operationId"]), method.to_ascii_uppercase());
-    write!(out, "<article id=\"{id}\"><h3><code><b>{method}</b> {}</code></h3>", escaped(path))?;
-    write!(out, "<p>{}. {}</p><dl>", text(&call["summary"]), text(&call["description"]))?;
-    write!(out, "<dt>Credential</dt><dd>{}</dd>", allowed(&call["security"]))?;
-    for parameter in call["parameters"].as_array().into_iter().flatten() {
-        let parameter = resolved(document, parameter);
-        let (name, place) = (text(&parameter["name"]), text(&parameter["in"]));
-        write!(out, "<dt><code>{name}</code> in the {place}</dt><dd>{}</dd>", text(&parameter["description"]))?;
-    }
-    if let Some((_, body)) = members(&call["requestBody"]["content"]).next() {
-        write!(out, "<dt>Body</dt><dd>{}</dd>", schema(&body["schema"]))?;
-    }
-    for (status, response) in members(&call["responses"]) {
-        let response = resolved(document, response);
-        write!(out, "<dt>{status}</dt><dd>{}", text(&response["description"]))?;
-        if let Some((_, body)) = members(&response["content"]).next() {
-            write!(out, " {}", schema(&body["schema"]))?;
+impl<'a> Call<'a> {
+    fn of(document: &'a Value, path: &'a str, method: &str, call: &'a Value) -> Self {
+        Self {
+            id: text(&call["operationId"]),
+            method: method.to_ascii_uppercase(),
+            path,
+            summary: text(&call["summary"]),
+            description: text(&call["description"]),
+            credentials: allowed(&call["security"]),
+            parameters: items(&call["parameters"])
+                .map(|parameter| resolved(document, parameter))
+                .map(|parameter| Parameter {
+                    name: text(&parameter["name"]),
+                    place: text(&parameter["in"]),
+                    text: text(&parameter["description"]),
+                })
+                .collect(),
+            body: Body::of(&call["requestBody"]["content"]),
+            responses: members(&call["responses"])
+                .map(|(status, response)| (status, resolved(document, response)))
+                .map(|(status, response)| CallResponse {
+                    status,
+                    text: text(&response["description"]),
+                    body: Body::of(&response["content"]),
+                })
+                .collect(),
         }
-        write!(out, "</dd>")?;
     }
-    write!(out, "</dl></article>")
 }
 
-fn calls(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
-    members(&document["paths"]).flat_map(|(path, calls)| members(calls).map(move |(method, call)| (path, method, call)))
+impl<'a> Body<'a> {
+    fn of(content: &'a Value) -> Option<Self> {
+        let (_, media) = members(content).next()?;
+        let schema = &media["schema"];
+        let is_list = schema["items"].is_object();
+        let schema = if is_list { &schema["items"] } else { schema };
+        Some(Self { is_list, name: schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next()) })
+    }
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     value.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value))
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 /// Follows a reference.
@@ -87,41 +150,8 @@ fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
 }
 
-/// The alternative credentials, joined by "or".
 fn allowed(security: &Value) -> String {
-    let names = security.as_array().into_iter().flatten().map(|one| {
-        let name = members(one).next().map_or("none", |(name, _)| name);
-        escaped(name)
-    });
+    let names = items(security).map(|one| members(one).next().map_or("none", |(name, _)| name));
     let names: Vec<_> = names.collect();
     if names.is_empty() { "none".to_owned() } else { names.join(" or ") }
-}
-
-/// A link to a schema, or to the schema of a list's items.
-fn schema(schema: &Value) -> String {
-    if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next()) {
-        let name = escaped(name);
-        return format!("<a href=\"#{name}\">{name}</a>");
-    }
-    match schema["items"].is_object() {
-        true => format!("A list of {}", self::schema(&schema["items"])),
-        false => String::new(),
-    }
-}
-
-fn text(value: &Value) -> String {
-    marked(value.as_str().unwrap_or_default())
-}
-
-/// Renders text in backticks as code.
-fn marked(text: &str) -> String {
-    let parts = text.split('`').enumerate().map(|(index, part)| match index % 2 {
-        0 => escaped(part),
-        _ => format!("<code>{}</code>", escaped(part)),
-    });
-    parts.collect()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
