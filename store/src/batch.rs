@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, Error, Key, UnixMillis, Version, socket::base64};
+use crate::{Entry, Error, Key, UnixMillis, Version, base64_bytes};
 
 /// Maximum number of conditions and changes of one batch.
 pub const BATCH_STEPS_MAX: usize = 1024;
@@ -42,7 +42,7 @@ pub(crate) struct Check {
 pub(crate) enum Change {
     Put {
         key: Key,
-        #[serde(with = "base64")]
+        #[serde(with = "base64_bytes")]
         value: Bytes,
         expires: Option<UnixMillis>,
     },

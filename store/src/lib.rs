@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod base64_bytes;
 mod batch;
 mod buckets;
 mod clock;
@@ -38,7 +39,7 @@ pub struct Entry {
     /// Its key.
     pub key: Key,
     /// Its value.
-    #[serde(with = "socket::base64")]
+    #[serde(with = "base64_bytes")]
     pub value: Bytes,
     /// The version of its last write.
     pub version: Version,

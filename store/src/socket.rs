@@ -13,7 +13,6 @@ use serde::de::DeserializeOwned;
 use tokio::{net::UnixStream, sync::Mutex};
 
 pub use self::serve::serve;
-pub(crate) use self::wire::base64;
 use self::wire::{Failure, Request, read, write};
 use crate::{Admission, Batch, Commit, Entry, Error, Key, Page, Rate, Store, check_after, check_count};
 

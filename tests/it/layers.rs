@@ -5,6 +5,7 @@ mod public_types;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     process::Command,
 };
 
@@ -69,7 +70,6 @@ fn import_cycles_stay_short() {
 #[test]
 fn modules_import_only_those_after_them() {
     let orders = module_orders();
-    assert_eq!(orders.keys().map(String::as_str).collect::<Vec<_>>(), ["account", "handler", "mqtt", "runtime"]);
     for (name, src) in SOURCES {
         let Some(order) = orders.get(name) else { continue };
         let position = |module: &imports::Module| order.iter().position(|dir| Some(dir) == module.first());
@@ -83,11 +83,50 @@ fn modules_import_only_those_after_them() {
 }
 
 #[test]
+fn every_module_has_a_place_in_the_order() {
+    let orders = module_orders();
+    for (name, src) in SOURCES.into_iter().filter(|(name, _)| !["types", "api"].contains(name)) {
+        let modules: BTreeSet<String> = imports::between_modules(src).into_keys().map(|path| path[0].clone()).collect();
+        let order = orders.get(name).cloned().unwrap_or_default();
+        let placed: BTreeSet<String> = order.into_iter().chain(["main".to_owned()]).collect();
+        let missing: Vec<_> = modules.difference(&placed).collect();
+        assert!(missing.is_empty(), "`{name}`: ARCHITECTURE.md does not order {missing:?}");
+        let gone: Vec<_> = placed.difference(&modules).filter(|module| *module != "main").collect();
+        assert!(gone.is_empty(), "`{name}`: ARCHITECTURE.md orders {gone:?}, which do not exist");
+    }
+}
+
+#[test]
+fn paths_in_architecture_exist() {
+    let missing: Vec<_> = paths().into_iter().filter(|path| !exists(path)).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names paths that do not exist: {missing:?}");
+}
+
+#[test]
 fn public_types_of_a_crate_have_distinct_names() {
     for (name, src) in SOURCES {
         let repeated = public_types::repeated(src);
         assert!(repeated.is_empty(), "`{name}` has several public types of one name: {repeated:?}");
     }
+}
+
+/// The words of ARCHITECTURE.md that are formatted as code and look like paths.
+fn paths() -> Vec<&'static str> {
+    let words = include_str!("../../ARCHITECTURE.md").split('`').skip(1).step_by(2);
+    let paths: Vec<_> = words.filter(|word| is_path(word)).collect();
+    assert!(paths.len() > 90, "ARCHITECTURE.md names hardly any paths: {paths:?}");
+    paths
+}
+
+fn is_path(word: &str) -> bool {
+    let is_plain = word.chars().all(|character| character.is_ascii_alphanumeric() || "/._-".contains(character));
+    is_plain && !word.starts_with('/') && ["/", ".rs", ".md", ".py"].iter().any(|end| word.ends_with(end))
+}
+
+/// Whether a path exists, from the root or, in the path of an uplink, from the sources of the handler.
+fn exists(path: &str) -> bool {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.join(path).exists() || root.join("handler/src").join(path).exists()
 }
 
 /// Reads the rows `| crate | module, module, … |` below the header `| crate | modules …`.

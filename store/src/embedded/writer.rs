@@ -65,12 +65,12 @@ impl Writer {
                 Err(Fault::Storage(error)) => return Err(error),
             };
             // The caller may have been cancelled.
-            Ok(Box::new(move || drop(reply.send(result))))
+            Ok(Box::new(move || drop(sender.send(result))))
         });
         let gone = || Error::Unavailable { what, source: None };
         self.jobs.as_ref().ok_or_else(gone)?.send(job).await.map_err(|_| gone())?;
-        // A job without a response was dropped with its transaction.
-        response.await.map_err(|_| gone())?
+        // A job without a reply was dropped with its transaction.
+        reply.await.map_err(|_| gone())?
     }
 }
 

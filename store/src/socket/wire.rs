@@ -57,18 +57,3 @@ pub(super) async fn read<T: DeserializeOwned>(from: &mut (impl AsyncRead + Unpin
     from.read_exact(&mut frame).await?;
     Ok(serde_json::from_slice(&frame)?)
 }
-
-pub(crate) mod base64 {
-    use base64::{Engine, engine::general_purpose::STANDARD};
-    use bytes::Bytes;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(crate) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(bytes))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        STANDARD.decode(text).map(Bytes::from).map_err(D::Error::custom)
-    }
-}
