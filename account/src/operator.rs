@@ -1,6 +1,6 @@
 //! What only the operator can do, on the service's own store.
 //!
-//! Nothing here checks rights: whoever can open the store and its key file can do anything anyway. Every change is written
+//! Nothing here checks rights, because whoever can open the store and its key file can do anything anyway. Every change is written
 //! to the audit log.
 
 mod clients;

@@ -1,4 +1,4 @@
-//! Checks who may do what, once per operation and before anything is looked up.
+//! Checks a caller's rights and rate limits, once per operation, before anything is read.
 
 pub(crate) mod rate_limit;
 

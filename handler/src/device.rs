@@ -1,4 +1,4 @@
-//! Devices: their records, their sessions and the addresses they may have.
+//! Devices: their records, sessions and addresses.
 
 mod address;
 mod change;

@@ -1,4 +1,4 @@
-//! Where messages leave the handler, and what they say.
+//! Outputs, and the messages and events that the handler publishes through them.
 
 pub mod mqtt;
 

@@ -1,4 +1,4 @@
-//! Limits how often clients connect, before their credentials cost anything to check.
+//! Limits how often clients connect. This comes before checking their credentials, which is expensive.
 
 use std::{net::IpAddr, sync::Arc};
 

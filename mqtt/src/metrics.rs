@@ -1,4 +1,4 @@
-//! What the broker measures. No label names an application or a device.
+//! The broker's metrics. No label names an application or a device.
 
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 

@@ -1,4 +1,4 @@
-//! MQTT control packets: read whole, up to a limit, and decoded only where the broker has to look inside.
+//! MQTT control packets: read whole, up to a limit, and decoded only where the broker needs their contents.
 
 use std::io;
 

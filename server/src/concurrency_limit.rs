@@ -1,6 +1,6 @@
-//! A concurrency limit that is fair between owners: none of them can fill what they share.
+//! A concurrency limit that is fair between owners: none of them can use all of what they share.
 //!
-//! Not a semaphore: what an owner may hold shrinks as the room that is left shrinks.
+//! Not a semaphore: the more is in use, the less a single owner may hold.
 
 use std::{
     collections::HashMap,

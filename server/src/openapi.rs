@@ -1,7 +1,7 @@
 //! OpenAPI documents, generated from the routers that serve them.
 //!
 //! The types in a handler's signature describe its parameters, credentials, body and responses; its route adds an
-//! operation id and a summary. This module adds what all operations share: error responses and the order of things.
+//! operation id and a summary. This module adds what all operations share: error responses and the order of operations.
 
 mod credential;
 mod error;
@@ -31,7 +31,7 @@ pub use self::{
     response::{Header, response, with_headers},
     schema::body,
 };
-use crate::{response::ErrorFormat, status};
+use crate::{error_response::ErrorFormat, status};
 
 /// The parts of a document that do not come from the routes.
 pub struct About {

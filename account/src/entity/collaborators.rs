@@ -1,4 +1,4 @@
-//! Collaborators: who has which rights to an entity.
+//! The collaborators of an entity, and their rights.
 
 use api::rest::account::Collaborator;
 use types::Username;

@@ -1,6 +1,6 @@
 //! Each user's index of entities: those that the user created, and those that others shared.
 //!
-//! The index only says where to look; the entity says who collaborates. There are two lists because anybody can add to the
+//! The index only lists candidates; the entity itself has the collaborators. There are two lists because anybody can add to the
 //! second one: only created entities count against a user's limit, and shared ones never hide them.
 
 use std::collections::BTreeSet;

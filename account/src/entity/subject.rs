@@ -1,4 +1,4 @@
-//! Whom a token was issued to, as its `type` and `sub` claims say.
+//! The subject of a token: its `type` and `sub` claims.
 
 use types::{AppId, Claims, ServiceName, UserId};
 

@@ -1,6 +1,6 @@
 //! All operations of the handler. gRPC and REST are two ways to call them.
 //!
-//! Every operation first decides whether the caller may do it. Only addresses are open to everybody.
+//! Every operation first checks the caller's rights. Only device addresses are open to everybody.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What applications are told when a device is set.
+//! The event that tells an application that a device was created or changed.
 
 use types::{DeviceEvent, Timestamp};
 

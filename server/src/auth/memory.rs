@@ -1,4 +1,4 @@
-//! What the account service last said about each credential, for when it cannot be asked.
+//! The account service's last response about each credential, for the time when it cannot be asked.
 //!
 //! Losing an entry is safe: a credential without one counts as never confirmed.
 

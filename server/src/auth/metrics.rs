@@ -1,4 +1,4 @@
-//! What authentication measures. No label names a user or an application.
+//! The metrics of authentication. No label names a user or an application.
 
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 

@@ -1,4 +1,4 @@
-//! Whether an account service answers, so that not every call waits for one that does not.
+//! Tracks whether an account service responds, so that not every call waits for one that is down.
 
 use std::{
     sync::{Mutex, PoisonError},

@@ -1,4 +1,4 @@
-//! The rule: what a credential may do by what the account service says, or last said, about it.
+//! Decides what a credential may do, by the account service's current or last response about it.
 //!
 //! `docs/operating.md` shows the same table to operators.
 
