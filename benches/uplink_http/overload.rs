@@ -19,7 +19,7 @@ use serde_json::json;
 use server_process::ServerProcess;
 use testing::load::{Load, Taken};
 
-/// Connections of the neighbour, each of which sends its next request when it has an answer.
+/// Connections of the neighbour, each of which sends its next request when it has a response.
 const NEIGHBOUR: usize = 40;
 /// Connections of the caller beside it.
 const FLOOD: usize = 2000;

@@ -127,7 +127,7 @@ impl Connection {
             loop {
                 match self.admit(accept(listener).await).await {
                     Some(accepted) => return accepted,
-                    // Closed without an answer, which would cost what the limit saves.
+                    // Closed without a response, which would cost what the limit saves.
                     None => metrics::counter!(CLOSED).increment(1),
                 }
             }

@@ -149,7 +149,7 @@ impl Middleware {
         }
     }
 
-    /// The answer to a request that is not handled because too many wait.
+    /// The response to a request that is not handled because too many wait.
     fn refuse_turn(&self, protocol: Protocol, refusal: Refusal) -> Response {
         let mut response = protocol.refuse(self.error_format, refusal.kind(), refusal.to_string());
         // Over gRPC, this is metadata.
