@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{handler, lorawan};
+use crate::{chirpstack, handler, lorawan};
 
 /// Whether there is a key.
 struct Hidden(bool);
@@ -49,6 +49,16 @@ impl fmt::Debug for lorawan::ActivationMetadata {
     }
 }
 
+impl fmt::Debug for chirpstack::Device {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Device")
+            .field("dev_eui", &self.dev_eui)
+            .field("device_profile_id", &self.device_profile_id)
+            .field("variables", &Hidden(!self.variables.is_empty()))
+            .finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,7 +69,9 @@ mod tests {
         let application =
             handler::Application { register_on_join_access_key: "issuer.hush".into(), ..Default::default() };
         let activation = lorawan::ActivationMetadata { nwk_s_key: vec![211; 16], ..Default::default() };
-        let shown = format!("{device:?} {application:?} {activation:?}");
+        let variables = [("token".to_owned(), "hush".to_owned())].into();
+        let other = chirpstack::Device { variables, ..Default::default() };
+        let shown = format!("{device:?} {application:?} {activation:?} {other:?}");
         assert!(!shown.contains("211") && !shown.contains("hush"), "{shown}");
     }
 }

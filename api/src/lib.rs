@@ -23,6 +23,8 @@ generated! {
     api = "api";
     /// Messages between routers, network brokers and handlers.
     broker = "broker";
+    /// Device profiles and devices, as ChirpStack 4 serves them.
+    chirpstack = "chirpstack/api";
     /// Which component serves what, and where.
     discovery = "discovery";
     /// Metadata of reception and transmission by gateways.

@@ -8,7 +8,7 @@ use tonic::{
     metadata::{AsciiMetadataValue, MetadataMap},
     transport::{Channel, ClientTlsConfig, Endpoint},
 };
-use types::{Credential, Kind};
+use types::{Credential, Kind, Secret};
 
 use crate::{
     Error, Result, Trust,
@@ -108,6 +108,15 @@ pub(crate) fn authorized<T>(message: T, credential: &Credential) -> Result<Reque
     Ok(request)
 }
 
+/// A request with a bearer token, as ChirpStack wants it.
+pub(crate) fn with_bearer<T>(message: T, token: &Secret) -> Result<Request<T>> {
+    let mut value: AsciiMetadataValue = format!("Bearer {}", token.expose()).parse().map_err(|_| Error::Credential)?;
+    value.set_sensitive(true);
+    let mut request = Request::new(message);
+    request.metadata_mut().insert("authorization", value);
+    Ok(request)
+}
+
 fn timed_out(status: &Status) -> bool {
     let mut cause = status.source();
     while let Some(error) = cause {
@@ -162,7 +171,7 @@ mod tests {
         let request = authorized((), &Credential::Key("issuer.hush".parse().unwrap())).unwrap();
         assert_eq!(request.metadata().get("key").unwrap(), "issuer.hush");
         assert!(!format!("{request:?}").contains("hush"));
-        let unprintable = Credential::Token(types::Secret::new("a\nb"));
+        let unprintable = Credential::Token(Secret::new("a\nb"));
         assert!(matches!(authorized((), &unprintable), Err(Error::Credential)));
     }
 }

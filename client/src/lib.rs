@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod account;
+pub mod chirpstack;
 pub mod discovery;
 mod error;
 mod grpc;
@@ -18,4 +19,4 @@ pub use types;
 pub use error::{Error, Result};
 pub use hex_bytes::{HexBytes, HexBytesError};
 pub use random::{KEY_BYTES, random_eui, random_key};
-pub use trust::Trust;
+pub use trust::{ClientIdentity, Trust};

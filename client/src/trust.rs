@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use rustls::{
-    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::{
-        WebPkiServerVerifier,
+        WantsClientCert, WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
     crypto::{CryptoProvider, aws_lc_rs},
 };
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject};
+
+use types::Secret;
 
 use crate::{Error, Result};
 
@@ -41,17 +43,38 @@ impl Trust {
         })
     }
 
-    /// The TLS configuration with [`Self::verifier`]; for plain text, one that trusts nothing.
-    pub(crate) fn tls(&self) -> Result<ClientConfig> {
+    /// The TLS configuration of a client; for plain text, one that trusts nothing.
+    pub fn tls(&self) -> Result<ClientConfig> {
+        Ok(self.tls_builder()?.with_no_client_auth())
+    }
+
+    /// The TLS configuration of a client that proves its own identity to the server.
+    pub fn tls_with_identity(&self, identity: &ClientIdentity) -> Result<ClientConfig> {
+        let chain = CertificateDer::pem_slice_iter(identity.certificate_pem.as_bytes());
+        let chain = chain.collect::<std::result::Result<_, _>>().map_err(invalid)?;
+        let key = PrivateKeyDer::from_pem_slice(identity.key_pem.expose().as_bytes()).map_err(invalid)?;
+        self.tls_builder()?.with_client_auth_cert(chain, key).map_err(invalid)
+    }
+
+    fn tls_builder(&self) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>> {
         // Name the provider explicitly, so that programs need no setup before the first call.
         let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(invalid)?;
         Ok(match self.verifier()? {
-            Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth(),
-            None => builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
+            Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
+            None => builder.with_root_certificates(RootCertStore::empty()),
         })
     }
+}
+
+/// The certificate with which a client authenticates itself.
+#[derive(Clone, Debug)]
+pub struct ClientIdentity {
+    /// The chain, own certificate first, in PEM.
+    pub certificate_pem: String,
+    /// Its private key, in PEM.
+    pub key_pem: Secret,
 }
 
 /// Trusts exactly the announced certificate, or what it signed.

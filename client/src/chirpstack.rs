@@ -1,0 +1,135 @@
+//! A client of ChirpStack's API: device profiles with their codecs, and devices with their variables.
+
+use api::chirpstack::{
+    Empty, GetDeviceProfileRequest, GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse,
+    ListDeviceProfilesRequest, ListDeviceProfilesResponse, ListDevicesRequest, ListDevicesResponse,
+    device_profile_service_client::DeviceProfileServiceClient as ProfileStub,
+    device_service_client::DeviceServiceClient as DeviceStub,
+};
+use types::Secret;
+
+use crate::{
+    Error, Result, Trust,
+    grpc::{Peer, RESPONSE_BYTES_MAX, with_bearer},
+    retry::Call,
+};
+
+/// How many items a page of a list has.
+pub const PAGE_ITEMS: u32 = 1000;
+
+const SERVICE: &str = "ChirpStack API";
+
+/// A client of a ChirpStack server, with an API key. Limits and retries are those of `HandlerClient`.
+#[derive(Clone, Debug)]
+pub struct ChirpStackClient {
+    peer: Peer,
+    token: Secret,
+}
+
+impl ChirpStackClient {
+    /// Creates a client for a URL such as `http://localhost:8080`; `trust` matters for `https` only.
+    ///
+    /// Must be called in a tokio runtime.
+    pub fn connect(url: &str, trust: &Trust, token: Secret) -> Result<Self> {
+        let (address, trust) = match url.trim_end_matches('/').split_once("://") {
+            Some(("http", address)) => (with_port(address, 80), &Trust::Plaintext),
+            Some(("https", address)) => (with_port(address, 443), trust),
+            _ => return Err(Error::Address { address: url.to_owned(), expected: "http(s)://host(:port)" }),
+        };
+        Ok(Self { peer: Peer::new(SERVICE, &address, trust)?, token })
+    }
+
+    /// Checks that the server answers and accepts the token.
+    pub async fn check(&self) -> Result<()> {
+        self.profiles(Empty {}, |mut stub, request| async move { stub.list_adr_algorithms(request).await })
+            .await
+            .map(drop)
+    }
+
+    /// Returns a device profile with its codec.
+    pub async fn device_profile(&self, id: &str) -> Result<GetDeviceProfileResponse> {
+        let message = GetDeviceProfileRequest { id: id.to_owned() };
+        self.profiles(message, |mut stub, request| async move { stub.get(request).await }).await
+    }
+
+    /// Returns a page of the device profiles of a tenant, without their codecs.
+    pub async fn device_profiles(&self, tenant_id: &str, offset: u32) -> Result<ListDeviceProfilesResponse> {
+        let message = ListDeviceProfilesRequest { limit: PAGE_ITEMS, offset, tenant_id: tenant_id.to_owned() };
+        self.profiles(message, |mut stub, request| async move { stub.list(request).await }).await
+    }
+
+    /// Returns a device with its variables.
+    pub async fn device(&self, dev_eui: &str) -> Result<GetDeviceResponse> {
+        let message = GetDeviceRequest { dev_eui: dev_eui.to_owned() };
+        self.devices_service(message, |mut stub, request| async move { stub.get(request).await }).await
+    }
+
+    /// Returns a page of the devices of an application, without their variables.
+    pub async fn devices(&self, application_id: &str, offset: u32) -> Result<ListDevicesResponse> {
+        let message = ListDevicesRequest { limit: PAGE_ITEMS, offset, application_id: application_id.to_owned() };
+        self.devices_service(message, |mut stub, request| async move { stub.list(request).await }).await
+    }
+
+    async fn profiles<M: Clone, T, F>(
+        &self,
+        message: M,
+        send: impl Fn(ProfileStub<tonic::transport::Channel>, tonic::Request<M>) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = std::result::Result<tonic::Response<T>, tonic::Status>>,
+    {
+        let request = || with_bearer(message.clone(), &self.token);
+        let send =
+            |channel, request| send(ProfileStub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX), request);
+        self.peer.call(Call::Repeatable, request, send).await
+    }
+
+    async fn devices_service<M: Clone, T, F>(
+        &self,
+        message: M,
+        send: impl Fn(DeviceStub<tonic::transport::Channel>, tonic::Request<M>) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = std::result::Result<tonic::Response<T>, tonic::Status>>,
+    {
+        let request = || with_bearer(message.clone(), &self.token);
+        let send =
+            |channel, request| send(DeviceStub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX), request);
+        self.peer.call(Call::Repeatable, request, send).await
+    }
+}
+
+fn with_port(address: &str, port: u16) -> String {
+    let host_end = address.rfind(']').unwrap_or(0);
+    if address[host_end..].contains(':') { address.to_owned() } else { format!("{address}:{port}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn accepts_urls_and_nothing_else() {
+        for (url, fits) in [
+            ("http://localhost:8080", true),
+            ("http://localhost:8080/", true),
+            ("https://chirpstack.example", true),
+            ("https://[::1]:8080", true),
+            ("localhost:8080", false),
+            ("mqtt://localhost:1883", false),
+            ("http://", false),
+            ("http://user:secret@localhost:8080", false),
+            ("http://localhost:8080/api", false),
+        ] {
+            let result = ChirpStackClient::connect(url, &Trust::System, Secret::new("token"));
+            assert_eq!(result.is_ok(), fits, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_url_without_a_port_has_that_of_its_scheme() {
+        assert_eq!(with_port("chirpstack.example", 443), "chirpstack.example:443");
+        assert_eq!(with_port("[::1]", 80), "[::1]:80");
+        assert_eq!(with_port("[::1]:8080", 80), "[::1]:8080");
+    }
+}
