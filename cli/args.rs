@@ -5,7 +5,7 @@ use types::{AppEui, AppId};
 
 use crate::{
     commands::{
-        account::args::Account, applications::args::Applications, demo::Demo, devices::args::Devices,
+        account::args::Account, applications::args::Applications, bridge::Bridge, demo::Demo, devices::args::Devices,
         downlink::Downlink, functions::args::Functions, gateways::args::Gateways, subscribe::Subscribe,
         user::args::User,
     },
@@ -31,6 +31,11 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Start all services, or one of them
     Serve(Serve),
+    /// Decode the traffic of a network that runs already
+    Bridge {
+        #[command(subcommand)]
+        command: Bridge,
+    },
     /// Register, log in, log out, or show who is logged in
     User {
         #[command(subcommand)]
@@ -121,7 +126,7 @@ mod tests {
     ];
 
     /// Commands with subcommands that do not stand for one kind of thing.
-    const NOT_NOUNS: &[&str] = &["account", "devices register", "functions"];
+    const NOT_NOUNS: &[&str] = &["account", "bridge", "devices register", "functions"];
 
     /// The commands of v2, each with the least arguments that it takes.
     const V2: &str = "\

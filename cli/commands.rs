@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod applications;
+pub(crate) mod bridge;
 pub(crate) mod demo;
 pub(crate) mod devices;
 pub(crate) mod downlink;

@@ -51,6 +51,7 @@ async fn run_command(command: Command, global: &Global) -> anyhow::Result<()> {
     match command {
         Command::Demo(demo) => commands::demo::run(demo, settings()?, Arc::new(OsRandom)).await,
         Command::Serve(serve) => serve::run(serve, settings()?).await,
+        Command::Bridge { command } => commands::bridge::run(command, settings()?).await,
         Command::User { command } => commands::user::run(command, &network()?).await,
         Command::Applications { command } => commands::applications::run(command, &network()?).await,
         Command::Devices { app_id, app_eui, command } => {

@@ -87,6 +87,8 @@ pub struct Settings {
     pub broker: BrokerSettings,
     /// What is published over MQTT.
     pub output: MqttOutputSettings,
+    /// The bridges to networks that run already.
+    pub bridge: bridge::Settings,
     /// The sandbox that runs payload functions.
     pub sandbox: runtime::Settings,
 }
@@ -195,6 +197,7 @@ impl Default for Settings {
             handler: handler::Settings::default(),
             broker: BrokerSettings::default(),
             output: MqttOutputSettings::default(),
+            bridge: bridge::Settings::default(),
             sandbox: runtime::Settings::default(),
         }
     }

@@ -1,10 +1,13 @@
 #![doc = include_str!("../README.md")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod chirpstack;
 mod clock;
 mod failing_store;
 pub mod figures;
 pub mod load;
+mod mosquitto;
+mod mqtt_client;
 mod packages;
 pub mod process;
 mod proxy;
@@ -17,8 +20,11 @@ mod small_disk;
 use std::io::Write;
 
 pub use self::{
+    chirpstack::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi},
     clock::ManualClock,
     failing_store::FailingStore,
+    mosquitto::Mosquitto,
+    mqtt_client::{MqttClient, MqttMessage},
     packages::{Node, Python},
     proxy::Proxy,
     random::{CountingRandom, FixedRandom},

@@ -14,7 +14,7 @@ use serde_json::Value;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate and the directory of its sources.
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 12] = [
     ("types", "types/src"),
     ("api", "api/src"),
     ("client", "client/src"),
@@ -22,6 +22,7 @@ const SOURCES: [(&str, &str); 11] = [
     ("server", "server/src"),
     ("runtime", "runtime/src"),
     ("mqtt", "mqtt/src"),
+    ("bridge", "bridge/src"),
     ("handler", "handler/src"),
     ("account", "account/src"),
     ("discovery", "discovery/src"),
@@ -47,7 +48,7 @@ fn only_one_crate_names_each_protocol() {
         ("redis", &["store"][..]),
         ("redb", &["store"]),
         ("mqtt5", &["mqtt"]),
-        ("rumqttc", &["client", "handler"]),
+        ("rumqttc", &["bridge", "client", "handler", "testing"]),
         ("wasmtime", &["runtime"]),
         ("reqwest", &["client", "testing"]),
     ] {

@@ -5,6 +5,7 @@
 // The examples use the crate's public name.
 extern crate client as airlock_client;
 
+mod bridge;
 mod browser;
 mod commands;
 mod conformance;

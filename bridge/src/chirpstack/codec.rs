@@ -1,0 +1,121 @@
+//! A device profile's codec: none, Cayenne LPP, or a script.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use runtime::Failure;
+use serde_json::value::RawValue;
+
+use super::{cayenne, script::Script};
+
+/// A codec.
+#[derive(Clone)]
+pub(super) enum Codec {
+    None,
+    CayenneLpp,
+    JavaScript(Arc<Script>),
+}
+
+/// A message for a codec, besides its payload. Only scripts need it.
+#[derive(Default)]
+pub(super) struct Input<'a> {
+    /// The port; zero for none.
+    pub(super) port: u8,
+    /// When the message was received, in milliseconds since 1970.
+    pub(super) time_ms: i64,
+    /// The seed of `Math.random`: the same for the same message.
+    pub(super) seed: u64,
+    /// The device's variables, a JSON object.
+    pub(super) variables: &'a str,
+}
+
+/// A decoded uplink.
+#[derive(Debug, Default)]
+pub(super) struct Decoded {
+    pub(super) object: Option<Box<RawValue>>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// An encoded downlink.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub(super) bytes: Vec<u8>,
+    /// The port that the encoder chose.
+    pub(super) port: Option<u8>,
+}
+
+/// Why a codec has no result. Where ChirpStack has a text for it, this is the same.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CodecError {
+    #[error("{function}: {failure}")]
+    Failed { function: &'static str, failure: Failure },
+    #[error("{function} returned errors: {}", errors.join(", "))]
+    Errors { function: &'static str, errors: Vec<String> },
+    #[error("{function} did not return '{member}'")]
+    Missing { function: &'static str, member: &'static str },
+    #[error("the payload is not Cayenne LPP: {0}")]
+    CayenneLpp(String),
+    #[error("the device profile has no codec: select one in ChirpStack, or send `data`")]
+    NoCodec,
+    #[error("too many messages of this device profile wait for a sandbox: its codec takes too long")]
+    Busy,
+    #[error("the codec is not known: {0}")]
+    Unknown(String),
+    #[error("{0}")]
+    Command(String),
+}
+
+impl CodecError {
+    pub(super) fn failed(function: &'static str, failure: Failure) -> Self {
+        Self::Failed { function, failure }
+    }
+
+    /// Details for the context of a `log` event.
+    pub(super) fn context(&self) -> BTreeMap<&'static str, String> {
+        let mut context = BTreeMap::new();
+        match self {
+            Self::Failed { function, failure } => {
+                context.insert("function", (*function).to_owned());
+                context.insert("reason", failure.kind.name().to_owned());
+                failure.line.map(|line| context.insert("line", line.to_string()));
+                failure.column.map(|column| context.insert("column", column.to_string()));
+            }
+            Self::Errors { function, .. } | Self::Missing { function, .. } => {
+                context.insert("function", (*function).to_owned());
+                context.insert("reason", "errors".to_owned());
+            }
+            _ => {}
+        }
+        context
+    }
+}
+
+impl Codec {
+    /// Whether it needs an [`Input`].
+    pub(super) fn is_script(&self) -> bool {
+        matches!(self, Self::JavaScript(_))
+    }
+
+    /// Decodes a payload.
+    pub(super) async fn decode(&self, payload: &[u8], input: &Input<'_>) -> Result<Decoded, CodecError> {
+        match self {
+            Self::None => Ok(Decoded::default()),
+            Self::CayenneLpp => {
+                let object = cayenne::decode(payload).map_err(CodecError::CayenneLpp)?;
+                Ok(Decoded { object: Some(object), ..Decoded::default() })
+            }
+            Self::JavaScript(script) => script.decode(payload, input).await,
+        }
+    }
+
+    /// Encodes an object, which is the text of a JSON object.
+    pub(super) async fn encode(&self, object: &str, input: &Input<'_>) -> Result<Encoded, CodecError> {
+        match self {
+            Self::None => Err(CodecError::NoCodec),
+            Self::CayenneLpp => {
+                let bytes = cayenne::encode(object).map_err(CodecError::CayenneLpp)?;
+                Ok(Encoded { bytes, port: None })
+            }
+            Self::JavaScript(script) => script.encode(object, input).await,
+        }
+    }
+}

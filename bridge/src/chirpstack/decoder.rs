@@ -1,0 +1,44 @@
+//! Decodes an uplink with the codec of its device profile.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use types::Clock;
+
+use super::{
+    codec::{CodecError, Decoded, Input},
+    directory::Directory,
+    event::UplinkEvent,
+};
+
+/// Decodes uplinks with the codecs of their device profiles.
+pub(super) struct Decoder {
+    pub(super) directory: Arc<Directory>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Decoder {
+    pub(super) async fn decode(&self, event: &UplinkEvent<'_>) -> Result<Decoded, CodecError> {
+        let profile = self.directory.profile(&event.device.device_profile_id).await?;
+        if !profile.codec.is_script() {
+            return profile.codec.decode(&event.data, &Input::default()).await;
+        }
+        let device = self.directory.device(&event.device.dev_eui).await?;
+        let input = Input {
+            port: event.port,
+            time_ms: event.time.unwrap_or_else(|| self.clock.now()).as_millis(),
+            seed: seed(event),
+            variables: device.variables.get(),
+        };
+        profile.codec.decode(&event.data, &input).await
+    }
+}
+
+/// The same for copies of an event, on every machine.
+fn seed(event: &UplinkEvent<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    event.deduplication_id.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,141 @@
+//! Device profiles and devices, in memory and in the cache file.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use api::chirpstack::{CodecRuntime, GetDeviceProfileResponse, GetDeviceResponse, Timestamp};
+use runtime::Pool;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::chirpstack::{codec::Codec, script::Script};
+
+/// When an object was changed: seconds and nanoseconds since 1970.
+pub(super) type Changed = (i64, i32);
+
+/// Makes codecs for device profiles.
+#[derive(Clone)]
+pub(in crate::chirpstack) struct Codecs {
+    pub(in crate::chirpstack) pool: Arc<Pool>,
+    pub(in crate::chirpstack) wait_max: Duration,
+    /// Whether a script runs although the profile's codec is `None`.
+    pub(in crate::chirpstack) kept_scripts: bool,
+}
+
+/// A device profile with its codec.
+pub(in crate::chirpstack) struct Profile {
+    pub(super) record: ProfileRecord,
+    pub(in crate::chirpstack) codec: Codec,
+}
+
+/// A device.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::chirpstack) struct Device {
+    pub(super) dev_eui: Box<str>,
+    pub(in crate::chirpstack) name: Box<str>,
+    pub(in crate::chirpstack) application_id: Box<str>,
+    pub(in crate::chirpstack) profile_id: Box<str>,
+    /// A JSON object of strings. These are secrets.
+    pub(in crate::chirpstack) variables: Box<RawValue>,
+    pub(in crate::chirpstack) tags: BTreeMap<String, String>,
+    pub(super) changed: Changed,
+}
+
+/// A device profile as the cache file has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ProfileRecord {
+    pub(super) id: String,
+    pub(super) tenant_id: String,
+    pub(super) name: String,
+    pub(super) runtime: Runtime,
+    pub(super) script: String,
+    pub(super) tags: BTreeMap<String, String>,
+    pub(super) changed: Changed,
+}
+
+/// How ChirpStack converts payloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Runtime {
+    None,
+    CayenneLpp,
+    JavaScript,
+}
+
+impl Codecs {
+    pub(super) fn profile(&self, answer: GetDeviceProfileResponse) -> Profile {
+        self.load(ProfileRecord::from(answer))
+    }
+
+    pub(super) fn load(&self, record: ProfileRecord) -> Profile {
+        let is_kept = self.kept_scripts && !record.script.trim().is_empty();
+        let codec = match record.runtime {
+            Runtime::None if !is_kept => Codec::None,
+            Runtime::CayenneLpp => Codec::CayenneLpp,
+            Runtime::None | Runtime::JavaScript => Codec::JavaScript(Arc::new(self.script(&record))),
+        };
+        Profile { record, codec }
+    }
+
+    fn script(&self, record: &ProfileRecord) -> Script {
+        Script::new(record.script.clone(), &record.id, self.pool.clone(), self.wait_max)
+    }
+}
+
+impl Profile {
+    pub(in crate::chirpstack) fn name(&self) -> &str {
+        &self.record.name
+    }
+
+    pub(in crate::chirpstack) fn tenant_id(&self) -> &str {
+        &self.record.tenant_id
+    }
+
+    pub(in crate::chirpstack) fn tags(&self) -> &BTreeMap<String, String> {
+        &self.record.tags
+    }
+
+    /// This profile if it has the same codec as `other`, with the codec that `other` has loaded already.
+    pub(super) fn with_codec_of(self, other: &Self) -> Self {
+        let is_same = (self.record.runtime, &self.record.script) == (other.record.runtime, &other.record.script);
+        if is_same { Self { codec: other.codec.clone(), ..self } } else { self }
+    }
+}
+
+impl From<GetDeviceProfileResponse> for ProfileRecord {
+    fn from(answer: GetDeviceProfileResponse) -> Self {
+        let profile = answer.device_profile.unwrap_or_default();
+        Self {
+            runtime: match profile.payload_codec_runtime() {
+                CodecRuntime::None => Runtime::None,
+                CodecRuntime::CayenneLpp => Runtime::CayenneLpp,
+                CodecRuntime::Js => Runtime::JavaScript,
+            },
+            id: profile.id,
+            tenant_id: profile.tenant_id,
+            name: profile.name,
+            script: profile.payload_codec_script,
+            tags: profile.tags,
+            changed: changed(answer.updated_at),
+        }
+    }
+}
+
+impl From<GetDeviceResponse> for Device {
+    fn from(answer: GetDeviceResponse) -> Self {
+        let device = answer.device.unwrap_or_default();
+        Self {
+            dev_eui: device.dev_eui.into(),
+            name: device.name.into(),
+            application_id: device.application_id.into(),
+            profile_id: device.device_profile_id.into(),
+            // A map of strings can always be written.
+            variables: serde_json::value::to_raw_value(&device.variables).unwrap_or_default(),
+            tags: device.tags,
+            changed: changed(answer.updated_at),
+        }
+    }
+}
+
+pub(super) fn changed(timestamp: Option<Timestamp>) -> Changed {
+    timestamp.map_or((0, 0), |timestamp| (timestamp.seconds, timestamp.nanos))
+}

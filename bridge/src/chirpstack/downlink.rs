@@ -1,0 +1,151 @@
+//! Downlink commands in, encoded commands to ChirpStack.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use types::Clock;
+
+use super::{
+    codec::{CodecError, Input},
+    directory::{Device, Directory, Profile},
+    log_event::{Code, LogEvent},
+    members::Members,
+    output::Output,
+    topic::Topic,
+};
+use crate::{dedup::Dedup, metrics, mqtt::Delivery};
+
+/// Encodes the objects of downlink commands.
+pub(super) struct Downlinks {
+    pub(super) directory: Arc<Directory>,
+    /// Where ChirpStack receives commands.
+    pub(super) chirpstack: Output,
+    /// Where applications publish commands, and receive why one was refused.
+    pub(super) applications: Arc<Output>,
+    pub(super) dedup: Dedup,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+/// `deviceInfo` of an event about a command, which has none itself.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeviceInfo<'a> {
+    tenant_id: &'a str,
+    application_id: &'a str,
+    device_profile_id: &'a str,
+    device_profile_name: &'a str,
+    device_name: &'a str,
+    dev_eui: &'a str,
+    tags: BTreeMap<&'a str, &'a str>,
+}
+
+impl Downlinks {
+    /// Passes a command on, or says why not; then acknowledges it.
+    pub(super) async fn handle(&self, Delivery { topic, payload, is_repeated, ack }: Delivery) {
+        let Some(topic) = Topic::parse(&topic, &self.applications.prefix) else {
+            // The filter lets no other topic through.
+            return ack.acknowledge().await;
+        };
+        let key = self.dedup.key(&topic.to_string(), &payload[..]);
+        // The same command twice is two downlinks, unless the broker says that it sends it again.
+        if is_repeated && self.dedup.contains(key) {
+            metrics::downlink("duplicate");
+            return ack.acknowledge().await;
+        }
+        let is_done = match self.translate(topic, &payload).await {
+            Ok(command) => self.chirpstack.publish(topic, command).await,
+            Err(error) => self.refuse(topic, &error).await,
+        };
+        if is_done {
+            self.dedup.add(key);
+            ack.acknowledge().await;
+        }
+    }
+
+    /// The command for ChirpStack: with `data` in place of `object`.
+    async fn translate(&self, topic: Topic<'_>, payload: &[u8]) -> Result<Vec<u8>, CodecError> {
+        let mut command = Members::parse(payload)
+            .map_err(|error| CodecError::Command(format!("the command is not a JSON object: {error}")))?;
+        check_device(&command, topic)?;
+        if !command.has("object") {
+            metrics::downlink("forwarded");
+            return Ok(payload.to_vec());
+        }
+        let device = self.directory.device(&topic.dev_eui.to_ascii_lowercase()).await?;
+        if *device.application_id != *topic.application_id {
+            return Err(CodecError::Command("the device belongs to another application than the topic's".to_owned()));
+        }
+        let profile = self.directory.profile(&device.profile_id).await?;
+        let port: Option<u8> = command.get("fPort").or_else(|| command.get("f_port"));
+        let input = Input {
+            port: port.unwrap_or(0),
+            time_ms: self.clock.now().as_millis(),
+            seed: 0,
+            variables: device.variables.get(),
+        };
+        let object = command.raw("object").map(RawValue::get).unwrap_or_default();
+        let encoded = profile.codec.encode(object, &input).await?;
+        let port = encoded.port.filter(|port| *port > 0).or(port).filter(|port| *port > 0);
+        let port = port.ok_or_else(|| {
+            CodecError::Command("no port: set `fPort` in the command, or let encodeDownlink return it".to_owned())
+        })?;
+        let failed = |error: serde_json::Error| CodecError::Command(error.to_string());
+        command.set("data", to_raw_value(&STANDARD.encode(&encoded.bytes)).map_err(failed)?, "object");
+        command.set("fPort", to_raw_value(&port).map_err(failed)?, "data");
+        command.remove("object");
+        command.remove("f_port");
+        metrics::downlink("encoded");
+        serde_json::to_vec(&command).map_err(failed)
+    }
+
+    async fn refuse(&self, topic: Topic<'_>, error: &CodecError) -> bool {
+        metrics::downlink("refused");
+        let info = self.device_info(topic).await;
+        let log = LogEvent::failure(error, Code::DownlinkCodec, self.clock.now(), info.as_deref());
+        match log.to_json() {
+            Ok(json) => self.applications.publish(topic.with("event/log"), json).await,
+            Err(error) => {
+                tracing::error!(%topic, %error, "cannot write an event");
+                true
+            }
+        }
+    }
+
+    /// What is known of the device; only its EUI if nothing is.
+    async fn device_info(&self, topic: Topic<'_>) -> Option<Box<RawValue>> {
+        let device = self.directory.device(&topic.dev_eui.to_ascii_lowercase()).await.ok();
+        let profile = match &device {
+            Some(device) => self.directory.profile(&device.profile_id).await.ok(),
+            None => None,
+        };
+        to_raw_value(&DeviceInfo::new(topic, device.as_deref(), profile.as_deref())).ok()
+    }
+}
+
+impl<'a> DeviceInfo<'a> {
+    fn new(topic: Topic<'a>, device: Option<&'a Device>, profile: Option<&'a Profile>) -> Self {
+        let tags =
+            profile.into_iter().flat_map(Profile::tags).chain(device.into_iter().flat_map(|device| &device.tags));
+        Self {
+            tenant_id: profile.map_or("", Profile::tenant_id),
+            application_id: topic.application_id,
+            device_profile_id: device.map_or("", |device| &device.profile_id),
+            device_profile_name: profile.map_or("", Profile::name),
+            device_name: device.map_or("", |device| &device.name),
+            dev_eui: topic.dev_eui,
+            tags: tags.map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        }
+    }
+}
+
+/// Refuses a command whose body names another device than its topic, as ChirpStack does without a word.
+fn check_device(command: &Members<'_>, topic: Topic<'_>) -> Result<(), CodecError> {
+    let named: Option<String> = command.get("devEui").or_else(|| command.get("dev_eui"));
+    match named {
+        Some(named) if named.eq_ignore_ascii_case(topic.dev_eui) => Ok(()),
+        Some(named) => Err(CodecError::Command(format!("`devEui` is {named}, but the topic's is {}", topic.dev_eui))),
+        None => Err(CodecError::Command("`devEui` is missing: it must be that of the topic".to_owned())),
+    }
+}

@@ -1,0 +1,78 @@
+//! The settings of the bridge to ChirpStack.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::mqtt::MqttSettings;
+
+/// The bridge to ChirpStack 4.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChirpStackSettings {
+    /// The broker on which ChirpStack publishes events.
+    pub mqtt: MqttSettings,
+    /// ChirpStack's API, from which the codecs come.
+    pub grpc: GrpcSettings,
+    /// The broker on which decoded events are published. If its `url` is empty, the one that the events come from.
+    pub to: MqttSettings,
+    /// What precedes the topics on the broker of `to`. If unset, `airlock/` when that is also the broker that the
+    /// events come from, and nothing otherwise.
+    pub to_prefix: Option<String>,
+    /// Whether several bridges share the messages of a broker, where it speaks MQTT 5. Set it to false for a single
+    /// bridge behind a Mosquitto that forgets shared subscriptions when it restarts, as 2.0.11 does.
+    pub shared_subscription: bool,
+    /// Whether the script of a device profile runs although the profile's codec is `None`. ChirpStack keeps the script
+    /// when its own decoding is switched off, which saves its processor.
+    pub kept_scripts: bool,
+    /// How often changes are fetched from the API, in milliseconds.
+    pub refresh_interval_ms: u64,
+    /// Maximum number of messages in progress. The broker keeps further ones.
+    pub in_flight_max: u16,
+    /// How long a message waits for a sandbox, in milliseconds. After that it is published without an object.
+    pub sandbox_wait_ms_max: u64,
+    /// How long a message waits for ChirpStack's API, in milliseconds. After that it is published without an object.
+    pub api_wait_ms_max: u64,
+    /// How long duplicates of a message are recognised, in milliseconds.
+    pub duplicate_window_ms: u64,
+    /// How many messages are remembered to recognise duplicates.
+    pub duplicate_messages_max: usize,
+    /// Maximum number of device profiles in memory.
+    pub profiles_max: usize,
+    /// Maximum number of devices in memory.
+    pub devices_max: usize,
+}
+
+/// ChirpStack's API.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct GrpcSettings {
+    /// URL of ChirpStack's API, such as `http://localhost:8080`.
+    pub url: String,
+    /// File with an API key, global or of a tenant.
+    pub token_file: Option<PathBuf>,
+    /// PEM file with the certificate authority of an `https` URL. If unset, the system's.
+    pub ca_certificate: Option<PathBuf>,
+}
+
+impl Default for ChirpStackSettings {
+    fn default() -> Self {
+        Self {
+            mqtt: MqttSettings::default(),
+            grpc: GrpcSettings::default(),
+            to: MqttSettings::default(),
+            to_prefix: None,
+            shared_subscription: true,
+            kept_scripts: true,
+            refresh_interval_ms: 30_000,
+            in_flight_max: 8192,
+            sandbox_wait_ms_max: 2_000,
+            api_wait_ms_max: 10_000,
+            duplicate_window_ms: 600_000,
+            duplicate_messages_max: 200_000,
+            profiles_max: 10_000,
+            devices_max: 500_000,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a bridge keeps on disk: its client id, and what it imported from ChirpStack.
+
+use std::{
+    fs::{self, DirBuilder, File, TryLockError},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use server::private_file::write_private;
+use types::Random;
+
+use crate::Error;
+
+const LOCK: &str = "lock";
+const CLIENT_ID: &str = "client-id";
+const IMPORTED: &str = "imported.json";
+
+/// A directory that only its owner may read, and that one process has locked.
+pub(super) struct StateDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl StateDir {
+    /// Opens and locks the directory; creates it if it does not exist.
+    pub(super) fn open(path: PathBuf) -> Result<Self, Error> {
+        let failed = |action, path: &Path| {
+            let path = path.to_owned();
+            move |source| Error::File { action, path, source }
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed("create", &path))?;
+        let lock_path = path.join(LOCK);
+        let lock = File::create(&lock_path).map_err(failed("write", &lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(Error::Locked { path }),
+            Err(TryLockError::Error(source)) => Err(failed("lock", &lock_path)(source)),
+        }
+    }
+
+    /// The id under which brokers keep this bridge's session; made up on the first start.
+    pub(super) fn client_id(&self, random: &dyn Random) -> Result<String, Error> {
+        let path = self.path.join(CLIENT_ID);
+        match fs::read_to_string(&path) {
+            Ok(id) if !id.trim().is_empty() => return Ok(id.trim().to_owned()),
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::File { action: "read", path, source });
+            }
+            _ => {}
+        }
+        let id = format!("airlock-{:016x}", u64::from_be_bytes(random.array()));
+        write_private(&path, id.as_bytes()).map_err(|source| Error::File { action: "write", path, source })?;
+        Ok(id)
+    }
+
+    /// The file of what was imported, which has secrets.
+    pub(super) fn imported(&self) -> PathBuf {
+        self.path.join(IMPORTED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testing::CountingRandom;
+
+    use super::*;
+
+    #[test]
+    fn the_client_id_stays_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let random = CountingRandom::default();
+        let first = StateDir::open(dir.path().join("bridge")).unwrap().client_id(&random).unwrap();
+        let second = StateDir::open(dir.path().join("bridge")).unwrap().client_id(&random).unwrap();
+        assert_eq!(first, second);
+    }
+
+    #[test]
+    fn two_bridges_cannot_share_a_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let _first = StateDir::open(dir.path().to_owned()).unwrap();
+        assert!(matches!(StateDir::open(dir.path().to_owned()), Err(Error::Locked { .. })));
+    }
+}

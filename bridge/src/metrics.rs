@@ -1,0 +1,51 @@
+//! The metrics of bridges. No label names a device, an application or a device profile.
+
+use std::time::Duration;
+
+use metrics::{counter, describe_counter, describe_histogram, histogram};
+
+const UPLINKS: &str = "airlock_bridge_uplinks_total";
+const EVENTS: &str = "airlock_bridge_events_total";
+const DOWNLINKS: &str = "airlock_bridge_downlinks_total";
+const DROPPED: &str = "airlock_bridge_dropped_total";
+const API_FAILURES: &str = "airlock_bridge_api_failures_total";
+const SANDBOX: &str = "airlock_bridge_sandbox_seconds";
+const FUEL: &str = "airlock_bridge_sandbox_fuel";
+
+pub(crate) fn describe() {
+    describe_counter!(
+        UPLINKS,
+        "Uplinks by result: decoded, failed, unchanged (no codec, or nothing to decode), duplicate or malformed"
+    );
+    describe_counter!(EVENTS, "Events other than uplinks by result: forwarded or duplicate");
+    describe_counter!(DOWNLINKS, "Downlinks from applications by result: encoded, forwarded, refused or duplicate");
+    describe_counter!(DROPPED, "Messages that were not published, by reason");
+    describe_counter!(API_FAILURES, "Calls of the network's API that failed, by kind");
+    describe_histogram!(SANDBOX, metrics::Unit::Seconds, "Time of a message in its sandbox");
+    describe_histogram!(FUEL, metrics::Unit::Count, "Fuel that a message used");
+}
+
+pub(crate) fn uplink(result: &'static str) {
+    counter!(UPLINKS, "result" => result).increment(1);
+}
+
+pub(crate) fn event(result: &'static str) {
+    counter!(EVENTS, "result" => result).increment(1);
+}
+
+pub(crate) fn downlink(result: &'static str) {
+    counter!(DOWNLINKS, "result" => result).increment(1);
+}
+
+pub(crate) fn dropped(reason: &'static str) {
+    counter!(DROPPED, "reason" => reason).increment(1);
+}
+
+pub(crate) fn api_failed(kind: types::Kind) {
+    counter!(API_FAILURES, "kind" => kind.to_string()).increment(1);
+}
+
+pub(crate) fn ran(fuel: u64, elapsed: Duration) {
+    histogram!(SANDBOX).record(elapsed.as_secs_f64());
+    histogram!(FUEL).record(fuel as f64);
+}

@@ -1,0 +1,20 @@
+//! MQTT 5, or 3.1.1 where a broker has nothing newer: messages in that are acknowledged once they are dealt with, and
+//! messages out that count as published once the broker has confirmed them.
+//!
+//! Each connection starts with a new client of the library: what was unfinished on the last one is repeated from here
+//! (out) or by the broker (in), so neither depends on what the library keeps.
+
+mod backoff;
+mod connection;
+mod endpoint;
+mod publisher;
+mod settings;
+mod subscriber;
+mod url;
+
+pub use self::settings::MqttSettings;
+pub(crate) use self::{
+    endpoint::{Endpoint, read, read_secret},
+    publisher::{PublishError, Publisher},
+    subscriber::{Delivery, Subscriber, Subscription},
+};

@@ -1,0 +1,66 @@
+//! A broker, and how to log in there.
+
+use std::{fs, path::Path};
+
+use client::{ClientIdentity, Trust};
+use rumqttc::Transport;
+use types::Secret;
+
+use super::{settings::MqttSettings, url::BrokerUrl};
+use crate::Error;
+
+/// A broker, and how to log in there.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    pub(crate) url: BrokerUrl,
+    pub(super) client_id: String,
+    pub(super) login: Option<(String, Secret)>,
+    pub(super) transport: Transport,
+}
+
+impl Endpoint {
+    /// Reads the files that the settings name; `table` is where the settings are, for messages.
+    pub(crate) fn new(settings: &MqttSettings, table: &str, client_id: String) -> Result<Self, Error> {
+        let setting = |name: &str, reason: &str| Error::setting(format!("{table}.{name}"), reason);
+        let url = BrokerUrl::parse(&settings.url).map_err(|reason| setting("url", reason))?;
+        if !url.is_tls && (settings.ca_certificate.is_some() || settings.certificate.is_some()) {
+            return Err(setting("url", "must start with mqtts:// where certificates are set"));
+        }
+        let transport = if url.is_tls { tls(settings, &setting)? } else { Transport::tcp() };
+        Ok(Self { url, client_id, login: login(settings, &setting)?, transport })
+    }
+}
+
+fn login(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result<Option<(String, Secret)>, Error> {
+    match (&settings.username, &settings.password_file) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(setting("username", "must be set where `password_file` is")),
+        (Some(username), None) => Ok(Some((username.clone(), Secret::default()))),
+        (Some(username), Some(path)) => Ok(Some((username.clone(), read_secret(path)?))),
+    }
+}
+
+fn tls(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result<Transport, Error> {
+    let trust = match &settings.ca_certificate {
+        Some(path) => Trust::Certificate(read(path)?),
+        None => Trust::System,
+    };
+    let config = match (&settings.certificate, &settings.key) {
+        (None, None) => trust.tls()?,
+        (Some(certificate), Some(key)) => trust.tls_with_identity(&ClientIdentity {
+            certificate_pem: read(certificate)?,
+            key_pem: Secret::new(read(key)?),
+        })?,
+        _ => return Err(setting("key", "must be set together with `certificate`")),
+    };
+    Ok(Transport::tls_with_config(config.into()))
+}
+
+/// Reads a file that holds one line with a secret.
+pub(crate) fn read_secret(path: &Path) -> Result<Secret, Error> {
+    read(path).map(|text| Secret::new(text.trim()))
+}
+
+pub(crate) fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|source| Error::File { action: "read", path: path.to_owned(), source })
+}

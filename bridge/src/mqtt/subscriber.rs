@@ -1,0 +1,223 @@
+//! Receives messages, each with a handle to acknowledge it once it is dealt with.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use super::{
+    backoff::Backoff,
+    connection::{Client, Connection, Event, Lost, Protocol, Received, Role},
+    endpoint::Endpoint,
+};
+
+/// What to receive.
+pub(crate) struct Subscription {
+    /// The filters.
+    pub(crate) filters: Vec<String>,
+    /// The name under which several processes share the messages, where the broker can. None: this one gets them all.
+    pub(crate) group: Option<&'static str>,
+    /// Maximum number of messages that are not acknowledged yet.
+    pub(crate) in_flight_max: u16,
+}
+
+/// A message that was received.
+pub(crate) struct Delivery {
+    pub(crate) topic: String,
+    pub(crate) payload: Bytes,
+    /// Whether the broker sent it before.
+    pub(crate) is_repeated: bool,
+    pub(crate) ack: Ack,
+}
+
+/// Acknowledges a message. If it is dropped instead, the broker sends the message again on the next connection.
+pub(crate) struct Ack {
+    client: Client,
+    packet: Option<u16>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Ack {
+    pub(crate) async fn acknowledge(self) {
+        if let Some(packet) = self.packet {
+            self.client.acknowledge(packet).await;
+        }
+    }
+}
+
+/// A subscription that reconnects by itself.
+pub(crate) struct Subscriber {
+    subscribed: watch::Receiver<bool>,
+    in_flight: Arc<Semaphore>,
+    in_flight_max: u16,
+    draining: CancellationToken,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Subscriber {
+    /// Connects in the background; `receive` must not block.
+    pub(crate) fn start(
+        endpoint: Endpoint,
+        subscription: Subscription,
+        receive: impl Fn(Delivery) + Send + Sync + 'static,
+    ) -> Self {
+        let in_flight_max = subscription.in_flight_max;
+        let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
+        let (subscribed_sender, subscribed) = watch::channel(false);
+        let draining = CancellationToken::new();
+        let task = Task {
+            endpoint,
+            subscription,
+            receive,
+            in_flight: in_flight.clone(),
+            subscribed: subscribed_sender,
+            draining: draining.clone(),
+            has_shared_subscriptions: true,
+        };
+        let task = AbortOnDropHandle::new(tokio::spawn(task.run()));
+        Self { subscribed, in_flight, in_flight_max, draining, _task: task }
+    }
+
+    /// Whether the broker has granted the subscription, now and as it changes.
+    pub(crate) fn subscribed(&self) -> watch::Receiver<bool> {
+        self.subscribed.clone()
+    }
+
+    /// Accepts no more messages, and waits until those in progress are acknowledged or given up.
+    pub(crate) async fn drain(&self) {
+        self.draining.cancel();
+        // It fails only for a closed semaphore, which this one never is.
+        drop(self.in_flight.acquire_many(self.in_flight_max.into()).await);
+    }
+}
+
+struct Task<F> {
+    endpoint: Endpoint,
+    subscription: Subscription,
+    receive: F,
+    in_flight: Arc<Semaphore>,
+    subscribed: watch::Sender<bool>,
+    draining: CancellationToken,
+    has_shared_subscriptions: bool,
+}
+
+impl<F: Fn(Delivery)> Task<F> {
+    async fn run(mut self) {
+        let (mut backoff, mut protocol, mut is_failing) = (Backoff::new(), Protocol::V5, false);
+        let role = Role::Subscriber { in_flight_max: self.subscription.in_flight_max };
+        loop {
+            let mut connection = Connection::open(&self.endpoint, protocol, role);
+            let mut has_connected = false;
+            let lost = loop {
+                match connection.next().await {
+                    Ok(event) => {
+                        has_connected = true;
+                        if let Err(lost) = self.handle(event, &connection.client) {
+                            break lost;
+                        }
+                    }
+                    Err(lost) => break lost,
+                }
+            };
+            self.subscribed.send_replace(false);
+            if has_connected {
+                backoff.reset();
+                is_failing = false;
+            } else if lost.is_protocol_unknown {
+                protocol = protocol.other();
+            }
+            report(&lost, &self.endpoint, is_failing);
+            is_failing = true;
+            backoff.pause().await;
+        }
+    }
+
+    fn handle(&mut self, event: Event, client: &Client) -> Result<(), Lost> {
+        match event {
+            Event::Connected { has_shared_subscriptions, .. } => {
+                self.has_shared_subscriptions &= has_shared_subscriptions;
+                self.subscribe(client);
+            }
+            Event::Subscribed { refusal: None } => {
+                tracing::info!(broker = %self.endpoint.url, "receiving messages");
+                self.subscribed.send_replace(true);
+            }
+            Event::Subscribed { refusal: Some(reason) } => return self.refused(&reason),
+            Event::Received(received) => return self.receive(received, client),
+            Event::Sent(_) | Event::Confirmed { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn subscribe(&self, client: &Client) {
+        let Subscription { filters, group, .. } = &self.subscription;
+        let shared = |group: &str| filters.iter().map(|filter| format!("$share/{group}/{filter}")).collect();
+        let filters: Vec<String> = match group {
+            Some(group) if self.has_shared_subscriptions => shared(group),
+            Some(_) => {
+                tracing::warn!(
+                    broker = %self.endpoint.url,
+                    "the broker has no shared subscriptions: run only one bridge, or each publishes every message"
+                );
+                filters.clone()
+            }
+            None => filters.clone(),
+        };
+        // A new connection has room for it.
+        client.subscribe(&filters);
+    }
+
+    fn refused(&mut self, reason: &str) -> Result<(), Lost> {
+        let broker = &self.endpoint.url;
+        if self.has_shared_subscriptions && reason == "SharedSubscriptionsNotSupported" {
+            self.has_shared_subscriptions = false;
+        } else {
+            tracing::error!(
+                %broker, reason, filters = ?self.subscription.filters,
+                "the broker refused the subscription: let this user read these topics in its access control"
+            );
+        }
+        Err(Lost { reason: format!("the subscription was refused: {reason}"), is_protocol_unknown: false })
+    }
+
+    fn receive(&self, received: Received, client: &Client) -> Result<(), Lost> {
+        if self.draining.is_cancelled() {
+            return Ok(());
+        }
+        let Received { topic, payload, packet, is_repeated } = received;
+        match self.in_flight.clone().try_acquire_owned() {
+            Ok(permit) => {
+                let ack = Ack { client: client.clone(), packet, _permit: permit };
+                (self.receive)(Delivery { topic, payload, is_repeated, ack });
+                Ok(())
+            }
+            // It was sent at most once: nobody keeps it.
+            Err(_) if packet.is_none() => {
+                crate::metrics::dropped("too many in progress");
+                Ok(())
+            }
+            // The broker keeps it, and sends it again on the next connection.
+            Err(_) => Err(Lost { reason: "too many messages in progress".to_owned(), is_protocol_unknown: false }),
+        }
+    }
+}
+
+impl Protocol {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::V5 => Self::V4,
+            Self::V4 => Self::V5,
+        }
+    }
+}
+
+/// Logs the end of a connection; repeated failures only in detail.
+pub(super) fn report(lost: &Lost, endpoint: &Endpoint, is_failing: bool) {
+    let (broker, reason) = (&endpoint.url, &lost.reason);
+    if is_failing {
+        tracing::debug!(%broker, reason, "still no connection to the MQTT broker");
+    } else {
+        tracing::warn!(%broker, reason, "no connection to the MQTT broker: connecting again");
+    }
+}

@@ -1,0 +1,103 @@
+//! Lost connections and restarts: nothing is lost, and the uplinks of a device keep their order.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use testing::{MqttClient, Proxy};
+
+use crate::harness::{Network, send};
+
+const SCRIPT: &str = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
+const DEVICES: [&str; 3] = ["a300000000000000", "a300000000000001", "a300000000000002"];
+
+/// Receives uplinks until each device has all of `counters`, each at least once, and each first copy in order.
+async fn receive(application: &mut MqttClient, counters: u64) {
+    let mut next: BTreeMap<String, u64> = DEVICES.map(|device| (device.to_owned(), 0)).into();
+    while next.values().any(|next| *next < counters) {
+        let up: Value = application.next().await.json();
+        assert!(up.get("object").is_some(), "{up}");
+        let expected = next.get_mut(up["deviceInfo"]["devEui"].as_str().unwrap()).unwrap();
+        let counter = up["fCnt"].as_u64().unwrap();
+        assert!(counter <= *expected, "{counter} came before {expected}");
+        *expected = (*expected).max(counter + 1);
+    }
+}
+
+async fn send_all(chirpstack: &mut MqttClient, counters: std::ops::Range<u32>) {
+    for counter in counters {
+        for device in DEVICES {
+            send(chirpstack, device, counter, "AQ==").await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bridge_that_restarts_loses_nothing() {
+    let Some(network) = Network::start().await else { return };
+    DEVICES.iter().for_each(|device| network.device(device, SCRIPT));
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    let bridge = network.bridge().await;
+    send_all(&mut chirpstack, 0..20).await;
+    // Dropped in the middle of its work, without a word to the broker.
+    drop(bridge);
+    send_all(&mut chirpstack, 20..40).await;
+    let bridge = network.bridge().await;
+    send_all(&mut chirpstack, 40..60).await;
+    bridge.stop().await;
+    send_all(&mut chirpstack, 60..80).await;
+    let _bridge = network.bridge().await;
+    receive(&mut application, 80).await;
+}
+
+#[tokio::test]
+async fn connections_that_are_cut_lose_nothing() {
+    let Some(mut network) = Network::start().await else { return };
+    DEVICES.iter().for_each(|device| network.device(device, SCRIPT));
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    let target = network.broker.address();
+    let proxy = Proxy::start(Some(target)).await;
+    network.settings.mqtt.url = format!("mqtt://{}", proxy.address);
+    let _bridge = network.bridge().await;
+    for round in 0..5 {
+        send_all(&mut chirpstack, round * 20..(round + 1) * 20).await;
+        proxy.redirect(None);
+        proxy.redirect(Some(target));
+    }
+    receive(&mut application, 100).await;
+}
+
+/// Mosquitto 2.0 forgets shared subscriptions when it restarts, so the single bridge has one of its own.
+#[tokio::test]
+async fn a_broker_that_restarts_loses_nothing() {
+    let Some(mut network) = Network::start().await else { return };
+    DEVICES.iter().for_each(|device| network.device(device, SCRIPT));
+    network.settings.shared_subscription = false;
+    let mut application = MqttClient::connect_as(&network.broker.url(), "application").await;
+    application.subscribe("airlock/#").await;
+    let _bridge = network.bridge().await;
+    let mut chirpstack = network.chirpstack().await;
+    send_all(&mut chirpstack, 0..20).await;
+    network.broker.stop();
+    network.broker.start_again();
+    let mut chirpstack = network.chirpstack().await;
+    send_all(&mut chirpstack, 20..40).await;
+    receive(&mut application, 40).await;
+}
+
+#[tokio::test]
+async fn an_output_that_is_away_holds_messages_back() {
+    let Some(mut network) = Network::start().await else { return };
+    DEVICES.iter().for_each(|device| network.device(device, SCRIPT));
+    let target = testing::Mosquitto::start().unwrap();
+    let mut application = MqttClient::connect(&target.url()).await;
+    // On another broker the topics are ChirpStack's own.
+    application.subscribe("application/+/device/+/event/up").await;
+    let proxy = Proxy::start(Some(target.address())).await;
+    network.settings.to.url = format!("mqtt://{}", proxy.address);
+    let _bridge = network.bridge().await;
+    proxy.redirect(None);
+    let mut chirpstack = network.chirpstack().await;
+    send_all(&mut chirpstack, 0..20).await;
+    proxy.redirect(Some(target.address()));
+    receive(&mut application, 20).await;
+}

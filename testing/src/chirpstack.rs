@@ -1,0 +1,184 @@
+//! A stand-in for ChirpStack's API.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use api::chirpstack::{
+    CodecRuntime, Device, DeviceListItem, DeviceProfile, DeviceProfileListItem, Empty, GetDeviceProfileRequest,
+    GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse, ListDeviceProfileAdrAlgorithmsResponse,
+    ListDeviceProfilesRequest, ListDeviceProfilesResponse, ListDevicesRequest, ListDevicesResponse, Timestamp,
+    device_profile_service_server::{DeviceProfileService, DeviceProfileServiceServer},
+    device_service_server::{DeviceService, DeviceServiceServer},
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tonic::{
+    Request, Response, Status,
+    transport::{Server, server::TcpIncoming},
+};
+
+/// The API key that the stand-in accepts.
+pub const CHIRPSTACK_TOKEN: &str = "chirpstack-api-key";
+/// The tenant of all profiles.
+pub const CHIRPSTACK_TENANT: &str = "9bd51c73-8f62-4584-b65f-a8867a38c69b";
+/// The application of all devices.
+pub const CHIRPSTACK_APPLICATION: &str = "119e3472-d36a-4260-a167-b51f0bd25676";
+
+/// A stand-in for ChirpStack's API; it ends when this is dropped.
+pub struct ChirpStackApi {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct State {
+    profiles: BTreeMap<String, (DeviceProfile, Timestamp)>,
+    devices: BTreeMap<String, (Device, Timestamp)>,
+    changes: i64,
+}
+
+impl ChirpStackApi {
+    /// Starts it on a free port.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(Mutex::new(State::default()));
+        let service = Service(state.clone());
+        let server = Server::builder()
+            .add_service(DeviceProfileServiceServer::new(service.clone()))
+            .add_service(DeviceServiceServer::new(service))
+            .serve_with_incoming(TcpIncoming::from(listener));
+        let task = tokio::spawn(async move { server.await.unwrap() });
+        Self { address, state, task }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address, as settings take it.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Creates or changes a device profile.
+    pub fn set_profile(&self, id: &str, runtime: CodecRuntime, script: &str) {
+        let profile = DeviceProfile {
+            id: id.to_owned(),
+            tenant_id: CHIRPSTACK_TENANT.to_owned(),
+            name: format!("profile {id}"),
+            payload_codec_runtime: runtime.into(),
+            payload_codec_script: script.to_owned(),
+            ..DeviceProfile::default()
+        };
+        let mut state = self.lock();
+        let now = state.now();
+        state.profiles.insert(id.to_owned(), (profile, now));
+    }
+
+    /// Deletes a device profile.
+    pub fn delete_profile(&self, id: &str) {
+        self.lock().profiles.remove(id);
+    }
+
+    /// Creates or changes a device.
+    pub fn set_device(&self, dev_eui: &str, profile_id: &str, variables: &[(&str, &str)]) {
+        let device = Device {
+            dev_eui: dev_eui.to_owned(),
+            name: format!("device {dev_eui}"),
+            application_id: CHIRPSTACK_APPLICATION.to_owned(),
+            device_profile_id: profile_id.to_owned(),
+            variables: variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            ..Device::default()
+        };
+        let mut state = self.lock();
+        let now = state.now();
+        state.devices.insert(dev_eui.to_owned(), (device, now));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+}
+
+impl Drop for ChirpStackApi {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl State {
+    /// A time that no earlier change has.
+    fn now(&mut self) -> Timestamp {
+        self.changes += 1;
+        Timestamp { seconds: self.changes, nanos: 0 }
+    }
+}
+
+#[derive(Clone)]
+struct Service(Arc<Mutex<State>>);
+
+impl Service {
+    fn read<M, T>(&self, request: Request<M>, read: impl FnOnce(&State, M) -> Option<T>) -> Answer<T> {
+        let expected = format!("Bearer {CHIRPSTACK_TOKEN}");
+        if request.metadata().get("authorization").is_none_or(|token| token.to_str().ok() != Some(expected.as_str())) {
+            return Err(Status::unauthenticated("InvalidToken"));
+        }
+        let found = read(&self.0.lock().unwrap(), request.into_inner());
+        found.map(Response::new).ok_or_else(|| Status::not_found("Object does not exist"))
+    }
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl DeviceProfileService for Service {
+    async fn get(&self, request: Request<GetDeviceProfileRequest>) -> Answer<GetDeviceProfileResponse> {
+        self.read(request, |state, message| {
+            let (profile, updated_at) = state.profiles.get(&message.id)?.clone();
+            Some(GetDeviceProfileResponse { device_profile: Some(profile), updated_at: Some(updated_at) })
+        })
+    }
+
+    async fn list(&self, request: Request<ListDeviceProfilesRequest>) -> Answer<ListDeviceProfilesResponse> {
+        self.read(request, |state, message| {
+            let item = |(id, (_, updated_at)): (&String, &(DeviceProfile, Timestamp))| DeviceProfileListItem {
+                id: id.clone(),
+                updated_at: Some(*updated_at),
+            };
+            let (offset, limit) = (message.offset as usize, message.limit as usize);
+            let result = state.profiles.iter().skip(offset).take(limit).map(item).collect();
+            Some(ListDeviceProfilesResponse { total_count: state.profiles.len() as u32, result })
+        })
+    }
+
+    async fn list_adr_algorithms(&self, request: Request<Empty>) -> Answer<ListDeviceProfileAdrAlgorithmsResponse> {
+        self.read(request, |_, _| Some(ListDeviceProfileAdrAlgorithmsResponse::default()))
+    }
+}
+
+#[tonic::async_trait]
+impl DeviceService for Service {
+    async fn get(&self, request: Request<GetDeviceRequest>) -> Answer<GetDeviceResponse> {
+        self.read(request, |state, message| {
+            let (device, updated_at) = state.devices.get(&message.dev_eui)?.clone();
+            Some(GetDeviceResponse { device: Some(device), updated_at: Some(updated_at) })
+        })
+    }
+
+    async fn list(&self, request: Request<ListDevicesRequest>) -> Answer<ListDevicesResponse> {
+        self.read(request, |state, message| {
+            let item = |(dev_eui, (_, updated_at)): (&String, &(Device, Timestamp))| DeviceListItem {
+                dev_eui: dev_eui.clone(),
+                updated_at: Some(*updated_at),
+            };
+            let (offset, limit) = (message.offset as usize, message.limit as usize);
+            let result = state.devices.iter().skip(offset).take(limit).map(item).collect();
+            Some(ListDevicesResponse { total_count: state.devices.len() as u32, result })
+        })
+    }
+}

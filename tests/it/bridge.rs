@@ -1,0 +1,113 @@
+//! `airlock bridge` as a process.
+
+use std::{
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, MqttClient};
+
+use crate::harness::{airlock, complaint};
+
+const DEVICE: &str = "a300000000000000";
+
+/// A bridge in a process of its own.
+struct Process {
+    child: Child,
+    telemetry: SocketAddr,
+}
+
+impl Process {
+    /// Starts a bridge, and waits until it is connected.
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let telemetry = lines.next().unwrap();
+        let telemetry = telemetry.split(['/', ' ']).find_map(|word| word.parse().ok()).unwrap();
+        assert!(lines.any(|line| line.starts_with("Decoding the events of")), "it did not get ready");
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, telemetry }
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A process that has already ended cannot be killed.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+fn command(dir: &Path, broker: &Mosquitto, api: &ChirpStackApi) -> Command {
+    let token_file = dir.join("chirpstack.key");
+    std::fs::write(&token_file, CHIRPSTACK_TOKEN).unwrap();
+    let mut command = airlock(dir);
+    command.env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0").args(["bridge", "chirpstack", "--mqtt", &broker.url()]);
+    command.args(["--grpc", &api.url(), "--token-file"]).arg(token_file);
+    command
+}
+
+async fn send(chirpstack: &mut MqttClient, counter: u32) {
+    let event = json!({
+        "deduplicationId": counter.to_string(), "fCnt": counter, "fPort": 1, "data": "AQ==",
+        "deviceInfo": {"deviceProfileId": DEVICE, "devEui": DEVICE},
+    });
+    let topic = format!("application/{CHIRPSTACK_APPLICATION}/device/{DEVICE}/event/up");
+    chirpstack.publish(&topic, event.to_string()).await;
+}
+
+// The stand-in for the API works while the test waits for the process.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_that_is_killed_loses_nothing_and_keeps_the_order() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let (api, dir) = (ChirpStackApi::start().await, tempfile::tempdir().unwrap());
+    let script = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
+    api.set_profile(DEVICE, api::chirpstack::CodecRuntime::Js, script);
+    api.set_device(DEVICE, DEVICE, &[]);
+    let (mut chirpstack, mut application) =
+        (MqttClient::connect(&broker.url()).await, MqttClient::connect(&broker.url()).await);
+    application.subscribe("airlock/#").await;
+    let mut next = 0;
+    for round in 0..3 {
+        let process = Process::start(&mut command(dir.path(), &broker, &api));
+        for counter in round * 100..(round + 1) * 100 {
+            send(&mut chirpstack, counter).await;
+        }
+        process.kill();
+    }
+    let process = Process::start(&mut command(dir.path(), &broker, &api));
+    while next < 300 {
+        let up: Value = application.next().await.json();
+        assert_eq!(up["object"], json!({"n": 1}));
+        let counter = up["fCnt"].as_u64().unwrap();
+        assert!(counter <= next, "{counter} came before {next}");
+        next = next.max(counter + 1);
+    }
+    let metrics = reqwest::get(format!("http://{}/metrics", process.telemetry)).await.unwrap().text().await.unwrap();
+    assert!(metrics.contains("airlock_bridge_uplinks_total"), "{metrics}");
+    let ready = reqwest::get(format!("http://{}/readyz", process.telemetry)).await.unwrap();
+    assert!(ready.status().is_success());
+}
+
+#[tokio::test]
+async fn a_bridge_without_what_it_needs_says_what_to_give() {
+    let dir = tempfile::tempdir().unwrap();
+    for (arguments, expected) in [
+        (&[][..], "give the broker's URL with --mqtt"),
+        (&["--mqtt", "localhost:1883"][..], "must be like mqtt://host:1883"),
+        (&["--mqtt", "mqtt://me:hush@localhost"][..], "set `username` and `password_file`"),
+        (&["--mqtt", "mqtt://127.0.0.1:1"][..], "give the URL of ChirpStack with --grpc"),
+        (&["--mqtt", "mqtt://127.0.0.1:1", "--grpc", "http://127.0.0.1:1"][..], "give its file with --token-file"),
+    ] {
+        let text = complaint(&airlock(dir.path()).args(["bridge", "chirpstack"]).args(arguments).output().unwrap());
+        assert!(text.contains(expected) && !text.contains("hush"), "{arguments:?}: {text}");
+    }
+}
