@@ -9,7 +9,7 @@ use server::{
     auth::{AuthError, credential_of},
     usage::Usage,
 };
-use types::{Credential, Secret};
+use types::{CREDENTIAL_BYTES_MAX, Credential, Secret};
 
 use super::error::HttpError;
 use crate::{Account, Error, entity::access::Caller, oauth::Basic};
@@ -100,6 +100,9 @@ fn basic(headers: &HeaderMap) -> Result<Option<Basic>, Error> {
     let Some((_, encoded)) = first.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic")) else { return Ok(None) };
     if values.next().is_some() {
         return Err(AuthError::Repeated { header: "authorization" }.into());
+    }
+    if encoded.len() > CREDENTIAL_BYTES_MAX {
+        return Err(Error::Invalid { what: "authorization", must: "must have at most 16384 bytes" });
     }
     let invalid = || Error::Invalid { what: "authorization", must: "must be Basic with base64 of <id>:<secret>" };
     let decoded = STANDARD.decode(encoded.trim()).map_err(|_| invalid())?;

@@ -71,6 +71,21 @@ async fn refuses_client_credentials_in_header_and_body_together() {
 }
 
 #[tokio::test]
+async fn refuses_a_client_secret_that_is_longer_than_any_before_checking_it() {
+    let service = Service::start().await;
+    let long = "x".repeat(types::CREDENTIAL_BYTES_MAX + 1);
+    let post = || service.request("POST", "/users/token", "");
+    for request in [
+        post().basic_auth("ttnctl", Some(&long)).form(&[("grant_type", "password")]),
+        post().form(&[("grant_type", "password"), ("client_id", "ttnctl"), ("client_secret", &long)]),
+    ] {
+        let answer = send(request).await;
+        assert_eq!(answer.status, 400, "a wrong secret gets 401: {answer:?}");
+        assert!(answer.text.contains("at most 16384"), "{answer:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_basic_secret_may_be_plain_or_form_encoded() {
     let mut settings = Settings::default();
     let mut client = settings.clients["ttnctl"].clone();
