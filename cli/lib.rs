@@ -8,6 +8,7 @@ pub mod codec_check;
 mod commands;
 mod dialect;
 mod exit;
+mod json_object;
 mod location;
 mod network;
 mod script;

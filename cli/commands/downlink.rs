@@ -1,12 +1,11 @@
 //! `airlock downlink`: sends a message to a device.
 
-use anyhow::{Context, ensure};
+use anyhow::{Error, ensure};
 use clap::Args;
 use client::{HexBytes, mqtt::MqttClient};
-use serde_json::{Map, Value, value::to_raw_value};
 use types::{AppId, ApplicationRight, DevId};
 
-use crate::{network::Network, terminal::say};
+use crate::{json_object::JsonObject, network::Network, terminal::say};
 
 #[derive(Debug, Args)]
 pub(crate) struct Downlink {
@@ -46,9 +45,8 @@ pub(crate) async fn run(command: Downlink, network: &Network) -> anyhow::Result<
 /// A downlink with payload or fields only.
 fn content(payload: &str, json: bool) -> anyhow::Result<types::Downlink> {
     if json {
-        let fields: serde_json::Result<Map<String, Value>> = serde_json::from_str(payload);
-        let fields = fields.context("with --json, the payload is a JSON object, as in {\"led\": true}")?;
-        return Ok(types::Downlink { payload_fields: Some(to_raw_value(&fields)?), ..Default::default() });
+        let JsonObject(fields) = payload.parse().map_err(Error::msg)?;
+        return Ok(types::Downlink { payload_fields: Some(fields), ..Default::default() });
     }
     let HexBytes(bytes) = payload.parse()?;
     ensure!(!bytes.is_empty(), "the payload is empty");

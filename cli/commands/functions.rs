@@ -174,7 +174,7 @@ fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime::Functions
 
 fn call(run: &Run, clock: &dyn Clock) -> Call {
     let (entry_point, payload) = match (&run.fields, &run.hex) {
-        (Some(fields), _) => (EntryPoint::EncodeDownlink, fields.0.clone().into_bytes()),
+        (Some(fields), _) => (EntryPoint::EncodeDownlink, fields.0.get().as_bytes().to_vec()),
         (None, bytes) => (EntryPoint::Uplink, bytes.as_ref().map(|payload| payload.0.clone()).unwrap_or_default()),
     };
     let time_ms = run.time.unwrap_or_else(|| clock.now()).as_millis();

@@ -1,13 +1,12 @@
 //! The arguments of `airlock functions …`.
 
-use std::{path::PathBuf, str::FromStr};
+use std::path::PathBuf;
 
 use clap::{ArgGroup, Args as ClapArgs, Subcommand};
 use client::HexBytes;
-use serde_json::{Map, Value};
 use types::Timestamp;
 
-use crate::dialect::DialectName;
+use crate::{dialect::DialectName, json_object::JsonObject};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Functions {
@@ -73,7 +72,7 @@ pub(crate) struct Run {
     pub(crate) hex: Option<HexBytes>,
     /// JSON object to encode, instead of a payload to decode
     #[arg(long, value_name = "JSON", conflicts_with_all = ["hex", "converter", "validator"])]
-    pub(crate) fields: Option<Fields>,
+    pub(crate) fields: Option<JsonObject>,
     /// Port that the functions see
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) port: u8,
@@ -89,21 +88,6 @@ pub(crate) struct Run {
     /// Current time that the functions see, as in 2026-01-01T00:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) time: Option<Timestamp>,
-}
-
-/// The text of a JSON object.
-#[derive(Clone, Debug)]
-pub(crate) struct Fields(pub(crate) String);
-
-impl FromStr for Fields {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match serde_json::from_str::<Map<String, Value>>(text) {
-            Ok(_) => Ok(Self(text.to_owned())),
-            Err(error) => Err(format!("fields must be a JSON object, as in '{{\"led\": true}}': {error}")),
-        }
-    }
 }
 
 fn time(text: &str) -> Result<Timestamp, String> {

@@ -28,8 +28,13 @@ async fn a_downlink_reaches_subscribers() {
     line.typed(&["downlink", "dev-1", r#"{"led": true}"#, "--json"]);
     let (_, message) = next(&mut listener).await;
     assert_eq!(message, json!({"port": 1, "payload_fields": {"led": true}}));
+    // A string of JavaScript that is none of Rust.
+    line.typed(&["downlink", "dev-1", r#"{"text": "\ud800"}"#, "--json"]);
+    let message = listener.next().await.unwrap();
+    let text = String::from_utf8(message.payload.to_vec()).unwrap();
+    assert!(text.contains(r#"{"text": "\ud800"}"#), "{text}");
     for (arguments, reason) in
-        [(&["0x01"][..], "hexadecimal"), (&["[1]", "--json"], "is a JSON object"), (&[""], "empty")]
+        [(&["0x01"][..], "hexadecimal"), (&["[1]", "--json"], "must be a JSON object"), (&[""], "empty")]
     {
         let (_, error) = line.refused(&[&["downlink", "dev-1"][..], arguments].concat(), "");
         assert!(error.contains(reason), "{error}");

@@ -63,6 +63,14 @@ fn run_processes_a_message_as_the_server_does() {
 }
 
 #[test]
+fn fields_may_have_lone_surrogates() {
+    let dir = dir_with(&[]);
+    let encoder = "function Encoder(fields) { return [fields['\\ud800'].charCodeAt(0) >> 8]; }";
+    let shown = printed(&call(dir.path(), &["-", "--fields", r#"{"\ud800": "\udc00"}"#], encoder));
+    assert!(shown.starts_with("dc\n"), "{shown}");
+}
+
+#[test]
 fn reads_a_function_from_standard_input() {
     let dir = dir_with(&[]);
     let decoder = "function Decoder(bytes, port) { return { port: port } }";
