@@ -1,11 +1,12 @@
 //! A cache of loaded functions. Each set is loaded once, however many messages wait for it; the least recently used ones
-//! make room for others.
+//! make room for others. An application that changes its functions replaces the set that it loaded before, so that it
+//! cannot fill the cache.
 //!
 //! Not `moka`: a set's size is known only after it was loaded, and a load that fails for a reason that may pass must not
 //! be remembered, while other failures must.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -50,13 +51,22 @@ struct HashedLimits {
 #[derive(Default)]
 struct Set {
     cell: Cell,
-    /// The memory it takes, once it is loaded.
+    /// What is known once it is loaded.
+    loaded: Option<LoadedSet>,
+}
+
+struct LoadedSet {
+    /// The memory that it takes.
     bytes: usize,
+    /// The application that loaded it. Others may use it too.
+    app_id: AppId,
 }
 
 struct Sets {
     lru: LruCache<CacheKey, Set>,
     bytes: usize,
+    /// The set that each application loaded last, as long as it is cached.
+    last: HashMap<AppId, CacheKey>,
 }
 
 impl FunctionsCache {
@@ -82,7 +92,7 @@ impl FunctionsCache {
             Ok::<_, Error>((app_id.clone(), HashedLimits::new(Arc::new(change.apply(default_limits)?))))
         };
         Ok(Self {
-            sets: Mutex::new(Sets { lru: LruCache::new(room.sets_max), bytes: 0 }),
+            sets: Mutex::new(Sets { lru: LruCache::new(room.sets_max), bytes: 0, last: HashMap::new() }),
             bytes_max: room.bytes_max,
             is_kept,
             limits: settings.sandbox_limits.iter().map(change).collect::<Result<_, _>>()?,
@@ -118,7 +128,7 @@ impl FunctionsCache {
         };
         let loaded = cell.get_or_try_init(load).await?.clone();
         if is_mine {
-            self.lock().finish_load(&key, &cell, self.bytes_max);
+            self.lock().finish_load(&key, &cell, &summary.app_id, self.bytes_max);
         }
         Ok(loaded)
     }
@@ -147,20 +157,23 @@ impl Sets {
         }
         let set = Set::default();
         let cell = set.cell.clone();
-        let evicted = self.lru.push(key, set);
-        self.bytes -= evicted.map_or(0, |(_, evicted)| evicted.bytes);
+        if let Some((_, evicted)) = self.lru.push(key, set) {
+            self.forget(evicted);
+        }
         cell
     }
 
-    /// Counts the memory of a set that was just loaded and evicts others until all fit. Forgets a failure that may not
-    /// happen again.
-    fn finish_load(&mut self, key: &CacheKey, cell: &Cell, bytes_max: usize) {
+    /// Counts the memory of a set that `app_id` has just loaded, and evicts others until all fit. Forgets a failure that
+    /// may not happen again.
+    fn finish_load(&mut self, key: &CacheKey, cell: &Cell, app_id: &AppId, bytes_max: usize) {
         // The set may have been evicted while it was loading.
         let set = self.lru.peek_mut(key).filter(|set| Arc::ptr_eq(&set.cell, cell));
         match (set, cell.get()) {
             (Some(set), Some(Ok(functions))) => {
-                set.bytes = functions.idle_bytes();
-                self.bytes += set.bytes;
+                let bytes = functions.idle_bytes();
+                set.loaded = Some(LoadedSet { bytes, app_id: app_id.clone() });
+                self.bytes += bytes;
+                self.replace(app_id, key);
             }
             (Some(_), Some(Err(failure))) if matches!(failure.kind, FailureKind::Time | FailureKind::Broken) => {
                 self.lru.pop(key);
@@ -170,7 +183,24 @@ impl Sets {
         while self.bytes > bytes_max
             && let Some((_, evicted)) = self.lru.pop_lru()
         {
-            self.bytes -= evicted.bytes;
+            self.forget(evicted);
+        }
+    }
+
+    /// Evicts the set that the application loaded before this one.
+    fn replace(&mut self, app_id: &AppId, key: &CacheKey) {
+        if let Some(previous) = self.last.insert(app_id.clone(), *key)
+            && let Some(evicted) = self.lru.pop(&previous)
+        {
+            self.bytes -= evicted.loaded.map_or(0, |loaded| loaded.bytes);
+        }
+    }
+
+    /// Forgets what was known about a set that is no longer cached.
+    fn forget(&mut self, evicted: Set) {
+        if let Some(LoadedSet { bytes, app_id }) = evicted.loaded {
+            self.bytes -= bytes;
+            self.last.remove(&app_id);
         }
     }
 }

@@ -300,6 +300,23 @@ async fn refuses_a_device_that_is_set_while_its_application_is_deleted() {
     fixture.store.interrupt_list(
         async move { assert_eq!(late.set(device("app-one")).await.unwrap_err().kind(), Kind::NotFound) }.boxed(),
     );
+#[tokio::test]
+async fn an_application_that_changes_its_functions_evicts_only_its_own() {
+    // Two of the large sets and the small one fit.
+    let loading = Loading { bytes_max: 4_000_000, ..Loading::default() };
+    let fixture = Fixture::with(Settings { loading, ..Settings::default() }).await;
+    fixture.save("app-one", "custom", &decoder(1)).await;
+    assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": 1}));
+    for number in 2..8 {
+        let large = format!("var kept = new Array(100000).fill({number}.5); {}", decoder(number));
+        fixture.save("app-two", "custom", &large).await;
+        assert_eq!(fixture.fields("app-two").await.unwrap(), json!({"n": number}));
+    }
+    fixture.store.take_reads();
+    assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": 1}));
+    assert_eq!(fixture.store.take_reads(), [SUMMARY_AND_DEVICE], "its functions are still loaded");
+}
+
     fixture.applications.delete(&id("app-one")).await.unwrap();
     assert_eq!(fixture.store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap(), []);
 }
