@@ -24,7 +24,10 @@ use mqtt5::{
 use tokio_util::task::TaskTracker;
 use types::Secret;
 
-use crate::{Error, permissions::Permissions};
+use crate::{
+    Error,
+    permissions::{self, Permissions},
+};
 
 /// The handler's user name. It is not a valid application id, so no client can have it.
 pub(crate) const HANDLER: &str = "handler:";
@@ -150,8 +153,7 @@ impl AuthProvider for EngineAuth {
 
     fn authorize_publish<'a>(&'a self, _client: &str, user: Option<&'a str>, topic: &'a str) -> EngineFuture<'a, bool> {
         Box::pin(ready(match user {
-            // The handler builds its topics from valid ids; nothing is parsed again on the way of an uplink.
-            Some(HANDLER) => true,
+            Some(HANDLER) => permissions::handler_may_publish(topic),
             Some(user) => user.parse::<Permissions>().is_ok_and(|permissions| permissions.may_publish(topic)),
             None => false,
         }))

@@ -67,6 +67,18 @@ impl Permissions {
     }
 }
 
+/// Whether the handler may publish to `topic`: uplinks and events, but not downlinks, which it only receives.
+///
+/// Ids are not checked again: the handler has parsed them, and this is on the path of every uplink.
+pub(crate) fn handler_may_publish(topic: &str) -> bool {
+    let mut levels = topic.splitn(4, '/');
+    let (app_id, devices, dev_id) = (levels.next(), levels.next(), levels.next());
+    let is_message = |rest: &str| rest == "up" || rest.starts_with("up/") || rest.starts_with("events/");
+    devices == Some("devices")
+        && [app_id, dev_id].into_iter().all(|id| id.is_some_and(|id| !id.is_empty()))
+        && levels.next().is_some_and(is_message)
+}
+
 /// Splits `$share/<group>/` off a filter.
 fn split_share(filter: &str) -> (&str, &str) {
     let group = filter.strip_prefix("$share/").and_then(|rest| rest.find('/'));
@@ -168,6 +180,26 @@ mod tests {
         ] {
             assert_eq!(permissions("-w").may_publish(topic), allowed, "{topic}");
             assert!(!permissions("r-").may_publish(topic), "{topic}");
+        }
+    }
+
+    #[test]
+    fn the_handler_publishes_uplinks_and_events_and_nothing_else() {
+        for (topic, allowed) in [
+            ("my-app/devices/my-device/up", true),
+            ("my-app/devices/my-device/up/temperature/value", true),
+            ("my-app/devices/my-device/events/activations", true),
+            ("my-app/devices/my-device/down", false),
+            ("my-app/devices/my-device/upwards", false),
+            ("my-app/devices/my-device/events", false),
+            ("my-app/devices/my-device", false),
+            ("my-app/devices//up", false),
+            ("/devices/my-device/up", false),
+            ("my-app/gateways/my-device/up", false),
+            ("$SYS/up", false),
+            ("", false),
+        ] {
+            assert_eq!(handler_may_publish(topic), allowed, "{topic}");
         }
     }
 
