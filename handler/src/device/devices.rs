@@ -53,7 +53,9 @@ impl Devices {
     /// Gets a device; [`Error::NotFound`] if it or its application does not exist.
     pub async fn get(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
         let (_, device) = self.records(app_id, dev_id).await?;
-        record::read(&self.sealer, &device)
+        let device = record::read(&self.sealer, &device)?;
+        self.adopt(&device).await;
+        Ok(device)
     }
 
     /// Gets a device and the summary of its application in one read, without their keys, which an uplink does not need;
@@ -120,7 +122,7 @@ impl Devices {
 
     /// Puts a device; none if something that was read has changed in between.
     ///
-    /// It takes one read and one commit, and those of the claim if its EUIs change.
+    /// It takes one read and one commit, and those of the claim if its EUIs change, or a read of their holder if not.
     async fn try_put(&self, mut device: Device, if_exists: IfExists) -> Result<Option<Change>, Error> {
         let (app_id, dev_id) = (&device.app_id, &device.dev_id);
         let (summary_key, key) = (store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?);
@@ -151,6 +153,9 @@ impl Devices {
             return Ok(None);
         }
         eui_holder::release(given_up, self.store.as_ref()).await;
+        if matches!(change, Change::Updated(_)) {
+            self.adopt(&device).await;
+        }
         Ok(Some(change))
     }
 

@@ -61,6 +61,24 @@ impl Devices {
         Ok(Some((batch.delete(store_keys::eui(&device.app_id, old_euis)?), given_up)))
     }
 
+    /// Makes the application of a stored device the holder of its pair if there is none.
+    ///
+    /// Devices that were stored before there were holders have none until somebody reads them or they join.
+    pub(super) async fn adopt(&self, device: &Device) {
+        let adopted = async {
+            let Some(euis) = device.euis() else { return Ok(()) };
+            let holder = store_keys::holder(euis)?;
+            let [None] = self.store.get_array(std::array::from_ref(&holder)).await? else { return Ok(()) };
+            let batch = Batch::new().expect_absent(holder.clone());
+            // After a conflict, somebody else holds it.
+            let _ = self.store.commit(batch.put(holder, device.app_id.as_str().as_bytes().to_vec())).await?;
+            Ok::<_, Error>(())
+        };
+        if let Err(error) = adopted.await {
+            tracing::debug!(app_id = %device.app_id, %error, "cannot record who holds the EUIs of a device");
+        }
+    }
+
     /// The record by which the application holds a pair of EUIs, if it does.
     pub(super) async fn held(&self, app_id: &AppId, euis: Option<Euis>) -> Result<Vec<Entry>, Error> {
         let Some(euis) = euis else { return Ok(Vec::new()) };

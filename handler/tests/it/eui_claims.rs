@@ -7,7 +7,7 @@ use handler::{
     application::Applications,
     device::{Device, Devices, Lorawan},
 };
-use store::Store;
+use store::{Batch, Commit, Key, Store, Tag};
 use testing::{FailingStore, ManualClock, RecordingStore};
 use types::{Kind, Kinded};
 
@@ -93,6 +93,29 @@ async fn of_two_applications_at_the_same_time_one_gets_the_pair() {
         let holders = [has_device(&devices, "app-one").await, has_device(&devices, "app-two").await];
         assert!(holders.contains(&true) && holders != [true, true], "after {reads} reads: {holders:?}");
     }
+}
+
+/// As it was stored by a version without holders.
+async fn lose_holder(store: &dyn Store, device: &Device) {
+    let euis = format!("{}-{}", device.lorawan.app_eui, device.lorawan.dev_eui);
+    let holder = Key::new(&Tag::named("e", &euis).unwrap(), "handler/holder").unwrap();
+    assert!(store.get(std::slice::from_ref(&holder)).await.unwrap()[0].is_some());
+    assert_eq!(store.commit(Batch::new().delete(holder)).await.unwrap(), Commit::Done);
+}
+
+#[tokio::test]
+async fn a_pair_without_a_holder_gets_one_when_its_device_is_read() {
+    let clock = ManualClock::new();
+    let store = Arc::new(FailingStore::new(clock.for_store()));
+    let (_, devices) = applications(store.clone(), clock).await;
+    devices.set(same("app-one")).await.unwrap();
+    lose_holder(store.as_ref(), &same("app-one")).await;
+    assert!(has_device(&devices, "app-one").await);
+    assert_eq!(devices.set(same("app-two")).await.unwrap_err().kind(), Kind::AlreadyExists);
+    // A pair that somebody holds is left to its holder.
+    assert!(has_device(&devices, "app-one").await);
+    devices.delete(&id("app-one"), &same("app-one").dev_id).await.unwrap();
+    devices.set(same("app-two")).await.unwrap();
 }
 
 #[tokio::test]
