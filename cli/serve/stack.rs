@@ -86,6 +86,10 @@ impl Stack {
             handler = Some(service);
         }
         let telemetry = context.start_telemetry(metrics).await?;
+        tokio::spawn(server.stop.clone().run_until_cancelled_owned({
+            let (store_failure, health) = (store_failure.clone(), health.clone());
+            async move { health.fail(store_failure.await.to_string()) }
+        }));
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
         let store_socket = context.share_store();

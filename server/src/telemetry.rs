@@ -6,7 +6,13 @@ mod metrics;
 
 use std::{path::PathBuf, sync::Arc};
 
-use axum::{Router, extract::State, http::header, response::IntoResponse, routing::get};
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::IntoResponse,
+    routing::get,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,15 +61,23 @@ impl Default for TelemetrySettings {
 
 /// The routes `/metrics`, `/livez`, `/healthz` and `/readyz`.
 ///
-/// The first three depend on the process alone; `/readyz` runs every check and answers 503 when one fails.
+/// The first three depend on the process alone; `/livez` and `/healthz` answer 503 when it must be started again. `/readyz`
+/// runs every check and answers 503 when one fails.
 pub fn router(metrics: Metrics, health: Health) -> Router {
     Router::new()
-        .route("/livez", get(async || "ok\n"))
-        .route("/healthz", get(async || "ok\n"))
+        .route("/livez", get(live))
+        .route("/healthz", get(live))
         .route("/readyz", get(ready))
         .with_state(health)
         .route("/metrics", get(render))
         .with_state(Arc::new(metrics))
+}
+
+async fn live(State(health): State<Health>) -> (StatusCode, String) {
+    match health.failure() {
+        None => (StatusCode::OK, "ok\n".to_owned()),
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+    }
 }
 
 async fn ready(State(health): State<Health>) -> Report {

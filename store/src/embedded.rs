@@ -3,6 +3,7 @@
 //! `get` reads on the calling thread: snapshots never wait for the writer, and most pages are cached. Lists can touch
 //! many pages and run on blocking threads. All writes go through one thread.
 
+mod failure;
 mod open;
 mod page;
 mod positions;
@@ -13,6 +14,7 @@ mod writer;
 
 use std::{
     ops::{Bound, ControlFlow},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::Arc,
 };
@@ -21,7 +23,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use redb::{Database, ReadableDatabase};
 
-use self::writer::Writer;
+use self::{
+    failure::{Failure, panics_as_errors},
+    writer::Writer,
+};
 use crate::{
     Admission, Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, check_after,
     check_count, record::Record,
@@ -31,6 +36,7 @@ use crate::{
 pub struct Embedded {
     database: Arc<Database>,
     writer: Writer,
+    failure: Failure,
     buckets: Buckets<Key>,
     clock: StoreClock,
 }
@@ -41,7 +47,9 @@ impl Embedded {
     /// [`Error::Locked`] when another process has it open, [`Error::Newer`] when a newer version wrote it,
     /// [`Error::Unwritable`] when it cannot be opened for writing.
     pub fn open(path: &Path, clock: StoreClock) -> Result<Self, Error> {
-        Self::start(open::file(path)?, clock)
+        let opened = catch_unwind(AssertUnwindSafe(|| Self::start(open::file(path)?, clock)));
+        // redb panics on some damaged pages.
+        opened.unwrap_or_else(|_| Err(Error::corrupt(format!("the file {}", path.display()))))
     }
 
     /// A store in memory, which is lost when it is dropped.
@@ -52,14 +60,15 @@ impl Embedded {
     fn start(database: Database, clock: StoreClock) -> Result<Self, Error> {
         open::prepare(&database)?;
         let database = Arc::new(database);
-        let writer = Writer::start(Arc::clone(&database), clock.clone())?;
-        Ok(Self { database, writer, buckets: Buckets::default(), clock })
+        let failure = Failure::new();
+        let writer = Writer::start(Arc::clone(&database), clock.clone(), failure.clone())?;
+        Ok(Self { database, writer, failure, buckets: Buckets::default(), clock })
     }
 
-    /// Waits until the store fails for good, as on a full disk, and returns why. A process with such a store should end:
-    /// opened again, the store has what was committed.
+    /// Waits until the store fails for good, as on a full disk or one that cannot be read, and returns why. A process
+    /// with such a store should end: opened again, the store has what was committed.
     pub fn failure(&self) -> impl Future<Output = Error> + Send + use<> {
-        let failure = self.writer.failure();
+        let failure = self.failure.wait();
         async move { Error::Failed { source: failure.await } }
     }
 
@@ -69,8 +78,9 @@ impl Embedded {
         read: impl FnOnce(&Database) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let database = Arc::clone(&self.database);
-        let read = tokio::task::spawn_blocking(move || read(&database));
-        read.await.map_err(|error| Error::unavailable("list entries", error))?
+        let read = tokio::task::spawn_blocking(move || guarded("list entries", || read(&database)));
+        let read = read.await.map_err(|error| Error::unavailable("list entries", error))?;
+        read.map_err(|error| self.failure.of_read(error))
     }
 }
 
@@ -78,7 +88,8 @@ impl Embedded {
 impl Store for Embedded {
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
         check_count(keys)?;
-        get(&self.database, keys, self.clock.now_ms())
+        let read = || get(&self.database, keys, self.clock.now_ms());
+        guarded("get entries", read).map_err(|error| self.failure.of_read(error))
     }
 
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
@@ -106,6 +117,12 @@ impl Store for Embedded {
     async fn check(&self) -> Result<(), Error> {
         self.writer.write("check", |_| Ok(())).await
     }
+}
+
+/// Reads; a panic is an error, as of a damaged page.
+fn guarded<T>(what: &'static str, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let read = panics_as_errors(|| Ok::<_, redb::Error>(read()));
+    read.unwrap_or_else(|error| Err(Error::unavailable(what, error)))
 }
 
 fn get(database: &Database, keys: &[Key], now: u64) -> Result<Vec<Option<Entry>>, Error> {

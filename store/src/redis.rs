@@ -47,7 +47,7 @@ impl Redis {
         let connecting = async {
             loop {
                 match Self::try_connect(settings, clock.clone()).await {
-                    Err(error) if is_loading(&error) => tracing::info!("Redis is loading its data: waiting for it"),
+                    Err(error) if is_starting(&error) => tracing::info!("Redis is loading its data: waiting for it"),
                     result => return result,
                 }
                 tokio::time::sleep(LOADING_PAUSE).await;
@@ -160,10 +160,14 @@ impl Store for Redis {
     }
 }
 
-/// Whether Redis refused because it has just started and is still loading its data.
-fn is_loading(error: &Error) -> bool {
+/// What a Redis answers that has just started: it is loading its data, or its cluster is not complete yet.
+const STARTING: [&str; 4] = ["LOADING", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN"];
+
+/// Whether Redis refused because it has just started.
+fn is_starting(error: &Error) -> bool {
     let Error::Unavailable { source: Some(source), .. } = error else { return false };
-    source.downcast_ref::<RedisError>().is_some_and(|error| error.code() == Some("LOADING"))
+    let code = source.downcast_ref::<RedisError>().and_then(RedisError::code);
+    code.is_some_and(|code| STARTING.contains(&code))
 }
 
 fn entries(prefix: &Key, found: Vec<(String, Bytes)>, now: u64) -> Result<Vec<Entry>, Error> {

@@ -103,6 +103,31 @@ impl RedisProcess {
         self.signal("-CONT");
     }
 
+    /// Takes a slot from a cluster, which then refuses everything.
+    #[expect(clippy::disallowed_methods, reason = "a Redis cluster does not announce that it is down")]
+    pub fn break_cluster(&self) {
+        self.command("CLUSTER DELSLOTS 0");
+        while !self.command("CLUSTER INFO").contains("cluster_state:fail") {
+            thread::sleep(POLL_EVERY);
+        }
+    }
+
+    /// Gives the slot back; the cluster works a little later.
+    pub fn mend_cluster(&self) {
+        assert!(self.command("CLUSTER ADDSLOTS 0").starts_with("+OK"));
+    }
+
+    /// Leaves the server no memory for more data.
+    pub fn fill(&self) {
+        self.command("CONFIG SET maxmemory-policy noeviction");
+        assert!(self.command("CONFIG SET maxmemory 1").starts_with("+OK"));
+    }
+
+    /// Gives the server memory again.
+    pub fn empty(&self) {
+        assert!(self.command("CONFIG SET maxmemory 0").starts_with("+OK"));
+    }
+
     fn start_as(cluster: bool) -> Option<Self> {
         if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
             crate::skip("redis-server is missing", "install it, on Debian by `apt-get install redis-server`");

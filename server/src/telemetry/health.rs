@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -26,6 +26,8 @@ type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Syn
 pub struct Health {
     checks: Arc<Mutex<BTreeMap<&'static str, Check>>>,
     draining: CancellationToken,
+    /// Why the process must be started again.
+    failed: Arc<OnceLock<String>>,
 }
 
 /// The results of the checks.
@@ -52,6 +54,17 @@ impl Health {
     /// Reports not ready from now on, so that load balancers stop sending requests while accepted ones finish.
     pub fn drain(&self) {
         self.draining.cancel();
+    }
+
+    /// Reports that the process can no longer work, and must be started again. The text is public.
+    pub fn fail(&self, reason: String) {
+        // The first reason is the cause of the others.
+        _ = self.failed.set(reason);
+    }
+
+    /// Why the process must be started again, if it must.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failed.get().map(String::as_str)
     }
 
     pub(crate) fn is_draining(&self) -> bool {

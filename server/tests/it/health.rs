@@ -45,6 +45,11 @@ async fn reports_metrics_health_and_readiness() {
     for path in ["/livez", "/healthz"] {
         assert_eq!(get(&server, path).await, (200, "ok\n".to_owned()));
     }
+    health.fail("the store failed".to_owned());
+    health.fail("and so does everything else".to_owned());
+    for path in ["/livez", "/healthz"] {
+        assert_eq!(get(&server, path).await, (503, "the store failed\n".to_owned()));
+    }
     let (status, text) = get(&server, "/metrics").await;
     assert_eq!(status, 200);
     assert!(text.contains(r#"airlock_requests_total{service="test",status="503"}"#), "{text}");

@@ -73,7 +73,9 @@ fn database(file: File, path: &Path) -> Result<Database, Error> {
         DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => {
             Error::Locked { path: path.to_owned() }
         }
-        DatabaseError::Storage(StorageError::Io(source)) if source.kind() == io::ErrorKind::InvalidData => {
+        DatabaseError::Storage(StorageError::Io(source))
+            if matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+        {
             Error::Corrupt { what: format!("the file {}", path.display()), source: Some(source.into()) }
         }
         DatabaseError::Storage(StorageError::Io(source)) => Error::Unwritable { path: path.to_owned(), source },
@@ -93,7 +95,10 @@ pub(super) fn backend(backend: impl StorageBackend) -> Result<Database, Error> {
 
 /// Writes the format into a new database, and refuses a newer one; counts the keys if that is necessary.
 pub(super) fn prepare(database: &Database) -> Result<(), Error> {
-    let unavailable = |error| Error::unavailable("open the store", error);
+    let unavailable = |error| match error {
+        redb::Error::Corrupted(_) => Error::Corrupt { what: "a page".to_owned(), source: Some(error.into()) },
+        error => Error::unavailable("open the store", error),
+    };
     let found = match read_format(database).map_err(unavailable)? {
         Some(found) => found,
         None => write_format(database).map_err(unavailable)?,

@@ -13,11 +13,20 @@ use redb::{StorageBackend, backends::InMemoryBackend};
 use super::*;
 use crate::{ErrorKind, Tag};
 
-/// Memory whose flush can be made to fail.
+/// Memory whose reads and flushes can be made to fail.
 #[derive(Debug)]
 struct FailingDisk {
     memory: InMemoryBackend,
     fails: Arc<AtomicBool>,
+    /// Panics instead, as redb does when it reads some damaged pages.
+    panics: bool,
+}
+
+impl FailingDisk {
+    fn result(&self) -> io::Result<()> {
+        assert!(!(self.panics && self.fails.load(Ordering::SeqCst)), "a page is damaged");
+        if self.fails.load(Ordering::SeqCst) { Err(io::Error::other("the disk is broken")) } else { Ok(()) }
+    }
 }
 
 impl StorageBackend for FailingDisk {
@@ -26,6 +35,7 @@ impl StorageBackend for FailingDisk {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.result()?;
         self.memory.read(offset, out)
     }
 
@@ -34,7 +44,8 @@ impl StorageBackend for FailingDisk {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        if self.fails.load(Ordering::SeqCst) { Err(io::Error::other("no flush")) } else { self.memory.sync_data() }
+        self.result()?;
+        self.memory.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
@@ -45,7 +56,7 @@ impl StorageBackend for FailingDisk {
 #[tokio::test]
 async fn refuses_writes_after_a_failed_flush() {
     let fails = Arc::new(AtomicBool::new(false));
-    let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails) };
+    let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails), panics: false };
     let store = Embedded::start(open::backend(disk).unwrap(), StoreClock::new(|| 0)).unwrap();
     let key = Key::new(&Tag::user("eve").unwrap(), "x").unwrap();
     let put = || store.commit(Batch::new().put(key.clone(), "value"));
@@ -61,7 +72,7 @@ async fn refuses_writes_after_a_failed_flush() {
 #[tokio::test]
 async fn says_that_it_failed_for_good() {
     let fails = Arc::new(AtomicBool::new(false));
-    let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails) };
+    let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails), panics: false };
     let store = Embedded::start(open::backend(disk).unwrap(), StoreClock::new(|| 0)).unwrap();
     let key = Key::new(&Tag::user("eve").unwrap(), "x").unwrap();
     let failure = store.failure();
@@ -69,6 +80,39 @@ async fn says_that_it_failed_for_good() {
     assert!(store.commit(Batch::new().put(key, "value")).await.is_err());
     let error = failure.await;
     assert!(matches!(error, Error::Failed { .. }) && error.to_string().contains("check the disk"), "{error}");
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    Get,
+    List,
+    Commit,
+}
+
+#[tokio::test]
+async fn a_failed_read_counts_as_a_failure_for_good() {
+    for (how, panics) in
+        [(Use::Get, false), (Use::List, false), (Use::Get, true), (Use::List, true), (Use::Commit, true)]
+    {
+        let fails = Arc::new(AtomicBool::new(false));
+        let disk = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails), panics };
+        // Without a cache, everything is read from the disk.
+        let database = Database::builder().set_cache_size(0).create_with_backend(disk).unwrap();
+        let store = Embedded::start(database, StoreClock::new(|| 0)).unwrap();
+        let key = Key::new(&Tag::user("eve").unwrap(), "x").unwrap();
+        let put = || store.commit(Batch::new().put(key.clone(), "value"));
+        assert_eq!(put().await.unwrap(), Commit::Done);
+        let failure = store.failure();
+        fails.store(true, Ordering::SeqCst);
+        let error = match how {
+            Use::Get => store.get(std::slice::from_ref(&key)).await.map(drop).unwrap_err(),
+            Use::List => store.list(&key, None, 10).await.map(drop).unwrap_err(),
+            Use::Commit => put().await.map(drop).unwrap_err(),
+        };
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{how:?}: {error}");
+        assert!(matches!(failure.await, Error::Failed { .. }), "{how:?}");
+        fails.store(false, Ordering::SeqCst);
+    }
 }
 
 /// Reads only some of the keys, however many there are.

@@ -3,9 +3,12 @@
 use std::{sync::Arc, thread};
 
 use redb::Database;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
-use super::tables::{Fault, Tables};
+use super::{
+    failure::{Failure, panics_as_errors},
+    tables::{Fault, Tables},
+};
 use crate::{Error, StoreClock};
 
 /// How many writes can wait for the writer; beyond that, callers wait.
@@ -20,35 +23,21 @@ type Reply = Box<dyn FnOnce() + Send>;
 pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<thread::JoinHandle<()>>,
-    /// Why the writer ended, once it has.
-    failure: watch::Receiver<Option<Arc<redb::Error>>>,
 }
 
 impl Writer {
-    pub(super) fn start(database: Arc<Database>, clock: StoreClock) -> Result<Self, Error> {
+    /// Starts the thread, which reports to `failure` why it ended.
+    pub(super) fn start(database: Arc<Database>, clock: StoreClock, failure: Failure) -> Result<Self, Error> {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
-        let (fail, failure) = watch::channel(None);
         let run = move || {
-            if let Err(error) = run(&database, &clock, waiting) {
+            if let Err(error) = panics_as_errors(|| run(&database, &clock, waiting)) {
                 tracing::error!(%error, "the store failed and accepts no more writes: check the disk, then restart");
-                fail.send_replace(Some(Arc::from(error)));
+                failure.report(Arc::from(error));
             }
         };
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(run);
         let thread = thread.map_err(|error| Error::unavailable("start the writer of the store", error))?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread), failure })
-    }
-
-    /// Waits until the writer fails.
-    pub(super) fn failure(&self) -> impl Future<Output = Arc<redb::Error>> + Send + use<> {
-        let mut failure = self.failure.clone();
-        async move {
-            match failure.wait_for(Option::is_some).await.map(|error| error.clone()) {
-                Ok(Some(error)) => error,
-                // The writer ended without a failure.
-                _ => std::future::pending().await,
-            }
-        }
+        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
     /// Runs `step` in the next transaction, and waits until that is on disk.

@@ -13,6 +13,10 @@ use crate::backend::settings;
 
 /// The variable that tells the child process of the kill test its file.
 const CHILD_PATH: &str = "STORE_TEST_CHILD_PATH";
+/// The page size of redb.
+const PAGE_BYTES: usize = 4096;
+/// How many pages are damaged, one at a time.
+const PAGES_MAX: usize = 200;
 /// How many commits the child acknowledges before it is killed.
 const ACKNOWLEDGED: usize = 40;
 
@@ -92,6 +96,59 @@ async fn waits_for_a_redis_that_is_loading() {
     assert!(store.get(&[key("a")]).await.unwrap()[0].is_some());
 }
 
+#[tokio::test]
+async fn waits_for_a_cluster_that_is_not_complete() {
+    let Some(server) = RedisProcess::start_cluster() else { return };
+    let settings = settings(&server, true);
+    put(&Redis::connect(&settings, ManualClock::new().for_store()).await.unwrap(), "a").await;
+    server.break_cluster();
+    let impatient = RedisSettings { loading_timeout_ms: 1, ..settings.clone() };
+    let error = Redis::connect(&impatient, ManualClock::new().for_store()).await.err().unwrap();
+    assert!(error.to_string().contains("wait until Redis has loaded"), "{error}");
+    let connecting = tokio::spawn(async move { Redis::connect(&settings, ManualClock::new().for_store()).await });
+    server.mend_cluster();
+    let store = connecting.await.unwrap().unwrap();
+    assert!(store.get(&[key("a")]).await.unwrap()[0].is_some());
+}
+
+#[tokio::test]
+async fn a_damaged_page_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
+    let store = open(&path).unwrap();
+    for number in 0..300 {
+        put(&store, &format!("{number:03}")).await;
+    }
+    drop(store);
+    let whole = std::fs::read(&path).unwrap();
+    let (mut refused, mut ended) = (0, 0);
+    // The first page is the header.
+    for page in (1..whole.len() / PAGE_BYTES).take(PAGES_MAX) {
+        let damaged = dir.path().join("damaged.redb");
+        let mut bytes = whole.clone();
+        bytes[page * PAGE_BYTES..][..PAGE_BYTES].fill(0xa5);
+        std::fs::write(&damaged, bytes).unwrap();
+        let store = match open(&damaged) {
+            Ok(store) => store,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "page {page}: {error}");
+                refused += 1;
+                continue;
+            }
+        };
+        let failure = store.failure();
+        let read = store.get(&[key("000")]).await.map(drop);
+        let listed = store.list(&key(""), None, 1000).await.map(drop);
+        let written = store.commit(Batch::new().put(key("150"), "new")).await.map(drop);
+        let is_unavailable = |error: Error| error.kind() == ErrorKind::Unavailable;
+        if [read, listed, written].into_iter().any(|result| result.is_err_and(is_unavailable)) {
+            assert!(matches!(failure.await, Error::Failed { .. }), "page {page}");
+            ended += 1;
+        }
+    }
+    assert!(refused + ended > 0, "some of the pages are in use");
+}
+
 #[test]
 fn names_the_file_that_cannot_be_written() {
     let dir = tempfile::tempdir().unwrap();
@@ -121,7 +178,7 @@ async fn an_empty_file_is_damaged_and_not_a_new_store() {
     put(&store, "a").await;
     drop(store);
     let length = std::fs::metadata(&path).unwrap().len();
-    for length in [0, 1, 4096, length / 2, length - 1] {
+    for length in [0, 1, 64, 100, 4096, length / 2, length - 1] {
         let copy = dir.path().join(format!("copy-{length}.redb"));
         std::fs::copy(&path, &copy).unwrap();
         std::fs::OpenOptions::new().write(true).open(&copy).unwrap().set_len(length).unwrap();
