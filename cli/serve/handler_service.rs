@@ -69,9 +69,10 @@ impl HandlerService {
         let ready = async { tokio::try_join!(connected.wait_for(|it| *it), subscribed.wait_for(|it| *it)).map(drop) };
         tokio::time::timeout(BROKER_TIMEOUT, ready).await.context("the MQTT broker does not respond")??;
         let stop = CancellationToken::new();
-        let deletions = tokio::spawn(resume_deletions(operations.applications.clone(), stop.clone()));
+        let operations = Arc::new(operations);
+        let deletions = tokio::spawn(resume_deletions(operations.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
-        let router = handler::router(Arc::new(operations), &context.health)?;
+        let router = handler::router(operations, &context.health)?;
         let serving =
             server.start(HttpService { name: "handler", router, error_format: ErrorFormat::GrpcGateway }, listeners);
         let announcing = match announcer {
@@ -162,9 +163,9 @@ async fn operations(
 }
 
 /// Completes the deletions that the last process did not, and tries again while the store is unavailable.
-async fn resume_deletions(applications: Applications, stop: CancellationToken) {
+async fn resume_deletions(operations: Arc<Operations>, stop: CancellationToken) {
     let resume = async {
-        while let Err(error) = applications.resume_deletions().await {
+        while let Err(error) = operations.resume_deletions().await {
             tracing::warn!(%error, "cannot complete the deletion of applications; trying again later");
             tokio::time::sleep(DELETIONS_WAIT).await;
         }

@@ -7,7 +7,7 @@ use server::{
     audit::AuditLog,
     auth::{Authenticator, Caller, Purpose},
 };
-use types::{AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, GatewayId, GatewayRight, Scope, ServiceName};
+use types::{AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, Credential, GatewayId, GatewayRight, Scope, ServiceName};
 
 use crate::{
     Error,
@@ -76,9 +76,12 @@ impl Operations {
         Ok(())
     }
 
-    /// Removes something from what a component serves.
+    /// Removes something from what a component serves. The component itself may always do that.
     pub(crate) async fn delete_metadata(&self, caller: Caller, assignment: &Assignment) -> Result<()> {
-        let claims = self.authorize_change(caller, assignment).await?;
+        let claims = match self.itself(caller.clone(), assignment).await {
+            Some(claims) => claims,
+            None => self.authorize_change(caller, assignment).await?,
+        };
         let change = self.audit.change("delete metadata", &claims.sub, assignment)?;
         change.run(self.registry.delete(&assignment.id, &assignment.metadata)).await?;
         metrics::metadata_changed(assignment.service, "deleted");
@@ -127,6 +130,13 @@ impl Operations {
     async fn serving(&self, metadata: Metadata) -> Result<message::Announcement> {
         let id = self.registry.holder(&metadata).await?;
         Ok(self.registry.announcement(metadata.service(), &id).await?.into_message(Vec::new()))
+    }
+
+    /// The claims of the caller, if it is the component that serves this.
+    async fn itself(&self, caller: Caller, assignment: &Assignment) -> Option<Claims> {
+        let Some(Credential::Token(_)) = caller.credential else { return None };
+        let claims = self.authenticator.authenticate(caller, Purpose::Change).await.ok()?;
+        self.check_component(&claims, assignment.service, &assignment.id).is_ok().then_some(claims)
     }
 
     /// Checks that the caller may change who serves this.

@@ -76,20 +76,23 @@ impl Announcer {
 
     /// Announces an application; later if the discovery service is unreachable, since the application works without.
     pub(crate) async fn add_application(&self, caller: &Credential, app_id: &AppId) {
-        self.add_pending(caller, app_id, true).await;
+        self.add_pending(Some(caller.clone()), app_id, true).await;
     }
 
-    /// Withdraws the announcement of an application; later if the discovery service is unreachable.
-    pub(crate) async fn remove_application(&self, caller: &Credential, app_id: &AppId) {
-        self.add_pending(caller, app_id, false).await;
+    /// Withdraws the announcement of an application; later if the discovery service is unreachable. Without a caller, the
+    /// handler does so itself. Returns whether the discovery service has answered.
+    pub(crate) async fn remove_application(&self, caller: Option<Credential>, app_id: &AppId) -> bool {
+        self.add_pending(caller, app_id, false).await
     }
 
-    /// Adds an announcement, and waits a little until it is sent.
-    async fn add_pending(&self, caller: &Credential, app_id: &AppId, is_registered: bool) {
-        match self.pending.add(app_id, caller.clone(), is_registered) {
-            Some(sent) if !self.is_unreachable() => _ = timeout(SEND_WAIT_MAX, sent).await,
-            Some(_) => {}
-            None => tracing::warn!(%app_id, "dropped an announcement: too many are pending"),
+    /// Adds an announcement, and waits a little until it is sent. Returns whether it was.
+    async fn add_pending(&self, caller: Option<Credential>, app_id: &AppId, is_registered: bool) -> bool {
+        match self.pending.add(app_id, caller, is_registered) {
+            Some(sent) => !self.is_unreachable() && timeout(SEND_WAIT_MAX, sent).await.is_ok(),
+            None => {
+                tracing::warn!(%app_id, "dropped an announcement: too many are pending");
+                false
+            }
         }
     }
 
@@ -139,10 +142,12 @@ impl Announcer {
     }
 
     async fn send(&self, app_id: &AppId, announcement: &PendingAnnouncement) -> Result<(), client::Error> {
+        let own = || Credential::Token(self.token.current().unwrap_or_default());
+        let credential = announcement.credential.clone().unwrap_or_else(own);
         if announcement.is_registered {
-            self.discovery.add_application(&announcement.credential, &self.id, app_id).await
+            self.discovery.add_application(&credential, &self.id, app_id).await
         } else {
-            self.discovery.delete_application(&announcement.credential, &self.id, app_id).await
+            self.discovery.delete_application(&credential, &self.id, app_id).await
         }
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct PendingAnnouncements {
 
 /// An application was registered or deleted.
 pub(super) struct PendingAnnouncement {
-    /// The credential of the client that registered or deleted it.
-    pub(super) credential: Credential,
+    /// The credential of the client that registered or deleted it; none if the handler completed a deletion.
+    pub(super) credential: Option<Credential>,
     pub(super) is_registered: bool,
     /// Dropped when the announcement was sent, or never will be.
     _done: oneshot::Sender<()>,
@@ -33,7 +33,7 @@ impl PendingAnnouncements {
     pub(super) fn add(
         &self,
         app_id: &AppId,
-        credential: Credential,
+        credential: Option<Credential>,
         is_registered: bool,
     ) -> Option<oneshot::Receiver<()>> {
         let (done, receiver) = oneshot::channel();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use api::handler::Status;
 use runtime::Priority;
 use server::auth::{Caller, Purpose};
-use types::{AppId, ApplicationRight, Clock, ComponentId, DevId};
+use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
 
 use crate::{
     Error,
@@ -87,12 +87,39 @@ impl Operations {
     pub(crate) async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete], Purpose::Change).await?;
         let deleted = self.applications.delete(app_id).await;
-        if let (Ok(()) | Err(Error::NotFound { .. }), Some(announcer), Some(credential)) =
-            (&deleted, &self.announcer, &caller.credential)
-        {
-            announcer.remove_application(credential, app_id).await;
+        if matches!(deleted, Ok(()) | Err(Error::NotFound { .. })) {
+            self.withdraw(caller.credential, app_id).await;
         }
         deleted
+    }
+
+    /// Completes the deletions that the last process did not.
+    pub async fn resume_deletions(&self) -> Result<(), Error> {
+        let mut last = None;
+        loop {
+            let deleted = self.applications.deletions(last.as_ref()).await?;
+            for app_id in &deleted {
+                if self.applications.complete_deletion(app_id).await? {
+                    tracing::info!(%app_id, "completed the deletion of an application");
+                    self.withdraw(None, app_id).await;
+                }
+            }
+            last = deleted.into_iter().last();
+            if last.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Withdraws the announcement of a deleted application. If that fails now, it is withdrawn after the next start.
+    async fn withdraw(&self, caller: Option<Credential>, app_id: &AppId) {
+        let is_withdrawn = match &self.announcer {
+            Some(announcer) => announcer.remove_application(caller, app_id).await,
+            None => true,
+        };
+        if is_withdrawn && let Err(error) = self.applications.end_deletion(app_id).await {
+            tracing::warn!(%app_id, %error, "cannot end the deletion of an application; the next start does");
+        }
     }
 
     pub(crate) async fn get_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {

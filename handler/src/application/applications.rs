@@ -95,47 +95,58 @@ impl Applications {
 
     /// Deletes an application with everything it owns; [`Error::NotFound`] if it is not registered.
     ///
-    /// It is gone with the first commit. What it owned follows; [`Self::resume_deletions`] completes that after a crash.
+    /// It is gone with the first commit. What it owned follows; [`Self::complete_deletion`] completes that after a crash,
+    /// until [`Self::end_deletion`] says that nobody needs to be told any more.
     pub async fn delete(&self, app_id: &AppId) -> Result<(), Error> {
         let summary = match self.entry(app_id).await {
             Ok(summary) => summary.key,
             Err(error @ Error::NotFound { .. }) => {
-                return if self.finish_deletion(app_id).await? { Ok(()) } else { Err(error) };
+                return if self.delete_rest(app_id).await?.is_some() { Ok(()) } else { Err(error) };
             }
             Err(error) => return Err(error),
         };
         // These commits expect nothing, so they cannot conflict.
         let _ = self.store.commit(Batch::new().put(store_keys::deletion(app_id)?, "")).await?;
         let _ = self.store.commit(Batch::new().delete(summary).delete(store_keys::functions(app_id)?)).await?;
-        self.finish_deletion(app_id).await.map(drop)
+        self.delete_rest(app_id).await.map(drop)
     }
 
-    /// Completes the deletions that were interrupted. The first error ends it.
-    pub async fn resume_deletions(&self) -> Result<(), Error> {
-        let (prefix, mut after) = (store_keys::deletions()?, None);
-        loop {
-            let deletions = self.store.list(&prefix, after.as_ref(), DELETE_RECORDS_MAX).await?;
-            for deletion in &deletions {
-                let app_id = deletion.key.path().strip_prefix(prefix.path()).unwrap_or_default().parse()?;
-                if self.finish_deletion(&app_id).await? {
-                    tracing::info!(%app_id, "completed the deletion of an application");
-                }
-            }
-            let Some(last) = deletions.into_iter().last() else { return Ok(()) };
-            after = Some(last.key);
-        }
+    /// Forgets that an application was deleted, if nothing of it is left.
+    pub async fn end_deletion(&self, app_id: &AppId) -> Result<(), Error> {
+        self.finish_deletion(app_id).await
     }
 
-    /// Deletes what a deleted application owned. Returns false if there is no such deletion, or the application exists.
-    async fn finish_deletion(&self, app_id: &AppId) -> Result<bool, Error> {
-        let summary = store_keys::summary(app_id)?;
-        let mut found = self.store.get(&[store_keys::deletion(app_id)?, summary.clone()]).await?.into_iter();
-        let (Some(deletion), None) = (found.next().flatten(), found.next().flatten()) else { return Ok(false) };
-        self.delete_owned(app_id, &Batch::new().expect_absent(summary)).await?;
+    /// Applications whose deletion has not ended, in order of their ids, after this one.
+    pub async fn deletions(&self, after: Option<&AppId>) -> Result<Vec<AppId>, Error> {
+        let prefix = store_keys::deletions()?;
+        let after = after.map(store_keys::deletion).transpose()?;
+        let deletions = self.store.list(&prefix, after.as_ref(), DELETE_RECORDS_MAX).await?;
+        let app_id = |entry: &Entry| entry.key.path().strip_prefix(prefix.path()).unwrap_or_default().parse();
+        Ok(deletions.iter().map(app_id).collect::<Result<_, _>>()?)
+    }
+
+    /// Completes the deletion of an application. Returns false if there is none, or the application exists again.
+    pub async fn complete_deletion(&self, app_id: &AppId) -> Result<bool, Error> {
+        Ok(self.delete_rest(app_id).await?.is_some())
+    }
+
+    /// Deletes what a deleted application owned, and the record of its deletion.
+    async fn finish_deletion(&self, app_id: &AppId) -> Result<(), Error> {
+        let Some(deletion) = self.delete_rest(app_id).await? else { return Ok(()) };
         let batch = Batch::new().expect(deletion.key.clone(), deletion.version).delete(deletion.key);
         // A conflict means that the application was registered and deleted again, which has its own end.
         let _ = self.store.commit(batch).await?;
-        Ok(true)
+        Ok(())
+    }
+
+    /// Deletes what a deleted application owned. Returns the record of its deletion; none if there is no such deletion, or
+    /// the application exists.
+    async fn delete_rest(&self, app_id: &AppId) -> Result<Option<Entry>, Error> {
+        let summary = store_keys::summary(app_id)?;
+        let mut found = self.store.get(&[store_keys::deletion(app_id)?, summary.clone()]).await?.into_iter();
+        let (Some(deletion), None) = (found.next().flatten(), found.next().flatten()) else { return Ok(None) };
+        self.delete_owned(app_id, &Batch::new().expect_absent(summary)).await?;
+        Ok(Some(deletion))
     }
 
     /// Deletes all records of an application, for as long as `expected` holds.

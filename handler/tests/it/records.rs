@@ -88,6 +88,15 @@ pub fn pool() -> Pool {
     Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap()
 }
 
+/// Completes what a killed process left.
+async fn resume_deletions(applications: &Applications) {
+    for app_id in applications.deletions(None).await.unwrap() {
+        if applications.complete_deletion(&app_id).await.unwrap() {
+            applications.end_deletion(&app_id).await.unwrap();
+        }
+    }
+}
+
 pub fn id(app_id: &str) -> AppId {
     app_id.parse().unwrap()
 }
@@ -244,7 +253,7 @@ async fn completes_a_deletion_that_was_killed() {
         let was_deleted = applications.delete(&id("app-one")).await.is_ok();
         store.recover();
 
-        applications.resume_deletions().await.unwrap();
+        resume_deletions(&applications).await;
         let left = store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap();
         match applications.get(&id("app-one")).await {
             Ok(_) => assert!(left.len() == 4 && !was_deleted, "after {commits} commits: {left:?}"),
@@ -269,7 +278,7 @@ async fn a_new_application_inherits_nothing_from_a_deletion_that_was_killed() {
         store.recover();
         applications.register(&id("app-one")).await.unwrap();
         assert_eq!(devices.list(&id("app-one"), 0, 10).await.unwrap().total, 0, "after {commits} commits");
-        applications.resume_deletions().await.unwrap();
+        resume_deletions(&applications).await;
         applications.get(&id("app-one")).await.unwrap();
     }
 }
@@ -292,15 +301,6 @@ async fn dry_runs_do_not_evict_functions_of_live_messages() {
 }
 
 #[tokio::test]
-async fn refuses_a_device_that_is_set_while_its_application_is_deleted() {
-    let fixture = Fixture::new().await;
-    let devices = fixture.uplinks.devices.clone();
-    devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
-    let late = devices.clone();
-    fixture.store.interrupt_list(
-        async move { assert_eq!(late.set(device("app-one")).await.unwrap_err().kind(), Kind::NotFound) }.boxed(),
-    );
-#[tokio::test]
 async fn an_application_that_changes_its_functions_evicts_only_its_own() {
     // Two of the large sets and the small one fit.
     let loading = Loading { bytes_max: 4_000_000, ..Loading::default() };
@@ -317,6 +317,15 @@ async fn an_application_that_changes_its_functions_evicts_only_its_own() {
     assert_eq!(fixture.store.take_reads(), [SUMMARY_AND_DEVICE], "its functions are still loaded");
 }
 
+#[tokio::test]
+async fn refuses_a_device_that_is_set_while_its_application_is_deleted() {
+    let fixture = Fixture::new().await;
+    let devices = fixture.uplinks.devices.clone();
+    devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
+    let late = devices.clone();
+    fixture.store.interrupt_list(
+        async move { assert_eq!(late.set(device("app-one")).await.unwrap_err().kind(), Kind::NotFound) }.boxed(),
+    );
     fixture.applications.delete(&id("app-one")).await.unwrap();
     assert_eq!(fixture.store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap(), []);
 }
