@@ -18,6 +18,7 @@ use server::{
     system::SystemClock,
     telemetry::{self, Metrics},
 };
+use types::Clock;
 
 use self::operator::accept_older_store;
 pub(crate) use self::operator::open_account;
@@ -44,6 +45,16 @@ pub enum Service {
     Handler,
 }
 
+/// What services take from the process that they run in.
+pub struct Environment {
+    /// The recorder of metrics. A process can install only one.
+    pub metrics: Metrics,
+    /// Records security events.
+    pub audit: AuditLog,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
 /// What to do next, for people who start Airlock for the first time.
 const NEXT_STEPS: &str = "\
 Next, in another terminal:
@@ -56,7 +67,8 @@ Next, in another terminal:
 
 /// Starts one service or all of them, and runs until a signal arrives or the store fails.
 pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> {
-    let audit = AuditLog::open(&settings.telemetry, Arc::new(SystemClock))?;
+    let clock = Arc::new(SystemClock);
+    let audit = AuditLog::open(&settings.telemetry, clock.clone())?;
     telemetry::start_logs(&settings.telemetry, audit.layer())?;
     // The first line shows at once whether the audit file can be written.
     audit.note("started", &"airlock", &env!("CARGO_PKG_VERSION"));
@@ -66,8 +78,9 @@ pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> 
     let shutdown = Shutdown::on_signals()?;
     let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
     let metrics = Metrics::install(shutdown.requested.clone())?;
+    let environment = Environment { metrics, audit, clock };
     let stack = tokio::select! {
-        stack = Stack::start(settings, serve.service, metrics, audit) => stack?,
+        stack = Stack::start(settings, serve.service, environment) => stack?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
     say(format_args!("Airlock is ready.\n\n{}\n\n{NEXT_STEPS}", stack.overview()))?;

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use airlock::serve::Stack;
+use airlock::serve::{Environment, Stack};
 use api::{
     handler::application_manager_client::ApplicationManagerClient,
     rest::account::{NewApplication, NewUser},
@@ -33,8 +33,10 @@ impl Services {
         let mut settings = dataset.settings();
         let often = RateLimit::new(1_000_000_000, 1_000_000_000);
         (settings.handler.rate_limits.client, settings.handler.rate_limits.application) = (often, often);
-        let stack =
-            Stack::start(settings, None, metrics.clone(), AuditLog::without_file(Arc::new(SystemClock))).await.unwrap();
+        let clock = Arc::new(SystemClock);
+        let audit = AuditLog::without_file(clock.clone());
+        let environment = Environment { metrics: metrics.clone(), audit, clock };
+        let stack = Stack::start(settings, None, environment).await.unwrap();
         let http = stack.handler_http_address().unwrap();
         let channel = Channel::from_shared(format!("http://{http}")).unwrap().tcp_nodelay(true).connect().await;
         let stub = Stub::new(channel.unwrap()).max_decoding_message_size(64 << 20);

@@ -20,7 +20,14 @@ use types::{AccessKey, AppId, ApplicationRight, Credential, DevId, Random, Scope
 
 use self::sample::{CONVERTER, DECODER, DEVICES, Reading, Sensors, VALIDATOR};
 use super::{devices, subscribe};
-use crate::{codec_check::differences, network::Network, script, serve::Stack, settings::Settings, terminal::say};
+use crate::{
+    codec_check::differences,
+    network::Network,
+    script,
+    serve::{Environment, Stack},
+    settings::Settings,
+    terminal::say,
+};
 
 /// How long an uplink may take to arrive.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -54,9 +61,10 @@ pub(crate) async fn run(demo: Demo, settings: Settings, random: Arc<dyn Random>)
     let directory = tempfile::tempdir().context("cannot create a temporary directory")?;
     say("Starting account, discovery, handler and MQTT broker in a temporary directory …")?;
     let stop = CancellationToken::new();
-    let audit = AuditLog::without_file(Arc::new(SystemClock));
-    let metrics = Metrics::install(stop.clone())?;
-    let stack = Stack::start(settings.temporary(directory.path()), None, metrics, audit).await?;
+    let clock = Arc::new(SystemClock);
+    let audit = AuditLog::without_file(clock.clone());
+    let environment = Environment { metrics: Metrics::install(stop.clone())?, audit, clock };
+    let stack = Stack::start(settings.temporary(directory.path()), None, environment).await?;
     let result = send_uplinks(&stack, scenario, demo.count, random).await;
     stack.stop().await;
     stop.cancel();

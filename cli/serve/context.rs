@@ -19,7 +19,7 @@ use server::{
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server, ServerHandle},
     store_mark::{Durability, OlderStore, StoreMark},
-    system::{OsRandom, SystemClock},
+    system::OsRandom,
     telemetry::{self, Health, Metrics},
     tls::{HTTP_PROTOCOLS, Tls},
 };
@@ -56,11 +56,11 @@ pub(super) struct Context {
 
 impl Context {
     /// Opens the data directory and the store, and loads or generates the certificate.
-    pub(super) async fn open(settings: Settings, audit: AuditLog) -> anyhow::Result<Self> {
-        let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
+    pub(super) async fn open(settings: Settings, audit: AuditLog, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let random = Arc::new(OsRandom);
         let data_dir = DataDir::open(&settings.data_dir)?;
         let (store, store_failure) = open_store(&settings, &data_dir, clock.clone()).await?;
-        let system = (clock.clone() as Arc<dyn Clock>, &*random as &dyn Random);
+        let system = (clock.clone(), &*random as &dyn Random);
         let marked = (store.clone(), durability(&settings));
         let mark = StoreMark::open(&data_dir.store_mark(), marked, system, OlderStore::Refuse).await?;
         mark.advance().await?;

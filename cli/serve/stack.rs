@@ -11,13 +11,13 @@ use server::{
     audit::AuditLog,
     serve::ServerHandle,
     store_mark::{StoreMark, StoreMarkError},
-    telemetry::{Health, Metrics},
+    telemetry::Health,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Service,
+    Environment, Service,
     context::{Context, StoreFailure},
     handler_service::HandlerService,
     store_socket::StoreSocket,
@@ -50,15 +50,10 @@ type WentBack = Shared<BoxFuture<'static, Arc<StoreMarkError>>>;
 impl Stack {
     /// Starts one service, or all of them; returns when they are ready.
     ///
-    /// `metrics` is the recorder of this process; a process can install only one. `audit` records security events.
-    pub async fn start(
-        settings: Settings,
-        only: Option<Service>,
-        metrics: Metrics,
-        audit: AuditLog,
-    ) -> anyhow::Result<Self> {
+    pub async fn start(settings: Settings, only: Option<Service>, environment: Environment) -> anyhow::Result<Self> {
+        let Environment { metrics, audit, clock } = environment;
         let includes = |service| only.is_none_or(|only| only == service);
-        let mut context = Context::open(settings, audit).await?;
+        let mut context = Context::open(settings, audit, clock).await?;
         let mut addresses = vec![("data", context.settings.data_dir.display().to_string())];
         let (mut serving, mut own_account) = (Vec::new(), None);
         let (mut discovery_http, mut handler) = (None, None);
@@ -86,10 +81,6 @@ impl Stack {
             handler = Some(service);
         }
         let telemetry = context.start_telemetry(metrics).await?;
-        tokio::spawn(server.stop.clone().run_until_cancelled_owned({
-            let (store_failure, health) = (store_failure.clone(), health.clone());
-            async move { health.fail(store_failure.await.to_string()) }
-        }));
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
         let store_socket = context.share_store();
@@ -97,6 +88,15 @@ impl Stack {
         audit.report_to(&health);
         tokio::spawn(server.stop.clone().run_until_cancelled_owned(audit.clone().run()));
         let went_back = watch(mark.clone(), audit.clone(), server.stop.clone());
+        tokio::spawn(server.stop.clone().run_until_cancelled_owned({
+            let (store_failure, went_back, health) = (store_failure.clone(), went_back.clone(), health.clone());
+            async move {
+                health.fail(tokio::select! {
+                    error = store_failure => error.to_string(),
+                    error = went_back => error.to_string(),
+                });
+            }
+        }));
         let stop = server.stop;
         Ok(Self {
             settings,

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use airlock::{serve::Stack, settings::Settings};
+use airlock::{
+    serve::{Environment, Stack},
+    settings::Settings,
+};
 use api::{
     discovery::Announcement,
     handler::{Application, SimulatedUplinkMessage, application_manager_client::ApplicationManagerClient},
@@ -28,9 +31,13 @@ use server::{audit::AuditLog, system::SystemClock, telemetry::Metrics};
 use store::RedisSettings;
 use tempfile::TempDir;
 use testing::RedisProcess;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
-use types::{AccessKey, AppId, ApplicationRight, Credential, Scope, Secret, ServiceName};
+use types::{AccessKey, AppId, ApplicationRight, Clock, Credential, Scope, Secret, ServiceName};
 
 /// How long to wait for anything.
 pub(crate) const MESSAGE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -48,11 +55,16 @@ impl Network {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::at(Arc::new(SystemClock), change).await
+    }
+
+    /// With a clock that the test moves.
+    pub(crate) async fn at(clock: Arc<dyn Clock>, change: impl FnOnce(&mut Settings)) -> Self {
         server::system::install_crypto();
         let dir = tempfile::tempdir().unwrap();
         let mut settings = Self::settings(dir.path());
         change(&mut settings);
-        let stack = Stack::start(settings, None, metrics(), audit()).await.unwrap();
+        let stack = Stack::start(settings, None, environment_at(clock)).await.unwrap();
         Self { stack, dir }
     }
 
@@ -89,32 +101,13 @@ impl Network {
 
     pub(crate) async fn announcement(&self) -> Announcement {
         let client = &self.stack.settings().client;
-        // There is no certificate without TLS.
-        let certificate = std::fs::read_to_string(self.dir.path().join("ca.cert")).unwrap_or_default();
-        let discovery = DiscoveryClient::connect(&client.discovery_address, &Trust::announced(&certificate)).unwrap();
-        discovery.get(ServiceName::Handler, &client.handler_id).await.unwrap()
+        announcement(self.dir.path(), &client.discovery_address).await
     }
 
     /// Registers a user with an application.
     pub(crate) async fn owner(&self, name: &str) -> Owner {
-        let account = AccountClient::new(&self.stack.settings().client.auth_server).unwrap();
-        let (username, password) = (name.parse().unwrap(), Secret::new(PASSWORD));
-        let email = format!("{name}@example.com");
-        account.register_user(&NewUser { username, email, password: password.clone() }).await.unwrap();
-        let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
-        let token = account.password_token(&client, &name.parse().unwrap(), &password, &[]).await.unwrap().access_token;
-        let app_id: AppId = format!("{name}-app").parse().unwrap();
-        let new = NewApplication { id: app_id.clone(), name: "Test".to_owned(), euis: vec![], access_keys: vec![] };
-        account.create_application(&Credential::Token(token.clone()), &new).await.unwrap();
-        let token = account.restrict_token(&token, &[Scope::App(app_id.clone())]).await.unwrap();
-        let token = Credential::Token(token);
-        let keys = account.access_keys(&token, &app_id).await.unwrap();
-        let key = keys.into_iter().find(|key| key.rights.contains(&ApplicationRight::MessagesUpRead)).unwrap();
-        let handler = HandlerClient::connect(&self.announcement().await, token.clone()).unwrap();
-        handler.register_application(&app_id).await.unwrap();
-        Owner { app_id, token, key: key.key.unwrap(), handler }
+        Owner::register(name, &self.stack.settings().client.auth_server, &self.announcement().await).await
     }
-
     pub(crate) fn type_command(&self, arguments: &[&str], input: &str) -> Output {
         run(&mut self.command(arguments), input)
     }
@@ -153,6 +146,26 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
+    /// Registers a user with an application at running services.
+    pub(crate) async fn register(name: &str, auth_server: &str, handler: &Announcement) -> Self {
+        let account = AccountClient::new(auth_server).unwrap();
+        let (username, password) = (name.parse().unwrap(), Secret::new(PASSWORD));
+        let email = format!("{name}@example.com");
+        account.register_user(&NewUser { username, email, password: password.clone() }).await.unwrap();
+        let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
+        let token = account.password_token(&client, &name.parse().unwrap(), &password, &[]).await.unwrap().access_token;
+        let app_id: AppId = format!("{name}-app").parse().unwrap();
+        let new = NewApplication { id: app_id.clone(), name: "Test".to_owned(), euis: vec![], access_keys: vec![] };
+        account.create_application(&Credential::Token(token.clone()), &new).await.unwrap();
+        let token = account.restrict_token(&token, &[Scope::App(app_id.clone())]).await.unwrap();
+        let token = Credential::Token(token);
+        let keys = account.access_keys(&token, &app_id).await.unwrap();
+        let key = keys.into_iter().find(|key| key.rights.contains(&ApplicationRight::MessagesUpRead)).unwrap();
+        let handler = HandlerClient::connect(handler, token.clone()).unwrap();
+        handler.register_application(&app_id).await.unwrap();
+        Self { app_id, token, key: key.key.unwrap(), handler }
+    }
+
     /// Sets decoder, converter and validator; empty for none.
     pub(crate) async fn set_functions(&self, [decoder, converter, validator]: [&str; 3]) -> client::Result<()> {
         let application = Application {
@@ -178,10 +191,30 @@ impl Owner {
     }
 
     pub(crate) async fn listen(&self, network: &Network) -> MqttClient {
+        self.listen_at(&network.mqtt()).await
+    }
+
+    pub(crate) async fn listen_at(&self, address: &str) -> MqttClient {
         let credential = Credential::Key(self.key.clone());
-        let mut listener = MqttClient::connect(&network.mqtt(), &self.app_id, &credential).await.unwrap();
+        let mut listener = MqttClient::connect(address, &self.app_id, &credential).await.unwrap();
         listener.subscribe(&format!("{}/devices/#", self.app_id)).await.unwrap();
         listener
+    }
+
+    /// An MQTT connection that does not come back by itself when it is closed.
+    pub(crate) async fn connection(&self, address: &str) -> TcpStream {
+        let mut packet = b"\x00\x04MQTT\x04\xc2\x00\x3c".to_vec();
+        for text in ["", self.app_id.as_str(), self.key.expose()] {
+            packet.extend((text.len() as u16).to_be_bytes());
+            packet.extend(text.as_bytes());
+        }
+        let length = u8::try_from(packet.len()).ok().filter(|length| *length < 128).expect("one byte holds the length");
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        connection.write_all(&[&[0x10, length][..], &packet].concat()).await.unwrap();
+        let mut connack = [0; 4];
+        connection.read_exact(&mut connack).await.unwrap();
+        assert_eq!(connack, [0x20, 2, 0, 0], "connected");
+        connection
     }
 
     pub(crate) async fn simulate(&self, dev_id: &str, payload: &[u8], port: u32) -> client::Result<()> {
@@ -189,6 +222,14 @@ impl Owner {
         let uplink = SimulatedUplinkMessage { app_id, dev_id, payload: payload.to_vec(), port };
         self.handler.simulate_uplink(uplink).await.map(drop)
     }
+}
+
+/// The announcement of the handler that keeps its data in `dir`.
+pub(crate) async fn announcement(dir: &Path, discovery_address: &str) -> Announcement {
+    // There is no certificate without TLS.
+    let certificate = std::fs::read_to_string(dir.join("ca.cert")).unwrap_or_default();
+    let discovery = DiscoveryClient::connect(discovery_address, &Trust::announced(&certificate)).unwrap();
+    discovery.get(ServiceName::Handler, &"handler".parse().unwrap()).await.unwrap()
 }
 
 pub(crate) fn device(app_id: &AppId, dev_id: &str) -> Device {
@@ -251,13 +292,14 @@ fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
 
-/// An audit log without a file.
-pub(crate) fn audit() -> AuditLog {
-    AuditLog::without_file(Arc::new(SystemClock))
+/// The machine's clock, and no audit file.
+pub(crate) fn environment() -> Environment {
+    environment_at(Arc::new(SystemClock))
 }
 
-/// The metrics recorder, of which a process has only one.
-pub(crate) fn metrics() -> Metrics {
+pub(crate) fn environment_at(clock: Arc<dyn Clock>) -> Environment {
+    // A process has only one recorder of metrics.
     static METRICS: OnceLock<Metrics> = OnceLock::new();
-    METRICS.get_or_init(|| Metrics::install(CancellationToken::new()).unwrap()).clone()
+    let metrics = METRICS.get_or_init(|| Metrics::install(CancellationToken::new()).unwrap()).clone();
+    Environment { metrics, audit: AuditLog::without_file(clock.clone()), clock }
 }

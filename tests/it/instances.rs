@@ -5,15 +5,14 @@ use server::rate_limit::RateLimit;
 
 use testing::RedisProcess;
 
-use crate::harness::{Network, audit, device, metrics};
+use crate::harness::{Network, device, environment};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_handlers_share_data_and_rate_limits() {
     let Some(redis) = RedisProcess::start() else { return };
     let network = Network::on(&redis, |settings| settings.handler.rate_limits.client = RateLimit::new(8, 1)).await;
     let owner = network.owner("traveller").await;
-    let other =
-        Stack::start(network.stack.settings().clone(), Some(Service::Handler), metrics(), audit()).await.unwrap();
+    let other = Stack::start(network.stack.settings().clone(), Some(Service::Handler), environment()).await.unwrap();
     let handlers = [network.handler_http(), format!("http://{}", other.handler_http_address().unwrap())];
     assert_ne!(handlers[0], handlers[1]);
 

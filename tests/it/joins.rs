@@ -2,7 +2,7 @@
 
 mod concurrency;
 pub(crate) mod network_broker;
-mod templates;
+pub(crate) mod templates;
 
 use api::rest::handler::LorawanDevice;
 use serde_json::json;
@@ -12,14 +12,14 @@ use types::{Credential, Secret};
 use self::network_broker::{APP_EUI, BROKER, DEV_ADDR, DEV_EUI, NetworkBroker, bytes, message, told};
 use crate::harness::{Network, Owner, device, next};
 
-const APP_KEY: &str = "B6B53F4A168A7A88BDF7EA135CE9CFCA";
+pub(crate) const APP_KEY: &str = "B6B53F4A168A7A88BDF7EA135CE9CFCA";
 
 async fn network() -> Network {
     Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await
 }
 
 /// Creates a device that joins; without a device EUI it is a template.
-async fn set(owner: &Owner, dev_id: &str, dev_eui: &str, app_key: &str) {
+pub(crate) async fn set(owner: &Owner, dev_id: &str, dev_eui: &str, app_key: &str) {
     let mut device = device(&owner.app_id, dev_id);
     let lorawan = device.lorawan_device.take().unwrap();
     let (app_eui, dev_eui) = (APP_EUI.parse().unwrap(), dev_eui.parse().unwrap());

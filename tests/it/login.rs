@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    harness::{PASSWORD, airlock, audit, complaint, metrics, printed, run},
+    harness::{PASSWORD, airlock, complaint, environment, printed, run},
     third_party_clients::browser::Browser,
 };
 
@@ -32,7 +32,7 @@ impl CommandLine {
         server::system::install_crypto();
         let dir = tempfile::tempdir().unwrap();
         let settings = Settings::default().temporary(dir.path());
-        let stack = Stack::start(settings, Some(Service::Account), metrics(), audit()).await.unwrap();
+        let stack = Stack::start(settings, Some(Service::Account), environment()).await.unwrap();
         let base = stack.settings().client.auth_server.clone();
         let browser = Browser::register(&base).await;
         Self { base, stack, dir, browser }

@@ -33,6 +33,7 @@ mod rights;
 mod schemathesis;
 mod secrets;
 mod serve;
+mod server_process;
 mod third_party_clients;
 mod tls;
 mod uplinks;

@@ -10,7 +10,7 @@ use client::account::{AccountClient, ClientCredentials};
 use tempfile::TempDir;
 use types::{Credential, Secret};
 
-use crate::harness::{PASSWORD, airlock, audit, complaint, metrics, printed, run};
+use crate::harness::{PASSWORD, airlock, complaint, environment, printed, run};
 
 /// A server's data directory, which the account service and commands use.
 struct Server(TempDir);
@@ -42,7 +42,7 @@ impl Server {
 
     async fn serve(&self) -> (Stack, AccountClient) {
         let settings = Settings::default().temporary(self.path());
-        let stack = Stack::start(settings, Some(Service::Account), metrics(), audit()).await.unwrap();
+        let stack = Stack::start(settings, Some(Service::Account), environment()).await.unwrap();
         let client = AccountClient::new(&stack.settings().client.auth_server).unwrap();
         (stack, client)
     }

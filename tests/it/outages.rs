@@ -1,4 +1,7 @@
-//! Outages of Redis, discovery and the account service: requests fail cleanly, and everything recovers.
+//! Outages of Redis, discovery, the account service and the whole server, of the disk and of the clock: requests fail
+//! cleanly, everything recovers, and what was acknowledged before is there afterwards.
+//!
+//! `CHAOS_ROUNDS` says how often the tests that kill or freeze something do so.
 
 mod account;
 mod component_token;
@@ -43,6 +46,11 @@ async fn soon<T: PartialEq + std::fmt::Debug>(expected: T, mut find: impl AsyncF
     let mut tick = tokio::time::interval(Duration::from_millis(20));
     let mut last = None;
     let found = tokio::time::timeout(MESSAGE_TIMEOUT, async {
+/// How many rounds a test has: few, unless somebody asks for more.
+fn rounds() -> usize {
+    std::env::var("CHAOS_ROUNDS").map_or(2, |rounds| rounds.parse().expect("CHAOS_ROUNDS is a number"))
+}
+
         while *last.insert(find().await) != expected {
             tick.tick().await;
         }

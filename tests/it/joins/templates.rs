@@ -14,14 +14,14 @@ use super::{
 use crate::harness::{Network, Owner, next};
 
 /// Sets the access key with which devices register.
-pub(super) async fn set_key(owner: &Owner, key: Option<AccessKey>) {
+pub(crate) async fn set_key(owner: &Owner, key: Option<AccessKey>) {
     let register_on_join_access_key = key.map(String::from).unwrap_or_default();
     let application =
         Application { app_id: owner.app_id.to_string(), register_on_join_access_key, ..Application::default() };
     owner.handler.set_application(application).await.unwrap();
 }
 
-pub(super) async fn make_key(network: &Network, owner: &Owner, name: &str, rights: &[ApplicationRight]) -> AccessKey {
+pub(crate) async fn make_key(network: &Network, owner: &Owner, name: &str, rights: &[ApplicationRight]) -> AccessKey {
     let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
     let new = NewAccessKey { name: name.to_owned(), rights: rights.to_vec() };
     account.add_access_key(&owner.token, &owner.app_id, &new).await.unwrap().key.unwrap()

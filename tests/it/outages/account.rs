@@ -5,6 +5,7 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
+    sync::Arc,
 };
 
 use airlock::{
@@ -17,15 +18,16 @@ use client::{
     mqtt::MqttClient,
 };
 use serde_json::json;
+use server::system::SystemClock;
 use tempfile::TempDir;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
-use types::{ApplicationRight, Credential, Kind, Kinded, Scope, Secret};
+use tokio::io::AsyncReadExt;
+use types::{ApplicationRight, Clock, Credential, Kind, Kinded, Scope, Secret};
 
 use super::{Caller, soon};
-use crate::harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD, airlock, audit, metrics, next};
+use crate::{
+    harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD, airlock, environment_at, next},
+    joins::network_broker::BROKER,
+};
 
 /// `airlock serve account` in a process of its own, always on the same port.
 pub(super) struct AccountProcess {
@@ -61,16 +63,25 @@ impl AccountProcess {
         std::fs::copy(self.token_file(), to.join("copied.token")).unwrap();
     }
 
+    /// Suspends it: it neither answers nor closes its connections.
+    pub(super) fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    pub(super) fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
     fn signal(&self, signal: &str) {
         assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
     }
 
-    fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    fn start_again(&mut self) {
+    pub(super) fn start_again(&mut self) {
         (self.child, self.output) = serve(self.dir.path(), self.port);
     }
 }
@@ -105,6 +116,11 @@ pub(super) struct Services {
 
 impl Services {
     pub(super) async fn start(grace_time_s: u64) -> Self {
+        Self::start_at(Arc::new(SystemClock), grace_time_s).await
+    }
+
+    /// With this clock in the handler and the discovery service.
+    pub(super) async fn start_at(clock: Arc<dyn Clock>, grace_time_s: u64) -> Self {
         server::system::install_crypto();
         let account = AccountProcess::start();
         let (discovery_dir, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -113,17 +129,18 @@ impl Services {
             settings.client.auth_server = account.url();
             settings.auth.grace_time_s = grace_time_s;
             settings.broker.check_interval_ms = 100;
+            settings.handler.brokers = vec![BROKER.parse().unwrap()];
             settings.tls.mode = airlock::settings::TlsMode::Off;
             settings
         };
-        let start = |settings: Settings, service| Stack::start(settings, Some(service), metrics(), audit());
+        let start = |settings: Settings, service| Stack::start(settings, Some(service), environment_at(clock.clone()));
         let discovery = start(settings(discovery_dir.path()), Service::Discovery).await.unwrap();
         let mut settings = settings(dir.path());
         settings.client.discovery_address = discovery.settings().client.discovery_address.clone();
         settings.handler.token_file = Some(dir.path().join("copied.token"));
         account.copy_token(dir.path());
         let stack = start(settings, Service::Handler).await.unwrap();
-        let network = Network { stack, dir: dir };
+        let network = Network { stack, dir };
         let owner = network.owner("steady").await;
         owner.set_functions(["function Decoder(bytes) { return { n: bytes[0] }; }", "", ""]).await.unwrap();
         owner.add_device("dev-1").await;
@@ -135,12 +152,12 @@ impl Services {
         self.ask(credential, "GET", "", String::new()).await
     }
 
-    async fn uplink(&self) -> u16 {
+    pub(super) async fn uplink(&self) -> u16 {
         let body = json!({"payload": "Bw==", "port": 1}).to_string();
         self.ask(&self.owner.token, "POST", "/devices/dev-1/simulate", body).await
     }
 
-    async fn change(&self) -> u16 {
+    pub(super) async fn change(&self) -> u16 {
         let body = json!({"app_id": self.owner.app_id, "decoder": "function Decoder(b) { return { n: b[0] }; }"});
         self.ask(&self.owner.token, "PUT", "", body.to_string()).await
     }
@@ -200,22 +217,6 @@ impl Services {
         self.owner.listen(&self.network).await
     }
 
-    /// An MQTT connection that does not come back by itself when it is closed.
-    async fn connection(&self) -> TcpStream {
-        let mut packet = b"\x00\x04MQTT\x04\xc2\x00\x3c".to_vec();
-        for text in ["", self.owner.app_id.as_str(), self.owner.key.expose()] {
-            packet.extend((text.len() as u16).to_be_bytes());
-            packet.extend(text.as_bytes());
-        }
-        let length = u8::try_from(packet.len()).ok().filter(|length| *length < 128).expect("one byte holds the length");
-        let mut connection = TcpStream::connect(self.network.mqtt()).await.unwrap();
-        connection.write_all(&[&[0x10, length][..], &packet].concat()).await.unwrap();
-        let mut connack = [0; 4];
-        connection.read_exact(&mut connack).await.unwrap();
-        assert_eq!(connack, [0x20, 2, 0, 0], "connected");
-        connection
-    }
-
     pub(super) async fn stop(self) {
         self.network.stack.stop().await;
         self.discovery.stop().await;
@@ -248,9 +249,9 @@ async fn what_was_confirmed_goes_on_however_the_account_service_is_away() {
     assert_eq!((services.read(&services.owner.token).await, services.uplink().await), (200, 200));
     next(&mut listener).await;
 
-    services.account.signal("-STOP");
+    services.account.freeze();
     confirmed_goes_on(&services, &mut listener, &removed, &unseen).await;
-    services.account.signal("-CONT");
+    services.account.thaw();
     soon(200, async || services.change().await).await;
     soon(403, async || services.read(&removed).await).await;
 
@@ -277,10 +278,10 @@ async fn what_was_confirmed_goes_on_however_the_account_service_is_away() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_grace_time_reads_and_connections_end_and_live_uplinks_go_on() {
     let services = Services::start(0).await;
-    let mut connection = services.connection().await;
+    let mut connection = services.owner.connection(&services.network.mqtt()).await;
     assert_eq!((services.read(&services.owner.token).await, services.uplink().await), (200, 200));
 
-    services.account.signal("-STOP");
+    services.account.freeze();
     soon(503, async || services.read(&services.owner.token).await).await;
     assert_eq!((services.uplink().await, services.change().await), (200, 503));
     let text = services.reason(&services.owner.token).await;
@@ -289,8 +290,8 @@ async fn without_a_grace_time_reads_and_connections_end_and_live_uplinks_go_on()
     let mut rest = Vec::new();
     tokio::time::timeout(MESSAGE_TIMEOUT, connection.read_to_end(&mut rest)).await.expect("it is closed").unwrap();
 
-    services.account.signal("-CONT");
+    services.account.thaw();
     soon(200, async || services.read(&services.owner.token).await).await;
-    services.connection().await;
+    services.owner.connection(&services.network.mqtt()).await;
     services.stop().await;
 }

@@ -17,7 +17,7 @@ fn rotate_at_once(dir: &Path) {
 }
 
 /// Logs a user in again, whose tokens have become invalid.
-async fn log_in_again(account: &AccountClient, name: &str, app_id: &AppId) -> Credential {
+pub(super) async fn log_in_again(account: &AccountClient, name: &str, app_id: &AppId) -> Credential {
     let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
     let token = account.password_token(&client, &name.parse().unwrap(), &Secret::new(PASSWORD), &[]).await.unwrap();
     let token = account.restrict_token(&token.access_token, &[Scope::App(app_id.clone())]).await.unwrap();

@@ -5,11 +5,12 @@ use airlock::{
     settings::{Settings, TlsMode},
 };
 use client::{Trust, discovery::DiscoveryClient, handler::HandlerClient};
+use store::{Batch, Commit, Key, Redis, RedisSettings, Store, StoreClock, Tag};
 use testing::RedisProcess;
 use types::{Kind, Kinded, ServiceName};
 
 use super::soon;
-use crate::harness::{Network, Owner, audit, device, metrics};
+use crate::harness::{Network, Owner, device, environment};
 
 /// A handler whose discovery service is stopped and started, and another service that sees the same announcements.
 struct Services {
@@ -32,7 +33,7 @@ impl Services {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         settings.listen.discovery.clone_from(&free);
         settings.client.discovery_address = free;
-        let handler = Stack::start(settings.clone(), Some(Service::Handler), metrics(), audit()).await.unwrap();
+        let handler = Stack::start(settings.clone(), Some(Service::Handler), environment()).await.unwrap();
         let address = handler.handler_http_address().unwrap().to_string();
         let manager = HandlerClient::connect_to(&address, &Trust::Plaintext, owner.token.clone()).unwrap();
         let second_client = network.stack.discovery_http_address().unwrap().to_string();
@@ -41,7 +42,7 @@ impl Services {
     }
 
     async fn discovery(&self) -> Stack {
-        Stack::start(self.settings.clone(), Some(Service::Discovery), metrics(), audit()).await.unwrap()
+        Stack::start(self.settings.clone(), Some(Service::Discovery), environment()).await.unwrap()
     }
 
     /// The handler of the application, if it is announced.
@@ -102,4 +103,32 @@ async fn pending_announcements_are_sent_when_discovery_returns() {
     services.handler.stop().await;
     discovery.stop().await;
     services.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_start_withdraws_what_a_killed_deletion_left() {
+    let Some(redis) = RedisProcess::start() else { return };
+    let network = Network::on(&redis, |settings| settings.tls.mode = TlsMode::Off).await;
+    let owner = network.owner("killed").await;
+    let address = network.stack.discovery_http_address().unwrap().to_string();
+    let discovery = DiscoveryClient::connect(&address, &Trust::Plaintext).unwrap();
+    discovery.get_by_app_id(&owner.app_id).await.unwrap();
+    // What a handler leaves that is killed after the second commit of a deletion.
+    let settings = RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() };
+    let store = Redis::connect(&settings, StoreClock::new(|| 0)).await.unwrap();
+    let (handler, application) = (Tag::service("handler").unwrap(), Tag::application("killed-app").unwrap());
+    let key = |tag: &Tag, path: &str| Key::new(tag, path).unwrap();
+    let begun = Batch::new().put(key(&handler, "handler/deletion/killed-app"), "");
+    let gone = ["handler/application", "handler/functions"].map(|path| key(&application, path));
+    let gone = gone.into_iter().fold(Batch::new(), Batch::delete);
+    for batch in [begun, gone] {
+        assert_eq!(store.commit(batch).await.unwrap(), Commit::Done);
+    }
+
+    let settings = network.stack.settings().clone();
+    let handler = Stack::start(settings, Some(Service::Handler), environment()).await.unwrap();
+    let found = async || discovery.get_by_app_id(&owner.app_id).await.map(drop).map_err(|error| error.kind());
+    soon(Err(Kind::NotFound), found).await;
+    handler.stop().await;
+    network.stack.stop().await;
 }

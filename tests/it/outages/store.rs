@@ -1,4 +1,4 @@
-//! Redis is killed or hangs under two handlers and two discovery services.
+//! Redis is killed, hangs, loads or is full under two handlers and two discovery services.
 
 use airlock::serve::{Service, Stack};
 use client::mqtt::MqttClient;
@@ -7,8 +7,8 @@ use testing::RedisProcess;
 use tonic::Code;
 use types::Credential;
 
-use super::{Caller, soon};
-use crate::harness::{Network, Owner, audit, device, metrics, next};
+use super::{Caller, rounds, soon};
+use crate::harness::{Network, Owner, device, environment, next};
 
 /// All services, and a second handler and discovery service, on one Redis.
 struct Services {
@@ -28,7 +28,7 @@ impl Services {
         let owner = network.owner("patient").await;
         owner.set_functions(["function Decoder(bytes) { return { n: bytes[0] }; }", "", ""]).await.unwrap();
         owner.add_device("dev-1").await;
-        let start = |service| Stack::start(network.stack.settings().clone(), Some(service), metrics(), audit());
+        let start = |service| Stack::start(network.stack.settings().clone(), Some(service), environment());
         let (handler, discovery) = tokio::join!(start(Service::Handler), start(Service::Discovery));
         let (handler, discovery, caller) = (handler.unwrap(), discovery.unwrap(), Caller::new(&owner.token));
         Self { network, owner, caller, handler, discovery }
@@ -114,6 +114,41 @@ async fn a_hanging_store_delays_calls_by_the_timeout_at_most() {
         assert_eq!(services.caller.ask("GET", &url, String::new()).await, (503, json!(14)), "{url}");
     }
     redis.thaw();
+    soon(before, || services.read_all()).await;
+    services.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_store_refuses_changes_and_keeps_what_it_has() {
+    let Some(redis) = RedisProcess::start() else { return };
+    let services = Services::start(&redis).await;
+    let before = services.read_all().await;
+    let [first, _] = services.applications();
+    let dev_2 = serde_json::to_string(&device(&services.owner.app_id, "dev-2")).unwrap();
+    redis.fill();
+    for _ in 0..rounds() {
+        let changed = services.caller.ask("PUT", &format!("{first}/devices/dev-2"), dev_2.clone()).await;
+        assert_eq!(changed, (503, json!(14)));
+        // Calls of the handler are counted in Redis, so that the reads, too, need a change.
+        for (answer, before) in services.read_all().await.into_iter().zip(&before) {
+            assert!(answer == *before || answer == (503, json!(14)), "{answer:?} instead of {before:?}");
+        }
+    }
+    redis.empty();
+    soon(before, || services.read_all()).await;
+    assert_eq!(services.caller.ask("PUT", &format!("{first}/devices/dev-2"), dev_2).await.0, 200);
+    services.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_loads_its_data_is_used_when_it_has() {
+    let Some(mut redis) = RedisProcess::start() else { return };
+    let services = Services::start(&redis).await;
+    let before = services.read_all().await;
+    redis.restart_loading();
+    for answer in services.read_all().await {
+        assert_eq!(answer, (503, json!(14)));
+    }
     soon(before, || services.read_all()).await;
     services.stop().await;
 }

@@ -17,7 +17,7 @@ use testing::{Node, Python};
 use types::{Scope, Secret};
 
 use super::browser::Browser;
-use crate::harness::{PASSWORD, audit, metrics};
+use crate::harness::{PASSWORD, environment};
 
 const SECRET: &str = "Ki6yF0cYAK2xB-the-clients-secret_1qZ";
 
@@ -41,7 +41,7 @@ impl Site {
             legacy: false,
         };
         settings.account.clients.insert("third-party".parse().unwrap(), client);
-        let stack = Stack::start(settings, Some(Service::Account), metrics(), audit()).await.unwrap();
+        let stack = Stack::start(settings, Some(Service::Account), environment()).await.unwrap();
         let base = stack.settings().client.auth_server.clone();
         Self { base, stack, _dir: dir }
     }

@@ -1,0 +1,132 @@
+//! `airlock serve` in a process of its own, on free ports.
+
+use std::{
+    io::{BufRead, BufReader, Lines, Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio},
+};
+
+use crate::harness::{Owner, airlock, announcement, printed, run};
+
+/// The services in a process of their own.
+pub(crate) struct ServerProcess {
+    child: Child,
+    places: Vec<(String, String)>,
+    /// Kept open, because the process fails to report its stop otherwise.
+    _output: Lines<BufReader<ChildStdout>>,
+}
+
+impl ServerProcess {
+    /// Starts `airlock serve` and waits until it prints its addresses.
+    pub(crate) fn start(dir: &Path) -> Self {
+        Self::spawn(serve(dir).stderr(Stdio::null()))
+    }
+
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let places = output
+            .by_ref()
+            .map_while(Result::ok)
+            .take_while(|line| !line.starts_with("Next"))
+            .filter_map(|line| line.trim().split_once("  ").map(|(name, place)| (name.to_owned(), place.to_owned())))
+            .collect();
+        Self { child, places, _output: output }
+    }
+
+    pub(crate) fn place(&self, name: &str) -> &str {
+        let place = self.places.iter().find(|(known, _)| known == name);
+        place.map(|(_, place)| place.split(' ').next().unwrap()).expect("it says where that is")
+    }
+
+    pub(crate) fn command(&self, dir: &Path, arguments: &[&str], input: &str) -> Output {
+        let mut command = airlock(dir);
+        command.args(["--auth-server", self.place("account"), "--discovery-address", self.place("discovery")]);
+        run(command.args(arguments), input)
+    }
+
+    pub(crate) fn type_command(&self, dir: &Path, arguments: &[&str], input: &str) -> String {
+        printed(&self.command(dir, arguments, input))
+    }
+
+    pub(crate) fn stop(mut self) {
+        self.signal("-TERM");
+        assert!(self.wait().success());
+    }
+
+    /// Ends it at once, as a crash does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.wait();
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
+    }
+
+    /// Suspends it: it neither answers nor closes its connections.
+    pub(crate) fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    pub(crate) fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    /// Registers a user with an application.
+    pub(crate) async fn owner(&self, dir: &Path, name: &str) -> Owner {
+        let handler = announcement(dir, self.place("discovery")).await;
+        Owner::register(name, self.place("account"), &handler).await
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // A process that has already ended cannot be killed.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// `airlock serve` on free ports.
+pub(crate) fn serve(dir: &Path) -> Command {
+    let mut command = airlock(dir);
+    command.arg("serve");
+    for name in ["ACCOUNT", "DISCOVERY", "DISCOVERY_HTTP", "HANDLER", "HANDLER_HTTP"] {
+        command.env(format!("AIRLOCK_LISTEN__{name}"), "127.0.0.1:0");
+    }
+    command.env("AIRLOCK_BROKER__LISTEN", "127.0.0.1:0").env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0");
+    command
+}
+
+/// The same command, which cannot make a file longer than this.
+pub(crate) fn limited(command: &Command, bytes_max: u64) -> Command {
+    let mut limited = Command::new("sh");
+    // Without the trap, the signal would end the process before it sees the error.
+    limited.args(["-c", "trap '' XFSZ; ulimit -f $0; exec \"$@\"", &(bytes_max / 512).to_string()]);
+    limited.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
+}
+
+/// The response to a GET request, with its head.
+pub(crate) fn get(url: &str) -> String {
+    let (address, path) = url.trim_start_matches("http://").split_once('/').unwrap();
+    let mut connection = TcpStream::connect(address).unwrap();
+    connection
+        .write_all(format!("GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").as_bytes())
+        .unwrap();
+    let mut response = String::new();
+    connection.read_to_string(&mut response).unwrap();
+    response
+}
