@@ -4,8 +4,13 @@
 //! `CHAOS_ROUNDS` says how often the tests that kill or freeze something do so.
 
 mod account;
+mod clock;
 mod component_token;
 mod discovery;
+mod disk;
+mod joins;
+mod server;
+mod signing_key;
 mod store;
 
 use std::time::Duration;
@@ -41,16 +46,16 @@ impl Caller {
     }
 }
 
-/// Retries until the result is as expected.
-async fn soon<T: PartialEq + std::fmt::Debug>(expected: T, mut find: impl AsyncFnMut() -> T) {
-    let mut tick = tokio::time::interval(Duration::from_millis(20));
-    let mut last = None;
-    let found = tokio::time::timeout(MESSAGE_TIMEOUT, async {
 /// How many rounds a test has: few, unless somebody asks for more.
 fn rounds() -> usize {
     std::env::var("CHAOS_ROUNDS").map_or(2, |rounds| rounds.parse().expect("CHAOS_ROUNDS is a number"))
 }
 
+/// Retries until the result is as expected.
+async fn soon<T: PartialEq + std::fmt::Debug>(expected: T, mut find: impl AsyncFnMut() -> T) {
+    let mut tick = tokio::time::interval(Duration::from_millis(20));
+    let mut last = None;
+    let found = tokio::time::timeout(MESSAGE_TIMEOUT, async {
         while *last.insert(find().await) != expected {
             tick.tick().await;
         }
