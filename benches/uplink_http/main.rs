@@ -30,7 +30,7 @@ const QUIET: Duration = Duration::from_millis(300);
 async fn main() {
     ::server::system::install_crypto();
     let seconds = std::env::var_os("UPLINK_SECONDS").map_or(10.0, |text| text.to_str().unwrap().parse().unwrap());
-    let server = ServerProcess::start().await;
+    let server = ServerProcess::start("").await;
     let application = server.create_application("bench-app", ServerProcess::demo_functions()).await;
     let load = Load::new(server.handler, &application.uplink, CONNECTIONS);
     load.clone().run_for(Duration::from_secs_f64(seconds / 5.0)).await.all(200);

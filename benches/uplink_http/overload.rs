@@ -39,7 +39,7 @@ struct Bench {
 async fn main() {
     ::server::system::install_crypto();
     let seconds = std::env::var_os("OVERLOAD_SECONDS").map_or(5.0, |text| text.to_str().unwrap().parse().unwrap());
-    let server = ServerProcess::start().await;
+    let server = ServerProcess::start("").await;
     let endless = json!({ "payload_format": "custom", "decoder": "function Decoder() { while (true) {} }" });
     let neighbour = server.create_application("neighbour", ServerProcess::demo_functions()).await.uplink;
     let flood = server.create_application("flood", ServerProcess::demo_functions()).await.uplink;

@@ -1,5 +1,7 @@
 //! An `airlock serve` process on free ports, with everything in a temporary directory.
 
+#![allow(dead_code, reason = "each bench uses a part of it")]
+
 use std::{
     env, fs,
     net::{SocketAddr, TcpListener},
@@ -27,13 +29,14 @@ pub(crate) struct ServerProcess {
 pub(crate) struct Application {
     pub(crate) id: String,
     pub(crate) key: String,
+    pub(crate) token: Secret,
     /// The HTTP request that simulates an uplink.
     pub(crate) uplink: Vec<u8>,
 }
 
 impl ServerProcess {
-    /// Starts the server; returns when its handler accepts connections.
-    pub(crate) async fn start() -> Self {
+    /// Starts the server with these settings, in TOML; returns when its handler accepts connections.
+    pub(crate) async fn start(more_settings: &str) -> Self {
         let binary = env::var_os("AIRLOCK_BINARY")
             .map_or_else(|| env!("CARGO_BIN_EXE_airlock").to_owned(), |path| path.into_string().unwrap());
         let dir = tempfile::tempdir().unwrap();
@@ -46,7 +49,8 @@ impl ServerProcess {
              telemetry.listen = '{telemetry}'\n\
              handler.calls.client = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
              handler.calls.application = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
-             sandbox.cache_dir = '{}/cache'\n",
+             sandbox.cache_dir = '{}/cache'\n\
+             {more_settings}",
             dir.path().display(),
             env!("CARGO_TARGET_TMPDIR"),
         );
@@ -97,13 +101,18 @@ impl ServerProcess {
             token.expose(),
             body.len(),
         );
-        Application { id: id.to_string(), key, uplink: uplink.into_bytes() }
+        Application { id: id.to_string(), key, token, uplink: uplink.into_bytes() }
     }
 
-    async fn send(&self, method: &str, path: &str, token: &Secret, body: Value) {
+    /// Sends JSON to the handler, which must accept it.
+    pub(crate) async fn send(&self, method: &str, path: &str, token: &Secret, body: Value) {
         let request = reqwest::Client::new().request(method.parse().unwrap(), format!("http://{}{path}", self.handler));
         let response = request.bearer_auth(token.expose()).json(&body).send().await.unwrap();
         assert!(response.status().is_success(), "{method} {path}: {}", response.text().await.unwrap());
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// The functions of the demo.

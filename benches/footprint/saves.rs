@@ -1,0 +1,37 @@
+//! Many saves of functions that keep much memory.
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+use testing::figures::Figures;
+
+use crate::{
+    process::Usage,
+    server_process::{Application, ServerProcess},
+};
+
+const SAVES: usize = 60;
+
+/// How many numbers a function keeps, of 16 bytes each: 7 MB.
+const NUMBERS: usize = 430_000;
+
+pub(crate) async fn save(figures: &mut Figures, server: &ServerProcess) {
+    let application = server.create_application("bench-app", ServerProcess::demo_functions()).await;
+    figures.add("no saves", Usage::of(server).to_string(), "");
+    for number in 0..SAVES {
+        put(server, &application, functions(number)).await;
+    }
+    figures.add(&format!("{SAVES} saves of 7 MB, one after the other"), Usage::of(server).to_string(), "≤ 300 MB");
+    join_all((SAVES..2 * SAVES).map(|number| put(server, &application, functions(number)))).await;
+    figures.add(&format!("{SAVES} more at the same time"), Usage::of(server).to_string(), "≤ 300 MB");
+}
+
+async fn put(server: &ServerProcess, application: &Application, functions: Value) {
+    server.send("PUT", &format!("/applications/{}", application.id), &application.token, functions).await;
+}
+
+fn functions(number: usize) -> Value {
+    let decoder = format!(
+        "var kept = new Array({NUMBERS}).fill({number}.5); function Decoder(bytes) {{ return {{ n: kept[bytes[0]] }}; }}"
+    );
+    json!({ "payload_format": "custom", "decoder": decoder })
+}
