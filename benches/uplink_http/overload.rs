@@ -7,7 +7,6 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-#[allow(dead_code, reason = "the bench `uplink_http` uses the rest")]
 mod server_process;
 
 use std::{

@@ -7,7 +7,10 @@ use server::{
     audit::AuditLog,
     auth::{Authenticator, Caller, Purpose},
 };
-use types::{AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, Credential, GatewayId, GatewayRight, Scope, ServiceName};
+use types::{
+    AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, Credential, GatewayId, GatewayRight, Scope,
+    ServiceName,
+};
 
 use crate::{
     Error,
