@@ -129,7 +129,7 @@ impl Services {
             settings.client.auth_server = account.url();
             settings.auth.grace_time_s = grace_time_s;
             settings.broker.check_interval_ms = 100;
-            settings.handler.brokers = vec![BROKER.parse().unwrap()];
+            settings.handler.network_brokers = vec![BROKER.parse().unwrap()];
             settings.tls.mode = airlock::settings::TlsMode::Off;
             settings
         };
