@@ -8,7 +8,6 @@ mod clock;
 mod component_token;
 mod discovery;
 mod disk;
-mod joins;
 mod server;
 mod signing_key;
 mod store;
