@@ -7,6 +7,7 @@ mod admission;
 mod connection;
 mod grpc_timeout;
 mod listeners;
+mod metrics;
 mod middleware;
 mod run_to_end;
 mod unread_body;
@@ -101,6 +102,7 @@ impl Server {
     /// Serves `service` on `listeners` until `stop`, then until its running requests have finished.
     pub fn start(&self, service: HttpService, listeners: Listeners) -> ServerHandle {
         let drain = Duration::from_millis(self.settings.drain_timeout_ms);
+        metrics::describe();
         let limits = connection::Limits::of(&self.settings);
         let router = middleware::wrap(service, self);
         listeners.serve(router, limits, self.stop.clone(), drain)

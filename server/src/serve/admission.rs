@@ -5,7 +5,6 @@
 //! using up the processors with refusals.
 
 mod callers;
-mod metrics;
 mod request_queue;
 
 use std::{sync::Arc, time::Duration};
@@ -23,7 +22,7 @@ use self::{
     callers::Callers,
     request_queue::{Limits, Permit, RequestQueue},
 };
-use super::ServeSettings;
+use super::{ServeSettings, metrics};
 use crate::usage::{REQUEST_FUEL, UNKNOWN_CALLER_FUEL, Usage};
 
 /// How long a client should wait before it retries, in seconds.
@@ -66,9 +65,18 @@ impl Kinded for Refusal {
     }
 }
 
+impl Refusal {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::TenantFull => "tenant",
+            Self::Full => "full",
+            Self::TimedOut => "timeout",
+        }
+    }
+}
+
 impl AdmissionControl {
     pub(super) fn new(service: &'static str, settings: &ServeSettings) -> Self {
-        metrics::describe();
         Self {
             service,
             queue: Arc::new(RequestQueue::new(Limits::of(settings))),
@@ -102,7 +110,7 @@ impl AdmissionControl {
     }
 
     async fn permit(&self, tenant: &Arc<str>) -> Result<Permit, Refusal> {
-        let admitted = match self.queue.enqueue(tenant) {
+        let refusal = match self.queue.enqueue(tenant) {
             Ok(turn) => match tokio::time::timeout(self.waiting_timeout, turn).await {
                 Ok(Ok(permit)) => return Ok(permit),
                 _ => Refusal::TimedOut,
@@ -114,8 +122,8 @@ impl AdmissionControl {
                 refusal
             }
         };
-        metrics::refused(self.service, admitted);
-        Err(admitted)
+        metrics::refused(self.service, refusal.reason());
+        Err(refusal)
     }
 }
 

@@ -12,14 +12,14 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::connection::{Accepted, Connection, Limits};
+use super::{
+    connection::{Accepted, Connection, Limits},
+    metrics,
+};
 use crate::Error;
 
 /// How long to wait when the process is out of file descriptors; closing connections free some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Counts connections that were closed at once because their address has too many.
-const CLOSED: &str = "airlock_connections_closed_total";
 
 /// Bound addresses that are not served yet.
 #[derive(Default)]
@@ -128,7 +128,7 @@ impl Connection {
                 match self.admit(accept(listener).await).await {
                     Some(accepted) => return accepted,
                     // Closed without a response, which would cost what the limit saves.
-                    None => metrics::counter!(CLOSED).increment(1),
+                    None => metrics::connection_closed(),
                 }
             }
         };

@@ -1,11 +1,10 @@
-//! What admission control measures. No label names a tenant.
+//! What the listeners and admission control measure. No label names a tenant.
 
 use metrics::{counter, describe_counter};
 
-use super::Refusal;
-
 const FUEL: &str = "airlock_requests_fuel_total";
 const REFUSED: &str = "airlock_requests_refused_total";
+const CLOSED: &str = "airlock_connections_closed_total";
 
 /// Registers the help text of each metric.
 pub(super) fn describe() {
@@ -15,6 +14,7 @@ pub(super) fn describe() {
         "Requests that were refused before they were handled, by service and reason: tenant (too many of its caller \
          wait), full (too many of all callers wait), or timeout (it waited too long)"
     );
+    describe_counter!(CLOSED, "Connections that were closed at once because their address has too many");
 }
 
 /// Counts what a request cost.
@@ -23,11 +23,11 @@ pub(super) fn charged(service: &'static str, fuel: u64) {
 }
 
 /// Counts a refused request.
-pub(super) fn refused(service: &'static str, refusal: Refusal) {
-    let reason = match refusal {
-        Refusal::TenantFull => "tenant",
-        Refusal::Full => "full",
-        Refusal::TimedOut => "timeout",
-    };
+pub(super) fn refused(service: &'static str, reason: &'static str) {
     counter!(REFUSED, "service" => service, "reason" => reason).increment(1);
+}
+
+/// Counts a connection that was closed at once.
+pub(super) fn connection_closed() {
+    counter!(CLOSED).increment(1);
 }
