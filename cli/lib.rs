@@ -29,10 +29,17 @@ use terminal::say;
 /// What `airlock selfupdate` prints. A program that replaces itself would be one more thing to trust.
 const HOW_TO_UPDATE: &str = "Airlock does not update itself: get the newer sources and build them as the README says";
 
+/// How many tasks a busy worker of tokio runs before it looks for data on sockets (61 by default), and for tasks that
+/// sandboxes have woken. Whatever has to wait that long cannot be ordered fairly before.
+const EVENT_INTERVAL: u32 = 8;
+const GLOBAL_QUEUE_INTERVAL: u32 = 4;
+
 /// Runs the command in this process's arguments, and prints its error if it fails.
 pub fn run() -> ExitCode {
     let Args { global, command } = Args::parse();
-    let result = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let result =
+        runtime.event_interval(EVENT_INTERVAL).global_queue_interval(GLOBAL_QUEUE_INTERVAL).enable_all().build();
     match result.map_err(Into::into).and_then(|runtime| runtime.block_on(run_command(command, &global))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
