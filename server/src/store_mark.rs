@@ -22,7 +22,7 @@ use crate::{audit::AuditLog, private_file::write_private};
 
 /// How often the counter grows without a change.
 const INTERVAL: Duration = Duration::from_secs(300);
-/// How often the counters are compared: as long as an answer of the account service counts as fresh.
+/// How often the counters are compared: as long as a response of the account service counts as fresh.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long the file waits for a store that may lose the last second: it must not look older than it was.
 const SETTLE: Duration = Duration::from_secs(2);

@@ -48,11 +48,11 @@ async fn arrived(request: Request, body_bytes_max: usize) -> Request {
 
 async fn run(request: Request, next: Next, running: Arc<Semaphore>) -> Response {
     let turn = running.acquire_owned().await;
-    let answer = async move {
+    let response = async move {
         let _turn = turn;
         timeout(TIME_MAX, next.run(request)).await
     };
-    match tokio::spawn(answer.in_current_span()).await {
+    match tokio::spawn(response.in_current_span()).await {
         Ok(Ok(response)) => response,
         // The service's own limit is lower, so nobody waits any more.
         Ok(Err(_)) => StatusCode::GATEWAY_TIMEOUT.into_response(),
