@@ -162,7 +162,7 @@ http_listen = "127.0.0.1:8084"
 # Default: 1000
 timeout_ms = 7
 
-# Names that it responses to.
+# Names that it answers to.
 names = ["a"]
 
 "#;
