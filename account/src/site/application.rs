@@ -21,7 +21,7 @@ use super::{
         form::{Fields, Form},
         labels::{self, day},
         notice::Notice,
-        viewer::Viewer,
+        viewer::{EntityRequest, Viewer},
     },
 };
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
         Entity, EntityPage,
         access::{Access, Deleted},
     },
-    http::{error::HttpError, paging::PageQuery, path::EntityPath},
+    http::{error::HttpError, paging::PageQuery},
 };
 
 #[derive(Template)]
@@ -135,77 +135,55 @@ pub(in crate::site) async fn create(
     }
 }
 
-pub(in crate::site) async fn show(
-    State(account): State<Account>,
-    viewer: Viewer,
-    EntityPath(app_id): EntityPath<Application>,
-) -> Result<Page<Show>, HttpError> {
-    Ok(page(&account, &viewer, &app_id, Forms::default()).await?)
+pub(in crate::site) async fn show(request: EntityRequest<Application>) -> Result<Page<Show>, HttpError> {
+    Ok(page(&request, Forms::default()).await?)
 }
 
 pub(in crate::site) async fn rename(
-    State(account): State<Account>,
-    viewer: Viewer,
-    EntityPath(app_id): EntityPath<Application>,
+    request: EntityRequest<Application>,
     fields: Fields,
 ) -> Result<Response, HttpError> {
-    let caller = viewer.caller::<Application>(&account, &app_id);
-    let renamed = account.rename_application(&caller, &app_id, fields.text("name")).await;
-    let Err(error) = renamed else { return Ok(done(&path::<Application>(&app_id), Notice::Saved).into_response()) };
+    let renamed = request.account.rename_application(&request.caller, &request.id, fields.text("name")).await;
+    let Err(error) = renamed else { return Ok(done(&request.path(), Notice::Saved).into_response()) };
     let (form, status) = Form::refused(&fields, error)?;
-    refused(&account, &viewer, &app_id, (Forms { name: Some(form), ..Forms::default() }, status)).await
+    refused(&request, (Forms { name: Some(form), ..Forms::default() }, status)).await
 }
 
-pub(in crate::site) async fn ask_delete(
-    State(account): State<Account>,
-    viewer: Viewer,
-    EntityPath(app_id): EntityPath<Application>,
-) -> Result<Page<ConfirmPage>, HttpError> {
-    let caller = viewer.caller::<Application>(&account, &app_id);
-    account.access_with::<Application>(&caller, &app_id, ApplicationRight::Delete).await?;
+pub(in crate::site) async fn ask_delete(request: EntityRequest<Application>) -> Result<Page<ConfirmPage>, HttpError> {
+    request.account.access_with::<Application>(&request.caller, &request.id, ApplicationRight::Delete).await?;
     let text = "Its access keys stop working and its collaborators cannot see it any more. It can be restored: \
                 the ID stays taken, and everything that belongs to the application is kept.";
-    let (title, back) = (format!("Delete application {app_id}?"), path::<Application>(&app_id));
-    Ok(Page::new(ConfirmPage { frame: viewer.frame(), title, text, button: "Delete application", back }))
+    let (title, back) = (format!("Delete application {}?", request.id), request.path());
+    Ok(Page::new(ConfirmPage { frame: request.frame(), title, text, button: "Delete application", back }))
 }
 
-pub(in crate::site) async fn delete(
-    State(account): State<Account>,
-    viewer: Viewer,
-    EntityPath(app_id): EntityPath<Application>,
-) -> Result<Redirect, HttpError> {
-    account.delete_application(&viewer.caller::<Application>(&account, &app_id), &app_id).await?;
+pub(in crate::site) async fn delete(request: EntityRequest<Application>) -> Result<Redirect, HttpError> {
+    request.account.delete_application(&request.caller, &request.id).await?;
     Ok(done("/my/applications", Notice::Deleted))
 }
 
-pub(in crate::site) async fn restore(
-    State(account): State<Account>,
-    viewer: Viewer,
-    EntityPath(app_id): EntityPath<Application>,
-) -> Result<Redirect, HttpError> {
-    account.restore_application(&viewer.caller::<Application>(&account, &app_id), &app_id).await?;
-    Ok(done(&path::<Application>(&app_id), Notice::Restored))
+pub(in crate::site) async fn restore(request: EntityRequest<Application>) -> Result<Redirect, HttpError> {
+    request.account.restore_application(&request.caller, &request.id).await?;
+    Ok(done(&request.path(), Notice::Restored))
 }
 
 /// Shows the page again with a refused form.
 pub(in crate::site) async fn refused(
-    account: &Account,
-    viewer: &Viewer,
-    app_id: &AppId,
+    request: &EntityRequest<Application>,
     (forms, status): (Forms, StatusCode),
 ) -> Result<Response, HttpError> {
-    Ok(page(account, viewer, app_id, forms).await?.with_status(status).into_response())
+    Ok(page(request, forms).await?.with_status(status).into_response())
 }
 
-async fn page(account: &Account, viewer: &Viewer, app_id: &AppId, forms: Forms) -> Result<Page<Show>, Error> {
-    let caller = viewer.caller::<Application>(account, app_id);
-    let Access { mut entity, rights, .. } = account.access::<Application>(&caller, app_id, Deleted::Excluded).await?;
+async fn page(request: &EntityRequest<Application>, forms: Forms) -> Result<Page<Show>, Error> {
+    let EntityRequest { account, caller, id, .. } = request;
+    let Access { mut entity, rights, .. } = account.access::<Application>(caller, id, Deleted::Excluded).await?;
     account.complete_claims(&mut entity.value).await?;
     let application = entity.value;
     let access_keys = account.keys_for(&application, &rights)?.unwrap_or_default();
     let collaborators = account.collaborators_for(&application, &rights).await?.unwrap_or_default();
     Ok(Page::new(Show {
-        frame: viewer.frame(),
+        frame: request.frame(),
         id: application.id.to_string(),
         name: application.name,
         created: day(application.created),

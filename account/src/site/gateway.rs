@@ -20,7 +20,7 @@ use super::{
         form::{Fields, Form},
         labels::day,
         notice::Notice,
-        viewer::Viewer,
+        viewer::{EntityRequest, Viewer},
     },
 };
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
         access::{Access, Deleted},
     },
     gateway::{Gateway, GatewayRights},
-    http::{error::HttpError, paging::PageQuery, path::EntityPath},
+    http::{error::HttpError, paging::PageQuery},
 };
 
 #[derive(Template)]
@@ -110,50 +110,32 @@ pub(in crate::site) async fn create(
     }
 }
 
-pub(in crate::site) async fn show(
-    State(account): State<Account>,
-    viewer: Viewer,
-    EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<Page<Show>, HttpError> {
-    Ok(page(&account, &viewer, &gateway_id, None).await?)
+pub(in crate::site) async fn show(request: EntityRequest<Gateway>) -> Result<Page<Show>, HttpError> {
+    Ok(page(&request, None).await?)
 }
 
-pub(in crate::site) async fn change(
-    State(account): State<Account>,
-    viewer: Viewer,
-    EntityPath(gateway_id): EntityPath<Gateway>,
-    fields: Fields,
-) -> Result<Response, HttpError> {
-    let caller = viewer.caller::<Gateway>(&account, &gateway_id);
-    let rights = account.access::<Gateway>(&caller, &gateway_id, Deleted::Excluded).await?.rights;
+pub(in crate::site) async fn change(request: EntityRequest<Gateway>, fields: Fields) -> Result<Response, HttpError> {
+    let EntityRequest { account, caller, id, .. } = &request;
+    let rights = account.access::<Gateway>(caller, id, Deleted::Excluded).await?.rights;
     let changed = match form::read(&fields, &rights) {
-        Ok(update) => account.update_gateway(&caller, &gateway_id, &update).await,
+        Ok(update) => account.update_gateway(caller, id, &update).await,
         Err(error) => Err(error),
     };
-    let Err(error) = changed else { return Ok(done(&path::<Gateway>(&gateway_id), Notice::Saved).into_response()) };
+    let Err(error) = changed else { return Ok(done(&request.path(), Notice::Saved).into_response()) };
     let (form, status) = Form::refused(&fields, error)?;
-    Ok(page(&account, &viewer, &gateway_id, Some(form)).await?.with_status(status).into_response())
+    Ok(page(&request, Some(form)).await?.with_status(status).into_response())
 }
 
-pub(in crate::site) async fn ask_delete(
-    State(account): State<Account>,
-    viewer: Viewer,
-    EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<Page<ConfirmPage>, HttpError> {
-    let caller = viewer.caller::<Gateway>(&account, &gateway_id);
-    account.access_with::<Gateway>(&caller, &gateway_id, GatewayRight::Delete).await?;
+pub(in crate::site) async fn ask_delete(request: EntityRequest<Gateway>) -> Result<Page<ConfirmPage>, HttpError> {
+    request.account.access_with::<Gateway>(&request.caller, &request.id, GatewayRight::Delete).await?;
     let text = "Its key stops working, and its location and attributes are forgotten. This cannot be taken back, \
                 and the ID stays taken.";
-    let (title, back) = (format!("Delete gateway {gateway_id}?"), path::<Gateway>(&gateway_id));
-    Ok(Page::new(ConfirmPage { frame: viewer.frame(), title, text, button: "Delete gateway", back }))
+    let (title, back) = (format!("Delete gateway {}?", request.id), request.path());
+    Ok(Page::new(ConfirmPage { frame: request.frame(), title, text, button: "Delete gateway", back }))
 }
 
-pub(in crate::site) async fn delete(
-    State(account): State<Account>,
-    viewer: Viewer,
-    EntityPath(gateway_id): EntityPath<Gateway>,
-) -> Result<Redirect, HttpError> {
-    account.delete_gateway(&viewer.caller::<Gateway>(&account, &gateway_id), &gateway_id).await?;
+pub(in crate::site) async fn delete(request: EntityRequest<Gateway>) -> Result<Redirect, HttpError> {
+    request.account.delete_gateway(&request.caller, &request.id).await?;
     Ok(done("/my/gateways", Notice::Deleted))
 }
 
@@ -162,21 +144,16 @@ fn read_new(fields: &Fields) -> Result<NewGateway, Error> {
     Ok(NewGateway { id, settings: form::read_new(fields)? })
 }
 
-async fn page(
-    account: &Account,
-    viewer: &Viewer,
-    gateway_id: &GatewayId,
-    form: Option<Form>,
-) -> Result<Page<Show>, Error> {
-    let caller = viewer.caller::<Gateway>(account, gateway_id);
-    let Access { entity, rights, .. } = account.access::<Gateway>(&caller, gateway_id, Deleted::Excluded).await?;
+async fn page(request: &EntityRequest<Gateway>, form: Option<Form>) -> Result<Page<Show>, Error> {
+    let EntityRequest { account, caller, id, .. } = request;
+    let Access { entity, rights, .. } = account.access::<Gateway>(caller, id, Deleted::Excluded).await?;
     let gateway = entity.value;
     let collaborators = account.collaborators_for(&gateway, &rights).await?.unwrap_or_default();
     let router = account.router_of(&gateway);
     let router_id = router.as_ref().map(|router| router.id.to_string()).unwrap_or_default();
     let form = form.unwrap_or_else(|| form::filled(&gateway, &router_id, rights.contains(&GatewayRight::Location)));
     Ok(Page::new(Show {
-        frame: viewer.frame(),
+        frame: request.frame(),
         id: gateway.id.to_string(),
         created: day(gateway.created),
         activated: gateway.activated,

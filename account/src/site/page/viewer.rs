@@ -10,7 +10,10 @@ use serde::Deserialize;
 
 use super::{Frame, notice::Notice};
 use crate::{
-    Account, AuthenticatedUser, Session, entity::access::Caller, http::error::HttpError, site::entity::SiteEntity,
+    Account, AuthenticatedUser, Session,
+    entity::access::Caller,
+    http::{error::HttpError, path::EntityPath},
+    site::entity::{SiteEntity, path},
 };
 
 /// Somebody who is logged in. Others are redirected to the login page.
@@ -23,6 +26,14 @@ pub(in crate::site) struct Viewer {
 pub(crate) struct MaybeViewer {
     pub(in crate::site) session: Option<Session>,
     request: PageRequest,
+}
+
+/// A request to a page of an application or gateway, which the path names. The viewer's rights are not checked yet.
+pub(in crate::site) struct EntityRequest<E: SiteEntity> {
+    pub(in crate::site) account: Account,
+    pub(in crate::site) viewer: Viewer,
+    pub(in crate::site) id: E::Id,
+    pub(in crate::site) caller: Caller,
 }
 
 struct PageRequest {
@@ -41,10 +52,6 @@ impl Viewer {
         self.request.frame(Some(&self.session))
     }
 
-    pub(in crate::site) fn caller<E: SiteEntity>(&self, account: &Account, id: &E::Id) -> Caller {
-        Caller::Bearer(Box::new(account.claims_at_site(self.session.user_id(), E::scope(id))))
-    }
-
     pub(in crate::site) fn into_authenticated(self) -> AuthenticatedUser {
         AuthenticatedUser::Session(Box::new(self.session))
     }
@@ -53,6 +60,17 @@ impl Viewer {
 impl MaybeViewer {
     pub(in crate::site) fn frame(&self) -> Frame {
         self.request.frame(self.session.as_ref())
+    }
+}
+
+impl<E: SiteEntity> EntityRequest<E> {
+    pub(in crate::site) fn frame(&self) -> Frame {
+        self.viewer.frame()
+    }
+
+    /// The path of the entity's page.
+    pub(in crate::site) fn path(&self) -> String {
+        path::<E>(&self.id)
     }
 }
 
@@ -70,6 +88,18 @@ impl FromRequestParts<Account> for Viewer {
         let viewer = MaybeViewer::from_request_parts(parts, account).await;
         let MaybeViewer { session, request } = viewer.map_err(IntoResponse::into_response)?;
         session.map(|session| Self { session, request }).ok_or_else(|| log_in_first(parts).into_response())
+    }
+}
+
+impl<E: SiteEntity> FromRequestParts<Account> for EntityRequest<E> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, Response> {
+        let viewer = Viewer::from_request_parts(parts, account).await?;
+        let path = EntityPath::<E>::from_request_parts(parts, account).await;
+        let EntityPath(id) = path.map_err(IntoResponse::into_response)?;
+        let caller = Caller::Bearer(Box::new(account.claims_at_site(viewer.session.user_id(), E::scope(&id))));
+        Ok(Self { account: account.clone(), viewer, id, caller })
     }
 }
 
