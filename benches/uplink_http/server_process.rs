@@ -46,7 +46,7 @@ impl ServerProcess {
              listen = {{ account = '{account}', discovery = '{discovery}', discovery_http = '{discovery_http}', \
              handler = '{handler_grpc}', handler_http = '{handler}' }}\n\
              broker.listen = '{mqtt}'\n\
-             telemetry.listen = '{telemetry}'\n\
+             telemetry = {{ listen = '{telemetry}', level = 'error' }}\n\
              handler.calls.client = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
              handler.calls.application = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
              sandbox.cache_dir = '{}/cache'\n\
