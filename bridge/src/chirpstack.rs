@@ -1,6 +1,8 @@
 //! The bridge to ChirpStack 4.
 
+mod api;
 mod bridge;
+mod brokers;
 mod cayenne;
 mod codec;
 mod decoder;
@@ -10,8 +12,10 @@ mod event;
 mod log_event;
 mod members;
 mod output;
+mod receive;
 mod script;
 mod settings;
+mod shadow;
 mod state_dir;
 mod topic;
 mod uplink;
@@ -19,4 +23,5 @@ mod uplink;
 pub use self::{
     bridge::{Bridge, Environment},
     settings::{ChirpStackSettings, GrpcSettings},
+    shadow::{Observation, Shadow, Verdict},
 };

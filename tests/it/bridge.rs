@@ -97,6 +97,36 @@ async fn a_bridge_that_is_killed_loses_nothing_and_keeps_the_order() {
     assert!(ready.status().is_success());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shadow_run_reports_what_differs() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let (api, dir) = (ChirpStackApi::start().await, tempfile::tempdir().unwrap());
+    api.set_profile(DEVICE, api::chirpstack::CodecRuntime::Js, "function decodeUplink() { return {data: {n: 2}} }");
+    api.set_device(DEVICE, DEVICE, &[]);
+    let mut command = command(dir.path(), &broker, &api);
+    command.args(["--shadow", "--count", "2", "--report", "report.json", "--report", "report.html"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("Comparing the codecs of")), "it did not get ready");
+    let mut chirpstack = MqttClient::connect(&broker.url()).await;
+    for (counter, number) in [(1, 2.0), (2, 3.0)] {
+        let event = json!({
+            "deduplicationId": counter.to_string(), "fPort": 1, "data": "AQ==", "object": {"n": number},
+            "deviceInfo": {"deviceProfileId": DEVICE, "devEui": DEVICE},
+        });
+        let topic = format!("application/{CHIRPSTACK_APPLICATION}/device/{DEVICE}/event/up");
+        chirpstack.publish(&topic, event.to_string()).await;
+    }
+    let text: Vec<String> = lines.collect();
+    assert!(child.wait().unwrap().success());
+    assert!(text.iter().any(|line| line == "2 messages: 1 equal, 1 different"), "{text:#?}");
+    assert!(text.iter().any(|line| line.trim() == "n: there 3.0, here 2"), "{text:#?}");
+    let report: Value = serde_json::from_slice(&std::fs::read(dir.path().join("report.json")).unwrap()).unwrap();
+    assert_eq!((&report["totals"]["equal"], &report["totals"]["different"]), (&json!(1), &json!(1)));
+    assert_eq!(report["codecs"][DEVICE]["causes"], json!({"a number": 1}));
+    assert!(std::fs::read_to_string(dir.path().join("report.html")).unwrap().starts_with("<!doctype html>"));
+}
+
 #[tokio::test]
 async fn a_bridge_without_what_it_needs_says_what_to_give() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! A device profile's codec: none, Cayenne LPP, or a script.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use runtime::Failure;
 use serde_json::value::RawValue;
@@ -33,6 +33,8 @@ pub(super) struct Input<'a> {
 pub(super) struct Decoded {
     pub(super) object: Option<Box<RawValue>>,
     pub(super) warnings: Vec<String>,
+    pub(super) fuel: u64,
+    pub(super) elapsed: Duration,
 }
 
 /// An encoded downlink.

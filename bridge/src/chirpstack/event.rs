@@ -60,6 +60,11 @@ impl<'a> UplinkEvent<'a> {
         self.port > 0 && !self.members.has("joinServerContext")
     }
 
+    /// The object that ChirpStack decoded itself.
+    pub(super) fn object(&self) -> Option<&RawValue> {
+        self.members.raw("object").filter(|object| object.get() != "null")
+    }
+
     /// `deviceInfo` as it came in.
     pub(super) fn device_info(&self) -> Option<&RawValue> {
         self.members.raw("deviceInfo")

@@ -74,7 +74,7 @@ impl Script {
         let object = data.ok_or(CodecError::Missing { function: DECODER, member: "data" })?;
         let mut warnings = returned.warnings();
         warnings.extend(outcome.warnings);
-        Ok(Decoded { object: Some(object.to_owned()), warnings })
+        Ok(Decoded { object: Some(object.to_owned()), warnings, fuel: outcome.fuel, elapsed: outcome.elapsed })
     }
 
     /// Calls `encodeDownlink({data, fPort, variables})`.

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-/// Filters of all events, and of all downlink commands.
+/// Filters of all events, of those that shadow mode needs, and of all downlink commands.
 pub(super) const EVENTS: &str = "application/+/device/+/event/+";
+pub(super) const SHADOWED: [&str; 2] = ["application/+/device/+/event/up", "application/+/device/+/event/log"];
 pub(super) const COMMANDS: &str = "application/+/device/+/command/down";
 
 /// A topic of ChirpStack, without a prefix.

@@ -29,8 +29,8 @@ pub(super) enum Protocol {
 /// What a connection is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Role {
-    /// Receives, in a session that the broker keeps, up to so many messages that are not acknowledged yet.
-    Subscriber { in_flight_max: u16 },
+    /// Receives up to so many messages that are not acknowledged yet. A broker keeps the session if it is told to.
+    Subscriber { in_flight_max: u16, keeps_session: bool },
     /// Publishes, up to so many messages that are not confirmed yet.
     Publisher { in_flight_max: u16 },
 }
@@ -176,9 +176,9 @@ fn options5(endpoint: &Endpoint, role: Role) -> v5::MqttOptions {
         options.set_credentials(username, password.expose());
     }
     match role {
-        Role::Subscriber { in_flight_max } => options
-            .set_clean_start(false)
-            .set_session_expiry_interval(Some(SESSION_EXPIRY_S))
+        Role::Subscriber { in_flight_max, keeps_session } => options
+            .set_clean_start(!keeps_session)
+            .set_session_expiry_interval(keeps_session.then_some(SESSION_EXPIRY_S))
             .set_receive_maximum(Some(in_flight_max))
             .set_outgoing_inflight_upper_limit(1),
         Role::Publisher { in_flight_max } => {
@@ -197,7 +197,7 @@ fn options4(endpoint: &Endpoint, role: Role) -> v4::MqttOptions {
         options.set_credentials(username, password.expose());
     }
     match role {
-        Role::Subscriber { .. } => options.set_clean_session(false),
+        Role::Subscriber { keeps_session, .. } => options.set_clean_session(!keeps_session),
         Role::Publisher { in_flight_max } => options.set_clean_session(true).set_inflight(in_flight_max),
     };
     options

@@ -20,6 +20,8 @@ pub(crate) struct Subscription {
     pub(crate) group: Option<&'static str>,
     /// Maximum number of messages that are not acknowledged yet.
     pub(crate) in_flight_max: u16,
+    /// Whether the broker keeps what arrives while there is no connection.
+    pub(crate) keeps_session: bool,
 }
 
 /// A message that was received.
@@ -105,7 +107,8 @@ struct Task<F> {
 impl<F: Fn(Delivery)> Task<F> {
     async fn run(mut self) {
         let (mut backoff, mut protocol, mut is_failing) = (Backoff::new(), Protocol::V5, false);
-        let role = Role::Subscriber { in_flight_max: self.subscription.in_flight_max };
+        let Subscription { in_flight_max, keeps_session, .. } = self.subscription;
+        let role = Role::Subscriber { in_flight_max, keeps_session };
         loop {
             let mut connection = Connection::open(&self.endpoint, protocol, role);
             let mut has_connected = false;

@@ -72,14 +72,18 @@ impl Network {
         self.api.set_device(dev_eui, dev_eui, &[]);
     }
 
-    pub async fn try_bridge(&self) -> Result<Bridge, Error> {
-        let environment = Environment {
+    /// What a bridge takes from its process; `directory` is for it alone.
+    pub fn environment(&self, directory: &str) -> Environment {
+        Environment {
             pool: pool(),
             clock: Arc::new(SystemClock),
             random: Arc::new(OsRandom),
-            state_dir: self.dir.path().join("bridge"),
-        };
-        Bridge::start(&self.settings, environment).await
+            state_dir: self.dir.path().join(directory),
+        }
+    }
+
+    pub async fn try_bridge(&self) -> Result<Bridge, Error> {
+        Bridge::start(&self.settings, self.environment("bridge")).await
     }
 
     /// A running bridge.

@@ -9,3 +9,4 @@ mod downlinks;
 mod events;
 mod harness;
 mod losses;
+mod shadow;

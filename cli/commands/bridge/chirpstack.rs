@@ -7,13 +7,12 @@ use clap::Args;
 use runtime::{Engine, Pool};
 use server::{
     audit::AuditLog,
-    error_response::ErrorFormat,
-    serve::{HttpService, Listeners, Server},
     shutdown::{Drained, Shutdown},
     system::{OsRandom, SystemClock},
-    telemetry::{self, Health, Metrics},
+    telemetry::{self, Metrics},
 };
 
+use super::shadow::{self, Reporting};
 use crate::{settings::Settings, terminal::say};
 
 #[derive(Debug, Args)]
@@ -39,31 +38,53 @@ pub(crate) struct ChirpStack {
     /// What precedes the topics of decoded events
     #[arg(long, value_name = "TEXT")]
     to_prefix: Option<String>,
+    /// Publish nothing: compare our runs of the codecs with what ChirpStack made of the same uplinks
+    #[arg(long)]
+    shadow: bool,
+    /// File for the report of --shadow, ending in .json or .html; can be given several times
+    #[arg(long, value_name = "FILE", requires = "shadow")]
+    report: Vec<PathBuf>,
+    /// End --shadow after this many uplinks [default: when interrupted]
+    #[arg(long, value_name = "N", requires = "shadow", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
 }
 
 /// Runs the bridge until a signal arrives.
 pub(crate) async fn run(command: ChirpStack, settings: Settings) -> anyhow::Result<()> {
+    let reporting =
+        command.shadow.then(|| Reporting { files: command.report.clone(), count: command.count.map(u64::from) });
     let bridge_settings = command.over(settings.bridge.chirpstack.clone());
     let audit = AuditLog::without_file(Arc::new(SystemClock));
     telemetry::start_logs(&settings.telemetry, audit.layer())?;
     let shutdown = Shutdown::on_signals()?;
     let metrics = Metrics::install(shutdown.requested.clone())?;
-    let started = tokio::select! {
-        started = start(&settings, &bridge_settings) => started?,
+    let directory = if reporting.is_some() { "chirpstack-shadow" } else { "chirpstack" };
+    let environment = tokio::select! {
+        environment = environment(&settings, directory) => environment?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
-    let health = Health::default();
-    started.report_to(&health);
-    let server =
-        Server { settings: settings.serve.clone(), random: Arc::new(OsRandom), stop: shutdown.requested.clone() };
-    let listeners = Listeners::new().plain(&settings.telemetry.listen).await?;
-    let router = telemetry::router(metrics, health);
-    let serving =
-        server.start(HttpService { name: "telemetry", router, error_format: ErrorFormat::GrpcGateway }, listeners);
-    let telemetry = serving.addresses().first().map_or_else(String::new, ToString::to_string);
-    say(format_args!("Metrics and health: http://{telemetry}/metrics and http://{telemetry}/readyz"))?;
+    match reporting {
+        Some(reporting) => {
+            shadow::run(&reporting, &bridge_settings, (&settings, environment), &shutdown, metrics).await
+        }
+        None => publish(&bridge_settings, (&settings, environment), &shutdown, metrics).await,
+    }
+}
+
+/// Publishes decoded events.
+async fn publish(
+    bridge_settings: &ChirpStackSettings,
+    (settings, environment): (&Settings, Environment),
+    shutdown: &Shutdown,
+    metrics: Metrics,
+) -> anyhow::Result<()> {
+    let started = tokio::select! {
+        started = Bridge::start(bridge_settings, environment) => started?,
+        () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
+    };
+    super::serve_telemetry(settings, metrics, shutdown, |health| started.report_to(health)).await?;
     tokio::select! {
-        () = started.ready() => say(ready_text(&bridge_settings, started.prefix()))?,
+        () = started.ready() => say(ready_text(bridge_settings, started.prefix()))?,
         () = shutdown.requested.cancelled() => {}
     }
     shutdown.requested.cancelled().await;
@@ -76,17 +97,17 @@ pub(crate) async fn run(command: ChirpStack, settings: Settings) -> anyhow::Resu
     }
 }
 
-async fn start(settings: &Settings, bridge_settings: &ChirpStackSettings) -> anyhow::Result<Bridge> {
+/// What a bridge takes from this process; `directory` is where it keeps what it imports.
+async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Environment> {
     let sandbox = settings.sandbox.clone();
     // Compiling the guest takes seconds on the first start.
     let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
-    let environment = Environment {
+    Ok(Environment {
         pool: Arc::new(Pool::start(Arc::new(engine))?),
         clock: Arc::new(SystemClock),
         random: Arc::new(OsRandom),
-        state_dir: settings.data_dir.join("bridge").join("chirpstack"),
-    };
-    Ok(Bridge::start(bridge_settings, environment).await?)
+        state_dir: settings.data_dir.join("bridge").join(directory),
+    })
 }
 
 fn ready_text(settings: &ChirpStackSettings, prefix: &str) -> String {

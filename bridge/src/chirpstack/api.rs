@@ -1,0 +1,71 @@
+//! ChirpStack's API at the start of a bridge.
+
+use std::time::Duration;
+
+use client::{Trust, chirpstack::ChirpStackClient};
+use types::{Kind, Kinded};
+
+use super::{
+    bridge::Environment,
+    directory::{Codecs, Directory, DirectoryLimits},
+    settings::{ChirpStackSettings, GrpcSettings},
+    state_dir::StateDir,
+};
+use crate::{
+    Error,
+    mqtt::{read, read_secret},
+};
+
+pub(super) fn directory(
+    settings: &ChirpStackSettings,
+    environment: &Environment,
+    state_dir: &StateDir,
+) -> Result<Directory, Error> {
+    let api = client(&settings.grpc)?;
+    let codecs = Codecs {
+        pool: environment.pool.clone(),
+        wait_max: Duration::from_millis(settings.sandbox_wait_ms_max),
+        kept_scripts: settings.kept_scripts,
+    };
+    let limits = DirectoryLimits {
+        profiles_max: settings.profiles_max,
+        devices_max: settings.devices_max,
+        wait_max: Duration::from_millis(settings.api_wait_ms_max),
+        refresh_interval: Duration::from_millis(settings.refresh_interval_ms.max(1)),
+    };
+    Ok(Directory::open(api, codecs, &limits, state_dir.imported()))
+}
+
+fn client(settings: &GrpcSettings) -> Result<ChirpStackClient, Error> {
+    let missing = |name: &str, reason: &str| Error::setting(format!("bridge.chirpstack.grpc.{name}"), reason);
+    if settings.url.is_empty() {
+        return Err(missing("url", "is empty: give the URL of ChirpStack with --grpc, such as http://localhost:8080"));
+    }
+    let token_file = settings.token_file.as_deref().ok_or_else(|| {
+        missing("token_file", "is not set: create an API key in ChirpStack, and give its file with --token-file")
+    })?;
+    let trust = match &settings.ca_certificate {
+        Some(path) => Trust::Certificate(read(path)?),
+        None => Trust::System,
+    };
+    Ok(ChirpStackClient::connect(&settings.url, &trust, read_secret(token_file)?)?)
+}
+
+/// Fails if the API can never be used, or cannot be used now and nothing is known from before.
+pub(super) async fn check_api(directory: &Directory, settings: &GrpcSettings) -> Result<(), Error> {
+    let Err(source) = directory.check().await else { return Ok(()) };
+    let (url, token_file) = (&settings.url, settings.token_file.as_deref().map(|path| path.display().to_string()));
+    let advice = match source.kind() {
+        Kind::Unauthenticated | Kind::Denied => {
+            let file = token_file.unwrap_or_default();
+            format!("it does not accept the API key in `{file}`; create one in ChirpStack under `API keys`")
+        }
+        Kind::Unsupported => format!("{url} is not a ChirpStack 4 server; its API has the port of its web site"),
+        _ if directory.is_empty() => format!("start ChirpStack, or correct its URL, {url}"),
+        _ => {
+            tracing::warn!(url, error = &source as &dyn std::error::Error, "starting with the codecs on disk");
+            return Ok(());
+        }
+    };
+    Err(Error::Api { advice, source })
+}

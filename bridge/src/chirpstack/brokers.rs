@@ -1,0 +1,97 @@
+//! Which brokers a bridge connects to, and how loops are ruled out.
+
+use tokio::net::lookup_host;
+
+use super::{settings::ChirpStackSettings, topic::Topic};
+use crate::{Error, mqtt::Endpoint};
+
+/// What precedes topics that are published on the broker that the events come from.
+const SAME_BROKER_PREFIX: &str = "airlock/";
+
+/// The four connections.
+pub(super) struct Brokers {
+    pub(super) events: Endpoint,
+    pub(super) out: Endpoint,
+    pub(super) commands: Endpoint,
+    pub(super) commands_out: Endpoint,
+    pub(super) prefix: String,
+}
+
+impl Brokers {
+    pub(super) async fn new(settings: &ChirpStackSettings, client_id: &str) -> Result<Self, Error> {
+        let to = if settings.to.url.is_empty() { &settings.mqtt } else { &settings.to };
+        let target = |role: &str| Endpoint::new(to, "bridge.chirpstack.to", format!("{client_id}-{role}"));
+        let (events, out) = (source(settings, client_id, "events")?, target("out")?);
+        let is_same = is_same_broker(&events, &out).await;
+        let default = if is_same { SAME_BROKER_PREFIX } else { "" };
+        let prefix = settings.to_prefix.clone().unwrap_or_else(|| default.to_owned());
+        check_prefix(&prefix, is_same)?;
+        Ok(Self {
+            events,
+            out,
+            commands: target("commands")?,
+            commands_out: source(settings, client_id, "down")?,
+            prefix,
+        })
+    }
+}
+
+/// A connection to the broker on which ChirpStack publishes events.
+pub(super) fn source(settings: &ChirpStackSettings, client_id: &str, role: &str) -> Result<Endpoint, Error> {
+    if settings.mqtt.url.is_empty() {
+        return Err(Error::setting(
+            "bridge.chirpstack.mqtt.url",
+            "is empty: give the broker's URL with --mqtt, such as mqtt://localhost:1883",
+        ));
+    }
+    Endpoint::new(&settings.mqtt, "bridge.chirpstack.mqtt", format!("{client_id}-{role}"))
+}
+
+/// Refuses a prefix with which the bridge would receive what it publishes.
+fn check_prefix(prefix: &str, is_same_broker: bool) -> Result<(), Error> {
+    let refused = |reason: &str| Err(Error::setting("bridge.chirpstack.to_prefix", reason));
+    if prefix.contains(['+', '#', '\0']) || prefix.starts_with('$') {
+        return refused("must not contain `+` or `#`, or start with `$`");
+    }
+    let receives_itself = Topic::parse(&format!("{prefix}application/a/device/b/event/up"), "").is_some();
+    if is_same_broker && receives_itself {
+        return refused("must not be empty where events come from and go to the same broker, as in `airlock/`");
+    }
+    Ok(())
+}
+
+/// Whether two URLs lead to the same broker, as far as names and addresses tell. Where they do not, duplicates are still
+/// recognised, so that no message goes round twice.
+async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
+    if one.url.port != other.url.port {
+        return false;
+    }
+    if one.url.host.eq_ignore_ascii_case(&other.url.host) {
+        return true;
+    }
+    let addresses = async |endpoint: &Endpoint| -> Vec<_> {
+        let host = endpoint.url.host.trim_matches(['[', ']']).to_owned();
+        lookup_host((host, endpoint.url.port)).await.map(Iterator::collect).unwrap_or_default()
+    };
+    let (one, other) = (addresses(one).await, addresses(other).await);
+    one.iter().any(|address| other.contains(address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_prefixes_that_would_make_a_loop() {
+        for (prefix, is_same, fits) in [
+            ("", false, true),
+            ("", true, false),
+            ("airlock/", true, true),
+            ("airlock", true, true),
+            ("a/+/", false, false),
+            ("$SYS/", false, false),
+        ] {
+            assert_eq!(check_prefix(prefix, is_same).is_ok(), fits, "{prefix}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Subscriptions whose messages are worked on device by device, and their health.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use server::telemetry::Health;
+use tokio::sync::watch;
+
+use super::topic::Topic;
+use crate::{
+    lanes::Lanes,
+    mqtt::{Delivery, Endpoint, Subscriber, Subscription},
+};
+
+/// Receives messages, and works on those of one device one after the other.
+pub(super) fn receive(
+    endpoint: Endpoint,
+    subscription: Subscription,
+    prefix: String,
+    work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+) -> Subscriber {
+    let lanes = Lanes::new(Arc::new(work));
+    Subscriber::start(endpoint, subscription, move |delivery| {
+        let device = Topic::parse(&delivery.topic, &prefix).map_or_else(String::new, |topic| topic.dev_eui.to_owned());
+        lanes.add(&device, delivery);
+    })
+}
+
+/// Reports a connection as a health check.
+pub(super) fn report_connection(health: &Health, name: &'static str, connected: &watch::Receiver<bool>) {
+    let connected = connected.clone();
+    health.add(name, move || {
+        let is_connected = *connected.borrow();
+        async move { if is_connected { Ok(()) } else { Err("not connected to the MQTT broker".to_owned()) } }
+    });
+}

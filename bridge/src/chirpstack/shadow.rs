@@ -1,0 +1,206 @@
+//! Shadow mode: decodes what passes by, and compares it with what ChirpStack made of it. Publishes nothing.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use lru::LruCache;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use server::telemetry::Health;
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    api::{check_api, directory},
+    bridge::Environment,
+    brokers::source,
+    codec::{CodecError, Decoded},
+    decoder::Decoder,
+    directory::Directory,
+    event::UplinkEvent,
+    receive::{receive, report_connection},
+    settings::ChirpStackSettings,
+    state_dir::StateDir,
+    topic::{SHADOWED, Topic},
+};
+use crate::{
+    Error, metrics,
+    mqtt::{Delivery, Subscriber, Subscription},
+};
+
+/// How many failures of ChirpStack's codecs are remembered until their uplink comes, which is next.
+const FAILURES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+
+/// What became of an uplink, in ChirpStack and here.
+#[derive(Debug)]
+pub struct Observation {
+    /// The device profile.
+    pub profile_id: String,
+    /// Its name.
+    pub profile_name: String,
+    /// What ChirpStack made of it.
+    pub theirs: Verdict,
+    /// What our run of the same codec makes of it.
+    pub ours: Verdict,
+    /// The fuel that our run used.
+    pub fuel: u64,
+    /// The time that our run took in the sandbox.
+    pub elapsed: Duration,
+}
+
+/// The result of a codec.
+#[derive(Debug)]
+pub enum Verdict {
+    /// A JSON object.
+    Object(Box<RawValue>),
+    /// It failed, with this description.
+    Failed(String),
+    /// Nothing was decoded.
+    Nothing,
+}
+
+/// A running comparison.
+pub struct Shadow {
+    directory: Arc<Directory>,
+    events: Subscriber,
+    subscribed: watch::Receiver<bool>,
+    _refresh: AbortOnDropHandle<()>,
+    _state_dir: StateDir,
+}
+
+impl Shadow {
+    /// Checks the settings and the API, and connects to the broker in the background. `observe` must not block.
+    pub async fn start(
+        settings: &ChirpStackSettings,
+        environment: Environment,
+        observe: impl Fn(Observation) + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        metrics::describe();
+        let state_dir = StateDir::open(environment.state_dir.clone())?;
+        let client_id = state_dir.client_id(environment.random.as_ref())?;
+        let endpoint = source(settings, &client_id, "shadow")?;
+        let directory = Arc::new(directory(settings, &environment, &state_dir)?);
+        check_api(&directory, &settings.grpc).await?;
+        let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
+        let observer = Arc::new(Observer {
+            decoder: Decoder { directory: directory.clone(), clock: environment.clock.clone() },
+            failures: Mutex::new(LruCache::new(FAILURES_MAX)),
+            observe: Box::new(observe),
+        });
+        let subscription = Subscription {
+            filters: SHADOWED.map(str::to_owned).into(),
+            group: None,
+            in_flight_max: settings.in_flight_max.max(1),
+            keeps_session: false,
+        };
+        let events = receive(endpoint, subscription, String::new(), move |delivery| {
+            let observer = observer.clone();
+            Box::pin(async move { observer.handle(delivery).await })
+        });
+        let subscribed = events.subscribed();
+        Ok(Self { directory, events, subscribed, _refresh: refresh, _state_dir: state_dir })
+    }
+
+    /// Waits until the broker is connected.
+    pub async fn ready(&self) {
+        // It fails only when the connection's task has ended.
+        _ = self.subscribed.clone().wait_for(|subscribed| *subscribed).await;
+    }
+
+    /// Reports the connection as a health check.
+    pub fn report_to(&self, health: &Health) {
+        report_connection(health, "events from ChirpStack", &self.subscribed);
+    }
+
+    /// Finishes the messages in progress, and stops.
+    pub async fn stop(self) {
+        self.events.drain().await;
+        self.directory.save().await;
+    }
+}
+
+struct Observer {
+    decoder: Decoder,
+    /// What ChirpStack said about uplinks whose codec failed there, by their deduplication id.
+    failures: Mutex<LruCache<String, String>>,
+    observe: Box<dyn Fn(Observation) + Send + Sync>,
+}
+
+/// What is read of a `log` event.
+#[derive(Deserialize)]
+struct Log {
+    code: String,
+    description: String,
+    context: Context,
+}
+
+#[derive(Deserialize)]
+struct Context {
+    deduplication_id: String,
+}
+
+impl Observer {
+    async fn handle(&self, Delivery { topic, payload, ack, .. }: Delivery) {
+        match Topic::parse(&topic, "").and_then(|topic| topic.event()) {
+            Some("log") => self.remember(&payload),
+            Some("up") => self.compare(&payload).await,
+            _ => {}
+        }
+        ack.acknowledge().await;
+    }
+
+    fn remember(&self, payload: &[u8]) {
+        if let Ok(log) = serde_json::from_slice::<Log>(payload)
+            && log.code == "UPLINK_CODEC"
+        {
+            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            failures.put(log.context.deduplication_id, log.description);
+        }
+    }
+
+    async fn compare(&self, payload: &[u8]) {
+        let event = match UplinkEvent::parse(payload) {
+            Ok(event) if event.is_decodable() => event,
+            Ok(_) => return metrics::uplink("unchanged"),
+            Err(error) => {
+                tracing::warn!(%error, "an uplink cannot be decoded");
+                return metrics::uplink("malformed");
+            }
+        };
+        let decoded = self.decoder.decode(&event).await;
+        metrics::uplink(if decoded.is_ok() { "decoded" } else { "failed" });
+        let (fuel, elapsed) = decoded.as_ref().map_or((0, Duration::ZERO), |decoded| (decoded.fuel, decoded.elapsed));
+        let profile = self.decoder.directory.profile(&event.device.device_profile_id).await;
+        (self.observe)(Observation {
+            profile_id: event.device.device_profile_id.clone(),
+            profile_name: profile.map(|profile| profile.name().to_owned()).unwrap_or_default(),
+            theirs: self.theirs(&event),
+            ours: Verdict::of(decoded),
+            fuel,
+            elapsed,
+        });
+    }
+
+    fn theirs(&self, event: &UplinkEvent<'_>) -> Verdict {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let failure = event.deduplication_id.as_ref().and_then(|id| failures.pop(id));
+        match (event.object(), failure) {
+            (Some(object), _) => Verdict::Object(object.to_owned()),
+            (None, Some(description)) => Verdict::Failed(description),
+            (None, None) => Verdict::Nothing,
+        }
+    }
+}
+
+impl Verdict {
+    fn of(decoded: Result<Decoded, CodecError>) -> Self {
+        match decoded {
+            Ok(Decoded { object: Some(object), .. }) => Self::Object(object),
+            Ok(Decoded { object: None, .. }) => Self::Nothing,
+            Err(error) => Self::Failed(error.to_string()),
+        }
+    }
+}

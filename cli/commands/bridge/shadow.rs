@@ -1,0 +1,133 @@
+//! `airlock bridge chirpstack --shadow`: publishes nothing, and reports how our runs of the codecs compare.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use bridge::chirpstack::{ChirpStackSettings, Environment, Observation, Shadow};
+use server::{shutdown::Shutdown, system::SystemClock, telemetry::Metrics};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::Notify,
+};
+use types::Clock;
+
+use super::report::Report;
+use crate::{settings::Settings, terminal::say};
+
+/// How often the counts are printed, if they have changed.
+const PRINT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What to do with the report.
+pub(super) struct Reporting {
+    /// Files to write it to, JSON or HTML by their names.
+    pub(super) files: Vec<PathBuf>,
+    /// After how many uplinks to stop.
+    pub(super) count: Option<u64>,
+}
+
+/// Compares until a signal arrives, or enough uplinks have.
+pub(super) async fn run(
+    reporting: &Reporting,
+    bridge_settings: &ChirpStackSettings,
+    (settings, environment): (&Settings, Environment),
+    shutdown: &Shutdown,
+    metrics: Metrics,
+) -> anyhow::Result<()> {
+    reporting.files.iter().try_for_each(|path| kind(path).map(drop))?;
+    let report = Arc::new(Mutex::new(Report::new(SystemClock.now(), settings.sandbox.limits.fuel)));
+    let enough = Arc::new(Notify::new());
+    let observe = {
+        let (report, enough, count) = (report.clone(), enough.clone(), reporting.count);
+        move |observation: Observation| {
+            let mut report = lock(&report);
+            if count.is_none_or(|count| report.totals.messages < count) {
+                report.add(&observation);
+            }
+            if Some(report.totals.messages) == count {
+                enough.notify_one();
+            }
+        }
+    };
+    let shadow = Shadow::start(bridge_settings, environment, observe).await?;
+    super::serve_telemetry(settings, metrics, shutdown, |health| shadow.report_to(health)).await?;
+    tokio::select! {
+        () = shadow.ready() => say(format_args!(
+            "Comparing the codecs of {} with our own runs of them. Nothing is published.\n\
+             Press Ctrl-C for the report; `kill -USR1 {}` writes it and goes on.",
+            bridge_settings.mqtt.url, std::process::id()
+        ))?,
+        () = shutdown.requested.cancelled() => {}
+    }
+    let written = watch(&report, reporting, shutdown, &enough).await;
+    shadow.stop().await;
+    written?;
+    let mut report = lock(&report);
+    report.finish(SystemClock.now());
+    say(format_args!("\n{}", report.text()))?;
+    write(&report, &reporting.files)
+}
+
+/// Prints the counts as they change, and writes the report on request, until the end.
+async fn watch(
+    report: &Mutex<Report>,
+    reporting: &Reporting,
+    shutdown: &Shutdown,
+    enough: &Notify,
+) -> anyhow::Result<()> {
+    let mut requests = signal(SignalKind::user_defined1()).context("cannot listen for signals")?;
+    let mut printed = 0;
+    loop {
+        tokio::select! {
+            () = shutdown.requested.cancelled() => return Ok(()),
+            () = enough.notified() => return Ok(()),
+            _ = requests.recv() => {
+                let mut report = lock(report);
+                report.finish(SystemClock.now());
+                write(&report, &reporting.files)?;
+            }
+            () = tokio::time::sleep(PRINT_INTERVAL) => {
+                let report = lock(report);
+                if report.totals.messages != printed {
+                    printed = report.totals.messages;
+                    say(report.line())?;
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Json,
+    Html,
+}
+
+fn kind(path: &Path) -> anyhow::Result<Kind> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("json") => Ok(Kind::Json),
+        Some("html" | "htm") => Ok(Kind::Html),
+        _ => bail!("cannot tell the format of `{}`: give it a name that ends in .json or .html", path.display()),
+    }
+}
+
+fn write(report: &Report, files: &[PathBuf]) -> anyhow::Result<()> {
+    for path in files {
+        let text = match kind(path)? {
+            Kind::Json => serde_json::to_string_pretty(report)? + "\n",
+            Kind::Html => report.html(),
+        };
+        fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
+        say(format_args!("Wrote {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
+    // A panic elsewhere leaves the counts usable.
+    report.lock().unwrap_or_else(PoisonError::into_inner)
+}
