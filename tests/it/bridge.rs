@@ -67,6 +67,7 @@ async fn send(chirpstack: &mut MqttClient, counter: u32) {
 // The stand-in for the API works while the test waits for the process.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_that_is_killed_loses_nothing_and_keeps_the_order() {
+    server::system::install_crypto();
     let Some(broker) = Mosquitto::start() else { return };
     let (api, dir) = (ChirpStackApi::start().await, tempfile::tempdir().unwrap());
     let script = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
