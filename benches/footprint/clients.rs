@@ -18,7 +18,8 @@ use crate::{
 const TOGETHER: usize = 64;
 
 pub(crate) async fn connect(figures: &mut Figures, server: &ServerProcess) {
-    let clients_max = std::env::var("FOOTPRINT_CLIENTS").map_or(10_000, |text| text.parse().unwrap());
+    let clients_max =
+        std::env::var_os("FOOTPRINT_CLIENTS").map_or(10_000, |text| text.to_str().unwrap().parse().unwrap());
     let application = server.create_application("bench-app", ServerProcess::demo_functions()).await;
     let before = Usage::of(server);
     let (mut clients, mut connecting) = (Vec::with_capacity(clients_max), JoinSet::new());

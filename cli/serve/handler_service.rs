@@ -19,6 +19,7 @@ use handler::{
 };
 use mqtt::Broker;
 use runtime::{Engine, Pool};
+use server::status::ErrorChain;
 use server::{
     auth::{Authenticator, ComponentToken},
     error_response::ErrorFormat,
@@ -79,7 +80,7 @@ impl HandlerService {
             Some(announcer) => {
                 // The handler works without the discovery service, and keeps trying to announce itself.
                 if let Err(error) = announcer.announce().await {
-                    tracing::warn!(%error, "cannot announce this handler; trying again later");
+                    tracing::warn!(error = %ErrorChain(&error), "cannot announce this handler; trying again later");
                 }
                 Some(tokio::spawn({
                     let stop = stop.clone();
@@ -166,7 +167,7 @@ async fn operations(
 async fn resume_deletions(operations: Arc<Operations>, stop: CancellationToken) {
     let resume = async {
         while let Err(error) = operations.resume_deletions().await {
-            tracing::warn!(%error, "cannot complete the deletion of applications; trying again later");
+            tracing::warn!(error = %ErrorChain(&error), "cannot complete the deletion of applications; trying again later");
             tokio::time::sleep(DELETIONS_WAIT).await;
         }
     };

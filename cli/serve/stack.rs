@@ -7,6 +7,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
+use server::status::ErrorChain;
 use server::{
     audit::AuditLog,
     serve::ServerHandle,
@@ -49,7 +50,6 @@ type WentBack = Shared<BoxFuture<'static, Arc<StoreMarkError>>>;
 
 impl Stack {
     /// Starts one service, or all of them; returns when they are ready.
-    ///
     pub async fn start(settings: Settings, only: Option<Service>, environment: Environment) -> anyhow::Result<Self> {
         let Environment { metrics, audit, clock } = environment;
         let includes = |service| only.is_none_or(|only| only == service);
@@ -172,7 +172,7 @@ impl Stack {
         }
         self.audit.finish();
         if let Err(error) = self.mark.advance().await {
-            tracing::warn!(%error, "cannot mark the store: going back to this state will not be noticed");
+            tracing::warn!(error = %ErrorChain(&error), "cannot mark the store: going back to this state will not be noticed");
         }
     }
 }

@@ -94,9 +94,9 @@ impl Kinded for Error {
         match self {
             Self::Invalid { .. } | Self::Id(_) | Self::Prefix(_) | Self::Service(_) => Kind::Invalid,
             Self::NotFound { .. } => Kind::NotFound,
-            Self::Denied { .. } => Kind::Denied,
+            // Waiting does not help: somebody must remove prefixes first.
+            Self::Denied { .. } | Self::TooManyPrefixes(_) => Kind::Denied,
             Self::Taken { .. } => Kind::AlreadyExists,
-            Self::TooManyPrefixes(_) => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
             Self::Audit(error) => error.kind(),
             Self::Conflict { .. } => Kind::Conflict,

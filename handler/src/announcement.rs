@@ -12,6 +12,7 @@ use std::{
 
 use client::discovery::DiscoveryClient;
 use server::auth::ComponentToken;
+use server::status::ErrorChain;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use types::{AppId, ComponentId, Credential, Kind, Kinded};
@@ -114,7 +115,8 @@ impl Announcer {
             match sent {
                 Ok(()) => retry_wait = RETRY_WAIT_MIN,
                 Err(error) => {
-                    tracing::warn!(%error, retry_s = retry_wait.as_secs_f32(), "cannot announce this handler: trying again");
+                    let retry_s = retry_wait.as_secs_f32();
+                    tracing::warn!(error = %ErrorChain(&error), retry_s, "cannot announce this handler: trying again");
                     next = Instant::now() + retry_wait;
                     retry_wait = (retry_wait * 2).min(RETRY_WAIT_MAX);
                 }
@@ -130,7 +132,10 @@ impl Announcer {
                     self.pending.put_back(app_id, announcement);
                     return Err(error);
                 }
-                Err(error) => tracing::warn!(%app_id, %error, "the discovery service refused the announcement"),
+                Err(error) => {
+                    let error = ErrorChain(&error);
+                    tracing::warn!(%app_id, %error, "the discovery service refused the announcement");
+                }
                 Ok(()) => {}
             }
         }

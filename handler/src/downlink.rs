@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use runtime::Priority;
 use server::concurrency_limit::{ConcurrencyLimit, Permit};
+use server::status::ErrorChain;
 use store::Store;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -136,7 +137,7 @@ impl Downlinks {
         metrics::downlink_dropped(error.kind());
         let text = match error.kind() {
             Kind::Internal => {
-                tracing::error!(%app_id, %error, "a downlink failed with an internal error");
+                tracing::error!(%app_id, error = %ErrorChain(&error), "a downlink failed with an internal error");
                 "internal error".to_owned()
             }
             _ => error.to_string(),

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use server::auth::Purpose;
+use server::status::ErrorChain;
 use types::{AppId, Claims, Credential, Kind, Kinded};
 
 /// Checks an application's credentials.
@@ -27,7 +28,7 @@ impl Authenticator for server::auth::Authenticator {
             match error.kind() {
                 Kind::Unauthenticated | Kind::Denied | Kind::NotFound | Kind::Invalid => Refusal::Invalid,
                 _ => {
-                    tracing::warn!(%app_id, %error, "cannot check an MQTT client's credential");
+                    tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot check an MQTT client's credential");
                     Refusal::Unavailable
                 }
             }

@@ -1,5 +1,6 @@
 //! One client's connection: its CONNECT, then packets in both directions until one side closes.
 
+use server::status::ErrorChain;
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use mqtt5::{PacketType, types::ReasonCode};
@@ -255,7 +256,7 @@ where
             Ok(Some(packet)) => packet,
             Ok(None) | Err(ReadError::Io(_)) => return End::Closed,
             Err(error) => {
-                tracing::error!(%error, "the MQTT engine sent a packet that cannot be forwarded");
+                tracing::error!(error = %ErrorChain(&error), "the MQTT engine sent a packet that cannot be forwarded");
                 return End::Closed;
             }
         };

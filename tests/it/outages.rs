@@ -47,7 +47,8 @@ impl Caller {
 
 /// How many rounds a test has: few, unless somebody asks for more.
 fn rounds() -> usize {
-    std::env::var("CHAOS_ROUNDS").map_or(2, |rounds| rounds.parse().expect("CHAOS_ROUNDS is a number"))
+    std::env::var_os("CHAOS_ROUNDS")
+        .map_or(2, |rounds| rounds.to_str().unwrap_or_default().parse().expect("CHAOS_ROUNDS is a number"))
 }
 
 /// Retries until the result is as expected.

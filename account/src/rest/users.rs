@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::response::NoContent;
 use axum_extra::extract::cookie::CookieJar;
 use server::json::Json;
+use server::status::ErrorChain;
 use types::ClientId;
 
 use crate::{
@@ -21,7 +22,7 @@ pub(super) async fn register(
     let user = account.register(new, from).await?;
     // v2 logs users in when they register. If that fails, they are registered nevertheless.
     let session = account.start_session(&user.id).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot start a session for a new user");
+        tracing::warn!(error = %ErrorChain(&error), "cannot start a session for a new user");
         None
     });
     let cookies = session.map_or_else(CookieJar::new, |value| cookie::set(&account, &value));

@@ -13,6 +13,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Redirect, Response},
 };
+use server::status::ErrorChain;
 
 use self::notice::Notice;
 
@@ -72,7 +73,7 @@ impl<T: Template> IntoResponse for Page<T> {
         let html = match self.template.render() {
             Ok(html) => html,
             Err(error) => {
-                tracing::error!(%error, "cannot render a page");
+                tracing::error!(error = %ErrorChain(&error), "cannot render a page");
                 return StatusCode::INTERNAL_SERVER_ERROR.into_response();
             }
         };

@@ -13,6 +13,7 @@ use std::{
 
 use jsonwebtoken::{Algorithm, Header, jwk::JwkSet};
 use server::auth::Verifier;
+use server::status::ErrorChain;
 use store::{Key, Tag};
 use types::{Claims, Clock, Random, Secret, Timestamp};
 
@@ -81,7 +82,7 @@ impl Signer {
             Err(error) => Err(error),
         };
         if let Err(error) = reloaded {
-            tracing::warn!(%error, "cannot reload the signing keys: using the cached ones");
+            tracing::warn!(error = %ErrorChain(&error), "cannot reload the signing keys: using the cached ones");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The IP addresses that users logged in from. Password guessing elsewhere does not lock users out there.
 
+use server::status::ErrorChain;
 use std::{net::IpAddr, time::Duration};
 
 use store::Key;
@@ -22,7 +23,7 @@ impl Account {
     /// Remembers the address. Failures are only logged, because the login itself succeeded.
     pub(crate) async fn remember_address(&self, user_id: &UserId, from: IpAddr) {
         if let Err(error) = self.try_to_remember(user_id, from).await {
-            tracing::warn!(%error, "cannot remember the address of a login");
+            tracing::warn!(error = %ErrorChain(&error), "cannot remember the address of a login");
         }
     }
 

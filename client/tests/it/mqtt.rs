@@ -27,7 +27,7 @@ async fn broker(scripts: Vec<Vec<Vec<u8>>>) -> SocketAddr {
             let (mut stream, _) = listener.accept().await.unwrap();
             for bytes in script {
                 let mut packet = [0; 4096];
-                stream.read(&mut packet).await.unwrap();
+                assert_ne!(stream.read(&mut packet).await.unwrap(), 0, "the client went away");
                 stream.write_all(&bytes).await.unwrap();
             }
             open = Some(stream);

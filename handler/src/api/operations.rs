@@ -7,6 +7,7 @@ use std::sync::Arc;
 use api::handler::Status;
 use runtime::Priority;
 use server::auth::{Caller, Purpose};
+use server::status::ErrorChain;
 use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
 
 use crate::{
@@ -118,7 +119,7 @@ impl Operations {
             None => true,
         };
         if is_withdrawn && let Err(error) = self.applications.end_deletion(app_id).await {
-            tracing::warn!(%app_id, %error, "cannot end the deletion of an application; the next start does");
+            tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot end the deletion of an application; the next start does");
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! `device/eui_claim.rs` decides who becomes the holder.
 
+use server::status::ErrorChain;
 use std::{fmt, future::ready};
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -42,7 +43,7 @@ pub(crate) async fn release(holders: Vec<Entry>, store: &dyn Store) {
     let releases = stream::iter(holders).map(|holder| store.commit(batch(holder)));
     let released = releases.buffer_unordered(RELEASES_MAX).try_for_each(|_| ready(Ok(()))).await;
     if let Err(error) = released {
-        tracing::warn!(%error, "cannot delete the records of released EUIs");
+        tracing::warn!(error = %ErrorChain(&error), "cannot delete the records of released EUIs");
     }
 }
 

@@ -6,6 +6,7 @@
 //! pair is left over from a crash, and another application may take its place. Every claimant rewrites the holder, so a
 //! concurrent takeover or release fails on its version.
 
+use server::status::ErrorChain;
 use std::time::Duration;
 
 use store::{Batch, Commit, Entry};
@@ -75,7 +76,7 @@ impl Devices {
             Ok::<_, Error>(())
         };
         if let Err(error) = adopted.await {
-            tracing::debug!(app_id = %device.app_id, %error, "cannot record who holds the EUIs of a device");
+            tracing::debug!(app_id = %device.app_id, error = %ErrorChain(&error), "cannot record who holds the EUIs of a device");
         }
     }
 
