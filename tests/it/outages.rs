@@ -8,6 +8,7 @@ mod clock;
 mod component_token;
 mod discovery;
 mod disk;
+mod joins;
 mod server;
 mod signing_key;
 mod store;

@@ -1,4 +1,4 @@
-//! The clock of all services is put forward by hours and days.
+//! The clock is moved by minutes, hours and days, at the handler alone or for all services.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,11 +7,55 @@ use server::system::SystemClock;
 use testing::ManualClock;
 use types::{Clock, Credential};
 
-use super::{Caller, component_token::log_in_again, soon};
+use super::{Caller, account::Services, component_token::log_in_again, soon};
 use crate::harness::{Network, next};
 
+const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Checks that everything works: a key that was seen before and one that was not, live uplinks, changes and MQTT.
+async fn works(services: &Services, clock: &ManualClock, what: &str) {
+    let key = services.new_key(what, &services.owner.token).await;
+    // Rate limits count as used up after the clock was set back, and fill again.
+    let read = async |credential: &Credential| {
+        let status = services.read(credential).await;
+        clock.advance(MINUTE);
+        status
+    };
+    soon(200, async || read(&key).await).await;
+    let known = Credential::Key(services.owner.key.clone());
+    // It may read messages only, which the handler learns from the account service.
+    soon(403, async || read(&known).await).await;
+    // The user's tokens are from the future now, and the account service vouches for them.
+    soon(200, async || read(&services.owner.token).await).await;
+    services.owner.connection(&services.network.mqtt()).await;
+    assert_eq!(services.readiness().await, (200, "ok".to_owned()), "{what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_whose_clock_was_set_back_goes_on() {
+    let clock = ManualClock::at(SystemClock.now());
+    let services = Services::start_at(clock.clone() as Arc<dyn Clock>, 600).await;
+    for (back, what) in [(5 * MINUTE, "minutes"), (7 * HOUR, "hours"), (3 * DAY, "days")] {
+        clock.set_back(back);
+        works(&services, &clock, what).await;
+        let mut listener = services.owner.listen(&services.network).await;
+        assert_eq!((services.uplink().await, services.change().await), (200, 200), "{what}");
+        assert_eq!(next(&mut listener).await.0, "dev-1/up");
+    }
+    // The grace time has started again, so what was confirmed goes on.
+    services.account.freeze();
+    let change = async || {
+        // The last answer counts as fresh for two seconds.
+        clock.advance(Duration::from_secs(3));
+        services.change().await
+    };
+    soon(503, change).await;
+    assert_eq!((services.read(&services.owner.token).await, services.uplink().await), (200, 200));
+    services.account.thaw();
+    services.stop().await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_outlive_tokens_when_the_clock_is_put_forward() {
