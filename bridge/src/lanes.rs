@@ -2,10 +2,11 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 
 /// What is done with each message.
 pub(crate) type Work<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
@@ -36,7 +37,10 @@ impl<T: Send + 'static> Lanes<T> {
 async fn run<T>(waiting: Arc<Mutex<HashMap<Box<str>, VecDeque<T>>>>, work: Work<T>, device: Box<str>, first: T) {
     let mut next = Some(first);
     while let Some(message) = next {
-        work(message).await;
+        // A panic, which has been logged, ends its message only.
+        if AssertUnwindSafe(work(message)).catch_unwind().await.is_err() {
+            crate::metrics::dropped("panic");
+        }
         next = take(&mut lock(&waiting), &device);
     }
 }
@@ -89,5 +93,20 @@ mod tests {
         while !lock(&lanes.waiting).is_empty() {
             tokio::task::yield_now().await;
         }
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_its_message_only() {
+        let (sender, mut done) = mpsc::unbounded_channel();
+        let lanes = Lanes::new(Arc::new(move |number: u32| {
+            let done = sender.clone();
+            Box::pin(async move {
+                assert!(number != 0, "the first one panics");
+                done.send(number).unwrap();
+            })
+        }));
+        lanes.add("device", 0);
+        lanes.add("device", 1);
+        assert_eq!(done.recv().await, Some(1));
     }
 }

@@ -18,7 +18,10 @@ pub(crate) fn describe() {
         "Uplinks by result: decoded, failed, unchanged (no codec, or nothing to decode), duplicate or malformed"
     );
     describe_counter!(EVENTS, "Events other than uplinks by result: forwarded or duplicate");
-    describe_counter!(DOWNLINKS, "Downlinks from applications by result: encoded, forwarded, refused or duplicate");
+    describe_counter!(
+        DOWNLINKS,
+        "Downlinks from applications by result: encoded, forwarded, refused, duplicate, or own (it came back)"
+    );
     describe_counter!(DROPPED, "Messages that were not published, by reason");
     describe_counter!(API_FAILURES, "Calls of the network's API that failed, by kind");
     describe_histogram!(SANDBOX, metrics::Unit::Seconds, "Time of a message in its sandbox");

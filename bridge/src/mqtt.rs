@@ -16,5 +16,5 @@ pub use self::settings::MqttSettings;
 pub(crate) use self::{
     endpoint::{Endpoint, read, read_secret},
     publisher::{PublishError, Publisher},
-    subscriber::{Delivery, Subscriber, Subscription},
+    subscriber::{DEFAULT_GROUP, Delivery, Subscriber, Subscription},
 };

@@ -25,11 +25,8 @@ use crate::{
     Error,
     dedup::Dedup,
     metrics,
-    mqtt::{Publisher, Subscriber, Subscription},
+    mqtt::{DEFAULT_GROUP, Publisher, Subscriber, Subscription},
 };
-
-/// The name under which several bridges share the messages of a broker.
-const GROUP: &str = "airlock";
 
 /// What a bridge takes from its process.
 pub struct Environment {
@@ -87,7 +84,7 @@ impl Bridge {
         });
         let subscription = |filter: String| Subscription {
             filters: vec![filter],
-            group: settings.shared_subscription.then_some(GROUP),
+            group: settings.shared_subscription.then_some(DEFAULT_GROUP),
             in_flight_max: settings.in_flight_max.max(1),
             keeps_session: true,
         };

@@ -62,6 +62,8 @@ pub(super) enum CodecError {
     Busy,
     #[error("the codec is not known: {0}")]
     Unknown(String),
+    #[error("the device is not that of the topic")]
+    Foreign,
     #[error("{0}")]
     Command(String),
 }
@@ -69,6 +71,11 @@ pub(super) enum CodecError {
 impl CodecError {
     pub(super) fn failed(function: &'static str, failure: Failure) -> Self {
         Self::Failed { function, failure }
+    }
+
+    /// Whether the codec ran, or cannot run at all; otherwise nothing is known about the payload.
+    pub(super) fn is_verdict(&self) -> bool {
+        !matches!(self, Self::Busy | Self::Unknown(_) | Self::Foreign)
     }
 
     /// Details for the context of a `log` event.

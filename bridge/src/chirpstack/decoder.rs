@@ -11,6 +11,7 @@ use super::{
     codec::{CodecError, Decoded, Input},
     directory::Directory,
     event::UplinkEvent,
+    topic::Topic,
 };
 
 /// Decodes uplinks with the codecs of their device profiles.
@@ -20,12 +21,19 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    pub(super) async fn decode(&self, event: &UplinkEvent<'_>) -> Result<Decoded, CodecError> {
+    /// Decodes an uplink that came on `topic`, which access control at the broker has checked, unlike the body.
+    pub(super) async fn decode(&self, event: &UplinkEvent<'_>, topic: Topic<'_>) -> Result<Decoded, CodecError> {
         let profile = self.directory.profile(&event.device.device_profile_id).await?;
         if !profile.codec.is_script() {
             return profile.codec.decode(&event.data, &Input::default()).await;
         }
+        if !event.device.dev_eui.eq_ignore_ascii_case(topic.dev_eui) {
+            return Err(CodecError::Foreign);
+        }
         let device = self.directory.device(&event.device.dev_eui).await?;
+        if *device.application_id != *topic.application_id {
+            return Err(CodecError::Foreign);
+        }
         let input = Input {
             port: event.port,
             time_ms: event.time.unwrap_or_else(|| self.clock.now()).as_millis(),

@@ -17,6 +17,9 @@ use super::{
 };
 use crate::{dedup::Dedup, metrics, mqtt::Delivery};
 
+/// Marks commands that a bridge has passed on. ChirpStack ignores members that it does not know.
+const MARK: &str = "airlockBridge";
+
 /// Encodes the objects of downlink commands.
 pub(super) struct Downlinks {
     pub(super) directory: Arc<Directory>,
@@ -55,7 +58,8 @@ impl Downlinks {
             return ack.acknowledge().await;
         }
         let is_done = match self.translate(topic, &payload).await {
-            Ok(command) => self.chirpstack.publish(topic, command).await,
+            Ok(Some(command)) => self.chirpstack.publish(topic, command).await,
+            Ok(None) => own_command(topic),
             Err(error) => self.refuse(topic, &error).await,
         };
         if is_done {
@@ -64,14 +68,19 @@ impl Downlinks {
         }
     }
 
-    /// The command for ChirpStack: with `data` in place of `object`.
-    async fn translate(&self, topic: Topic<'_>, payload: &[u8]) -> Result<Vec<u8>, CodecError> {
+    /// The command for ChirpStack, with `data` in place of `object`; none for a command that a bridge passed on.
+    async fn translate(&self, topic: Topic<'_>, payload: &[u8]) -> Result<Option<Vec<u8>>, CodecError> {
         let mut command = Members::parse(payload)
             .map_err(|error| CodecError::Command(format!("the command is not a JSON object: {error}")))?;
+        if command.raw(MARK).is_some() {
+            return Ok(None);
+        }
         check_device(&command, topic)?;
+        let failed = |error: serde_json::Error| CodecError::Command(error.to_string());
+        command.set(MARK, to_raw_value(&true).map_err(failed)?, "");
         if !command.has("object") {
             metrics::downlink("forwarded");
-            return Ok(payload.to_vec());
+            return serde_json::to_vec(&command).map(Some).map_err(failed);
         }
         let device = self.directory.device(&topic.dev_eui.to_ascii_lowercase()).await?;
         if *device.application_id != *topic.application_id {
@@ -91,13 +100,12 @@ impl Downlinks {
         let port = port.ok_or_else(|| {
             CodecError::Command("no port: set `fPort` in the command, or let encodeDownlink return it".to_owned())
         })?;
-        let failed = |error: serde_json::Error| CodecError::Command(error.to_string());
         command.set("data", to_raw_value(&STANDARD.encode(&encoded.bytes)).map_err(failed)?, "object");
         command.set("fPort", to_raw_value(&port).map_err(failed)?, "data");
         command.remove("object");
         command.remove("f_port");
         metrics::downlink("encoded");
-        serde_json::to_vec(&command).map_err(failed)
+        serde_json::to_vec(&command).map(Some).map_err(failed)
     }
 
     async fn refuse(&self, topic: Topic<'_>, error: &CodecError) -> bool {
@@ -116,6 +124,8 @@ impl Downlinks {
     /// What is known of the device; only its EUI if nothing is.
     async fn device_info(&self, topic: Topic<'_>) -> Option<Box<RawValue>> {
         let device = self.directory.device(&topic.dev_eui.to_ascii_lowercase()).await.ok();
+        // Whoever names a device of another application learns nothing about it.
+        let device = device.filter(|device| *device.application_id == *topic.application_id);
         let profile = match &device {
             Some(device) => self.directory.profile(&device.profile_id).await.ok(),
             None => None,
@@ -138,6 +148,16 @@ impl<'a> DeviceInfo<'a> {
             tags: tags.map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         }
     }
+}
+
+/// Drops a command that came back. It may be acknowledged.
+fn own_command(topic: Topic<'_>) -> bool {
+    metrics::downlink("own");
+    tracing::error!(
+        %topic,
+        "a command for ChirpStack came back: events come from and go to the same broker. Set `to_prefix`, as in `airlock/`"
+    );
+    true
 }
 
 /// Refuses a command whose body names another device than its topic, as ChirpStack does without a word.

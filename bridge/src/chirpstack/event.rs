@@ -47,7 +47,7 @@ impl<'a> UplinkEvent<'a> {
         let port: u8 = member(&members, "fPort")?;
         Ok(Self {
             device,
-            deduplication_id: members.get("deduplicationId"),
+            deduplication_id: members.get("deduplicationId").filter(|id: &String| !id.is_empty()),
             time: members.get("time"),
             port,
             data: STANDARD.decode(data).map_err(|_| Malformed::Member("data"))?,

@@ -30,9 +30,9 @@ pub struct ChirpStackSettings {
     pub refresh_interval_ms: u64,
     /// Maximum number of messages in progress. The broker keeps further ones.
     pub in_flight_max: u16,
-    /// How long a message waits for a sandbox, in milliseconds. After that it is published without an object.
+    /// How long a message waits for a sandbox, in milliseconds. After that it is published as it came.
     pub sandbox_wait_ms_max: u64,
-    /// How long a message waits for ChirpStack's API, in milliseconds. After that it is published without an object.
+    /// How long a message waits for ChirpStack's API, in milliseconds. After that it is published as it came.
     pub api_wait_ms_max: u64,
     /// How long duplicates of a message are recognised, in milliseconds.
     pub duplicate_window_ms: u64,

@@ -144,10 +144,12 @@ struct Context {
 
 impl Observer {
     async fn handle(&self, Delivery { topic, payload, ack, .. }: Delivery) {
-        match Topic::parse(&topic, "").and_then(|topic| topic.event()) {
-            Some("log") => self.remember(&payload),
-            Some("up") => self.compare(&payload).await,
-            _ => {}
+        if let Some(topic) = Topic::parse(&topic, "") {
+            match topic.event() {
+                Some("log") => self.remember(&payload),
+                Some("up") => self.compare(topic, &payload).await,
+                _ => {}
+            }
         }
         ack.acknowledge().await;
     }
@@ -161,7 +163,7 @@ impl Observer {
         }
     }
 
-    async fn compare(&self, payload: &[u8]) {
+    async fn compare(&self, topic: Topic<'_>, payload: &[u8]) {
         let event = match UplinkEvent::parse(payload) {
             Ok(event) if event.is_decodable() => event,
             Ok(_) => return metrics::uplink("unchanged"),
@@ -170,7 +172,7 @@ impl Observer {
                 return metrics::uplink("malformed");
             }
         };
-        let decoded = self.decoder.decode(&event).await;
+        let decoded = self.decoder.decode(&event, topic).await;
         metrics::uplink(if decoded.is_ok() { "decoded" } else { "failed" });
         let (fuel, elapsed) = decoded.as_ref().map_or((0, Duration::ZERO), |decoded| (decoded.fuel, decoded.elapsed));
         let profile = self.decoder.directory.profile(&event.device.device_profile_id).await;

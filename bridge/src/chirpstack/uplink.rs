@@ -74,24 +74,25 @@ impl Uplinks {
             metrics::uplink("unchanged");
             return self.publish_last(topic, payload.to_vec(), key).await;
         }
-        let decoded = self.decoder.decode(&event).await;
-        self.publish(topic, event, decoded, key).await
+        let decoded = self.decoder.decode(&event, topic).await;
+        self.publish(topic, (event, payload), decoded, key).await
     }
 
     /// Publishes what the codec said, then the event: in this order, as ChirpStack does it.
     async fn publish(
         &self,
         topic: Topic<'_>,
-        event: UplinkEvent<'_>,
+        (event, payload): (UplinkEvent<'_>, &[u8]),
         decoded: Result<Decoded, CodecError>,
         key: MessageKey,
     ) -> bool {
         let log = self.log_event(&event, &decoded).map(|log| log.to_json());
-        let object = match decoded {
-            Ok(decoded) => decoded.object,
-            Err(_) => None,
+        let event = match decoded {
+            Ok(Decoded { object: Some(object), .. }) => event.into_json(Some(object)),
+            Err(error) if error.is_verdict() => event.into_json(None),
+            // What ChirpStack may have decoded itself stays.
+            Ok(_) | Err(_) => Ok(payload.to_vec()),
         };
-        let event = event.into_json(object);
         if let Some(log) = log
             && !self.publish_json(topic.with("event/log"), log).await
         {

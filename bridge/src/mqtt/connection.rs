@@ -80,6 +80,8 @@ pub(super) struct Lost {
     pub(super) reason: String,
     /// Whether the broker may know only another version of the protocol.
     pub(super) is_protocol_unknown: bool,
+    /// Whether it said so.
+    pub(super) is_version_refused: bool,
 }
 
 /// Makes requests on a connection.
@@ -107,7 +109,7 @@ impl Connection {
 
     /// The next event. An error is the last one.
     pub(super) async fn next(&mut self) -> Result<Event, Lost> {
-        let ended = || Err(Lost { reason: "the connection was closed".to_owned(), is_protocol_unknown: false });
+        let ended = || Err(Lost::because("the connection was closed".to_owned()));
         self.events.recv().await.unwrap_or_else(ended)
     }
 }
@@ -125,6 +127,19 @@ impl Client {
                 let filters =
                     filters.iter().map(|filter| v4::SubscribeFilter::new(filter.clone(), v4::QoS::AtLeastOnce));
                 client.try_subscribe_many(filters).is_ok()
+            }
+        }
+    }
+
+    /// Requests the end of subscriptions, which the broker may not have.
+    pub(super) fn unsubscribe(&self, filters: &[String]) {
+        for filter in filters {
+            let is_requested = match self {
+                Self::V5(client) => client.try_unsubscribe(filter).is_ok(),
+                Self::V4(client) => client.try_unsubscribe(filter).is_ok(),
+            };
+            if !is_requested {
+                tracing::debug!(filter, "no room to unsubscribe");
             }
         }
     }
@@ -285,6 +300,10 @@ fn event4(event: v4::Event) -> Option<Event> {
 }
 
 impl Lost {
+    pub(super) fn because(reason: String) -> Self {
+        Self { reason, is_protocol_unknown: false, is_version_refused: false }
+    }
+
     fn from5(error: &v5::ConnectionError) -> Self {
         use packets5::ConnectReturnCode as Code;
         use v5::{ConnectionError as Error, StateError};
@@ -300,21 +319,17 @@ impl Lost {
             Error::ConnectionRefused(code) => refusal(&format!("{code:?}")),
             error => error.to_string(),
         };
-        Self { reason, is_protocol_unknown }
+        let is_version_refused = is_protocol_unknown && matches!(error, Error::ConnectionRefused(_));
+        Self { reason, is_protocol_unknown, is_version_refused }
     }
 
     fn from4(error: &v4::ConnectionError) -> Self {
         use v4::ConnectionError as Error;
-        let is_protocol_unknown = match error {
-            Error::ConnectionRefused(code) => *code == v4::ConnectReturnCode::RefusedProtocolVersion,
-            Error::Io(error) => is_closed_by_peer(error),
-            _ => false,
-        };
         let reason = match error {
             Error::ConnectionRefused(code) => refusal(&format!("{code:?}")),
             error => error.to_string(),
         };
-        Self { reason, is_protocol_unknown }
+        Self::because(reason)
     }
 }
 

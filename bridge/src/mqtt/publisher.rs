@@ -8,9 +8,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     backoff::Backoff,
-    connection::{Client, Connection, Event, Lost, Protocol, Role},
+    connection::{Client, Connection, Event, Lost, Role},
     endpoint::Endpoint,
-    subscriber::report,
+    subscriber::{ProtocolChoice, report},
 };
 
 /// Maximum number of messages that the broker has not confirmed yet.
@@ -91,19 +91,18 @@ struct Outbox {
 
 impl Task {
     async fn run(mut self) {
-        let (mut backoff, mut protocol, mut is_failing) = (Backoff::new(), Protocol::V5, false);
+        let (mut backoff, mut choice, mut is_failing) = (Backoff::new(), ProtocolChoice::default(), false);
         loop {
             let role = Role::Publisher { in_flight_max: IN_FLIGHT_MAX };
-            let mut connection = Connection::open(&self.endpoint, protocol, role);
+            let mut connection = Connection::open(&self.endpoint, choice.next(), role);
             let lost = self.serve(&mut connection).await;
             let Some(lost) = lost else { return connection.client.disconnect().await };
-            if *self.connected.borrow() {
+            let has_connected = self.connected.send_replace(false);
+            choice.ended(has_connected, &lost);
+            if has_connected {
                 backoff.reset();
                 is_failing = false;
-            } else if lost.is_protocol_unknown {
-                protocol = protocol.other();
             }
-            self.connected.send_replace(false);
             report(&lost, &self.endpoint, is_failing);
             is_failing = true;
             backoff.pause().await;

@@ -12,6 +12,9 @@ use super::{
     endpoint::Endpoint,
 };
 
+/// The name under which bridges share messages.
+pub(crate) const DEFAULT_GROUP: &str = "airlock";
+
 /// What to receive.
 pub(crate) struct Subscription {
     /// The filters.
@@ -76,6 +79,7 @@ impl Subscriber {
             subscribed: subscribed_sender,
             draining: draining.clone(),
             has_shared_subscriptions: true,
+            is_sharing_refused: false,
         };
         let task = AbortOnDropHandle::new(tokio::spawn(task.run()));
         Self { subscribed, in_flight, in_flight_max, draining, _task: task }
@@ -102,33 +106,33 @@ struct Task<F> {
     subscribed: watch::Sender<bool>,
     draining: CancellationToken,
     has_shared_subscriptions: bool,
+    is_sharing_refused: bool,
 }
 
 impl<F: Fn(Delivery)> Task<F> {
     async fn run(mut self) {
-        let (mut backoff, mut protocol, mut is_failing) = (Backoff::new(), Protocol::V5, false);
+        let (mut backoff, mut choice, mut is_failing) = (Backoff::new(), ProtocolChoice::default(), false);
         let Subscription { in_flight_max, keeps_session, .. } = self.subscription;
         let role = Role::Subscriber { in_flight_max, keeps_session };
         loop {
-            let mut connection = Connection::open(&self.endpoint, protocol, role);
+            let mut connection = Connection::open(&self.endpoint, choice.next(), role);
             let mut has_connected = false;
             let lost = loop {
                 match connection.next().await {
                     Ok(event) => {
                         has_connected = true;
-                        if let Err(lost) = self.handle(event, &connection.client) {
+                        if let Err(lost) = self.handle(event, &connection.client).await {
                             break lost;
                         }
                     }
                     Err(lost) => break lost,
                 }
             };
-            self.subscribed.send_replace(false);
-            if has_connected {
+            choice.ended(has_connected, &lost);
+            // A connection that was refused its subscription is a failure like any other.
+            if self.subscribed.send_replace(false) {
                 backoff.reset();
                 is_failing = false;
-            } else if lost.is_protocol_unknown {
-                protocol = protocol.other();
             }
             report(&lost, &self.endpoint, is_failing);
             is_failing = true;
@@ -136,10 +140,10 @@ impl<F: Fn(Delivery)> Task<F> {
         }
     }
 
-    fn handle(&mut self, event: Event, client: &Client) -> Result<(), Lost> {
+    async fn handle(&mut self, event: Event, client: &Client) -> Result<(), Lost> {
         match event {
             Event::Connected { has_shared_subscriptions, .. } => {
-                self.has_shared_subscriptions &= has_shared_subscriptions;
+                self.has_shared_subscriptions = has_shared_subscriptions && !self.is_sharing_refused;
                 self.subscribe(client);
             }
             Event::Subscribed { refusal: None } => {
@@ -147,7 +151,7 @@ impl<F: Fn(Delivery)> Task<F> {
                 self.subscribed.send_replace(true);
             }
             Event::Subscribed { refusal: Some(reason) } => return self.refused(&reason),
-            Event::Received(received) => return self.receive(received, client),
+            Event::Received(received) => self.receive(received, client).await,
             Event::Sent(_) | Event::Confirmed { .. } => {}
         }
         Ok(())
@@ -155,7 +159,8 @@ impl<F: Fn(Delivery)> Task<F> {
 
     fn subscribe(&self, client: &Client) {
         let Subscription { filters, group, .. } = &self.subscription;
-        let shared = |group: &str| filters.iter().map(|filter| format!("$share/{group}/{filter}")).collect();
+        let shared =
+            |group: &str| -> Vec<String> { filters.iter().map(|filter| format!("$share/{group}/{filter}")).collect() };
         let filters: Vec<String> = match group {
             Some(group) if self.has_shared_subscriptions => shared(group),
             Some(_) => {
@@ -167,51 +172,70 @@ impl<F: Fn(Delivery)> Task<F> {
             }
             None => filters.clone(),
         };
+        // The session may still have the other form, from an earlier run with other settings: a message that matches both
+        // would come twice.
+        let former = match filters == self.subscription.filters {
+            true => shared(DEFAULT_GROUP),
+            false => self.subscription.filters.clone(),
+        };
         // A new connection has room for it.
+        client.unsubscribe(&former);
         client.subscribe(&filters);
     }
 
     fn refused(&mut self, reason: &str) -> Result<(), Lost> {
         let broker = &self.endpoint.url;
         if self.has_shared_subscriptions && reason == "SharedSubscriptionsNotSupported" {
-            self.has_shared_subscriptions = false;
+            self.is_sharing_refused = true;
         } else {
             tracing::error!(
                 %broker, reason, filters = ?self.subscription.filters,
                 "the broker refused the subscription: let this user read these topics in its access control"
             );
         }
-        Err(Lost { reason: format!("the subscription was refused: {reason}"), is_protocol_unknown: false })
+        Err(Lost::because(format!("the subscription was refused: {reason}")))
     }
 
-    fn receive(&self, received: Received, client: &Client) -> Result<(), Lost> {
+    /// Hands a message on. When too many are in progress, it waits, and so does whatever the broker sends next.
+    async fn receive(&self, Received { topic, payload, packet, is_repeated }: Received, client: &Client) {
         if self.draining.is_cancelled() {
-            return Ok(());
+            return;
         }
-        let Received { topic, payload, packet, is_repeated } = received;
-        match self.in_flight.clone().try_acquire_owned() {
-            Ok(permit) => {
-                let ack = Ack { client: client.clone(), packet, _permit: permit };
-                (self.receive)(Delivery { topic, payload, is_repeated, ack });
-                Ok(())
-            }
+        let permit = match self.in_flight.clone().try_acquire_owned() {
+            Ok(permit) => permit,
             // It was sent at most once: nobody keeps it.
-            Err(_) if packet.is_none() => {
-                crate::metrics::dropped("too many in progress");
-                Ok(())
-            }
-            // The broker keeps it, and sends it again on the next connection.
-            Err(_) => Err(Lost { reason: "too many messages in progress".to_owned(), is_protocol_unknown: false }),
-        }
+            Err(_) if packet.is_none() => return crate::metrics::dropped("too many in progress"),
+            Err(_) => match self.in_flight.clone().acquire_owned().await {
+                Ok(permit) => permit,
+                // Nobody closes it.
+                Err(_) => return,
+            },
+        };
+        let ack = Ack { client: client.clone(), packet, _permit: permit };
+        (self.receive)(Delivery { topic, payload, is_repeated, ack });
     }
 }
 
-impl Protocol {
-    pub(super) fn other(self) -> Self {
-        match self {
-            Self::V5 => Self::V4,
-            Self::V4 => Self::V5,
-        }
+/// How often MQTT 5 is tried before 3.1.1, where the broker closes the connection without a word.
+const V5_TRIES: u32 = 3;
+
+/// Which version of the protocol to connect with: 5, unless the broker does not know it.
+#[derive(Default)]
+pub(super) struct ProtocolChoice {
+    closed: u32,
+    is_refused: bool,
+}
+
+impl ProtocolChoice {
+    pub(super) fn next(&self) -> Protocol {
+        if self.is_refused || self.closed >= V5_TRIES { Protocol::V4 } else { Protocol::V5 }
+    }
+
+    /// Takes note of the end of a connection, or of an attempt. After a 3.1.1 one, version 5 is tried again.
+    pub(super) fn ended(&mut self, has_connected: bool, lost: &Lost) {
+        let is_unknown = !has_connected && self.next() == Protocol::V5 && lost.is_protocol_unknown;
+        self.is_refused = is_unknown && lost.is_version_refused;
+        self.closed = if is_unknown { self.closed + 1 } else { 0 };
     }
 }
 

@@ -1,7 +1,7 @@
 //! Commands of applications.
 
 use serde_json::{Value, json};
-use testing::{CHIRPSTACK_APPLICATION, MqttClient};
+use testing::{CHIRPSTACK_APPLICATION, Mosquitto, MqttClient};
 
 use crate::harness::{Network, command_topic};
 
@@ -47,7 +47,9 @@ async fn an_object_becomes_data_and_a_port() {
         assert_eq!(application.next().await.json(), command);
         let message = chirpstack.next().await;
         assert_eq!(message.topic, format!("application/{CHIRPSTACK_APPLICATION}/device/{DEVICE}/command/down"));
-        assert_eq!(message.json(), expected);
+        let mut forwarded = message.json();
+        assert_eq!(forwarded.as_object_mut().unwrap().remove("airlockBridge"), Some(json!(true)));
+        assert_eq!(forwarded, expected);
     }
 }
 
@@ -117,4 +119,43 @@ async fn what_cannot_be_sent_is_refused_with_a_log_event() {
     // Nothing of it reached ChirpStack.
     application.publish(&topic, json!({"devEui": DEVICE, "fPort": 1, "data": "AQ=="}).to_string()).await;
     assert_eq!(chirpstack.next().await.json()["fPort"], 1);
+}
+
+/// The same broker by two ports is not recognised as such, and the topics are the same.
+#[tokio::test]
+async fn a_command_does_not_go_round_in_circles() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let Some(broker) = Mosquitto::start_with(&format!("allow_anonymous true\nlistener {port} 127.0.0.1")) else {
+        return;
+    };
+    let mut network = Network::with_broker(broker).await.unwrap();
+    network.device(DEVICE, SCRIPT);
+    network.settings.to.url = format!("mqtt://127.0.0.1:{port}");
+    let _bridge = network.bridge().await;
+    let mut chirpstack = network.chirpstack().await;
+    chirpstack.subscribe("#").await;
+    let topic = format!("application/{CHIRPSTACK_APPLICATION}/device/{DEVICE}/command/down");
+    chirpstack.publish(&topic, json!({"devEui": DEVICE, "fPort": 9, "data": "Bw=="}).to_string()).await;
+    assert_eq!(chirpstack.next().await.json().get("airlockBridge"), None);
+    assert_eq!(chirpstack.next().await.json()["airlockBridge"], true);
+    // Were it forwarded again, that would come before the answer to a second command.
+    chirpstack.publish(&topic, json!({"devEui": DEVICE, "fPort": 8, "data": "Bw=="}).to_string()).await;
+    for mark in [None, Some(&json!(true))] {
+        let command = chirpstack.next().await.json();
+        assert_eq!((&command["fPort"], command.get("airlockBridge")), (&json!(8), mark));
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_says_nothing_about_a_device_of_another_application() {
+    let Some((_network, _bridge, _chirpstack, mut application)) = start().await else { return };
+    let topic = command_topic(DEVICE).replace(CHIRPSTACK_APPLICATION, "00000000-0000-0000-0000-000000000000");
+    for command in [json!({"devEui": DEVICE, "fPort": 9, "object": {"level": 1}}), json!([])] {
+        application.publish(&topic, command.to_string()).await;
+        application.next().await;
+        let info = application.next().await.json()["deviceInfo"].clone();
+        for member in ["tenantId", "deviceProfileId", "deviceProfileName", "deviceName"] {
+            assert_eq!(info[member], "", "{info}");
+        }
+    }
 }

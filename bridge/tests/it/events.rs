@@ -1,8 +1,9 @@
 //! What happens to events besides decoding.
 
 use serde_json::{Value, json};
+use testing::CHIRPSTACK_APPLICATION;
 
-use crate::harness::{Network, next_up, send, topic, uplink};
+use crate::harness::{Network, next_log_and_up, next_up, send, topic, uplink};
 
 const DEVICE: &str = "a300000000000000";
 const SCRIPT: &str = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
@@ -119,4 +120,56 @@ async fn the_uplinks_of_a_device_keep_their_order() {
         last[device] = Some(counter);
     }
     assert_eq!(last, [Some(49); 4]);
+}
+
+/// The body says which device it is, but access control at the broker has checked the topic only.
+#[tokio::test]
+async fn the_variables_of_another_device_stay_secret() {
+    let Some(network) = Network::start().await else { return };
+    let script = "function decodeUplink(input) { return {data: input.variables} }";
+    network.device(DEVICE, script);
+    network.api.set_device(DEVICE, DEVICE, &[("token", "hush")]);
+    let _bridge = network.bridge().await;
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    let other_device = topic("a400000000000000", "up");
+    let other_application = topic(DEVICE, "up").replace(CHIRPSTACK_APPLICATION, "00000000-0000-0000-0000-000000000000");
+    for (counter, topic) in [(1, other_device), (2, other_application)] {
+        chirpstack.publish(&topic, uplink(DEVICE, counter, "AQ==").to_string()).await;
+        let (log, up) = next_log_and_up(&mut application).await;
+        assert_eq!((&log["description"], up.get("object")), (&json!("the device is not that of the topic"), None));
+    }
+    send(&mut chirpstack, DEVICE, 3, "AQ==").await;
+    assert_eq!(next_up(&mut application).await["object"], json!({"token": "hush"}));
+}
+
+#[tokio::test]
+async fn an_object_of_the_network_stays_where_the_codec_is_not_known_or_none() {
+    let Some(network) = Network::start().await else { return };
+    network.api.set_profile(DEVICE, api::chirpstack::CodecRuntime::None, "");
+    let _bridge = network.bridge().await;
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    let event = |dev_eui: &str| {
+        let mut event = uplink(dev_eui, 1, "AQID");
+        event["object"] = json!({"theirs": 1.5});
+        event.to_string()
+    };
+    chirpstack.publish(&topic(DEVICE, "up"), event(DEVICE)).await;
+    assert_eq!(next_up(&mut application).await["object"], json!({"theirs": 1.5}));
+    let unknown = "a400000000000000";
+    chirpstack.publish(&topic(unknown, "up"), event(unknown)).await;
+    assert_eq!(next_log_and_up(&mut application).await.1["object"], json!({"theirs": 1.5}));
+}
+
+#[tokio::test]
+async fn uplinks_with_an_empty_id_are_not_duplicates_of_each_other() {
+    let Some(network) = Network::start().await else { return };
+    network.device(DEVICE, SCRIPT);
+    let _bridge = network.bridge().await;
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    for counter in 0..3 {
+        let mut event = uplink(DEVICE, counter, "AQID");
+        event["deduplicationId"] = json!("");
+        chirpstack.publish(&topic(DEVICE, "up"), event.to_string()).await;
+        assert_eq!(next_up(&mut application).await["fCnt"], counter);
+    }
 }

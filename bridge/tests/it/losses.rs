@@ -101,3 +101,21 @@ async fn an_output_that_is_away_holds_messages_back() {
     proxy.redirect(Some(target.address()));
     receive(&mut application, 20).await;
 }
+
+/// A broker keeps the subscriptions of a session, so one that is no longer wanted has to be given up.
+#[tokio::test]
+async fn a_bridge_that_no_longer_shares_its_subscription_gets_each_command_once() {
+    let Some(mut network) = Network::start().await else { return };
+    network.device(DEVICES[0], SCRIPT);
+    network.bridge().await.stop().await;
+    network.settings.shared_subscription = false;
+    let _bridge = network.bridge().await;
+    let mut chirpstack = network.chirpstack().await;
+    chirpstack.subscribe("application/+/device/+/command/down").await;
+    let mut application = network.chirpstack().await;
+    for port in 1..4 {
+        let command = serde_json::json!({"devEui": DEVICES[0], "fPort": port, "data": "AQ=="});
+        application.publish(&crate::harness::command_topic(DEVICES[0]), command.to_string()).await;
+        assert_eq!(chirpstack.next().await.json()["fPort"], port);
+    }
+}
