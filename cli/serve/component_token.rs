@@ -40,23 +40,39 @@ impl TokenSource for OwnAccount {
     async fn accepts(&self, token: &Secret) -> Option<bool> {
         Some(self.account.accepts_token(token).await)
     }
+
+    fn is_local(&self) -> bool {
+        true
+    }
 }
 
 #[async_trait]
 impl TokenSource for OtherAccount {
     /// Takes a newer token from a file, or renews the current one; if that is refused, takes any other one from a file.
+    /// What the account service refuses is not taken.
     async fn renew(&self, current: Option<&Secret>) -> Result<Secret, RenewError> {
         let tokens = self.tokens().map_err(|error| RenewError(format!("{error:#}")))?;
-        let newest = newest(&tokens);
         let Some(current) = current else {
-            return newest.ok_or_else(|| RenewError("there is no token: set handler.token_file".to_owned()));
+            return newest(&tokens).ok_or_else(|| RenewError("there is no token: set handler.token_file".to_owned()));
         };
-        if let Some(newest) = newest.filter(|newest| expiry_of(newest) > expiry_of(current)) {
-            return Ok(newest);
+        let (newer, others): (Vec<_>, Vec<_>) = tokens
+            .into_iter()
+            .filter(|token| token != current)
+            .partition(|token| expiry_of(token) > expiry_of(current));
+        if let Some(token) = self.first_accepted(newer).await {
+            return Ok(token);
         }
         match self.renew_there(current).await {
-            Err(error) => tokens.into_iter().find(|token| token != current).ok_or(error),
+            Err(error) => self.first_accepted(others).await.ok_or(error),
             renewed => renewed,
+        }
+    }
+
+    /// Asks whether the account service would renew the token.
+    async fn accepts(&self, token: &Secret) -> Option<bool> {
+        match self.client.component_token(ServiceName::Handler, &self.id, token).await {
+            Ok(_) => Some(true),
+            Err(error) => is_refusal(&error).then_some(false),
         }
     }
 }
@@ -77,14 +93,22 @@ impl OtherAccount {
         Ok(tokens.into_iter().flatten().collect())
     }
 
+    /// The first of these tokens that the account service accepts.
+    async fn first_accepted(&self, tokens: Vec<Secret>) -> Option<Secret> {
+        for token in tokens {
+            if self.accepts(&token).await == Some(true) {
+                return Some(token);
+            }
+        }
+        None
+    }
+
     async fn renew_there(&self, current: &Secret) -> Result<Secret, RenewError> {
         let response = self.client.component_token(ServiceName::Handler, &self.id, current).await;
         let token = response.map(|response| response.token).map_err(|error| {
-            let next = match error.kind() {
-                Kind::Unauthenticated | Kind::Denied | Kind::NotFound => {
-                    "; copy handler.token from the account service's data directory to handler.token_file again"
-                }
-                _ => "",
+            let next = match is_refusal(&error) {
+                true => "; copy handler.token from the account service's data directory to handler.token_file again",
+                false => "",
             };
             RenewError(format!("{error}{next}"))
         })?;
@@ -98,4 +122,10 @@ impl OtherAccount {
 /// The token that expires last.
 fn newest(tokens: &[Secret]) -> Option<Secret> {
     tokens.iter().max_by_key(|token| expiry_of(token)).cloned()
+}
+
+/// Whether the account service refused a token, rather than that it was not reached.
+fn is_refusal(error: &client::Error) -> bool {
+    let is_own = matches!(error, client::Error::Refused { .. } | client::Error::NotAccepted { .. });
+    is_own && matches!(error.kind(), Kind::Unauthenticated | Kind::Denied | Kind::NotFound)
 }

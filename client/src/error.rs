@@ -79,6 +79,16 @@ pub enum Error {
         /// When the service asks to be called again.
         retry_after: Option<Duration>,
     },
+    /// An error that does not look like one of the service: a proxy may have answered in its place.
+    #[error("{message}")]
+    Foreign {
+        /// The kind of the error, by its status.
+        kind: Kind,
+        /// The text of the error, unchanged, or its status.
+        message: String,
+        /// When to call again.
+        retry_after: Option<Duration>,
+    },
     /// The service did not accept the credential that authenticates the call, and said so in `WWW-Authenticate`.
     #[error("{message}")]
     NotAccepted {
@@ -115,7 +125,7 @@ impl Kinded for Error {
             Self::Unreachable { .. } | Self::Ended { .. } => Kind::Unavailable,
             Self::QueueFull { .. } => Kind::Exhausted,
             Self::Timeout { .. } => Kind::Timeout,
-            Self::Refused { kind, .. } => *kind,
+            Self::Refused { kind, .. } | Self::Foreign { kind, .. } => *kind,
             Self::TooLarge { .. } | Self::Unreadable { .. } => Kind::Internal,
         }
     }

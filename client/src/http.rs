@@ -134,11 +134,16 @@ fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
         .into_iter()
         .find_map(|member| response.as_ref()?.get(member)?.as_str())
         .map_or_else(|| status.to_string(), str::to_owned);
+    let (kind, retry_after) = (kind(status), retry_after(headers));
+    // Our services repeat the status in the body.
+    if answer.is_none_or(|answer| answer["code"] != status.as_u16()) {
+        return Error::Foreign { kind, message, retry_after };
+    }
     // The challenge is about the credential in the header. Without it, a key in the body may be what was refused.
     if status == StatusCode::UNAUTHORIZED && headers.contains_key(WWW_AUTHENTICATE) {
         return Error::NotAccepted { message };
     }
-    Error::Refused { kind: kind(status), message, retry_after: retry_after(headers) }
+    Error::Refused { kind, message, retry_after }
 }
 
 fn kind(status: StatusCode) -> Kind {
@@ -164,12 +169,13 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use types::Kinded;
+
     use super::*;
 
     fn check(status: u16, body: &str, expected: (Kind, &str)) {
         let error = refused(StatusCode::from_u16(status).unwrap(), &HeaderMap::new(), body.as_bytes());
-        let Error::Refused { kind, message, .. } = error else { panic!("{error}") };
-        assert_eq!((kind, message.as_str()), expected, "{body}");
+        assert_eq!((error.kind(), error.to_string().as_str()), expected, "{body}");
     }
 
     #[test]
@@ -187,10 +193,21 @@ mod tests {
     #[test]
     fn a_challenge_is_about_the_credential_of_the_call() {
         let challenged = HeaderMap::from_iter([(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))]);
-        let error = refused(StatusCode::UNAUTHORIZED, &challenged, br#"{"error":"token not valid"}"#);
+        let error = refused(StatusCode::UNAUTHORIZED, &challenged, br#"{"code":401,"error":"token not valid"}"#);
         assert!(matches!(&error, Error::NotAccepted { message } if message == "token not valid"), "{error:?}");
-        let error = refused(StatusCode::FORBIDDEN, &challenged, b"");
+        let error = refused(StatusCode::FORBIDDEN, &challenged, br#"{"code":403,"error":"no"}"#);
         assert!(matches!(error, Error::Refused { kind: Kind::Denied, .. }), "{error:?}");
+    }
+
+    #[test]
+    fn an_error_that_does_not_repeat_its_status_is_not_from_the_service() {
+        let challenged = HeaderMap::from_iter([(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))]);
+        for body in ["", "<html>", "[401]", r#"{"error":"no"}"#, r#"{"code":5,"error":"no"}"#, r#"{"code":"401"}"#] {
+            for headers in [HeaderMap::new(), challenged.clone()] {
+                let error = refused(StatusCode::UNAUTHORIZED, &headers, body.as_bytes());
+                assert!(matches!(error, Error::Foreign { kind: Kind::Unauthenticated, .. }), "{error:?}");
+            }
+        }
     }
 
     #[test]

@@ -54,10 +54,14 @@ fn pause(call: Call, error: &Error, attempts: u32) -> Option<Duration> {
     }
     match error {
         // A rate-limited call had no effect; one that found the service unavailable may have had one.
-        Error::Refused { retry_after: Some(wait), kind: Kind::Exhausted, .. } => {
+        Error::Refused { retry_after: Some(wait), kind: Kind::Exhausted, .. }
+        | Error::Foreign { retry_after: Some(wait), kind: Kind::Exhausted, .. } => {
             (*wait <= RETRY_AFTER_MAX).then_some(*wait)
         }
-        Error::Refused { retry_after: Some(wait), kind: Kind::Unavailable, .. } if call == Call::Repeatable => {
+        Error::Refused { retry_after: Some(wait), kind: Kind::Unavailable, .. }
+        | Error::Foreign { retry_after: Some(wait), kind: Kind::Unavailable, .. }
+            if call == Call::Repeatable =>
+        {
             (*wait <= RETRY_AFTER_MAX).then_some(*wait)
         }
         _ if call == Call::Repeatable && error.kind() == Kind::Unavailable => Some(PAUSE * 2_u32.pow(attempts - 1)),

@@ -104,4 +104,8 @@ impl Kinded for Error {
             Self::Store(_) | Self::Record(_) => Kind::Internal,
         }
     }
+
+    fn is_cause_logged(&self) -> bool {
+        matches!(self, Self::Auth(error) if error.is_cause_logged())
+    }
 }

@@ -150,6 +150,9 @@ impl Operations {
     async fn authorize_change(&self, caller: Caller, assignment: &Assignment) -> Result<Claims> {
         let claims = match &assignment.metadata {
             Metadata::AppId(app_id) => self.authenticator.authenticate_for(app_id, caller, Purpose::Change).await?,
+            Metadata::GatewayId(gateway_id) => {
+                self.authenticator.authenticate_for_gateway(gateway_id, caller, Purpose::Change).await?
+            }
             _ => self.authenticator.authenticate(caller, Purpose::Change).await?,
         };
         if assignment.metadata.service() != assignment.service {

@@ -57,14 +57,16 @@ impl Announcer {
         announced
     }
 
-    /// Announces the handler with its current token, or with a new one if that is refused.
+    /// Announces the handler with its current token, or with a new one if the account service refuses that, too.
+    ///
+    /// Discovery may refuse a token for reasons of its own, such as its clock or the account services that it trusts.
     async fn announce_with_current_token(&self) -> Result<(), client::Error> {
         let token = self.token.current().unwrap_or_default();
         let announced = self.discovery.announce(&token, self.announcement.clone()).await;
         if !announced.as_ref().is_err_and(|error| error.kind() == Kind::Unauthenticated) {
             return announced;
         }
-        match self.token.replace_refused(&token).await {
+        match self.token.replace_if_refused(&token).await {
             Some(newer) => self.discovery.announce(&newer, self.announcement.clone()).await,
             None => announced,
         }

@@ -154,4 +154,8 @@ impl Kinded for Error {
             }
         }
     }
+
+    fn is_cause_logged(&self) -> bool {
+        matches!(self, Self::Auth(error) if error.is_cause_logged())
+    }
 }

@@ -13,12 +13,12 @@ pub trait Authenticator: Send + Sync {
 }
 
 /// Why a credential was not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The credential is wrong, expired or revoked.
     Invalid,
-    /// The credential cannot be checked now; the client may retry.
-    Unavailable,
+    /// The credential cannot be checked now, and why; the client may retry.
+    Unavailable(String),
 }
 
 #[async_trait]
@@ -28,8 +28,9 @@ impl Authenticator for server::auth::Authenticator {
             match error.kind() {
                 Kind::Unauthenticated | Kind::Denied | Kind::NotFound | Kind::Invalid => Refusal::Invalid,
                 _ => {
-                    tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot check an MQTT client's credential");
-                    Refusal::Unavailable
+                    // The outage itself has been logged once; strangers must not fill the log during it.
+                    tracing::debug!(%app_id, error = %ErrorChain(&error), "cannot check an MQTT client's credential");
+                    Refusal::Unavailable(error.to_string())
                 }
             }
         })

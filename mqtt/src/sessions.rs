@@ -95,7 +95,9 @@ impl Sessions {
                         });
                     }
                     Err(Refusal::Invalid) => self.end(&app_id, &credential, |session| Some(&session.revoked)),
-                    Err(Refusal::Unavailable) => self.end(&app_id, &credential, |session| Some(&session.unconfirmed)),
+                    Err(Refusal::Unavailable(_)) => {
+                        self.end(&app_id, &credential, |session| Some(&session.unconfirmed))
+                    }
                 }
             })
             .await;

@@ -7,10 +7,12 @@ mod authenticator;
 mod cache;
 mod component_token;
 mod credential;
+mod entity;
 mod issuer;
 mod memory;
 mod metrics;
 mod public_keys;
+mod question;
 mod reachability;
 mod rule;
 mod settings;
@@ -127,5 +129,10 @@ impl Kinded for AuthError {
             }
             _ => Kind::Unauthenticated,
         }
+    }
+
+    /// The beginning of an outage is logged. During it, anybody can cause any number of these.
+    fn is_cause_logged(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::NotAccepted { .. } | Self::Unconfirmed { .. })
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn public_text(error: &impl Kinded) -> String {
             tracing::error!(error = %ErrorChain(error), "request failed: internal error");
             INTERNAL.to_owned()
         }
-        Kind::Unavailable | Kind::Timeout => {
+        Kind::Unavailable | Kind::Timeout if !error.is_cause_logged() => {
             tracing::warn!(error = %ErrorChain(error), "request failed: a dependency is unavailable");
             error.to_string()
         }

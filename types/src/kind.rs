@@ -35,6 +35,11 @@ pub enum Kind {
 pub trait Kinded: std::error::Error {
     /// The kind of this error.
     fn kind(&self) -> Kind;
+
+    /// Whether its cause is logged once, so that the calls that it fails need not be.
+    fn is_cause_logged(&self) -> bool {
+        false
+    }
 }
 
 impl fmt::Display for Kind {

@@ -52,7 +52,7 @@ impl FakeAuthenticator {
 impl Authenticator for FakeAuthenticator {
     async fn authenticate(&self, app_id: &AppId, credential: &Credential) -> Result<Claims, Refusal> {
         if self.is_unavailable.load(Ordering::SeqCst) {
-            return Err(Refusal::Unavailable);
+            return Err(Refusal::Unavailable("it cannot be checked now".to_owned()));
         }
         let shown = match credential {
             Credential::Token(token) => token.expose().to_owned(),

@@ -3,24 +3,31 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use client::account::AccountClient;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::{MissedTickBehavior, interval, timeout},
+};
 use tokio_util::sync::CancellationToken;
-use types::{AppId, Claims, Clock, Credential, Secret};
+use types::{AppId, Claims, Clock, Credential, GatewayId, Secret};
 
 use super::{
     AuthError, AuthSettings, Caller, ComponentToken, TokenError,
-    cache::{Cache, Cell},
+    cache::{Cache, Outcome},
+    entity::Entity,
     issuer::Issuer,
     memory::{CredentialId, Memory},
-    metrics,
-    rule::{Now, Purpose, Verdict, verdict},
+    metrics, public_keys,
+    question::{Question, Response},
+    rule::{Before, Now, Purpose, Verdict, verdict},
     verifier::Origin,
 };
 
-/// How long a call waits for a response about its credential.
+/// How long a question may take.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same for a call that can go on without one.
-const ASK_AGAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a call waits that can go on without a response. The question goes on, and its response counts for later calls.
+const ASK_AGAIN_WAIT: Duration = Duration::from_secs(1);
+/// Maximum number of questions at the same time. Further calls are decided without asking.
+const QUESTIONS_MAX: usize = 4096;
 /// How often this component's own token is checked.
 const COMPONENT_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -30,15 +37,14 @@ const COMPONENT_INTERVAL: Duration = Duration::from_secs(2);
 /// access keys there. The response about a credential and an application is cached for 2 seconds. While the issuer cannot be
 /// asked, [`Purpose`] decides how long its last response counts.
 pub struct Authenticator {
-    issuers: BTreeMap<String, Issuer>,
-    cache: Cache<CredentialId, Confirmed>,
-    memory: Memory,
+    issuers: BTreeMap<String, Arc<Issuer>>,
+    cache: Cache<CredentialId, Response, AuthError>,
+    memory: Arc<Memory>,
+    /// One permit per question that is being asked.
+    questions: Arc<Semaphore>,
     settings: AuthSettings,
     clock: Arc<dyn Clock>,
 }
-
-/// What the account service said about a credential: what it may do, or none if it is refused.
-type Confirmed = Option<Arc<Claims>>;
 
 impl Authenticator {
     /// Trusts these account services, each by the id that its tokens and access keys carry. `component` is our own token
@@ -51,9 +57,11 @@ impl Authenticator {
     ) -> Self {
         let trusted = issuers.into_iter().map(|(id, client)| {
             let issuer = Issuer::new(&id, client, component.cloned(), Arc::clone(&clock));
-            (id, issuer)
+            (id, Arc::new(issuer))
         });
-        Self { issuers: trusted.collect(), cache: Cache::default(), memory: Memory::default(), settings, clock }
+        let questions = Arc::new(Semaphore::new(QUESTIONS_MAX));
+        let (issuers, memory) = (trusted.collect(), Arc::default());
+        Self { issuers, cache: Cache::default(), memory, questions, settings, clock }
     }
 
     /// Keeps this component's own token accepted, until `stop`.
@@ -82,15 +90,10 @@ impl Authenticator {
         let Credential::Token(token) = credential.ok_or(AuthError::Missing)? else {
             return Err(AuthError::KeyWithoutApplication);
         };
-        let origin = Origin::of(token.expose())?;
-        let keys = self.issuer(&origin.issuer)?.keys(&origin.key_id).await?;
-        let claims = keys.verifier.verify(token.expose(), self.clock.now())?;
+        let issuer = self.issuer(&Origin::of(token.expose())?.issuer)?;
+        let claims = self.authenticate_token(issuer, &token, purpose).await?;
         usage.set_caller(&claims);
-        let (now, before) = keys.confirmed;
-        match verdict(now, before, purpose, self.settings.grace_time()) {
-            Verdict::Unavailable(why) => Err(AuthError::Unconfirmed { why, cause: None }),
-            Verdict::Allowed | Verdict::Refused => Ok(claims),
-        }
+        Ok(claims)
     }
 
     /// The claims of a token, or of an access key of this application.
@@ -102,47 +105,64 @@ impl Authenticator {
         caller: impl Into<Caller>,
         purpose: Purpose,
     ) -> Result<Claims, AuthError> {
-        let Caller { credential, usage } = caller.into();
-        let claims = self.authenticate_credential(app_id, credential, purpose).await?;
+        self.authenticate_at(Entity::Application(app_id.clone()), caller.into(), purpose).await
+    }
+
+    /// The claims of a token, without the rights to this gateway that the user has lost since it was issued.
+    pub async fn authenticate_for_gateway(
+        &self,
+        gateway_id: &GatewayId,
+        caller: impl Into<Caller>,
+        purpose: Purpose,
+    ) -> Result<Claims, AuthError> {
+        self.authenticate_at(Entity::Gateway(gateway_id.clone()), caller.into(), purpose).await
+    }
+
+    async fn authenticate_at(&self, entity: Entity, caller: Caller, purpose: Purpose) -> Result<Claims, AuthError> {
+        let Caller { credential, usage } = caller;
+        let question = Question::new(entity, credential.ok_or(AuthError::Missing)?);
+        let claims = self.decide(question, purpose).await.map(Arc::unwrap_or_clone)?;
         usage.set_caller(&claims);
         Ok(claims)
     }
 
-    async fn authenticate_credential(
-        &self,
-        app_id: &AppId,
-        credential: Option<Credential>,
-        purpose: Purpose,
-    ) -> Result<Claims, AuthError> {
-        let credential = credential.ok_or(AuthError::Missing)?;
-        let id = CredentialId::of(app_id, &credential);
-        let cell = self.cache.cell(&id, self.clock.now());
-        let response = match cell.get() {
-            Some(Some(claims)) => return Ok(Claims::clone(claims)),
-            Some(None) => return Err(refused(app_id, &credential)),
-            None => self.decide(Question { cell: &cell, id, app_id, credential: &credential }, purpose).await,
+    /// The claims of a token about which there is nothing to ask: it counts as long as the key that signed it.
+    async fn authenticate_token(&self, issuer: &Issuer, token: &Secret, purpose: Purpose) -> Result<Claims, AuthError> {
+        let age_max = match purpose {
+            Purpose::Change => public_keys::AGE_MAX_FOR_CHANGES,
+            Purpose::Read | Purpose::Live => public_keys::AGE_MAX,
         };
-        response.map(Arc::unwrap_or_clone).inspect_err(|_| self.cache.remove(&id, &cell))
+        let (claims, (now, before)) = issuer.claims(token, age_max).await?;
+        match self.verdict(now, before, purpose) {
+            Verdict::Unavailable(why) => Err(AuthError::Unconfirmed { why, cause: None }),
+            Verdict::Allowed | Verdict::Refused => Ok(claims),
+        }
     }
 
     /// Decides by the account service's response or, if there is none, by its last one.
-    async fn decide(&self, question: Question<'_>, purpose: Purpose) -> Result<Arc<Claims>, AuthError> {
-        let (before, last) = self.memory.recall(&question.id, self.clock.now());
-        let verdict = |now| verdict(now, before, purpose, self.settings.grace_time());
-        let issuer = self.issuer_of(question.credential)?;
-        let can_go_on = verdict(Now::Silent) == Verdict::Allowed;
-        let asked = self.ask_within_limits(issuer, &question, can_go_on).await;
-        // The token has expired, or its key was withdrawn: whoever confirmed it would not do so again.
-        let asked = asked.inspect_err(|_| self.memory.forget(&question.id))?;
-        let (now, claims, cause) = match asked {
+    async fn decide(&self, question: Question, purpose: Purpose) -> Result<Arc<Claims>, AuthError> {
+        let Question { id, entity, credential } = &question;
+        if let Some(response) = self.cache.response(id, self.clock.now()) {
+            return response.ok_or_else(|| entity.refusal(credential));
+        }
+        let issuer = self.issuer_of(credential)?;
+        let (before, last) = self.memory.recall(id, entity, self.clock.now());
+        if let (None, Credential::Token(token)) = (&last, credential)
+            && !entity.is_in(&issuer.vouched_claims(token).await?)
+        {
+            return self.authenticate_token(issuer, token, purpose).await.map(Arc::new);
+        }
+        let silent_for = || issuer.reachability.silent_for(self.clock.now());
+        let can_go_on = self.verdict(Now::Silent(silent_for()), before, purpose) == Verdict::Allowed;
+        let (now, claims, cause) = match self.ask_within_limits(issuer, &question, can_go_on).await? {
             Asked::Response(Some(claims)) => (Now::Confirmed, Some(claims), None),
             Asked::Response(None) => (Now::Refused, None, None),
-            Asked::Silence(cause) => (Now::Silent, last, cause),
+            Asked::Silence(cause) => (Now::Silent(silent_for()), last, cause),
         };
-        match (verdict(now), claims) {
+        match (self.verdict(now, before, purpose), claims) {
             (Verdict::Allowed, Some(claims)) => {
-                if now == Now::Silent {
-                    self.check_still_valid(issuer, &claims, question.credential)?;
+                if matches!(now, Now::Silent(_)) {
+                    self.check_still_valid(issuer, &claims, credential)?;
                     metrics::unconfirmed("allowed");
                 }
                 Ok(claims)
@@ -151,63 +171,56 @@ impl Authenticator {
                 metrics::unconfirmed("refused");
                 Err(AuthError::Unconfirmed { why, cause })
             }
-            (Verdict::Refused | Verdict::Allowed, _) => Err(refused(question.app_id, question.credential)),
+            (Verdict::Refused | Verdict::Allowed, _) => Err(entity.refusal(credential)),
         }
     }
 
-    /// Asks the account service; a call that can go on without a response waits less, and not every time.
+    fn verdict(&self, now: Now, before: Before, purpose: Purpose) -> Verdict {
+        verdict(now, before, purpose, self.settings.grace_time())
+    }
+
+    /// Asks the account service. While it is silent, one call in each pause does; a call that can go on waits less.
     async fn ask_within_limits(
         &self,
-        issuer: &Issuer,
-        question: &Question<'_>,
+        issuer: &Arc<Issuer>,
+        question: &Question,
         can_go_on: bool,
     ) -> Result<Asked, AuthError> {
-        if can_go_on && !issuer.reachability.may_ask(self.clock.now()) {
+        let now = self.clock.now();
+        if !issuer.reachability.may_ask(now) {
             return Ok(Asked::Silence(None));
         }
-        let limit = if can_go_on { ASK_AGAIN_TIMEOUT } else { ASK_TIMEOUT };
-        let asked = timeout(limit, question.cell.get_or_try_init(|| self.ask(issuer, question))).await;
-        match asked.unwrap_or_else(|_| Err(issuer.timed_out())) {
-            Ok(response) => Ok(Asked::Response(response.clone())),
-            Err(error) if error.is_silence() => Ok(Asked::Silence(Some(Arc::new(error)))),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Asks the account service about a credential, and remembers its response.
-    async fn ask(&self, issuer: &Issuer, question: &Question<'_>) -> Result<Confirmed, AuthError> {
-        let Question { id, app_id, credential, .. } = *question;
-        let response = match credential {
-            Credential::Token(token) => self.current_claims(issuer, app_id, token).await?,
-            Credential::Key(key) => issuer.exchange(app_id, key).await?,
-        };
-        let response = response.map(Arc::new);
-        match &response {
-            Some(claims) if claims.apps.get(app_id).is_some_and(|rights| !rights.is_empty()) => {
-                self.memory.confirm(id, Arc::clone(claims), self.clock.now());
+        let mut outcome = self.cache.join_or(&question.id, now, || self.ask(issuer, question));
+        // The question itself has a limit.
+        let limit = if can_go_on { ASK_AGAIN_WAIT } else { Duration::MAX };
+        let outcome = match timeout(limit, outcome.wait_for(Option::is_some)).await {
+            Ok(Ok(outcome)) => outcome.clone(),
+            // It was not asked, because too many are.
+            Ok(Err(_)) => None,
+            Err(_) => {
+                issuer.reachability.slow(self.clock.now());
+                None
             }
-            // Without any right, it is as good as refused.
-            _ => self.memory.refuse(id),
+        };
+        match outcome {
+            Some(Ok(response)) => Ok(Asked::Response(response)),
+            Some(Err(error)) if error.is_silence() => Ok(Asked::Silence(Some(Arc::new(error)))),
+            Some(Err(error)) => Err(error),
+            None => Ok(Asked::Silence(None)),
         }
-        Ok(response)
     }
 
-    /// The claims of a token, as far as they still hold.
-    ///
-    /// Whether it is too early is for the account service to say, by whose clock it was issued.
-    async fn current_claims(
-        &self,
-        issuer: &Issuer,
-        app_id: &AppId,
-        token: &Secret,
-    ) -> Result<Option<Claims>, AuthError> {
-        let origin = Origin::of(token.expose())?;
-        let keys = issuer.keys(&origin.key_id).await?;
-        let claims = keys.verifier.verify_vouched(token.expose(), self.clock.now())?;
-        if !claims.apps.contains_key(app_id) {
-            return Ok(Some(keys.verifier.verify(token.expose(), self.clock.now())?));
-        }
-        issuer.current_claims(app_id, token, claims).await
+    /// Asks in a task of its own, so that the response counts although nobody waits for it any more.
+    fn ask(&self, issuer: &Arc<Issuer>, question: &Question) -> Outcome<Response, AuthError> {
+        let (sender, outcome) = watch::channel(None);
+        let Ok(permit) = Arc::clone(&self.questions).try_acquire_owned() else { return outcome };
+        let (issuer, question, memory) = (Arc::clone(issuer), question.clone(), Arc::clone(&self.memory));
+        tokio::spawn(async move {
+            let response = timeout(ASK_TIMEOUT, question.ask(&issuer, &memory)).await;
+            sender.send_replace(Some(response.unwrap_or_else(|_| Err(issuer.timed_out()))));
+            drop(permit);
+        });
+        outcome
     }
 
     /// A token ends when it says, or with the key that signed it, also while nobody can be asked. An access key lives on.
@@ -219,39 +232,23 @@ impl Authenticator {
         }
     }
 
-    fn issuer_of(&self, credential: &Credential) -> Result<&Issuer, AuthError> {
+    fn issuer_of(&self, credential: &Credential) -> Result<&Arc<Issuer>, AuthError> {
         match credential {
             Credential::Token(token) => self.issuer(&Origin::of(token.expose())?.issuer),
             Credential::Key(key) => self.issuers.get(key.issuer()).ok_or(AuthError::KeyIssuer),
         }
     }
 
-    fn issuer(&self, id: &str) -> Result<&Issuer, AuthError> {
+    fn issuer(&self, id: &str) -> Result<&Arc<Issuer>, AuthError> {
         Ok(self.issuers.get(id).ok_or(TokenError::Issuer)?)
     }
 }
 
-/// A credential that there is no cached response about.
-struct Question<'a> {
-    /// Where the response goes.
-    cell: &'a Cell<Confirmed>,
-    id: CredentialId,
-    app_id: &'a AppId,
-    credential: &'a Credential,
-}
-
 /// What came of a question.
 enum Asked {
-    Response(Confirmed),
-    /// There is no response; why, if the question was asked.
+    Response(Response),
+    /// There is no response yet; why, if the question failed.
     Silence(Option<Arc<AuthError>>),
-}
-
-fn refused(app_id: &AppId, credential: &Credential) -> AuthError {
-    match credential {
-        Credential::Token(_) => AuthError::Revoked,
-        Credential::Key(_) => AuthError::Key { app_id: app_id.clone() },
-    }
 }
 
 impl std::fmt::Debug for Authenticator {

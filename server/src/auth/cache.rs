@@ -1,15 +1,15 @@
-//! The account service's responses of the last few seconds.
+//! The account service's responses of the last few seconds, and the questions that it has yet to response.
 //!
 //! Not `moka`: it reads the machine's clock, and here the clock is given.
 
 use std::{
     collections::HashMap,
     hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use tokio::sync::OnceCell;
+use tokio::sync::watch;
 use types::Timestamp;
 
 /// How long a response is used: a deleted key or a lost right takes effect within this time.
@@ -19,43 +19,44 @@ const AGE_MAX: Duration = Duration::from_secs(2);
 /// Maximum number of entries; when there are more, the oldest is removed.
 const ENTRIES_MAX: usize = 4096;
 
-/// A response of the account service; empty while a caller fetches it and others wait.
-pub(super) type Cell<V> = Arc<OnceCell<V>>;
+/// What came of a question; none while it is being asked.
+pub(super) type Outcome<V, E> = watch::Receiver<Option<Result<V, E>>>;
 
-/// Recent responses by key, refusals included.
-pub(super) struct Cache<K, V> {
-    entries: Mutex<HashMap<K, Entry<V>>>,
+/// Recent responses by key, refusals included. A question without a response is not kept.
+pub(super) struct Cache<K, V, E> {
+    entries: Mutex<HashMap<K, Entry<V, E>>>,
 }
 
-struct Entry<V> {
-    created: Timestamp,
-    cell: Cell<V>,
+struct Entry<V, E> {
+    asked: Timestamp,
+    outcome: Outcome<V, E>,
 }
 
-impl<K, V> Default for Cache<K, V> {
+impl<K, V, E> Default for Cache<K, V, E> {
     fn default() -> Self {
         Self { entries: Mutex::default() }
     }
 }
 
-impl<K: Clone + Eq + Hash, V> Cache<K, V> {
-    /// The cell of a key, which may still be empty.
-    pub(super) fn cell(&self, key: &K, now: Timestamp) -> Cell<V> {
-        let mut entries = self.lock();
-        if let Some(entry) = entries.get(key).filter(|entry| entry.is_fresh(now)) {
-            return Arc::clone(&entry.cell);
-        }
-        make_room(&mut entries, now);
-        let cell = Cell::default();
-        entries.insert(key.clone(), Entry { created: now, cell: Arc::clone(&cell) });
-        cell
+impl<K: Clone + Eq + Hash, V: Clone, E> Cache<K, V, E> {
+    /// The response to a question that was asked just now.
+    pub(super) fn response(&self, key: &K, now: Timestamp) -> Option<V> {
+        let entries = self.lock();
+        entries.get(key).filter(|entry| entry.is_recent(now))?.response()
     }
 
-    pub(super) fn remove(&self, key: &K, cell: &Cell<V>) {
+    /// The outcome of the question that is being asked, or was just answered; otherwise of `ask`, which starts one.
+    pub(super) fn join_or(&self, key: &K, now: Timestamp, ask: impl FnOnce() -> Outcome<V, E>) -> Outcome<V, E> {
         let mut entries = self.lock();
-        if entries.get(key).is_some_and(|entry| Arc::ptr_eq(&entry.cell, cell) && !cell.initialized()) {
-            entries.remove(key);
+        if let Some(entry) = entries.get(key)
+            && (entry.is_pending() || entry.is_recent(now) && entry.response().is_some())
+        {
+            return entry.outcome.clone();
         }
+        make_room(&mut entries, now);
+        let outcome = ask();
+        entries.insert(key.clone(), Entry { asked: now, outcome: outcome.clone() });
+        outcome
     }
 
     #[cfg(test)]
@@ -63,26 +64,35 @@ impl<K: Clone + Eq + Hash, V> Cache<K, V> {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, Entry<V>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Entry<V, E>>> {
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<V> Entry<V> {
-    fn is_fresh(&self, now: Timestamp) -> bool {
+impl<V: Clone, E> Entry<V, E> {
+    fn is_recent(&self, now: Timestamp) -> bool {
         // An entry from the future was created before the clock was set back.
-        self.created <= now && now.since(self.created) < AGE_MAX
+        self.asked <= now && now.since(self.asked) < AGE_MAX
+    }
+
+    /// Whether the question is still being asked; not if whoever asked it is gone.
+    fn is_pending(&self) -> bool {
+        self.outcome.borrow().is_none() && self.outcome.has_changed().is_ok()
+    }
+
+    fn response(&self) -> Option<V> {
+        self.outcome.borrow().as_ref()?.as_ref().ok().cloned()
     }
 }
 
-fn make_room<K: Clone + Eq + Hash, V>(entries: &mut HashMap<K, Entry<V>>, now: Timestamp) {
+fn make_room<K: Clone + Eq + Hash, V: Clone, E>(entries: &mut HashMap<K, Entry<V, E>>, now: Timestamp) {
     if entries.len() < ENTRIES_MAX {
         return;
     }
-    entries.retain(|_, entry| entry.is_fresh(now));
+    entries.retain(|_, entry| entry.is_recent(now) || entry.is_pending());
     if entries.len() >= ENTRIES_MAX
-        && let Some(oldest) = entries.iter().min_by_key(|(_, entry)| entry.created).map(|(key, _)| key.clone())
+        && let Some(oldest) = entries.iter().min_by_key(|(_, entry)| entry.asked).map(|(key, _)| key.clone())
     {
         entries.remove(&oldest);
     }
@@ -94,30 +104,54 @@ mod tests {
 
     use super::*;
 
+    type Sender = watch::Sender<Option<Result<u8, ()>>>;
+
+    /// Joins the question about a key, and tells whether it had to be asked.
+    fn ask(cache: &Cache<usize, u8, ()>, key: usize, now: Timestamp) -> Option<Sender> {
+        let mut asked = None;
+        cache.join_or(&key, now, || {
+            let (sender, outcome) = watch::channel(None);
+            asked = Some(sender);
+            outcome
+        });
+        asked
+    }
+
     #[test]
-    fn shares_a_cell_until_it_is_too_old() {
-        let cache: Cache<usize, ()> = Cache::default();
-        let start = Timestamp::from_millis(1_000_000);
-        let first = cache.cell(&1, start);
-        assert!(Arc::ptr_eq(&first, &cache.cell(&1, start.plus(Duration::from_millis(1_999)))));
-        assert!(!Arc::ptr_eq(&first, &cache.cell(&2, start)));
-        assert!(!Arc::ptr_eq(&first, &cache.cell(&1, start.plus(AGE_MAX))));
-        let later = cache.cell(&3, start.plus(Duration::from_secs(3600)));
-        assert!(!Arc::ptr_eq(&later, &cache.cell(&3, start)), "the clock was set back");
+    fn a_response_is_used_for_two_seconds_after_the_question() {
+        let (cache, start) = (Cache::default(), Timestamp::from_millis(1_000_000));
+        let sender = ask(&cache, 1, start).unwrap();
+        assert_eq!(cache.response(&1, start), None);
+        let later = start.plus(Duration::from_millis(1_999));
+        assert!(ask(&cache, 1, later).is_none() && ask(&cache, 2, later).is_some());
+        sender.send_replace(Some(Ok(7)));
+        assert_eq!((cache.response(&1, later), cache.response(&1, start.plus(AGE_MAX))), (Some(7), None));
+        assert_eq!(cache.response(&1, Timestamp::from_millis(0)), None, "the clock was set back");
+        assert!(ask(&cache, 1, later).is_none() && ask(&cache, 1, start.plus(AGE_MAX)).is_some());
+    }
+
+    #[test]
+    fn a_question_is_joined_for_as_long_as_it_is_asked_and_its_failure_is_not_kept() {
+        let (cache, start) = (Cache::default(), Timestamp::from_millis(1_000_000));
+        let later = start.plus(Duration::from_secs(4));
+        let sender = ask(&cache, 1, start).unwrap();
+        assert!(ask(&cache, 1, later).is_none());
+        sender.send_replace(Some(Err(())));
+        let sender = ask(&cache, 1, later).unwrap();
+        assert!(ask(&cache, 1, later).is_none());
+        drop(sender);
+        assert!(ask(&cache, 1, later).is_some(), "whoever asked is gone");
     }
 
     #[test]
     fn never_holds_more_than_the_limit() {
-        let cache: Cache<usize, ()> = Cache::default();
-        for number in 0..ENTRIES_MAX + 10 {
-            cache.cell(&number, Timestamp::from_millis(number as i64 / 10));
-        }
+        let cache = Cache::default();
+        let senders: Vec<_> = (0..ENTRIES_MAX + 10)
+            .map(|number| ask(&cache, number, Timestamp::from_millis(number as i64 / 10)).unwrap())
+            .collect();
         assert_eq!(cache.len(), ENTRIES_MAX);
-        let cell = cache.cell(&0, Timestamp::from_millis(60_000));
+        drop(senders);
+        ask(&cache, 0, Timestamp::from_millis(60_000));
         assert_eq!(cache.len(), 1);
-        cache.remove(&0, &Cell::default());
-        assert_eq!(cache.len(), 1, "a different cell");
-        cache.remove(&0, &cell);
-        assert_eq!(cache.len(), 0);
     }
 }

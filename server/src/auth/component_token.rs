@@ -24,10 +24,12 @@ pub trait TokenSource: Send + Sync {
     /// Returns a token to use in place of `current`, which may have been refused.
     async fn renew(&self, current: Option<&Secret>) -> Result<Secret, RenewError>;
 
-    /// Whether the account service accepts `token`, where the source itself knows.
-    async fn accepts(&self, token: &Secret) -> Option<bool> {
-        _ = token;
-        None
+    /// Whether the account service accepts `token`; none if it does not say.
+    async fn accepts(&self, token: &Secret) -> Option<bool>;
+
+    /// Whether the account service is in this process, so that it can be asked at any time.
+    fn is_local(&self) -> bool {
+        false
     }
 }
 
@@ -76,16 +78,24 @@ impl ComponentToken {
         self.state().token.clone()
     }
 
+    /// Asks the account service about `token`, which another service refused; returns a newer one if it does so, too.
+    pub async fn replace_if_refused(&self, token: &Secret) -> Option<Secret> {
+        match self.is_accepted(token).await {
+            Some(false) => self.replace_refused(token).await,
+            _ => self.current().filter(|current| current != token),
+        }
+    }
+
     /// Notes that the account service refused `token`, and returns a newer one if it can be had now.
     pub async fn replace_refused(&self, token: &Secret) -> Option<Secret> {
-        self.note_refused(token);
+        self.note_refused(Some(token));
         self.renew(Some(token)).await
     }
 
-    /// Notes that the account service accepted `token`.
-    pub fn note_accepted(&self, token: &Secret) {
+    /// Notes that the account service accepted `token`, or this component without one.
+    pub fn note_accepted(&self, token: Option<&Secret>) {
         let mut state = self.state();
-        if state.token.as_ref() == Some(token) && (state.is_refused || state.attempts > 0) {
+        if state.token.as_ref() == token && (state.is_refused || state.attempts > 0) {
             *state = State { token: state.token.take(), ..State::default() };
             drop(state);
             metrics::component_accepted(true);
@@ -96,9 +106,10 @@ impl ComponentToken {
     pub(super) async fn renew_if_due(&self) {
         let token = self.current();
         if let Some(token) = &token
-            && self.source.accepts(token).await == Some(false)
+            && self.source.is_local()
+            && self.is_accepted(token).await == Some(false)
         {
-            self.note_refused(token);
+            self.note_refused(Some(token));
         }
         let now = self.clock.now().as_secs();
         let is_old = token.as_ref().is_none_or(|token| Times::of(token).is_some_and(|times| times.are_due(now)));
@@ -113,8 +124,22 @@ impl ComponentToken {
         if !state.is_refused {
             return Ok(());
         }
+        if state.token.is_none() {
+            return Err("the account service does not accept this component: correct the client credentials in \
+                        client.auth_server, or set handler.token_file"
+                .to_owned());
+        }
         let next = state.failure.as_deref().unwrap_or("it is being renewed");
         Err(format!("the account service does not accept this component's token: {next}"))
+    }
+
+    /// Asks the account service about a token, and notes if it accepts it.
+    async fn is_accepted(&self, token: &Secret) -> Option<bool> {
+        let is_accepted = tokio::time::timeout(RENEW_TIMEOUT, self.source.accepts(token)).await.ok().flatten();
+        if is_accepted == Some(true) {
+            self.note_accepted(Some(token));
+        }
+        is_accepted
     }
 
     /// Returns a token that is newer than `old`; none if there is none, or the last attempt was just now.
@@ -129,7 +154,7 @@ impl ComponentToken {
         }
         let renewed = tokio::time::timeout(RENEW_TIMEOUT, self.source.renew(old)).await;
         match renewed.unwrap_or_else(|_| Err(RenewError("the account service did not answer in time".to_owned()))) {
-            Ok(token) => Some(self.install(token)),
+            Ok(token) => Some(self.install(token).await),
             Err(error) => {
                 metrics::component_renewed("failed");
                 if old.is_some() {
@@ -141,21 +166,27 @@ impl ComponentToken {
         }
     }
 
-    fn install(&self, token: Secret) -> Secret {
+    /// Uses a new token. After a refusal, it counts as accepted only when the account service says so.
+    async fn install(&self, token: Secret) -> Secret {
         metrics::component_renewed("renewed");
-        tracing::info!("renewed this component's token");
+        tracing::info!("this component has a new token");
         let mut state = self.state();
         let attempts = if state.is_refused { state.attempts } else { 0 };
-        let attempted = state.attempted;
-        *state = State { token: Some(token.clone()), attempts, attempted, ..State::default() };
+        let State { is_refused, attempted, .. } = *state;
+        *state = State { token: Some(token.clone()), is_refused, attempts, attempted, failure: None };
         drop(state);
-        metrics::component_accepted(true);
+        if is_refused {
+            self.is_accepted(&token).await;
+        } else {
+            metrics::component_accepted(true);
+        }
         token
     }
 
-    pub(super) fn note_refused(&self, token: &Secret) {
+    /// Notes that the account service refused `token`, or this component without one.
+    pub(super) fn note_refused(&self, token: Option<&Secret>) {
         let mut state = self.state();
-        if state.token.as_ref() != Some(token) {
+        if state.token.as_ref() != token {
             return;
         }
         let was_refused = std::mem::replace(&mut state.is_refused, true);
@@ -163,7 +194,10 @@ impl ComponentToken {
         if !was_refused {
             metrics::component_refused();
             metrics::component_accepted(false);
-            tracing::warn!("the account service does not accept this component's token: renewing it");
+            match token {
+                Some(_) => tracing::warn!("the account service does not accept this component's token: renewing it"),
+                None => tracing::warn!("the account service does not accept the credentials in client.auth_server"),
+            }
         }
     }
 

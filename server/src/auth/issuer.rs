@@ -1,16 +1,18 @@
 //! A trusted account service: what it says about tokens and access keys.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use api::rest::account::TokenResponse;
-use client::account::AccountClient;
+use client::account::{AccountClient, WithCollaborators};
 use tokio::sync::Semaphore;
-use types::{AccessKey, AppId, ApplicationRight, Claims, Clock, Credential, Kind, Kinded, Secret};
+use types::{AccessKey, AppId, Claims, Clock, Credential, Kind, Kinded, Secret, Timestamp};
 
 use super::{
     AuthError, ComponentToken, TokenError,
-    public_keys::{CurrentKeys, PublicKeys},
+    entity::Entity,
+    public_keys::{self, PublicKeys},
     reachability::Reachability,
+    rule::{Before, Now},
     verifier::Origin,
 };
 
@@ -24,7 +26,7 @@ pub(super) struct Issuer {
     clock: Arc<dyn Clock>,
     /// Our own token there; none for a component that has none.
     component: Option<Arc<ComponentToken>>,
-    keys: PublicKeys,
+    keys: Arc<PublicKeys>,
     /// One permit per question that is being asked.
     asking: Semaphore,
     pub(super) reachability: Reachability,
@@ -37,14 +39,26 @@ impl Issuer {
         component: Option<Arc<ComponentToken>>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let keys = PublicKeys::new(id, Arc::clone(&client), Arc::clone(&clock));
+        let keys = Arc::new(PublicKeys::new(id, Arc::clone(&client), Arc::clone(&clock)));
         let asking = Semaphore::new(ASKING_MAX);
         Self { id: id.to_owned(), client, clock, component, keys, asking, reachability: Reachability::default() }
     }
 
-    /// The keys for a token that was signed with the key `key_id`.
-    pub(super) async fn keys(&self, key_id: &str) -> Result<CurrentKeys, AuthError> {
-        self.keys.with(key_id).await
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The claims of a token that is valid by our clock, and whether its key is confirmed to be in use: at most this long
+    /// ago, or else how long ago.
+    pub(super) async fn claims(&self, token: &Secret, age_max: Duration) -> Result<(Claims, (Now, Before)), AuthError> {
+        let keys = self.keys.with(&Origin::of(token.expose())?.key_id, age_max).await?;
+        Ok((keys.verifier.verify(token.expose(), self.clock.now())?, keys.confirmed))
+    }
+
+    /// The claims of a token that may be too early by our clock.
+    pub(super) async fn vouched_claims(&self, token: &Secret) -> Result<Claims, AuthError> {
+        let keys = self.keys.with(&Origin::of(token.expose())?.key_id, public_keys::AGE_MAX).await?;
+        Ok(keys.verifier.verify_vouched(token.expose(), self.clock.now())?)
     }
 
     /// Whether a token was signed with a key that the account service had withdrawn when it last answered.
@@ -52,27 +66,42 @@ impl Issuer {
         Origin::of(token.expose()).is_ok_and(|origin| self.keys.has_dropped(&origin.key_id))
     }
 
-    /// The claims of a token without the rights to `app_id` that its bearer lost; none if it was revoked.
+    /// The claims of a token without the rights that its bearer lost; none if it was revoked.
     pub(super) async fn current_claims(
         &self,
-        app_id: &AppId,
+        entity: &Entity,
         token: &Secret,
         mut claims: Claims,
     ) -> Result<Option<Claims>, AuthError> {
+        let is_accepted = match entity {
+            Entity::Application(app_id) => self.retain_current(token, app_id, claims.apps.get_mut(app_id)).await?,
+            Entity::Gateway(gateway_id) => {
+                self.retain_current(token, gateway_id, claims.gateways.get_mut(gateway_id)).await?
+            }
+        };
+        Ok(is_accepted.then_some(claims))
+    }
+
+    /// Retains the rights that the bearer of a token still has. Returns false if the token was revoked.
+    async fn retain_current<T: WithCollaborators<Right: PartialEq + Send> + Sync>(
+        &self,
+        token: &Secret,
+        of: &T,
+        rights: Option<&mut Vec<T::Right>>,
+    ) -> Result<bool, AuthError> {
         let _permit = self.asking.acquire().await;
-        let response = self.client.rights(&Credential::Token(token.clone()), app_id).await;
-        let remaining = match response {
-            Ok(rights) => rights,
-            Err(error) => match error.kind() {
-                Kind::Unauthenticated => return Ok(self.answered(None)),
-                Kind::Denied | Kind::NotFound => Vec::new(),
+        let remaining = match self.client.rights(&Credential::Token(token.clone()), of).await {
+            Ok(remaining) => remaining,
+            Err(error) => match refusal(&error) {
+                Some(Kind::Unauthenticated) => return Ok(self.answered(false)),
+                Some(Kind::Denied | Kind::NotFound) => Vec::new(),
                 _ => return Err(self.silent(error)),
             },
         };
-        if let Some(rights) = claims.apps.get_mut(app_id) {
-            rights.retain(|right: &ApplicationRight| remaining.contains(right));
+        if let Some(rights) = rights {
+            rights.retain(|right| remaining.contains(right));
         }
-        Ok(self.answered(Some(claims)))
+        Ok(self.answered(true))
     }
 
     /// Exchanges an access key for its claims; none if the account service refuses the key.
@@ -85,8 +114,8 @@ impl Issuer {
         match response {
             Ok(response) => self.verify_new(&response.access_token).await.map(|claims| self.answered(Some(claims))),
             Err(error) if is_about_us(&error) => Err(AuthError::NotAccepted { issuer: self.id.clone() }),
-            Err(error) => match error.kind() {
-                Kind::Invalid | Kind::Unauthenticated | Kind::NotFound => Ok(self.answered(None)),
+            Err(error) => match refusal(&error) {
+                Some(Kind::Unauthenticated) => Ok(self.answered(None)),
                 _ => Err(self.silent(error)),
             },
         }
@@ -99,17 +128,30 @@ impl Issuer {
         app_id: &AppId,
         key: &AccessKey,
     ) -> client::Result<TokenResponse> {
-        let Some(token) = component.current() else { return self.client.exchange_key(app_id, key).await };
-        let response = self.client.exchange_key_as(&token, app_id, key).await;
-        if !response.as_ref().is_err_and(is_about_us) {
-            component.note_accepted(&token);
-            return response;
-        }
+        let token = component.current();
+        let response = self.exchange_with(component, token.as_ref(), app_id, key).await;
+        let (true, Some(token)) = (response.as_ref().is_err_and(is_about_us), token) else { return response };
         let Some(newer) = component.replace_refused(&token).await else { return response };
-        let response = self.client.exchange_key_as(&newer, app_id, key).await;
+        self.exchange_with(component, Some(&newer), app_id, key).await
+    }
+
+    /// Exchanges a key, and notes whether the account service accepted this component.
+    async fn exchange_with(
+        &self,
+        component: &ComponentToken,
+        token: Option<&Secret>,
+        app_id: &AppId,
+        key: &AccessKey,
+    ) -> client::Result<TokenResponse> {
+        let response = match token {
+            Some(token) => self.client.exchange_key_as(token, app_id, key).await,
+            None => self.client.exchange_key(app_id, key).await,
+        };
         match &response {
-            Err(error) if is_about_us(error) => component.note_refused(&newer),
-            _ => component.note_accepted(&newer),
+            Err(error) if is_about_us(error) => component.note_refused(token),
+            // Silence says nothing about it.
+            Err(error) if refusal(error) != Some(Kind::Unauthenticated) => {}
+            Ok(_) | Err(_) => component.note_accepted(token),
         }
         response
     }
@@ -136,7 +178,8 @@ impl Issuer {
 
     /// Notes that there was no response about a credential, and why.
     pub(super) fn silent(&self, error: client::Error) -> AuthError {
-        if self.reachability.silent(self.clock.now()) {
+        // A limit may concern this question alone.
+        if error.kind() != Kind::Exhausted && self.reachability.silent(self.clock.now()) {
             tracing::warn!(
                 issuer = self.id,
                 %error,
@@ -156,14 +199,19 @@ impl Issuer {
         let Some(component) = &self.component else { return };
         component.renew_if_due().await;
         let Some(token) = component.current() else { return };
-        let Ok(origin) = Origin::of(token.expose()) else { return };
-        let verified = self
-            .keys(&origin.key_id)
-            .await
-            .and_then(|keys| Ok(keys.verifier.verify_vouched(token.expose(), self.clock.now())?));
+        let verified = self.vouched_claims(&token).await;
         if let Err(AuthError::Token(TokenError::Key | TokenError::Signature | TokenError::Expired)) = verified {
             component.replace_refused(&token).await;
         }
+    }
+}
+
+/// The kind of a refusal, if the account service itself wrote it and not a proxy.
+fn refusal(error: &client::Error) -> Option<Kind> {
+    match error {
+        client::Error::Refused { kind, .. } => Some(*kind),
+        client::Error::NotAccepted { .. } => Some(Kind::Unauthenticated),
+        _ => None,
     }
 }
 

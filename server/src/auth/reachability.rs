@@ -1,4 +1,4 @@
-//! Tracks whether an account service responds, so that not every call waits for one that is down.
+//! Whether an account service answers, so that calls do not wait for one that does not.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -9,55 +9,82 @@ use types::Timestamp;
 
 use super::metrics;
 
-/// How long calls that can go on without a response do so, until one of them asks again.
+/// How long calls are decided without asking, until one of them asks again.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Remembers whether the last question was answered.
 pub(super) struct Reachability {
-    /// Since when not, or when that was last tried; none while it answers.
-    silent: Mutex<Option<Timestamp>>,
+    /// None while it answers.
+    outage: Mutex<Option<Outage>>,
+}
+
+#[derive(Clone, Copy)]
+struct Outage {
+    since: Timestamp,
+    /// When it was last asked in vain.
+    tried: Timestamp,
+    /// Whether a question failed. Otherwise, one only takes long.
+    is_silent: bool,
 }
 
 impl Default for Reachability {
     fn default() -> Self {
         metrics::describe();
         metrics::account_reachable(true);
-        Self { silent: Mutex::default() }
+        Self { outage: Mutex::default() }
     }
 }
 
 impl Reachability {
-    /// Whether to ask for a call that can go on without a response: if the service answers, or one call per pause.
+    /// Whether a call may ask and wait for the response: if the service answers, or one call per pause.
     pub(super) fn may_ask(&self, now: Timestamp) -> bool {
-        self.change(|silent| {
-            let is_paused = silent.is_some_and(|tried| tried <= now && now.since(tried) < PAUSE);
-            if silent.is_some() && !is_paused {
-                *silent = Some(now);
+        self.change(|outage| {
+            let Some(outage) = outage else { return true };
+            let is_over = outage.tried > now || now.since(outage.tried) >= PAUSE;
+            if is_over {
+                outage.tried = now;
             }
-            !is_paused
+            is_over
         })
+    }
+
+    /// How long it has not answered.
+    pub(super) fn silent_for(&self, now: Timestamp) -> Duration {
+        self.change(|outage| outage.map_or(Duration::ZERO, |outage| now.since(outage.since.min(now))))
     }
 
     /// Notes a response. Returns true if the last question had none.
     pub(super) fn answered(&self) -> bool {
-        let was_silent = self.change(|silent| silent.take().is_some());
+        let was_silent = self.change(Option::take).is_some_and(|outage| outage.is_silent);
         if was_silent {
             metrics::account_reachable(true);
         }
         was_silent
     }
 
+    /// Notes that a response takes so long that other calls should not wait for theirs.
+    pub(super) fn slow(&self, now: Timestamp) {
+        self.change(|outage| Self::note(outage, now, false));
+    }
+
     /// Notes that there was no response. Returns true if the last question had one.
     pub(super) fn silent(&self, now: Timestamp) -> bool {
-        let was_silent = self.change(|silent| silent.replace(now).is_some());
+        let was_silent = self.change(|outage| Self::note(outage, now, true));
         if !was_silent {
             metrics::account_reachable(false);
         }
         !was_silent
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Option<Timestamp>) -> T) -> T {
-        change(&mut self.silent.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Returns whether it was silent before.
+    fn note(outage: &mut Option<Outage>, now: Timestamp, is_silent: bool) -> bool {
+        let before = outage.unwrap_or(Outage { since: now, tried: now, is_silent: false });
+        *outage = Some(Outage { since: before.since.min(now), tried: now, is_silent: before.is_silent || is_silent });
+        before.is_silent
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Option<Outage>) -> T) -> T {
+        change(&mut self.outage.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -66,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asks_once_per_pause_while_there_is_no_response() {
+    fn asks_once_per_pause_while_there_is_no_answer() {
         let (reachability, start) = (Reachability::default(), Timestamp::from_millis(1_000_000));
         assert!(reachability.may_ask(start) && reachability.may_ask(start));
         assert!(reachability.silent(start) && !reachability.silent(start));
@@ -76,5 +103,26 @@ mod tests {
         assert!(reachability.may_ask(start), "the clock was set back");
         assert!(reachability.answered() && !reachability.answered());
         assert!(reachability.may_ask(start));
+    }
+
+    #[test]
+    fn a_slow_response_pauses_questions_without_being_an_outage() {
+        let (reachability, start) = (Reachability::default(), Timestamp::from_millis(1_000_000));
+        reachability.slow(start);
+        assert!(!reachability.may_ask(start) && !reachability.answered() && reachability.may_ask(start));
+        reachability.slow(start);
+        assert!(reachability.silent(start), "the question failed in the end");
+    }
+
+    #[test]
+    fn an_outage_lasts_from_its_first_question_to_the_next_answer() {
+        let (reachability, start) = (Reachability::default(), Timestamp::from_millis(1_000_000));
+        let later = start.plus(PAUSE);
+        reachability.slow(start);
+        reachability.silent(later);
+        assert_eq!(reachability.silent_for(later), PAUSE);
+        assert_eq!(reachability.silent_for(Timestamp::from_millis(0)), Duration::ZERO, "the clock was set back");
+        reachability.answered();
+        assert_eq!(reachability.silent_for(later), Duration::ZERO);
     }
 }

@@ -4,6 +4,9 @@
 
 use std::time::Duration;
 
+/// How long before an outage a credential must have been confirmed for live traffic to go on with it.
+const CONFIRMED_BEFORE_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// What a call does, as far as an outage of the account service matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -20,8 +23,8 @@ pub enum Purpose {
 pub(super) enum Now {
     Confirmed,
     Refused,
-    /// It cannot be asked.
-    Silent,
+    /// It cannot be asked, for this long.
+    Silent(Duration),
 }
 
 /// What the account service said before.
@@ -53,6 +56,12 @@ pub enum Unconfirmed {
     /// It was confirmed longer ago than the grace time.
     #[error("this credential was last confirmed longer ago than `auth.grace_time_s` allows, and cannot be checked now")]
     TooLongAgo,
+    /// It was confirmed long before the outage began.
+    #[error(
+        "this credential was last confirmed more than a day before the account service stopped answering, and cannot be \
+         checked now"
+    )]
+    LongUnused,
     /// It was confirmed, but not just now.
     #[error("changes need a credential that was just confirmed, and this one cannot be checked now")]
     Change,
@@ -61,15 +70,19 @@ pub enum Unconfirmed {
 /// The table. What the account service says now always counts; what it said before counts only while it is silent.
 pub(super) fn verdict(now: Now, before: Before, purpose: Purpose, grace_time: Duration) -> Verdict {
     use Verdict::{Allowed, Unavailable};
-    match (now, before, purpose) {
-        (Now::Confirmed, _, _) => Allowed,
-        (Now::Refused, _, _) => Verdict::Refused,
-        (Now::Silent, Before::Never, _) => Unavailable(Unconfirmed::Never),
-        (Now::Silent, Before::Refused, _) => Unavailable(Unconfirmed::Refused),
-        (Now::Silent, Before::Confirmed(_), Purpose::Live) => Allowed,
-        (Now::Silent, Before::Confirmed(age), Purpose::Read) if age < grace_time => Allowed,
-        (Now::Silent, Before::Confirmed(_), Purpose::Read) => Unavailable(Unconfirmed::TooLongAgo),
-        (Now::Silent, Before::Confirmed(_), Purpose::Change) => Unavailable(Unconfirmed::Change),
+    let silent_for = match now {
+        Now::Confirmed => return Allowed,
+        Now::Refused => return Verdict::Refused,
+        Now::Silent(silent_for) => silent_for,
+    };
+    match (before, purpose) {
+        (Before::Never, _) => Unavailable(Unconfirmed::Never),
+        (Before::Refused, _) => Unavailable(Unconfirmed::Refused),
+        (Before::Confirmed(age), Purpose::Live) if age < silent_for + CONFIRMED_BEFORE_MAX => Allowed,
+        (Before::Confirmed(_), Purpose::Live) => Unavailable(Unconfirmed::LongUnused),
+        (Before::Confirmed(age), Purpose::Read) if age < grace_time => Allowed,
+        (Before::Confirmed(_), Purpose::Read) => Unavailable(Unconfirmed::TooLongAgo),
+        (Before::Confirmed(_), Purpose::Change) => Unavailable(Unconfirmed::Change),
     }
 }
 
@@ -83,6 +96,7 @@ mod tests {
         use Verdict::{Allowed, Refused, Unavailable};
         let grace_time = Duration::from_secs(600);
         let (recent, old) = (Duration::from_secs(599), Duration::from_secs(600));
+        let silent = Now::Silent(Duration::from_secs(600));
         let unavailable = |reason| [Unavailable(reason); 3];
         let table = [
             (Now::Confirmed, Before::Never, [Allowed; 3]),
@@ -91,11 +105,11 @@ mod tests {
             (Now::Refused, Before::Never, [Refused; 3]),
             (Now::Refused, Before::Refused, [Refused; 3]),
             (Now::Refused, Before::Confirmed(recent), [Refused; 3]),
-            (Now::Silent, Before::Never, unavailable(Unconfirmed::Never)),
-            (Now::Silent, Before::Refused, unavailable(Unconfirmed::Refused)),
-            (Now::Silent, Before::Confirmed(recent), [Allowed, Allowed, Unavailable(Unconfirmed::Change)]),
+            (silent, Before::Never, unavailable(Unconfirmed::Never)),
+            (silent, Before::Refused, unavailable(Unconfirmed::Refused)),
+            (silent, Before::Confirmed(recent), [Allowed, Allowed, Unavailable(Unconfirmed::Change)]),
             (
-                Now::Silent,
+                silent,
                 Before::Confirmed(old),
                 [Unavailable(Unconfirmed::TooLongAgo), Allowed, Unavailable(Unconfirmed::Change)],
             ),
@@ -109,9 +123,19 @@ mod tests {
     #[test]
     fn without_a_grace_time_only_live_traffic_goes_on() {
         let before = Before::Confirmed(Duration::ZERO);
-        let verdict = |purpose| verdict(Now::Silent, before, purpose, Duration::ZERO);
+        let verdict = |purpose| verdict(Now::Silent(Duration::ZERO), before, purpose, Duration::ZERO);
         assert_eq!(verdict(Purpose::Read), Verdict::Unavailable(Unconfirmed::TooLongAgo));
         assert_eq!(verdict(Purpose::Live), Verdict::Allowed);
         assert_eq!(verdict(Purpose::Change), Verdict::Unavailable(Unconfirmed::Change));
+    }
+
+    #[test]
+    fn live_traffic_goes_on_however_long_the_outage_is_if_it_was_confirmed_within_a_day_before() {
+        let (hour, day) = (Duration::from_secs(3600), Duration::from_secs(24 * 3600));
+        let verdict = |silent_for, age| verdict(Now::Silent(silent_for), Before::Confirmed(age), Purpose::Live, hour);
+        assert_eq!(verdict(day * 30, day * 30), Verdict::Allowed);
+        assert_eq!(verdict(day * 30, day * 31 - hour), Verdict::Allowed);
+        assert_eq!(verdict(day * 30, day * 31), Verdict::Unavailable(Unconfirmed::LongUnused));
+        assert_eq!(verdict(Duration::ZERO, day), Verdict::Unavailable(Unconfirmed::LongUnused));
     }
 }

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use futures::future::join_all;
 use serde_json::json;
 use server::auth::{AuthError, Purpose};
-use types::{ApplicationRight, Credential, Kind, Kinded, Secret};
+use types::{ApplicationRight, Credential, GatewayRight, Kind, Kinded, Secret};
 
 use crate::{
     fake_account::{Fixture, app_id},
@@ -106,11 +106,10 @@ async fn a_token_loses_rights_that_its_user_lost() {
     }
     assert_eq!(fixture.account.rights_asked.load(Ordering::SeqCst), 1);
 
-    let no = json!({"code": 0, "error": "no"});
     for (status, expected) in
         [(StatusCode::FORBIDDEN, Some(false)), (StatusCode::NOT_FOUND, Some(false)), (StatusCode::UNAUTHORIZED, None)]
     {
-        *fixture.account.rights.lock().unwrap() = (status, no.clone());
+        *fixture.account.rights.lock().unwrap() = (status, json!({"code": status.as_u16(), "error": "no"}));
         fixture.clock.advance(Duration::from_secs(2));
         match may(Settings).await {
             Ok(has) => assert_eq!(Some(has), expected, "{status}"),
@@ -133,7 +132,30 @@ async fn does_not_cache_an_unavailable_account_service() {
     fixture.account.away.store(true, Ordering::SeqCst);
     assert_eq!(fixture.with_key("account.good").await.unwrap_err().kind(), Kind::Unavailable);
     fixture.account.away.store(false, Ordering::SeqCst);
+    fixture.clock.advance(Duration::from_secs(2));
     fixture.with_key("account.good").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_token_loses_rights_to_a_gateway_that_its_user_lost() {
+    let fixture = Fixture::new().await;
+    let gateway_id = "my-gateway".parse().unwrap();
+    let mut claims = claims(fixture.clock.secs());
+    claims["gateways"] = json!({"my-gateway": ["gateway:settings", "gateway:delete"]});
+    let token = fixture.account.sign(&claims);
+    let rights = async || {
+        let authenticator = &fixture.authenticator;
+        let claims = authenticator.authenticate_for_gateway(&gateway_id, Some(token.clone()), Purpose::Change).await?;
+        Ok::<_, AuthError>(claims.gateways[&gateway_id].clone())
+    };
+    fixture.account.set_rights(StatusCode::OK, json!(["gateway:delete"]));
+    assert_eq!(rights().await.unwrap(), [GatewayRight::Delete]);
+    fixture.account.set_rights(StatusCode::NOT_FOUND, json!({"code": 404, "error": "no"}));
+    fixture.clock.advance(Duration::from_secs(2));
+    assert_eq!(rights().await.unwrap(), []);
+    fixture.account.set_rights(StatusCode::UNAUTHORIZED, json!({"code": 401, "error": "no"}));
+    fixture.clock.advance(Duration::from_secs(2));
+    assert!(matches!(rights().await, Err(AuthError::Revoked)));
 }
 
 #[tokio::test]

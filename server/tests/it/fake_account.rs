@@ -10,8 +10,9 @@ use std::{
 
 use axum::{
     Json, Router,
-    extract::State,
+    extract::{Request, State},
     http::{HeaderMap, StatusCode, header},
+    middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -19,6 +20,7 @@ use client::account::AccountClient;
 use serde_json::{Value, json};
 use server::auth::{AuthError, AuthSettings, Authenticator, ComponentToken, Purpose};
 use testing::ManualClock;
+use tokio::sync::watch;
 use types::{AppId, Claims, Credential, Secret};
 
 use crate::{
@@ -35,6 +37,11 @@ pub(crate) struct FakeAccount {
     /// Its response about rights, and the number of calls.
     pub(crate) rights: Mutex<(StatusCode, Value)>,
     pub(crate) rights_asked: AtomicUsize,
+    /// How many calls were made, and how many of them it answers; it never answers those after.
+    calls: AtomicUsize,
+    answered_max: watch::Sender<usize>,
+    /// What a proxy in front of it answers instead.
+    proxy: Mutex<Option<(StatusCode, &'static str)>>,
     /// The component's token that it accepts; any if none.
     pub(crate) component: Mutex<Option<String>>,
 }
@@ -59,6 +66,21 @@ impl FakeAccount {
     /// Whether it answers at all.
     pub(crate) fn set_away(&self, away: bool) {
         self.away.store(away, Ordering::SeqCst);
+    }
+
+    /// Answers this many further calls; those after wait until it is called again.
+    pub(crate) fn answer_further(&self, number: usize) {
+        self.answered_max.send_replace(self.calls.load(Ordering::SeqCst) + number);
+    }
+
+    /// Answers one of the calls that wait.
+    pub(crate) fn answer_one(&self) {
+        self.answered_max.send_modify(|max| *max += 1);
+    }
+
+    /// Has a proxy answer in its place.
+    pub(crate) fn set_proxy(&self, answer: Option<(StatusCode, &'static str)>) {
+        *self.proxy.lock().unwrap() = answer;
     }
 
     pub(crate) fn set_rights(&self, status: StatusCode, body: Value) {
@@ -96,6 +118,17 @@ async fn exchange(State(account): State<Arc<FakeAccount>>, headers: HeaderMap, J
     }
     let token = account.signer.lock().unwrap().token(&claims(account.clock.secs()));
     Json(json!({ "access_token": token, "expires_in": 3600 })).into_response()
+}
+
+/// Lets a proxy answer, or waits until this call is answered.
+async fn in_turn(State(account): State<Arc<FakeAccount>>, request: Request, next: Next) -> Response {
+    let number = account.calls.fetch_add(1, Ordering::SeqCst) + 1;
+    account.answered_max.subscribe().wait_for(|max| number <= *max).await.unwrap();
+    let proxy = *account.proxy.lock().unwrap();
+    match proxy {
+        Some((status, text)) => (status, [(header::WWW_AUTHENTICATE, "Basic")], text).into_response(),
+        None => next.run(request).await,
+    }
 }
 
 async fn rights(State(account): State<Arc<FakeAccount>>) -> Response {
@@ -136,12 +169,17 @@ impl Fixture {
             exchanges: AtomicUsize::new(0),
             rights: Mutex::new((StatusCode::OK, json!(["settings", "devices"]))),
             rights_asked: AtomicUsize::new(0),
+            calls: AtomicUsize::new(0),
+            answered_max: watch::Sender::new(usize::MAX),
+            proxy: Mutex::default(),
             component: Mutex::default(),
         });
         let router = Router::new()
             .route("/.well-known/jwks.json", get(keys))
             .route("/api/v2/applications/token", post(exchange))
             .route("/api/v2/applications/my-app/rights", get(rights))
+            .route("/api/v2/gateways/my-gateway/rights", get(rights))
+            .layer(from_fn_with_state(Arc::clone(&account), in_turn))
             .with_state(Arc::clone(&account));
         let server = TestServer::plain(router).await;
         let client = Arc::new(AccountClient::new(&server.url("")).unwrap());

@@ -6,10 +6,10 @@ use axum::http::StatusCode;
 use serde_json::json;
 use server::auth::{AuthError, AuthSettings, Purpose, Unconfirmed};
 use testing::ManualClock;
-use types::{Credential, Kind, Kinded};
+use types::{Credential, Kind, Kinded, Secret};
 
 use crate::{
-    fake_account::Fixture,
+    fake_account::{Fixture, app_id},
     signer::{Signer, claims},
 };
 
@@ -79,6 +79,7 @@ async fn what_was_never_confirmed_is_unavailable() {
     for credential in [key(), fixture.account.good_token()] {
         assert_eq!(refusals(&fixture, &credential).await, [Some(Unconfirmed::Never); 3]);
     }
+    fixture.clock.advance(FRESH);
     let error = fixture.ask(&key(), Purpose::Read).await.unwrap_err().to_string();
     assert!(error.contains("never confirmed") && error.contains("cannot be reached: try again later"), "{error}");
 }
@@ -116,10 +117,102 @@ async fn every_way_of_not_answering_is_the_same() {
         let fixture = Fixture::new().await;
         let token = fixture.account.good_token();
         fixture.ask(&token, Purpose::Read).await.unwrap();
-        fixture.account.set_rights(StatusCode::from_u16(status).unwrap(), json!({"error": "not now"}));
+        fixture.account.set_rights(StatusCode::from_u16(status).unwrap(), json!({"code": status, "error": "not now"}));
         fixture.clock.advance(FRESH);
         assert_eq!(refusals(&fixture, &token).await, [None, None, Some(Unconfirmed::Change)], "{status}");
     }
+}
+
+#[tokio::test]
+async fn what_a_proxy_answers_is_not_the_word_of_the_account_service() {
+    for status in [400, 401, 403, 404, 410] {
+        for text in ["404 page not found", "<html>", r#"{"error": "no route"}"#, r#"{"code": 5, "error": "no route"}"#]
+        {
+            let fixture = Fixture::new().await;
+            for credential in [key(), fixture.account.good_token()] {
+                fixture.account.set_proxy(None);
+                fixture.clock.advance(FRESH);
+                fixture.ask(&credential, Purpose::Read).await.unwrap();
+                fixture.account.set_proxy(Some((StatusCode::from_u16(status).unwrap(), text)));
+                fixture.clock.advance(FRESH);
+                let refusals = refusals(&fixture, &credential).await;
+                assert_eq!(refusals, [None, None, Some(Unconfirmed::Change)], "{status} {text}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_comes_late_counts() {
+    let fixture = Fixture::new().await;
+    let token = fixture.account.good_token();
+    fixture.ask(&token, Purpose::Live).await.unwrap();
+    fixture.account.set_rights(StatusCode::NOT_FOUND, json!({"code": 404, "error": "no"}));
+    fixture.account.answer_further(0);
+    fixture.clock.advance(FRESH);
+    fixture.ask(&token, Purpose::Live).await.expect("it goes on while there is no answer");
+    // No call waits any more when the answer comes, and no other question is ever answered.
+    fixture.account.answer_one();
+    let mut tick = tokio::time::interval(Duration::from_millis(10));
+    let refused = async {
+        while fixture.ask(&token, Purpose::Live).await.is_ok_and(|claims| !claims.apps[&app_id()].is_empty()) {
+            tick.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), refused).await.expect("the refusal counts");
+    fixture.clock.advance(FRESH);
+    fixture.account.set_away(true);
+    assert_eq!(refusals(&fixture, &token).await, [Some(Unconfirmed::Refused); 3]);
+}
+
+#[tokio::test]
+async fn while_it_is_silent_one_call_in_each_pause_waits_for_it() {
+    let fixture = Fixture::new().await;
+    fixture.account.set_away(true);
+    let ask = async |number| fixture.with_key(&format!("account.{number}")).await.unwrap_err().kind();
+    assert_eq!(ask(0).await, Kind::Unavailable);
+    let (_, asked) = fixture.account.asked();
+    for number in 1..50 {
+        assert_eq!(ask(number).await, Kind::Unavailable);
+    }
+    assert_eq!(fixture.account.asked().1, asked, "none of them was asked about");
+    fixture.clock.advance(FRESH);
+    for number in 1..50 {
+        assert_eq!(ask(number).await, Kind::Unavailable);
+    }
+    assert_eq!(fixture.account.asked().1, asked + 1);
+}
+
+#[tokio::test]
+async fn garbage_does_not_keep_others_from_asking_whether_it_answers_again() {
+    let fixture = Fixture::new().await;
+    fixture.with_token(fixture.account.good_token()).await.unwrap();
+    fixture.account.set_away(true);
+    _ = fixture.ask(&key(), Purpose::Read).await;
+    fixture.account.set_away(false);
+    fixture.clock.advance(FRESH);
+    let stranger = Credential::Token(Secret::new(Signer::new("k1").token(&claims(fixture.clock.secs()))));
+    assert_eq!(fixture.ask(&stranger, Purpose::Read).await.unwrap_err().kind(), Kind::Unauthenticated);
+    fixture.ask(&key(), Purpose::Read).await.unwrap();
+}
+
+#[tokio::test]
+async fn live_traffic_goes_on_with_what_was_confirmed_within_a_day_before_the_outage() {
+    let day = Duration::from_secs(24 * 3600);
+    let fixture = Fixture::new().await;
+    fixture.ask(&key(), Purpose::Live).await.unwrap();
+    fixture.account.set_away(true);
+    fixture.clock.advance(FRESH);
+    fixture.ask(&key(), Purpose::Live).await.unwrap();
+    fixture.clock.advance(day * 30);
+    fixture.ask(&key(), Purpose::Live).await.expect("the outage may last");
+
+    fixture.account.set_away(false);
+    fixture.clock.advance(FRESH);
+    fixture.ask(&key(), Purpose::Live).await.unwrap();
+    fixture.clock.advance(day);
+    fixture.account.set_away(true);
+    assert_eq!(refusals(&fixture, &key()).await[1], Some(Unconfirmed::LongUnused));
 }
 
 #[tokio::test]
@@ -155,7 +248,9 @@ async fn tokens_without_an_application_go_by_the_age_of_the_keys() {
     let allowed = async |purpose| fixture.authenticator.authenticate(Some(token.clone()), purpose).await.is_ok();
     assert!(allowed(Purpose::Change).await);
     fixture.account.set_away(true);
-    fixture.clock.advance(Duration::from_secs(60));
+    fixture.clock.advance(FRESH);
+    assert!(allowed(Purpose::Read).await && allowed(Purpose::Live).await && !allowed(Purpose::Change).await);
+    fixture.clock.advance(Duration::from_secs(60) - FRESH);
     assert!(allowed(Purpose::Read).await && allowed(Purpose::Live).await && !allowed(Purpose::Change).await);
     fixture.clock.advance(GRACE_TIME);
     assert!(!allowed(Purpose::Read).await && allowed(Purpose::Live).await && !allowed(Purpose::Change).await);
