@@ -106,9 +106,10 @@ impl OtherAccount {
     async fn renew_there(&self, current: &Secret) -> Result<Secret, RenewError> {
         let response = self.client.component_token(ServiceName::Handler, &self.id, current).await;
         let token = response.map(|response| response.token).map_err(|error| {
-            let next = match is_refusal(&error) {
-                true => "; copy handler.token from the account service's data directory to handler.token_file again",
-                false => "",
+            let next = if is_refusal(&error) {
+                "; copy handler.token from the account service's data directory to handler.token_file again"
+            } else {
+                ""
             };
             RenewError(format!("{error}{next}"))
         })?;

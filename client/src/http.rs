@@ -136,7 +136,7 @@ fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
         .map_or_else(|| status.to_string(), str::to_owned);
     let (kind, retry_after) = (kind(status), retry_after(headers));
     // Our services repeat the status in the body.
-    if answer.is_none_or(|answer| answer["code"] != status.as_u16()) {
+    if response.is_none_or(|response| response["code"] != status.as_u16()) {
         return Error::Foreign { kind, message, retry_after };
     }
     // The challenge is about the credential in the header. Without it, a key in the body may be what was refused.

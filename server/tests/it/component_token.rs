@@ -30,6 +30,11 @@ impl TokenSource for Source {
         let next = self.next.lock().unwrap().clone();
         next.map(Secret::new).ok_or_else(|| RenewError("copy the file again".to_owned()))
     }
+
+    /// Only an exchange shows it.
+    async fn accepts(&self, _: &Secret) -> Option<bool> {
+        None
+    }
 }
 
 impl Source {
@@ -93,6 +98,47 @@ async fn not_being_accepted_is_not_the_fault_of_the_key() {
     component.fixture.clock.advance(Duration::from_secs(60));
     assert_eq!(component.kind("account.good").await, None);
     assert_eq!(component.token.check(), Ok(()));
+}
+
+#[tokio::test]
+async fn a_new_token_counts_as_accepted_only_when_the_account_service_says_so() {
+    let component = Component::start("old", "other").await;
+    component.source.gives("also refused");
+    component.token.replace_refused(&Secret::new("old")).await.unwrap();
+    assert!(component.token.check().is_err(), "nobody has accepted it");
+    assert_eq!(component.kind("account.good").await, Some(Kind::Unavailable));
+    assert!(component.token.check().is_err());
+}
+
+#[tokio::test]
+async fn silence_does_not_make_a_refused_token_accepted() {
+    let component = Component::start("old", "new").await;
+    assert_eq!(component.kind("account.good").await, Some(Kind::Unavailable));
+    component.fixture.account.set_away(true);
+    component.fixture.clock.advance(Duration::from_secs(2));
+    assert_eq!(component.kind("account.good").await, Some(Kind::Unavailable));
+    assert!(component.token.check().is_err());
+}
+
+#[tokio::test]
+async fn without_a_token_it_shows_that_the_client_credentials_are_refused() {
+    let clock = ManualClock::new();
+    let token = Arc::new(ComponentToken::new(None, Source::default(), clock.clone()));
+    let fixture = Fixture::with(AuthSettings::default(), clock.clone(), clock, Some(&token)).await;
+    *fixture.account.component.lock().unwrap() = Some("somebody else".to_owned());
+    assert_eq!(fixture.with_key("account.good").await.unwrap_err().kind(), Kind::Unavailable);
+    assert!(token.check().unwrap_err().contains("client.auth_server"), "{:?}", token.check());
+    *fixture.account.component.lock().unwrap() = None;
+    fixture.with_key("account.good").await.unwrap();
+    assert_eq!(token.check(), Ok(()));
+}
+
+#[tokio::test]
+async fn another_service_does_not_decide_whether_a_token_is_accepted() {
+    let component = Component::start("old", "old").await;
+    component.source.gives("new");
+    assert_eq!(component.token.replace_if_refused(&Secret::new("old")).await, None);
+    assert_eq!((component.token.check(), component.source.asked()), (Ok(()), 0));
 }
 
 #[tokio::test]
