@@ -170,11 +170,7 @@ impl ComponentToken {
     async fn install(&self, token: Secret) -> Secret {
         metrics::component_renewed("renewed");
         tracing::info!("this component has a new token");
-        let mut state = self.state();
-        let attempts = if state.is_refused { state.attempts } else { 0 };
-        let State { is_refused, attempted, .. } = *state;
-        *state = State { token: Some(token.clone()), is_refused, attempts, attempted, failure: None };
-        drop(state);
+        let is_refused = self.state().replace_token(token.clone());
         if is_refused {
             self.is_accepted(&token).await;
         } else {
@@ -208,6 +204,16 @@ impl ComponentToken {
 }
 
 impl State {
+    /// Takes a new token; returns whether the account service refused the one before.
+    fn replace_token(&mut self, token: Secret) -> bool {
+        self.token = Some(token);
+        self.failure = None;
+        if !self.is_refused {
+            self.attempts = 0;
+        }
+        self.is_refused
+    }
+
     /// Counts an attempt; false if the pause after the last one is not over.
     fn begin_attempt(&mut self, now: Timestamp) -> bool {
         let pause = match self.attempts {
