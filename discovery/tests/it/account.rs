@@ -7,7 +7,7 @@ use std::{
 
 use axum::{
     Json, Router,
-    extract::State,
+    extract::{Path, State},
     http::StatusCode,
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -18,7 +18,7 @@ use jsonwebtoken::{
 };
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use types::{AccessKey, ApplicationRight, Credential, Secret};
+use types::{AccessKey, ApplicationRight, Credential, GatewayRight, Secret};
 
 /// The id of the account service.
 pub(crate) const ISSUER: &str = "account";
@@ -51,6 +51,7 @@ impl Account {
             .route("/.well-known/jwks.json", get(keys))
             .route("/api/v2/applications/token", post(exchange))
             .route("/api/v2/applications/{app_id}/rights", get(rights))
+            .route("/api/v2/gateways/{gateway_id}/rights", get(gateway_rights))
             .with_state(Arc::clone(&shared));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -97,9 +98,17 @@ async fn keys(State(shared): State<Arc<Shared>>) -> Json<JwkSet> {
     Json(shared.public.clone())
 }
 
-/// Rights are never revoked here.
+/// Rights to applications are never revoked here.
 async fn rights() -> Json<&'static [ApplicationRight]> {
     Json(ApplicationRight::ALL)
+}
+
+/// Nobody collaborates on the gateway `lost` any more.
+async fn gateway_rights(Path(gateway_id): Path<String>) -> Response {
+    if gateway_id == "lost" {
+        return (StatusCode::NOT_FOUND, Json(json!({"code": 404, "error": "Gateway not found"}))).into_response();
+    }
+    Json(GatewayRight::ALL).into_response()
 }
 
 async fn exchange(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {

@@ -155,6 +155,18 @@ async fn a_gateway_chooses_its_own_router() {
 }
 
 #[tokio::test]
+async fn a_removed_collaborator_no_longer_moves_a_gateway() {
+    let discovery = TestDiscovery::with_components(&[("router", "router-1")]).await;
+    for (gateway_id, code) in [("kept", Code::Ok), ("lost", Code::PermissionDenied)] {
+        let scope = [format!("gateways:{gateway_id}")];
+        let token = discovery.account.token(json!({"scope": scope, "gateways": {gateway_id: ["gateway:delete"]}}));
+        let message = serves("router", "router-1", Served::GatewayId(gateway_id.into()));
+        let response = add(&discovery, message, Some(&token)).await;
+        assert_eq!(response.0, code, "{response:?}");
+    }
+}
+
+#[tokio::test]
 async fn prefixes_of_two_brokers_cannot_overlap() {
     let discovery = TestDiscovery::with_components(&[("broker", "broker-1"), ("broker", "broker-2")]).await;
     let prefix = |bits: u8, second: u8| Served::DevAddrPrefix(vec![bits, 0x26, second, 0, 0]);
