@@ -32,8 +32,6 @@ use types::ServiceName;
 
 use super::context::Context;
 
-/// How long to wait before interrupted deletions are tried again.
-const DELETIONS_WAIT: Duration = Duration::from_secs(10);
 /// Maximum time to connect to the embedded broker on start, and to publish the last messages on stop.
 const BROKER_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -71,7 +69,7 @@ impl HandlerService {
         tokio::time::timeout(BROKER_TIMEOUT, ready).await.context("the MQTT broker does not respond")??;
         let stop = CancellationToken::new();
         let operations = Arc::new(operations);
-        let deletions = tokio::spawn(resume_deletions(operations.clone(), stop.clone()));
+        let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
         let serving =
@@ -163,15 +161,8 @@ async fn operations(
     })
 }
 
-/// Completes the deletions that the last process did not, and tries again while the store is unavailable.
-async fn resume_deletions(operations: Arc<Operations>, stop: CancellationToken) {
-    let resume = async {
-        while let Err(error) = operations.resume_deletions().await {
-            tracing::warn!(error = %ErrorChain(&error), "cannot complete the deletion of applications; trying again later");
-            tokio::time::sleep(DELETIONS_WAIT).await;
-        }
-    };
-    _ = stop.run_until_cancelled(resume).await;
+async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken) {
+    _ = stop.run_until_cancelled(operations.complete_deletions()).await;
 }
 
 /// Processes downlinks that arrive over MQTT, on the same stores as the operations.

@@ -1,6 +1,7 @@
 //! Applications: their settings, their payload functions, and where these are stored.
 
 mod applications;
+mod deletion;
 pub(crate) mod eui_holder;
 mod model;
 mod record;

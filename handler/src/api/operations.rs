@@ -2,12 +2,13 @@
 //!
 //! Every operation first checks the caller's rights. Only device addresses are open to everybody.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use api::handler::Status;
 use runtime::Priority;
 use server::auth::{Caller, Purpose};
 use server::status::ErrorChain;
+use tokio::time::{sleep, timeout};
 use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
 
 use crate::{
@@ -23,6 +24,11 @@ use crate::{
     status::Component,
     uplink::{Frame, Uplinks},
 };
+
+/// How often interrupted deletions are searched for, besides those of this process.
+const DELETIONS_INTERVAL: Duration = Duration::from_secs(300);
+/// How long to wait before deletions that failed are tried again.
+const DELETIONS_WAIT: Duration = Duration::from_secs(10);
 
 /// The handler's operations.
 pub struct Operations {
@@ -94,8 +100,21 @@ impl Operations {
         deleted
     }
 
-    /// Completes the deletions that the last process did not.
-    pub async fn resume_deletions(&self) -> Result<(), Error> {
+    /// Completes interrupted deletions, of this process and of others; runs until it is dropped.
+    pub async fn complete_deletions(&self) {
+        loop {
+            match self.resume_deletions().await {
+                Ok(()) => _ = timeout(DELETIONS_INTERVAL, self.applications.deletion_interrupted()).await,
+                Err(error) => {
+                    tracing::warn!(error = %ErrorChain(&error), "cannot complete the deletion of applications; trying again later");
+                    sleep(DELETIONS_WAIT).await;
+                }
+            }
+        }
+    }
+
+    /// Completes the deletions that were interrupted. The first error ends it.
+    async fn resume_deletions(&self) -> Result<(), Error> {
         let mut last = None;
         loop {
             let deleted = self.applications.deletions(last.as_ref()).await?;
@@ -112,14 +131,14 @@ impl Operations {
         }
     }
 
-    /// Withdraws the announcement of a deleted application. If that fails now, it is withdrawn after the next start.
+    /// Withdraws the announcement of a deleted application. If that fails now, it is tried again later.
     async fn withdraw(&self, caller: Option<Credential>, app_id: &AppId) {
         let is_withdrawn = match &self.announcer {
             Some(announcer) => announcer.remove_application(caller, app_id).await,
             None => true,
         };
         if is_withdrawn && let Err(error) = self.applications.end_deletion(app_id).await {
-            tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot end the deletion of an application; the next start does");
+            tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot end the deletion of an application; trying again later");
         }
     }
 

@@ -6,6 +6,7 @@ use store::{Batch, Commit, Entry, Key, Store};
 use types::AppId;
 
 use super::{
+    deletion::Interrupted,
     eui_holder,
     model::{Application, ApplicationSummary},
     record, store_keys,
@@ -31,12 +32,13 @@ pub enum JoinKeyChange {
 pub struct Applications {
     store: Arc<dyn Store>,
     sealer: Sealer,
+    interrupted: Arc<Interrupted>,
 }
 
 impl Applications {
     /// The applications in `store`, with their access keys sealed by `sealer`.
     pub fn new(store: Arc<dyn Store>, sealer: Sealer) -> Self {
-        Self { store, sealer }
+        Self { store, sealer, interrupted: Arc::default() }
     }
 
     /// Registers an application; [`Error::AlreadyExists`] if it is registered.
@@ -95,9 +97,23 @@ impl Applications {
 
     /// Deletes an application with everything it owns; [`Error::NotFound`] if it is not registered.
     ///
-    /// It is gone with the first commit. What it owned follows; [`Self::complete_deletion`] completes that after a crash,
+    /// It is gone with the first commit. What it owned follows; [`Self::complete_deletion`] completes that after an interruption,
     /// until [`Self::end_deletion`] says that nobody needs to be told any more.
     pub async fn delete(&self, app_id: &AppId) -> Result<(), Error> {
+        let begun = self.interrupted.begin();
+        let outcome = self.try_delete(app_id).await;
+        if matches!(outcome, Ok(()) | Err(Error::NotFound { .. })) {
+            begun.end();
+        }
+        outcome
+    }
+
+    /// Waits until a deletion fails, or its caller does not wait for its end.
+    pub async fn deletion_interrupted(&self) {
+        self.interrupted.wait().await;
+    }
+
+    async fn try_delete(&self, app_id: &AppId) -> Result<(), Error> {
         let summary = match self.entry(app_id).await {
             Ok(summary) => summary.key,
             Err(error @ Error::NotFound { .. }) => {

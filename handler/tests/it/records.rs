@@ -1,6 +1,6 @@
 //! What the store holds about applications and devices, and how much of it an uplink reads.
 
-use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
+use std::{future::pending, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use handler::{
@@ -14,6 +14,7 @@ use runtime::{Engine, Limits, Pool, Priority, Sources};
 use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Store, StoreClock, Tag};
 use testing::{FailingStore, ManualClock, RecordingStore};
+use tokio::{sync::oneshot, time::timeout};
 use types::{AppId, DevEui, Kind, Kinded, Timestamp};
 
 use crate::{harness::sealer, recording_output::RecordingOutput};
@@ -238,6 +239,26 @@ async fn deletes_everything_with_an_application() {
     assert_eq!(fixture.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
     fixture.applications.register(&id("app-one")).await.unwrap();
     assert_eq!(fixture.applications.get(&id("app-one")).await.unwrap(), Application::new(id("app-one")));
+}
+
+#[tokio::test]
+async fn a_deletion_that_its_caller_does_not_wait_for_is_noticed_and_completed() {
+    let fixture = Fixture::new().await;
+    let (began, has_begun) = oneshot::channel();
+    fixture.store.interrupt_list(async { began.send(()).unwrap() }.then(|()| pending()).boxed());
+    let app_id = id("app-one");
+    tokio::select! {
+        outcome = fixture.applications.delete(&app_id) => panic!("{outcome:?}"),
+        begun = has_begun => begun.unwrap(),
+    }
+    assert_eq!(fixture.applications.get(&app_id).await.unwrap_err().kind(), Kind::NotFound);
+    let interrupted = timeout(Duration::from_secs(20), fixture.applications.deletion_interrupted());
+    interrupted.await.expect("somebody is told");
+    resume_deletions(&fixture.applications).await;
+    let everything = Key::new(&tag("app-one"), "").unwrap();
+    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap(), []);
+    fixture.applications.delete(&id("app-two")).await.unwrap();
+    assert!(fixture.applications.deletion_interrupted().now_or_never().is_none(), "that one was not interrupted");
 }
 
 #[tokio::test]

@@ -1,0 +1,38 @@
+//! Notices deletions that were interrupted, so that they are completed without a restart.
+
+use tokio::sync::Notify;
+
+/// The interrupted deletions of this process.
+#[derive(Debug, Default)]
+pub(super) struct Interrupted(Notify);
+
+/// A deletion that has begun. If it is dropped before it has ended, as when the client hangs up, it counts as interrupted.
+pub(super) struct Begun<'a> {
+    interrupted: &'a Interrupted,
+    has_ended: bool,
+}
+
+impl Interrupted {
+    pub(super) fn begin(&self) -> Begun<'_> {
+        Begun { interrupted: self, has_ended: false }
+    }
+
+    /// Waits for an interruption, or returns at once if there was one since the last call.
+    pub(super) async fn wait(&self) {
+        self.0.notified().await;
+    }
+}
+
+impl Begun<'_> {
+    pub(super) fn end(mut self) {
+        self.has_ended = true;
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.interrupted.0.notify_one();
+        }
+    }
+}
