@@ -56,7 +56,8 @@ impl Account {
         request: TokenRequest,
         from: IpAddr,
     ) -> Result<TokenResponse> {
-        let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
+        let body = (request.client_id.as_deref(), &request.client_secret);
+        let client = self.authenticate_client(basic, body, from).await?;
         let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "grant_type is missing");
         let grant = request.grant_type.as_deref().ok_or_else(missing)?.parse()?;
         client.check_grant(grant)?;
@@ -69,8 +70,9 @@ impl Account {
     }
 
     /// Revokes the grant of a refresh token. The response does not tell whether there was one.
-    pub(crate) async fn revoke(&self, basic: Option<Basic>, request: RevokeRequest) -> Result<()> {
-        let client = self.authenticate_client(basic, request.client_id.as_deref(), &request.client_secret).await?;
+    pub(crate) async fn revoke(&self, basic: Option<Basic>, request: RevokeRequest, from: IpAddr) -> Result<()> {
+        let body = (request.client_id.as_deref(), &request.client_secret);
+        let client = self.authenticate_client(basic, body, from).await?;
         let missing = || Error::oauth(OAuthErrorCode::InvalidRequest, "token is missing");
         self.revoke_token(&client, &request.token.ok_or_else(missing)?).await
     }

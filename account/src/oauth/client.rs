@@ -1,6 +1,6 @@
 //! OAuth clients.
 
-use std::{fmt::Display, str::FromStr};
+use std::{fmt::Display, net::IpAddr, str::FromStr};
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use crate::{
     Account, Error, Result,
     id_index::IdIndex,
     metrics,
+    rate_limit::rate_limit_address,
     seal::{KeyedHash, Sealed},
     user::consent::ClientRevision,
 };
@@ -162,12 +163,14 @@ impl Account {
     pub(crate) async fn authenticate_client(
         &self,
         basic: Option<Basic>,
-        body_id: Option<&str>,
-        body_secret: &Option<Secret>,
+        (body_id, body_secret): (Option<&str>, &Option<Secret>),
+        from: IpAddr,
     ) -> Result<Client> {
         let (id, sent) = match basic {
             Some(_) if body_secret.is_some() => return Err(authenticated_twice()),
-            Some(basic) if body_id.is_some_and(|id| id != basic.id) => return Err(self.refuse_client(&basic.id)),
+            Some(basic) if body_id.is_some_and(|id| id != basic.id) => {
+                return Err(self.refuse_client(&basic.id, from));
+            }
             Some(basic) => (basic.id, readings(basic.secret)),
             None => {
                 let id = body_id.ok_or_else(|| Error::oauth(OAuthErrorCode::InvalidClient, "client_id is missing"))?;
@@ -176,7 +179,7 @@ impl Account {
         };
         match self.client_named(&id).await? {
             Some(client) if sent.iter().any(|sent| self.proves(&client, sent)) => Ok(client),
-            _ => Err(self.refuse_client(&id)),
+            _ => Err(self.refuse_client(&id, from)),
         }
     }
 
@@ -187,22 +190,24 @@ impl Account {
         Ok(client.filter(|client| client.status != ClientStatus::Deleted))
     }
 
-    /// Refuses Basic credentials unless they are those of an accepted client, or the body has credentials, too.
+    /// Refuses credentials unless they are those of an accepted client.
     pub(crate) async fn check_client(
         &self,
-        basic: Basic,
-        body_id: Option<&str>,
-        body_secret: &Option<Secret>,
+        basic: Option<Basic>,
+        body: (Option<&str>, &Option<Secret>),
+        from: IpAddr,
     ) -> Result<()> {
-        let id = basic.id.clone();
-        let client = self.authenticate_client(Some(basic), body_id, body_secret).await?;
-        if client.status == ClientStatus::Accepted { Ok(()) } else { Err(self.refuse_client(&id)) }
+        let client = self.authenticate_client(basic, body, from).await?;
+        match client.status {
+            ClientStatus::Accepted => Ok(()),
+            _ => Err(self.refuse_client(client.id.as_str(), from)),
+        }
     }
 
-    fn refuse_client(&self, id: &str) -> Error {
+    fn refuse_client(&self, id: &str, from: IpAddr) -> Error {
         metrics::refused("client");
-        let note =
-            |actor: &dyn Display| self.audit.note_of("token endpoint", "client refused", actor, &"token endpoint");
+        let (source, object) = (rate_limit_address(from), format!("token endpoint from {from}"));
+        let note = |actor: &dyn Display| self.audit.note_of(&source, "client refused", actor, &object);
         match id.parse::<ClientId>() {
             Ok(id) => note(&id),
             // Invalid ids are not logged: they can be long and contain line breaks.

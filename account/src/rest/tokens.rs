@@ -1,5 +1,7 @@
 //! `/users/token`, the token exchanges, and the public keys.
 
+use std::net::IpAddr;
+
 use crate::openapi::responses::{NoStore, Public};
 use api::rest::account::{KeyDocument, RestrictRequest, RestrictResponse, TokenRequest, TokenResponse};
 use axum::extract::State;
@@ -72,10 +74,11 @@ pub(super) async fn token(
 /// The empty object is for libraries that expect JSON.
 pub(super) async fn revoke(
     State(account): State<Account>,
+    Peer(from): Peer,
     auth: RequestAuth,
     AnyBody(request): AnyBody<RevokeRequest>,
 ) -> Result<NoStore<Empty>, HttpError> {
-    account.revoke(client(auth)?, request).await?;
+    account.revoke(client(auth)?, request, from).await?;
     Ok(NoStore(Empty {}))
 }
 
@@ -91,6 +94,7 @@ pub(super) async fn restrict(
 
 pub(super) async fn exchange(
     State(account): State<Account>,
+    Peer(from): Peer,
     auth: RequestAuth,
     AnyBody(Exchange(request)): AnyBody<Exchange>,
 ) -> Result<NoStore<TokenResponse>, ExchangeError> {
@@ -100,12 +104,13 @@ pub(super) async fn exchange(
     };
     let app_id = request.username.as_deref().ok_or_else(missing)?;
     let key = request.password.as_ref().ok_or_else(missing)?;
-    check_sender(&account, auth, &request).await?;
+    check_sender(&account, (auth, from), &request).await?;
     exchanged(&account, app_id, key).await
 }
 
 pub(super) async fn exchange_for(
     State(account): State<Account>,
+    Peer(from): Peer,
     auth: RequestAuth,
     EntityPath(app_id): EntityPath<Application>,
     AnyBody(ExchangeOf(request)): AnyBody<ExchangeOf>,
@@ -115,7 +120,7 @@ pub(super) async fn exchange_for(
     }
     let missing = || Error::Invalid { what: "body", must: "must have password (the access key)" };
     let key = request.password.as_ref().ok_or_else(missing)?;
-    check_sender(&account, auth, &request).await?;
+    check_sender(&account, (auth, from), &request).await?;
     exchanged(&account, app_id.as_str(), key).await
 }
 
@@ -144,12 +149,16 @@ fn client(auth: RequestAuth) -> Result<Option<Basic>, Error> {
 }
 
 /// Checks who sends an exchange. Credentials beside the access key are optional, but must be valid.
-async fn check_sender(account: &Account, auth: RequestAuth, request: &TokenRequest) -> Result<(), Error> {
+async fn check_sender(
+    account: &Account,
+    (auth, from): (RequestAuth, IpAddr),
+    request: &TokenRequest,
+) -> Result<(), Error> {
+    let body = (request.client_id.as_deref(), &request.client_secret);
     match auth {
-        RequestAuth::None => Ok(()),
-        RequestAuth::Client(basic) => {
-            account.check_client(basic, request.client_id.as_deref(), &request.client_secret).await
-        }
+        RequestAuth::None if request.client_id.is_none() && request.client_secret.is_none() => Ok(()),
+        RequestAuth::None => account.check_client(None, body, from).await,
+        RequestAuth::Client(basic) => account.check_client(Some(basic), body, from).await,
         RequestAuth::Bearer(_) if request.client_secret.is_some() => Err(authenticated_twice()),
         RequestAuth::Bearer(caller) => caller.component(),
     }

@@ -390,3 +390,23 @@ async fn every_invalid_key_gets_the_same_error() {
 fn object(members: &[(&str, &str)]) -> Value {
     members.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect::<serde_json::Map<_, _>>().into()
 }
+
+#[tokio::test]
+async fn client_credentials_beside_a_key_must_be_valid_in_the_body_too() {
+    let service = Service::start().await;
+    let mine = service.application(&service.user("alice").await, "my-app").await;
+    let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
+    for (client, status) in [
+        (json!({}), 200),
+        (json!({"client_id": "ttnctl", "client_secret": "ttnctl"}), 200),
+        (json!({"client_id": "nobody", "client_secret": "wrong"}), 401),
+        (json!({"client_id": "ttnctl", "client_secret": "wrong"}), 401),
+        (json!({"client_secret": "ttnctl"}), 401),
+    ] {
+        for path in ["/applications/token", "/api/v2/applications/my-app/token"] {
+            let mut body = json!({"username": "my-app", "password": key});
+            body.as_object_mut().unwrap().extend(client.as_object().unwrap().clone());
+            assert_eq!(service.post(path, "", body).await.status, status, "{path} {client}");
+        }
+    }
+}
