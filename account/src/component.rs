@@ -14,6 +14,7 @@ use crate::{
         all_rights,
     },
     id_index::IdIndex,
+    user::next_second,
 };
 
 pub(crate) type ComponentRights = entity::Rights<ComponentRight>;
@@ -28,6 +29,9 @@ pub(crate) struct Component {
     pub(crate) deleted: Option<Timestamp>,
     #[serde(default)]
     pub(crate) collaborators: Collaborators<ComponentRight>,
+    /// Tokens from before this Unix time in seconds are invalid.
+    #[serde(default)]
+    pub(crate) not_before_s: u64,
 }
 
 /// How paths name a component. Ids are unique across services, so tokens do not name the service.
@@ -80,8 +84,22 @@ impl Entity for Component {
         &mut self.collaborators
     }
 
+    /// Whoever could get the component's token may have kept it.
+    fn note_rights_taken(&mut self, taken: &ComponentRights, now: Timestamp) {
+        if taken.contains(&ComponentRight::Settings) {
+            self.end_tokens(now);
+        }
+    }
+
     fn rights_of_key(&self, _: &Account, _: &AccessKey) -> Option<ComponentRights> {
         None
+    }
+}
+
+impl Component {
+    /// Ends all tokens of the component.
+    pub(crate) fn end_tokens(&mut self, now: Timestamp) {
+        self.not_before_s = next_second(self.not_before_s, now);
     }
 }
 
@@ -122,7 +140,7 @@ impl Account {
         }
         let found = self.entity::<Component>(&id).await?;
         match found.filter(|stored| stored.value.collaborators.is_empty()) {
-            Some(_) => self.sign_component(service, &id.id),
+            Some(stored) => self.sign_component(&stored.value),
             None => Err(Error::Taken { what: Component::NOUN, id: id.to_string() }),
         }
     }
@@ -135,6 +153,6 @@ impl Account {
 
     fn new_component(&self, id: &ServiceAndId, collaborators: Collaborators<ComponentRight>) -> Component {
         let ServiceAndId { service, id } = id.clone();
-        Component { service, id, created: self.clock.now(), deleted: None, collaborators }
+        Component { service, id, created: self.clock.now(), deleted: None, collaborators, not_before_s: 0 }
     }
 }

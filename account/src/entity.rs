@@ -17,7 +17,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 use store::Key;
-use types::{AccessKey, Claims, Scope, UserId};
+use types::{AccessKey, Claims, Scope, Timestamp, UserId};
 
 use crate::{
     Account, Error, Result,
@@ -66,6 +66,8 @@ pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + S
         None
     }
     fn collaborators_mut(&mut self) -> &mut Collaborators<Self::Right>;
+    /// Called when a collaborator has lost these rights.
+    fn note_rights_taken(&mut self, _taken: &Rights<Self::Right>, _now: Timestamp) {}
     /// The rights that a key of this entity gives; none for any other key.
     fn rights_of_key(&self, account: &Account, key: &AccessKey) -> Option<Rights<Self::Right>>;
 

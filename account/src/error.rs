@@ -150,6 +150,12 @@ pub enum Error {
     /// The session or token was revoked.
     #[error("session or token revoked: the user logged out, changed the password, or revoked the access of the client")]
     LoginEnded,
+    /// The component was deleted, or its tokens were ended.
+    #[error(
+        "token of component `{0}` revoked: the component was deleted, a collaborator was removed, or the operator revoked \
+         its tokens; get a new token"
+    )]
+    ComponentTokenEnded(String),
     /// The current password is wrong.
     #[error("current password not valid")]
     WrongPassword,
@@ -197,7 +203,7 @@ pub enum Error {
     Crypto(&'static str),
     /// The change cannot be recorded in the audit log.
     #[error(transparent)]
-    Audit(#[from] AuditError),
+    Audit(AuditError),
     /// The store failed or is unavailable.
     #[error("cannot use the store")]
     Store(#[from] store::Error),
@@ -207,6 +213,15 @@ impl Error {
     /// Shorthand for [`Error::OAuth`].
     pub(crate) fn oauth(code: OAuthErrorCode, reason: impl Into<String>) -> Self {
         Self::OAuth { code, reason: reason.into() }
+    }
+}
+
+impl From<AuditError> for Error {
+    fn from(error: AuditError) -> Self {
+        match error {
+            AuditError::TooManyChanges(exceeded) => Self::RateLimited(exceeded),
+            error @ AuditError::Unwritable { .. } => Self::Audit(error),
+        }
     }
 }
 
@@ -225,6 +240,7 @@ impl Kinded for Error {
             Self::MethodNotAllowed => Kind::Unsupported,
             Self::Credential(error) => error.kind(),
             Self::InvalidKey(_) | Self::LoginEnded | Self::InvalidLogin => Kind::Unauthenticated,
+            Self::ComponentTokenEnded(_) => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
             Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable => Kind::Denied,
             Self::NoConsent(_) | Self::NoRights(_) | Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,

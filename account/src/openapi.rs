@@ -77,6 +77,6 @@ pub(crate) fn about() -> About {
             ("client", openapi::basic("Id and secret of an OAuth client.")),
         ],
         errors: ErrorFormat::Account,
-        failures: &[Kind::Unavailable],
+        failures: &[Kind::Unavailable, Kind::Exhausted],
     }
 }

@@ -7,8 +7,7 @@ pub(crate) mod signing;
 use std::collections::BTreeMap;
 
 use types::{
-    AccessKey, AppId, ApplicationRight, Claims, ClientId, ComponentId, GatewayRight, Scope, Secret, ServiceName,
-    Timestamp, UserId,
+    AccessKey, AppId, ApplicationRight, Claims, ClientId, ComponentId, GatewayRight, Scope, Secret, Timestamp, UserId,
 };
 
 use self::lifetime::{MACHINE_SECONDS, TOKEN_SECONDS};
@@ -30,12 +29,17 @@ const BACKDATED_SECONDS: u64 = 60;
 const ENTITIES_MAX: usize = 10;
 
 impl Account {
-    /// Refuses a user's token if the user was disabled or changed the password, or revoked the client's access.
+    /// Refuses a user's token if the user was disabled or changed the password, or revoked the client's access; and a
+    /// component's, if its tokens were ended.
     ///
     /// Other services ask for a token's remaining rights to an application every two seconds; calls that name no
     /// application notice only when the token expires. Rights to entities are checked separately.
     pub(crate) async fn check_not_ended(&self, claims: &Claims) -> Result<()> {
-        let Subject::User(user_id) = Subject::of(claims)? else { return Ok(()) };
+        let user_id = match Subject::of(claims)? {
+            Subject::User(user_id) => user_id,
+            Subject::Component => return self.check_component_not_ended(claims).await,
+            Subject::Application { .. } | Subject::Gateway => return Ok(()),
+        };
         let user = self.user(&user_id).await?.filter(|user| !user.disabled).ok_or(Error::LoginEnded)?;
         let issued = claims.iat.saturating_add(BACKDATED_SECONDS);
         let counts = match &claims.client {
@@ -43,6 +47,17 @@ impl Account {
             None => issued >= user.not_before_s,
         };
         if counts { Ok(()) } else { Err(Error::LoginEnded) }
+    }
+
+    /// Rejects a component's token if the component was deleted, or if its tokens were ended.
+    async fn check_component_not_ended(&self, claims: &Claims) -> Result<()> {
+        let ended = || Error::ComponentTokenEnded(claims.sub.clone());
+        let id: ComponentId = claims.sub.parse()?;
+        let found = self.documents.read::<Component>(&Component::key(id.as_str())?).await?;
+        let component = found.filter(|stored| !stored.value.is_deleted()).ok_or_else(ended)?.value;
+        let issued = claims.iat.saturating_add(BACKDATED_SECONDS);
+        let counts = component.service.as_str() == claims.kind && issued >= component.not_before_s;
+        if counts { Ok(()) } else { Err(ended()) }
     }
 
     /// Issues a token to a user's client. Scopes that name an entity require rights to it.
@@ -77,9 +92,11 @@ impl Account {
         self.signer.sign(&claims)
     }
 
-    pub(crate) fn sign_component(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {
-        self.audit.note("component token issued", &service, id);
-        self.signer.sign(&self.claims(service.as_str(), id.as_str(), MACHINE_SECONDS))
+    pub(crate) fn sign_component(&self, component: &Component) -> Result<Secret> {
+        self.audit.note("component token issued", &component.service, &component.id);
+        let mut claims = self.claims(component.service.as_str(), component.id.as_str(), MACHINE_SECONDS);
+        claims.iat = claims.iat.max(component.not_before_s.saturating_sub(BACKDATED_SECONDS));
+        self.signer.sign(&claims)
     }
 
     /// Adds scopes, and the rights and profile that they imply, to the claims of a user's token.

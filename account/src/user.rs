@@ -62,7 +62,7 @@ impl Account {
         check(&new)?;
         self.limit_registrations(from).await?;
         let object = format!("{} from {from}", new.username);
-        let mut change = self.audit.change("user registered", &"nobody yet", &object)?;
+        let mut change = self.audit.change("user registered", &from, &object)?;
         let outcome = self.create_user(new).await;
         if let Ok(user) = &outcome {
             change.set_actor(&user.id);

@@ -50,7 +50,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
             ("key", openapi::header("Authorization", "`Key`, followed by an access key of the application.")),
         ],
         errors: ErrorFormat::GrpcGateway,
-        failures: &[Kind::Unavailable],
+        failures: &[Kind::Unavailable, Kind::Exhausted],
     };
     let (router, document) = openapi::generate(about, routes);
     router.route("/openapi.json", openapi::serve(&document)).with_state(operations)

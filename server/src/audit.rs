@@ -34,7 +34,7 @@ use self::{
 };
 use crate::{
     Error,
-    rate_limit::rate_limit_address,
+    rate_limit::{LocalRateLimiter, RateLimitExceeded, rate_limit_address},
     telemetry::{Health, TelemetrySettings},
 };
 
@@ -54,19 +54,28 @@ struct Shared {
     /// Whether the last attempt to write the file failed.
     is_failing: AtomicBool,
     sources: Mutex<Sources>,
+    /// The changes of each actor.
+    limiter: LocalRateLimiter<String>,
     clock: Arc<dyn Clock>,
     /// Told about each change.
     changes: Notify,
 }
 
-/// The audit log cannot be written.
+/// Why a change that must be audited was refused.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error(
-    "the audit log cannot be written ({reason}), so nothing was changed: try again when the operator has made room \
-     for it, or has made its file writable"
-)]
-pub struct AuditError {
-    reason: String,
+pub enum AuditError {
+    /// The file cannot be written.
+    #[error(
+        "the audit log cannot be written ({reason}), so nothing was changed: try again when the operator has made room \
+         for it, or has made its file writable"
+    )]
+    Unwritable {
+        /// The system's error.
+        reason: String,
+    },
+    /// The caller makes so many changes that the older ones would soon be gone from the file.
+    #[error("too many changes: try again in {} s", .0.wait_s)]
+    TooManyChanges(RateLimitExceeded),
 }
 
 impl AuditLog {
@@ -89,7 +98,8 @@ impl AuditLog {
     fn new(file: Option<AuditFile>, settings: &TelemetrySettings, clock: Arc<dyn Clock>) -> Self {
         let (file, is_failing) = (file.map(Mutex::new), AtomicBool::new(false));
         let sources = Mutex::new(Sources::new(settings.audit_events_per_minute));
-        Self(Arc::new(Shared { file, is_failing, sources, clock, changes: Notify::new() }))
+        let limiter = LocalRateLimiter::new("changes", settings.audit_changes, clock.clone());
+        Self(Arc::new(Shared { file, is_failing, sources, limiter, clock, changes: Notify::new() }))
     }
 
     /// Records what is no change that must be audited; `actor` did it.
@@ -209,7 +219,7 @@ impl AuditLog {
         let failure = file.check();
         drop(file);
         self.report(failure.as_deref());
-        failure.map_or(Ok(()), |reason| Err(AuditError { reason }))
+        failure.map_or(Ok(()), |reason| Err(AuditError::Unwritable { reason }))
     }
 
     /// Sets the metric, and logs when the file begins or ceases to fail.
@@ -246,7 +256,10 @@ impl std::fmt::Debug for AuditLog {
 
 impl Kinded for AuditError {
     fn kind(&self) -> Kind {
-        Kind::Unavailable
+        match self {
+            Self::Unwritable { .. } => Kind::Unavailable,
+            Self::TooManyChanges(_) => Kind::Exhausted,
+        }
     }
 }
 

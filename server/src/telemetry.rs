@@ -16,6 +16,8 @@ use axum::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rate_limit::RateLimit;
+
 pub use self::health::{Health, Report};
 pub use self::logs::{LogFormat, start_logs};
 pub use self::metrics::Metrics;
@@ -39,8 +41,12 @@ pub struct TelemetrySettings {
     pub audit_files_max: u32,
     /// How many security events of one source, such as an address or a user, are logged per minute.
     ///
-    /// Further ones are counted, and the count is logged as one event. Changes are always logged.
+    /// Further ones are counted, and the count is logged as one event. All sources together have twenty times as many.
+    /// Changes are always logged.
     pub audit_events_per_minute: u32,
+    /// How many changes that must be audited one user or component may make; further ones get 429. So nobody can push older
+    /// changes out of the file.
+    pub audit_changes: RateLimit,
     /// The address of metrics and health, over plaintext HTTP and without credentials: keep it private.
     pub listen: String,
 }
@@ -54,6 +60,7 @@ impl Default for TelemetrySettings {
             audit_file_bytes_max: 16 * 1024 * 1024,
             audit_files_max: 10,
             audit_events_per_minute: 120,
+            audit_changes: RateLimit::new(1000, 3600),
             listen: "127.0.0.1:9100".to_owned(),
         }
     }

@@ -56,12 +56,14 @@ impl Account {
         // Checked first, so that only callers who may add collaborators learn which users exist.
         self.access_with::<E>(caller, id, E::COLLABORATORS).await?;
         let user_id = self.require_user(username).await?.id;
+        let now = self.clock.now();
         let wanted: Rights<E::Right> = rights.iter().copied().collect();
         let set = |entity: &mut E, held: &Rights<E::Right>| {
             let before = entity.collaborators_mut().insert(user_id.clone(), wanted.clone()).unwrap_or_default();
             if let Some(right) = wanted.iter().find(|right| !held.contains(right) && !before.contains(right)) {
                 return Err(Error::Escalation((*right).into()));
             }
+            entity.note_rights_taken(&before.difference(&wanted).copied().collect(), now);
             check_whole(entity)
         };
         let done = async {
@@ -88,9 +90,10 @@ impl Account {
         };
         let leaves = user_id.as_ref() == Some(&caller.user()?);
         let requires = if leaves { Requires::AnyRight } else { Requires::Right(E::COLLABORATORS) };
+        let now = self.clock.now();
         let remove = |entity: &mut E, _: &Rights<E::Right>| {
             let removed = user_id.as_ref().and_then(|user_id| entity.collaborators_mut().remove(user_id));
-            removed.ok_or_else(|| no_collaborator(username))?;
+            entity.note_rights_taken(&removed.ok_or_else(|| no_collaborator(username))?, now);
             check_owner(entity, id)?;
             check_whole(entity)
         };

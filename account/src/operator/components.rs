@@ -1,9 +1,15 @@
-//! The list of all components.
+//! Listing all components, and ending their tokens.
 
 use api::rest::account as body;
 use types::ComponentId;
 
-use crate::{Account, Result, component::Component, documents::Stored, entity::Entity, id_index::IdIndex};
+use crate::{
+    Account, Error, Result,
+    component::Component,
+    documents::{Stored, retried},
+    entity::Entity,
+    id_index::IdIndex,
+};
 
 impl Account {
     /// All components after the id `after`, in order; [`LISTED_MAX`](crate::LISTED_MAX) at most.
@@ -20,5 +26,20 @@ impl Account {
             components.push(body::Component { service, id, created, collaborators });
         }
         Ok(components)
+    }
+
+    /// Ends all tokens of a component at once.
+    pub async fn revoke_component_tokens(&self, id: &ComponentId) -> Result<()> {
+        let key = Component::key(id.as_str())?;
+        let now = self.clock.now();
+        let attempt = || async {
+            let found = self.documents.read::<Component>(&key).await?.filter(|stored| !stored.value.is_deleted());
+            let missing = || Error::NotFound { what: Component::NOUN, id: id.to_string() };
+            let mut stored = found.ok_or_else(missing)?;
+            stored.value.end_tokens(now);
+            Ok(self.documents.replace(&stored).await?.then_some(()))
+        };
+        let change = self.audit.change("component tokens revoked", &"operator", id)?;
+        change.run(retried(Component::NOUN, attempt)).await
     }
 }

@@ -74,21 +74,21 @@ pub(super) async fn token(
     caller: Caller,
     EntityPath(id): EntityPath<Component>,
 ) -> Result<NoStore<ComponentToken>, HttpError> {
-    account.check_may_get_token(&caller, &id).await?;
+    let component = account.component_for_token(&caller, &id).await?;
     let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));
-    let token = account.sign_component(id.service, &id.id)?;
+    let token = account.sign_component(&component)?;
     metrics::issued("component");
     Ok(NoStore(ComponentToken { token, expires }))
 }
 
 impl Account {
     /// Allows collaborators with the right `component:settings`, and the component itself, which renews its token.
-    async fn check_may_get_token(&self, caller: &Caller, id: &ServiceAndId) -> Result<(), Error> {
+    async fn component_for_token(&self, caller: &Caller, id: &ServiceAndId) -> Result<Component, Error> {
         if caller.is_component(id.service, &id.id) {
             let found = self.find_entity::<Component>(id, Deleted::Excluded).await?;
-            return found.map(drop).ok_or_else(|| not_found::<Component>(id));
+            return found.map(|stored| stored.value).ok_or_else(|| not_found::<Component>(id));
         }
-        self.access_with::<Component>(caller, id, ComponentRight::Settings).await.map(drop)
+        Ok(self.access_with::<Component>(caller, id, ComponentRight::Settings).await?.entity.value)
     }
 
     /// The response body for a caller with these rights.

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    net::IpAddr,
     os::unix::fs::symlink,
     time::{Duration, Instant},
 };
@@ -102,4 +103,47 @@ async fn a_change_is_recorded_although_its_client_hangs_up() {
     }
     let line = fs::read_to_string(&path).unwrap();
     assert!(line.contains("access key created") && !line.contains("unknown"), "{line}");
+}
+
+#[tokio::test]
+async fn a_user_who_makes_too_many_changes_gets_429_and_others_go_on() {
+    let service = Service::start_limited(3).await;
+    let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+    let create = async |general: &str, id: &str| {
+        service.post("/api/v2/applications", general, json!({"id": id, "name": "x"})).await
+    };
+    // The consent at the first login was a change, too.
+    assert_eq!(
+        (create(&alice, "app-1").await.status.as_u16(), create(&alice, "app-2").await.status.as_u16()),
+        (201, 201)
+    );
+    let refused = create(&alice, "app-3").await;
+    assert_eq!((refused.error().0, refused.headers["retry-after"].to_str().unwrap()), (429, "60"));
+    assert_eq!(service.get("/api/v2/applications", &alice).await.json().as_array().unwrap().len(), 2);
+    assert_eq!(create(&bob, "app-4").await.status, 201);
+    service.pass(60);
+    assert_eq!(create(&alice, "app-3").await.status, 201);
+}
+
+#[tokio::test]
+async fn wrong_client_credentials_of_one_address_do_not_hide_those_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let (service, audit) = Service::start_audited(&path).await;
+    let from = async |address: [u8; 4]| {
+        let client = reqwest::Client::builder().local_address(IpAddr::from(address)).build().unwrap();
+        let request = client.post(format!("{}/users/token", service.base)).basic_auth("nobody", Some("wrong"));
+        request.json(&json!({"grant_type": "password"})).send().await.unwrap().status()
+    };
+    assert_eq!(from([127, 0, 0, 1]).await, 401);
+    // After the first events, because `tracing` caches for each event whether any thread wants it.
+    let _here = tracing::subscriber::set_default(tracing_subscriber::registry().with(audit.layer()));
+    for _ in 0..130 {
+        from([127, 0, 0, 1]).await;
+    }
+    from([127, 0, 0, 2]).await;
+    let text = fs::read_to_string(&path).unwrap();
+    let refused = |address: &str| text.matches(&format!("token endpoint from {address}")).count();
+    assert!(refused("127.0.0.1") < 130, "a flood has a bound");
+    assert_eq!(refused("127.0.0.2"), 1, "{text}");
 }

@@ -81,7 +81,7 @@ async fn a_component_gets_a_new_token_with_its_current_one() {
     assert_eq!(service.get(path, &third).await.error().0, 403, "it is a handler, and no router");
     let mine = service.restrict(&service.general("alice").await, &["components:my-handler"]).await;
     assert_eq!(service.call("DELETE", PATH, &mine, Value::Null).await.status, 204);
-    assert_eq!(token(&third).await.error().0, 404, "it was deleted");
+    assert_eq!(token(&third).await.error().0, 401, "it was deleted");
 }
 
 #[tokio::test]
@@ -118,4 +118,53 @@ async fn components_of_the_operator_and_of_users_are_separate() {
     service.handler(&general, "hers").await;
     assert!(token(ServiceName::Handler, "hers").await.is_err());
     assert!(token(ServiceName::Router, "ours").await.is_err(), "an id is one component's");
+}
+
+#[tokio::test]
+async fn whoever_loses_the_component_cannot_go_on_with_its_token() {
+    let service = Service::start().await;
+    let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+    let hers = service.handler(&alice, "my-handler").await;
+    let app = service.application(&alice, "my-app").await;
+    let key = service.key(&app, "my-app", "reader", &["messages:up:r"]).await;
+    let his_path = format!("{PATH}/collaborators/bob");
+    let grant = async |rights: Value| service.call("PUT", &his_path, &hers, rights).await.status.as_u16();
+    let token = async |authorization: &str| {
+        let answer = service.get(&format!("{PATH}/token"), authorization).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        format!("Bearer {}", answer.json()["token"].as_str().unwrap())
+    };
+    // Renewing the token, and exchanging a key with it.
+    let works = async |token: &str| {
+        let body = json!({"username": "my-app", "password": key});
+        let exchanged = service.post("/applications/token", token, body).await;
+        assert_eq!(exchanged.headers.contains_key("www-authenticate"), exchanged.status == 401, "not the key is wrong");
+        let renewed = service.get(&format!("{PATH}/token"), token).await;
+        assert_eq!(renewed.status, exchanged.status);
+        renewed.status == 200
+    };
+    assert_eq!(grant(json!(["component:settings"])).await, 201);
+    let his = service.restrict(&bob, &["components:my-handler"]).await;
+    let kept = token(&his).await;
+    assert!(works(&kept).await);
+    assert_eq!(service.call("DELETE", &his_path, &hers, Value::Null).await.status, 204);
+    assert!(!works(&kept).await, "its collaborator was removed");
+    assert!(works(&token(&hers).await).await, "a new one, in the same second");
+
+    assert_eq!(grant(json!(["component:settings", "component:delete"])).await, 201);
+    let kept = token(&his).await;
+    assert_eq!(grant(json!(["component:settings"])).await, 201);
+    assert!(works(&kept).await, "other rights do not matter");
+    assert_eq!(grant(json!(["component:delete"])).await, 201);
+    assert!(!works(&kept).await, "its collaborator lost the right");
+
+    let kept = token(&hers).await;
+    let id = "my-handler".parse().unwrap();
+    service.account.revoke_component_tokens(&id).await.unwrap();
+    assert!(!works(&kept).await, "the operator revoked it");
+    let kept = token(&hers).await;
+    assert!(works(&kept).await);
+    assert_eq!(service.call("DELETE", PATH, &hers, Value::Null).await.status, 204);
+    assert!(!works(&kept).await, "the component was deleted");
+    assert!(service.account.revoke_component_tokens(&id).await.is_err());
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use server::{
     audit::AuditLog,
     error_response::ErrorFormat,
+    rate_limit::RateLimit,
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server},
     system::OsRandom,
@@ -118,20 +119,34 @@ impl Service {
     pub(crate) async fn start_audited(file: &Path) -> (Self, AuditLog) {
         let clock = manual_clock();
         let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
-        Self::start_audited_on(store, clock, file).await
+        let telemetry = TelemetrySettings { audit_file: Some(file.to_owned()), ..TelemetrySettings::default() };
+        Self::start_audited_on(store, clock, &telemetry).await
+    }
+
+    /// The same, where each user may make a few changes only.
+    pub(crate) async fn start_limited(changes: u32) -> Self {
+        let clock = manual_clock();
+        let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
+        let telemetry =
+            TelemetrySettings { audit_changes: RateLimit::new(changes, 60), ..TelemetrySettings::default() };
+        Self::start_audited_on(store, clock, &telemetry).await.0
     }
 
     /// The same, on a store whose commits can be held up.
     pub(crate) async fn start_audited_recording(file: &Path) -> (Self, AuditLog, Arc<RecordingStore>) {
         let clock = manual_clock();
         let store = Arc::new(RecordingStore::new(clock.for_store()));
-        let (service, audit) = Self::start_audited_on(store.clone(), clock, file).await;
+        let telemetry = TelemetrySettings { audit_file: Some(file.to_owned()), ..TelemetrySettings::default() };
+        let (service, audit) = Self::start_audited_on(store.clone(), clock, &telemetry).await;
         (service, audit, store)
     }
 
-    async fn start_audited_on(store: Arc<dyn Store>, clock: Arc<ManualClock>, file: &Path) -> (Self, AuditLog) {
-        let telemetry = TelemetrySettings { audit_file: Some(file.to_owned()), ..TelemetrySettings::default() };
-        let audit = AuditLog::open(&telemetry, clock.clone()).unwrap();
+    async fn start_audited_on(
+        store: Arc<dyn Store>,
+        clock: Arc<ManualClock>,
+        telemetry: &TelemetrySettings,
+    ) -> (Self, AuditLog) {
+        let audit = AuditLog::open(telemetry, clock.clone()).unwrap();
         (Self::audited(Settings::default(), (store, clock, None), audit.clone()).await, audit)
     }
 

@@ -147,6 +147,11 @@ pub(crate) enum Components {
         /// Id of the component
         id: ComponentId,
     },
+    /// Revoke all tokens of a component, for example after its machine was broken into; it then needs a new one
+    Revoke {
+        /// Id of the component
+        id: ComponentId,
+    },
     /// List components, at most 500
     #[command(visible_alias = "ls")]
     List {

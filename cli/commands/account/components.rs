@@ -10,6 +10,10 @@ pub(super) async fn run(command: Components, account: &Account) -> anyhow::Resul
     match command {
         // Only the token, so that scripts can use it.
         Components::Token { service, id } => say(account.component_token(service, &id).await?.expose()),
+        Components::Revoke { id } => {
+            account.revoke_component_tokens(&id).await?;
+            say(format_args!("Revoked all tokens of component {id}"))
+        }
         Components::List { after } => list(account, after).await,
     }
 }

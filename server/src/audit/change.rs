@@ -22,7 +22,7 @@ pub struct Change<'a> {
 impl AuditLog {
     /// Begins a change: `actor` is about to do what `event` says to `object`.
     ///
-    /// Refused while the file cannot be written.
+    /// Refused while the file cannot be written, and if the actor makes too many changes.
     pub fn change(
         &self,
         event: &'static str,
@@ -31,6 +31,7 @@ impl AuditLog {
     ) -> Result<Change<'_>, AuditError> {
         self.check()?;
         let (actor, object) = (actor.to_string(), object.to_string());
+        self.0.limiter.take(&actor).map_err(AuditError::TooManyChanges)?;
         Ok(Change { audit: self, event, actor, object, has_ended: false })
     }
 }
@@ -76,7 +77,7 @@ impl Change<'_> {
         }
     }
 
-    /// Records that the change was made. Changes are always written, however many a user makes.
+    /// Records that the change was made. Changes are always written.
     pub fn done(mut self) {
         self.has_ended = true;
         self.audit.write(self.event, &self.actor, &self.object);

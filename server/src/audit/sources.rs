@@ -8,11 +8,15 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// The most sources that are told apart within a minute; the rest count as one.
 const SOURCES_MAX: usize = 4096;
 const OTHERS: &str = "other sources";
+/// How many times the events of one source all sources may have together.
+const TOTAL_FACTOR: u32 = 20;
 
 /// The events of each source within the current minute, which starts with its first event.
 pub(super) struct Sources {
     events_max: u32,
     windows: HashMap<String, Window>,
+    /// The written events of all sources.
+    total: Window,
 }
 
 /// Events that were counted but not written.
@@ -30,7 +34,8 @@ struct Window {
 
 impl Sources {
     pub(super) fn new(events_max: u32) -> Self {
-        Self { events_max, windows: HashMap::new() }
+        let total = Window { started: Timestamp::from_millis(0), written: 0, left_out: 0 };
+        Self { events_max, windows: HashMap::new(), total }
     }
 
     /// Whether an event of this source is written. Otherwise it is counted.
@@ -38,16 +43,21 @@ impl Sources {
         if self.windows.len() >= SOURCES_MAX {
             self.windows.retain(|_, window| window.left_out > 0 || !window.has_ended(now));
         }
-        let is_known = self.windows.contains_key(source);
-        let source = if is_known || self.windows.len() < SOURCES_MAX { source } else { OTHERS };
         let fresh = || Window { started: now, written: 0, left_out: 0 };
+        if self.total.has_ended(now) {
+            self.total = fresh();
+        }
+        let is_room = self.total.written < self.events_max.saturating_mul(TOTAL_FACTOR);
+        // Each source becomes a line when events of it are left out.
+        let is_told_apart = self.windows.contains_key(source) || (is_room && self.windows.len() < SOURCES_MAX);
+        let source = if is_told_apart { source } else { OTHERS };
         let window = self.windows.entry(source.to_owned()).or_insert_with(fresh);
         if window.has_ended(now) && window.left_out == 0 {
             *window = fresh();
         }
-        let admits = window.written < self.events_max;
+        let admits = is_room && window.written < self.events_max;
         match admits {
-            true => window.written += 1,
+            true => (window.written, self.total.written) = (window.written + 1, self.total.written + 1),
             false => window.left_out += 1,
         }
         admits
@@ -84,13 +94,23 @@ mod tests {
 
     #[test]
     fn many_sources_share_what_is_left() {
-        let (mut sources, now) = (Sources::new(2), Timestamp::from_millis(1_000_000));
-        let count = SOURCES_MAX + 100;
+        let (mut sources, now) = (Sources::new(250), Timestamp::from_millis(1_000_000));
+        let count = SOURCES_MAX + 300;
         let written = (0..count).filter(|number| sources.admit(&number.to_string(), now)).count();
-        assert_eq!(written, SOURCES_MAX + 2);
+        assert_eq!(written, SOURCES_MAX + 250);
         assert_eq!(sources.windows.len(), SOURCES_MAX + 1);
-        let others = LeftOut { source: OTHERS.to_owned(), count: 98 };
+        let others = LeftOut { source: OTHERS.to_owned(), count: 50 };
         assert_eq!(sources.take_all(), [others]);
+    }
+
+    #[test]
+    fn all_sources_together_have_a_bound() {
+        let (mut sources, now) = (Sources::new(2), Timestamp::from_millis(1_000_000));
+        let written = (0..1000).filter(|number| sources.admit(&number.to_string(), now)).count();
+        assert_eq!(written, 2 * TOTAL_FACTOR as usize);
+        let others = LeftOut { source: OTHERS.to_owned(), count: 1000 - 2 * u64::from(TOTAL_FACTOR) };
+        assert_eq!(sources.take_all(), [others], "one line");
+        assert!(sources.admit("a", now.plus(WINDOW)), "the next minute");
     }
 
     #[test]

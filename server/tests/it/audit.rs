@@ -10,13 +10,16 @@ use std::{
 
 use serde_json::Value;
 use server::{
-    audit::AuditLog,
+    audit::{AuditLog, Change},
+    rate_limit::RateLimit,
     telemetry::{Health, TelemetrySettings},
 };
 use testing::{ManualClock, SmallDisk};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::SubscriberExt;
 use types::{Kind, Kinded};
+
+const UNLIMITED: RateLimit = RateLimit::new(u32::MAX, 3600);
 
 /// An audit log with a file, whose events reach it on this thread.
 struct Audited {
@@ -80,6 +83,7 @@ fn the_file_has_a_bound_and_keeps_the_newest_events() {
     let path = dir.path().join("audit.log");
     let audited = Audited::with(&path, |settings| {
         (settings.audit_file_bytes_max, settings.audit_files_max) = (100_000, 3);
+        settings.audit_changes = UNLIMITED;
     });
     for number in 0..5000 {
         audited.log.change("access key created", &"alice", &number).unwrap().done();
@@ -107,6 +111,7 @@ fn two_processes_can_write_and_rotate_one_file() {
     let path = dir.path().join("audit.log");
     let small = |settings: &mut TelemetrySettings| {
         (settings.audit_file_bytes_max, settings.audit_files_max) = (100_000, 100);
+        settings.audit_changes = UNLIMITED;
     };
     let one = Audited::with(&path, small);
     let both = std::thread::scope(|scope| {
@@ -211,6 +216,24 @@ fn a_change_that_has_begun_is_written_although_the_disk_fills_up() {
     disk.fill();
     change.done();
     assert_eq!(audited.lines().len(), 1);
+}
+
+#[test]
+fn an_actor_cannot_push_the_changes_of_others_out_of_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::with(&dir.path().join("audit.log"), |settings| {
+        settings.audit_changes = RateLimit::new(10, 60);
+    });
+    let change = |actor: &str| audited.log.change("access key created", &actor, &"my-app/key").map(Change::done);
+    for _ in 0..10 {
+        change("user alice").unwrap();
+    }
+    let error = change("user alice").unwrap_err();
+    assert_eq!((error.kind(), error.to_string()), (Kind::Exhausted, "too many changes: try again in 60 s".to_owned()));
+    change("user bob").unwrap();
+    audited.clock.advance(Duration::from_secs(60));
+    change("user alice").unwrap();
+    assert_eq!(audited.lines().len(), 12);
 }
 
 #[test]
