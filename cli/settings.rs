@@ -141,6 +141,10 @@ pub struct ClientSettings {
 pub struct StoreSettings {
     /// Redis, which several instances can share. If unset, the embedded store in the data directory.
     pub redis: Option<store::RedisSettings>,
+    /// The file that shows whether the store went back to an earlier state; by default `store.mark` in the data directory.
+    ///
+    /// Put it where it is not restored together with the store.
+    pub mark_file: Option<PathBuf>,
 }
 
 /// TLS of the gRPC listeners.

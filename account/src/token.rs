@@ -49,7 +49,7 @@ impl Account {
         if counts { Ok(()) } else { Err(Error::LoginEnded) }
     }
 
-    /// Rejects a component's token if the component was deleted, or if its tokens were ended.
+    /// Refuses a component's token if the component was deleted, or if its tokens were ended.
     async fn check_component_not_ended(&self, claims: &Claims) -> Result<()> {
         let ended = || Error::ComponentTokenEnded(claims.sub.clone());
         let id: ComponentId = claims.sub.parse()?;

@@ -1,6 +1,6 @@
 //! What the services of one process share: settings, store, clock, randomness, TLS, health.
 
-use std::{collections::BTreeMap, future::pending, sync::Arc};
+use std::{collections::BTreeMap, future::pending, path::PathBuf, sync::Arc};
 
 use account::{Account, Environment};
 use anyhow::Context as _;
@@ -62,8 +62,8 @@ impl Context {
         let (store, store_failure) = open_store(&settings, &data_dir, clock.clone()).await?;
         let system = (clock.clone(), &*random as &dyn Random);
         let marked = (store.clone(), durability(&settings));
-        let mark = StoreMark::open(&data_dir.store_mark(), marked, system, OlderStore::Refuse).await?;
-        mark.advance().await?;
+        let mark = StoreMark::open(&mark_file(&settings, &data_dir), marked, system, OlderStore::Refuse).await?;
+        mark.start().await?;
         let tls = certificate(&settings, &data_dir, clock.as_ref())?;
         let health = Health::default();
         let checked = store.clone();
@@ -206,4 +206,9 @@ pub(super) async fn open_store(
 
 pub(super) fn durability(settings: &Settings) -> Durability {
     if settings.store.redis.is_some() { Durability::LosesLastSecond } else { Durability::Full }
+}
+
+/// Where the mark of the store is.
+pub(super) fn mark_file(settings: &Settings, data_dir: &DataDir) -> PathBuf {
+    settings.store.mark_file.clone().unwrap_or_else(|| data_dir.store_mark())
 }

@@ -1,6 +1,6 @@
 //! What operators do to the server's own store, without serving it.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use account::{Account, Environment};
 use anyhow::Context;
@@ -13,7 +13,7 @@ use server::{
 use store::{SocketStore, Store};
 
 use super::{
-    context::{durability, open_store},
+    context::{durability, mark_file, open_store},
     data_dir::DataDir,
 };
 use crate::settings::Settings;
@@ -33,7 +33,7 @@ pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow:
     let store = store.context("cannot open the server's store")?;
     let keys = SealingKeys::load_or_create(KeyOwner::Account, &data_dir.account_key(), random.as_ref())?;
     let marked = (store.clone(), durability(&settings));
-    let mark = match open_mark(&data_dir, marked, OlderStore::Refuse).await {
+    let mark = match open_mark(&mark_file(&settings, &data_dir), marked, OlderStore::Refuse).await {
         Err(error @ StoreMarkError::Older { .. }) => {
             tracing::warn!("{error}");
             None
@@ -48,17 +48,18 @@ pub(super) async fn accept_older_store(settings: &Settings, audit: &AuditLog) ->
     let data_dir = DataDir::open(&settings.data_dir)?;
     let (store, _) = open_store(settings, &data_dir, Arc::new(SystemClock)).await?;
     let marked = (store, durability(settings));
-    let accepted = async { open_mark(&data_dir, marked, OlderStore::Accept).await?.advance().await };
+    let accepted =
+        async { open_mark(&mark_file(settings, &data_dir), marked, OlderStore::Accept).await?.advance().await };
     let change = audit.change("older store accepted", &"operator", &settings.data_dir.display())?;
     Ok(change.run(accepted).await?)
 }
 
 async fn open_mark(
-    data_dir: &DataDir,
+    file: &Path,
     store: (Arc<dyn Store>, Durability),
     older: OlderStore,
 ) -> Result<StoreMark, StoreMarkError> {
-    StoreMark::open(&data_dir.store_mark(), store, (Arc::new(SystemClock), &OsRandom), older).await
+    StoreMark::open(file, store, (Arc::new(SystemClock), &OsRandom), older).await
 }
 
 fn is_locked(error: &anyhow::Error) -> bool {

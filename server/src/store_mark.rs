@@ -139,6 +139,17 @@ impl StoreMark {
         self.save(count)
     }
 
+    /// Like [`StoreMark::advance`], for the start: a file that cannot be written, as on a full disk, is only logged.
+    pub async fn start(&self) -> Result<(), StoreMarkError> {
+        match self.advance().await {
+            Err(error @ StoreMarkError::File { .. }) => {
+                tracing::warn!(%error, "cannot mark the store; until this succeeds, going back is not noticed");
+                Ok(())
+            }
+            advanced => advanced,
+        }
+    }
+
     /// Advances the counter after audited changes and at intervals, and compares it in between. Returns when the store went
     /// back, after which nothing should use it.
     pub async fn run(&self, audit: AuditLog) -> StoreMarkError {

@@ -1,6 +1,12 @@
 //! `airlock serve` as a process: startup errors, and what survives a crash.
 
-use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, process::Stdio};
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use crate::{
     harness::{PASSWORD, airlock, complaint, printed, run},
@@ -101,6 +107,27 @@ fn a_second_instance_on_the_same_data_fails() {
     let error = one_line(&complaint(&run(&mut serve(dir.path()), "")));
     assert!(error.contains("already running") && error.contains("Redis"), "{error}");
     process.kill();
+}
+
+#[test]
+fn a_restored_data_directory_is_noticed_with_the_mark_elsewhere() {
+    let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (data, backup, mark) = (dir.path().join("data"), dir.path().join("backup"), elsewhere.path().join("mark"));
+    let serve = || {
+        let mut command = serve(&data);
+        command.env("AIRLOCK_STORE__MARK_FILE", &mark);
+        command
+    };
+    let copy = |from: &Path, to: &Path| {
+        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+    };
+    ServerProcess::spawn(serve().stderr(Stdio::null())).stop();
+    copy(&data, &backup);
+    ServerProcess::spawn(serve().stderr(Stdio::null())).stop();
+    fs::remove_dir_all(&data).unwrap();
+    copy(&backup, &data);
+    let error = one_line(&complaint(&run(&mut serve(), "")));
+    assert!(error.contains("--accept-older-store") && error.contains(mark.to_str().unwrap()), "{error}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use server::{
 };
 use store::{Embedded, Redis, RedisSettings, Store};
 use tempfile::TempDir;
-use testing::{ManualClock, RedisProcess};
+use testing::{ManualClock, RedisProcess, SmallDisk};
 use types::{Clock, Random};
 
 /// A store that can be backed up and restored while nobody has it open.
@@ -248,4 +248,22 @@ async fn a_change_on_the_embedded_store_is_marked_at_once() {
         // Unlike sleeping, this does not let the time of the test pass.
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn a_full_disk_does_not_keep_an_instance_from_starting() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(ManualClock::new().for_store()).unwrap());
+    let start = async || {
+        let system = (ManualClock::new() as Arc<dyn Clock>, &OsRandom as &dyn Random);
+        let store = (store.clone(), Durability::LosesLastSecond);
+        StoreMark::open(&disk.path().join("mark"), store, system, OlderStore::Refuse).await?.start().await
+    };
+    start().await.unwrap();
+    let before = fs::read(disk.path().join("mark")).unwrap();
+    disk.fill();
+    start().await.unwrap();
+    assert_eq!(fs::read(disk.path().join("mark")).unwrap(), before, "the older mark is kept");
+    fs::write(disk.path().join("mark"), "").unwrap();
+    assert!(start().await.is_err(), "a damaged mark is refused all the same");
 }
