@@ -10,6 +10,9 @@ use std::sync::Arc;
 const CANDIDATES_MAX: usize = 4;
 /// Idle tenants whose use is remembered.
 const IDLE_MAX: usize = 16_384;
+/// The most that one job is charged: with fuel, about two minutes of a processor. A wrong cost must not move a tenant, or
+/// the start of all others, out of reach.
+const JOB_COST_MAX: u64 = 1 << 40;
 
 /// Jobs of many tenants in fair order.
 pub struct FairQueue<T> {
@@ -21,9 +24,9 @@ pub struct FairQueue<T> {
     idle: BTreeMap<u64, Arc<str>>,
     running: usize,
     /// What the tenant served last had used; nobody starts below it.
-    served_up_to: u64,
+    served_up_to: u128,
     /// What the tenant that used the most has used.
-    highest: u64,
+    highest: u128,
     sequence: u64,
 }
 
@@ -39,8 +42,9 @@ pub struct Costs {
 /// Who goes first: the tenant with the lowest rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// What it has used, and what its running jobs are expected to cost.
-    used: u64,
+    /// What it has used, and what its running jobs are expected to cost. This only grows, so it is too wide to overflow:
+    /// tenants at the end of the range could not be told apart.
+    used: u128,
     /// Makes the rank unique.
     sequence: u64,
 }
@@ -131,7 +135,7 @@ impl<T> FairQueue<T> {
         let job = tenant.jobs.pop_front()?.job;
         let expected_cost = tenant.expected_cost;
         tenant.running += 1;
-        tenant.rank.used = tenant.rank.used.saturating_add(expected_cost).saturating_add(self.costs.job);
+        tenant.rank.used += u128::from(expected_cost) + u128::from(self.costs.job);
         if !tenant.jobs.is_empty() {
             self.ready.insert(tenant.rank, Arc::clone(&name));
         }
@@ -139,7 +143,7 @@ impl<T> FairQueue<T> {
         Some((Turn { tenant: name, expected_cost }, job))
     }
 
-    /// Ends a turn. `cost` is what the job used; none if it was not run.
+    /// Ends a turn. `cost` is what the job used, and counts up to a maximum; none if it was not run.
     pub fn done(&mut self, turn: Turn, cost: Option<u64>) {
         let number = self.next_number();
         let Some(tenant) = self.tenants.get_mut(&turn.tenant) else { return };
@@ -172,7 +176,8 @@ impl<T> FairQueue<T> {
         if home == worker {
             return Some(first);
         }
-        let near = |(rank, home): &(Rank, usize)| *home == worker && rank.used <= first.used + self.costs.slack;
+        let near =
+            |(rank, home): &(Rank, usize)| *home == worker && rank.used <= first.used + u128::from(self.costs.slack);
         Some(candidates.find(near).map_or(first, |(rank, _)| rank))
     }
 
@@ -207,7 +212,8 @@ impl<T> Account<T> {
     /// Replaces the expected cost by what was used. A job that was not run does not change the expectation.
     fn settle(&mut self, expected_cost: u64, cost: Option<u64>) {
         self.running -= 1;
-        self.rank.used = self.rank.used.saturating_add(cost.unwrap_or(0)).saturating_sub(expected_cost);
+        let cost = cost.map(|cost| cost.min(JOB_COST_MAX));
+        self.rank.used = (self.rank.used + u128::from(cost.unwrap_or(0))).saturating_sub(u128::from(expected_cost));
         if let Some(cost) = cost {
             self.expected_cost = cost.max(self.expected_cost - self.expected_cost / 8);
         }
@@ -216,8 +222,6 @@ impl<T> Account<T> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     fn queue() -> FairQueue<u32> {
@@ -239,6 +243,22 @@ mod tests {
     #[test]
     fn a_tenant_with_cheap_jobs_gets_as_much_as_one_with_costly_jobs() {
         let (mut queue, [cheap, costly]) = (queue(), ["cheap", "costly"].map(Arc::from));
+        for job in 0..1000 {
+            queue.push(&cheap, 0, job);
+            queue.push(&costly, 0, 1000 + job);
+        }
+        let ran = run(&mut queue, 440, |job| if job < 1000 { 10 } else { 100 });
+        let of_cheap = ran.iter().filter(|job| **job < 1000).count();
+        assert!((390..=410).contains(&of_cheap), "{of_cheap} of 440");
+    }
+
+    #[test]
+    fn no_cost_makes_the_queue_unfair_for_ever() {
+        let (mut queue, [cheap, costly, wrong]) = (queue(), ["cheap", "costly", "wrong"].map(Arc::from));
+        for _ in 0..10 {
+            queue.push(&wrong, 0, 0);
+            run(&mut queue, 1, |_| u64::MAX);
+        }
         for job in 0..1000 {
             queue.push(&cheap, 0, job);
             queue.push(&costly, 0, 1000 + job);

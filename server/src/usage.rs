@@ -58,7 +58,8 @@ impl Usage {
 
     /// Adds fuel that a sandbox used.
     pub fn add_fuel(&self, fuel: u64) {
-        self.0.fuel.fetch_add(fuel, Ordering::Relaxed);
+        let add = |sum: u64| Some(sum.saturating_add(fuel));
+        let _ = self.0.fuel.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
     /// Adds entries that were read from the store.

@@ -100,8 +100,6 @@ fn make_room<K: Clone + Eq + Hash, V: Clone, E>(entries: &mut HashMap<K, Entry<V
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     type Sender = watch::Sender<Option<Result<u8, ()>>>;

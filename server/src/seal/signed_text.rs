@@ -36,8 +36,6 @@ fn split<const COUNT: usize>(text: &str) -> Option<([u8; COUNT], [u8; MAC_BYTES]
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::seal::KeyOwner;
 

@@ -5,21 +5,18 @@
 //! using up the processors with refusals.
 
 mod callers;
+mod counted_body;
 mod request_queue;
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{
-    body::{Body, HttpBody},
-    extract::Request,
-    response::Response,
-};
-use http_body_util::BodyExt;
+use axum::{extract::Request, response::Response};
 use tokio::sync::Semaphore;
 use types::{Kind, Kinded};
 
 use self::{
     callers::Callers,
+    counted_body::count_body,
     request_queue::{Limits, Permit, RequestQueue},
 };
 use super::{ServeSettings, metrics};
@@ -137,19 +134,4 @@ fn cost(usage: &Usage) -> u64 {
     // Whoever sends wrong credentials makes us verify each of them.
     let unknown = if usage.caller().is_none() { UNKNOWN_CALLER_FUEL } else { 0 };
     usage.fuel().saturating_add(REQUEST_FUEL + unknown)
-}
-
-/// Counts the bytes of a body as they are read, if its length is not known before.
-fn count_body(request: Request, usage: &Usage) -> Request {
-    if let Some(bytes) = request.body().size_hint().exact() {
-        usage.add_bytes(bytes);
-        return request;
-    }
-    let usage = usage.clone();
-    request.map(|body| {
-        Body::new(body.map_frame(move |frame| {
-            usage.add_bytes(frame.data_ref().map_or(0, |data| data.len() as u64));
-            frame
-        }))
-    })
 }

@@ -61,8 +61,6 @@ pub(super) fn digest(headers: &HeaderMap) -> Option<CredentialDigest> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     fn headers(name: &'static str, value: &'static str) -> HeaderMap {

@@ -149,8 +149,6 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use futures::poll;
     use std::future::pending;
 
