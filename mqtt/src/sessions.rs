@@ -96,7 +96,7 @@ impl Sessions {
                     }
                     Err(Refusal::Invalid) => self.end(&app_id, &credential, |session| Some(&session.revoked)),
                     Err(Refusal::Unavailable(_)) => {
-                        self.end(&app_id, &credential, |session| Some(&session.unconfirmed))
+                        self.end(&app_id, &credential, |session| Some(&session.unconfirmed));
                     }
                 }
             })
