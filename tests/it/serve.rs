@@ -121,6 +121,7 @@ fn a_restored_data_directory_is_noticed_with_the_mark_elsewhere() {
     let copy = |from: &Path, to: &Path| {
         assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
     };
+    fs::create_dir(&data).unwrap();
     ServerProcess::spawn(serve().stderr(Stdio::null())).stop();
     copy(&data, &backup);
     ServerProcess::spawn(serve().stderr(Stdio::null())).stop();

@@ -202,7 +202,7 @@ async fn a_prefix_is_refused_when_there_are_too_many_to_compare() {
     let caller = discovery.account.component("broker", "broker-1");
     let one_more = Served::DevAddrPrefix(vec![16, 0x26, 1, 0, 0]);
     let (code, message) = add(&discovery, serves("broker", "broker-1", one_more), Some(&caller)).await;
-    assert_eq!(code, Code::ResourceExhausted, "{message}");
+    assert_eq!(code, Code::PermissionDenied, "{message}");
     let known = Served::DevAddrPrefix(vec![32, 0x27, 0, 0, 7]);
     assert_eq!(add(&discovery, serves("broker", "broker-1", known), Some(&caller)).await.0, Code::Ok);
 }

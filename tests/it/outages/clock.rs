@@ -29,8 +29,11 @@ async fn works(services: &Services, clock: &ManualClock, what: &str) {
     soon(403, async || read(&known).await).await;
     // The user's tokens are from the future now, and the account service vouches for them.
     soon(200, async || read(&services.owner.token).await).await;
-    clock.advance(MINUTE);
-    services.owner.connection(&services.network.mqtt()).await;
+    let connect = async || {
+        clock.advance(MINUTE);
+        MqttClient::connect(&services.network.mqtt(), &services.owner.app_id, &known).await.is_ok()
+    };
+    soon(true, connect).await;
     assert_eq!(services.readiness().await, (200, "ok".to_owned()), "{what}");
 }
 

@@ -90,7 +90,9 @@ async fn a_restarted_store_is_used_again_without_loss() {
     soon(before, || services.read_all()).await;
     // The second handler runs the function for the first time, and both see changes made through the other.
     let [first, second] = services.applications();
-    assert_eq!(services.caller.ask("PUT", &format!("{second}/devices/dev-2"), dev_2).await.0, 200);
+    // A change needs a fresh answer of the account service, which may have been away, too.
+    let url = format!("{second}/devices/dev-2");
+    soon(200, async || services.caller.ask("PUT", &url, dev_2.clone()).await.0).await;
     assert_eq!(services.caller.ask("GET", &format!("{first}/devices/dev-2"), String::new()).await.0, 200);
     let mut listener = listen(&services.owner, &services.handler).await;
     let uplink = json!({"payload": "Bw==", "port": 1}).to_string();
