@@ -87,8 +87,18 @@ impl Network {
     }
 
     /// A running bridge.
+    ///
+    /// A program that another test starts may inherit the lock of a stopped bridge's directory, until it is executed.
     pub async fn bridge(&self) -> Bridge {
-        let bridge = self.try_bridge().await.unwrap();
+        let mut attempts = 0..500;
+        let bridge = loop {
+            match self.try_bridge().await {
+                Err(Error::Locked { .. }) if attempts.next().is_some() => {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                started => break started.unwrap(),
+            }
+        };
         soon("the bridge", bridge.ready()).await;
         bridge
     }
