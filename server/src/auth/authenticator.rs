@@ -135,7 +135,8 @@ impl Authenticator {
         let (claims, (now, before)) = issuer.claims(token, age_max).await?;
         match self.verdict(now, before, purpose) {
             Verdict::Unavailable(why) => Err(AuthError::Unconfirmed { why, cause: None }),
-            Verdict::Allowed | Verdict::Refused => Ok(claims),
+            Verdict::Refused => Err(AuthError::Revoked),
+            Verdict::Allowed => Ok(claims),
         }
     }
 
