@@ -155,7 +155,8 @@ impl Network {
         self.application(named.or_else(|| self.settings.client.mqtt_username.clone()))
     }
 
-    /// The MQTT password: the one in the settings, or else the access key with that name, or else the first with a right.
+    /// The MQTT password: the one in the settings, or else the access key with that name, or else the first with a
+    /// right.
     pub(crate) async fn mqtt_credential(
         &self,
         app_id: &AppId,

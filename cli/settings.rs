@@ -60,8 +60,8 @@ pub(crate) struct Global {
 pub struct Settings {
     /// Data directory. If empty, `airlock` in the user's data directory.
     pub data_dir: PathBuf,
-    /// Host name or address at which others reach this machine. It is announced, and named in the certificate. Clients of
-    /// v2 send no credentials to an MQTT broker whose address starts with `localhost`.
+    /// Host name or address at which others reach this machine. It is announced, and named in the certificate. Clients
+    /// of v2 send no credentials to an MQTT broker whose address starts with `localhost`.
     pub announce_host: String,
     /// Addresses that the services listen on. Port 0 picks a free port.
     pub listen: ListenSettings,
@@ -141,7 +141,8 @@ pub struct ClientSettings {
 pub struct StoreSettings {
     /// Redis, which several instances can share. If unset, the embedded store in the data directory.
     pub redis: Option<store::RedisSettings>,
-    /// The file that shows whether the store went back to an earlier state; by default `store.mark` in the data directory.
+    /// The file that shows whether the store went back to an earlier state; by default `store.mark` in the data
+    /// directory.
     ///
     /// Put it where it is not restored together with the store.
     pub mark_file: Option<PathBuf>,

@@ -127,7 +127,8 @@ impl Account {
         change.run(self.change_as(caller, id, Requires::Right(ComponentRight::Delete), delete)).await
     }
 
-    /// Issues a token for one of the operator's own components, valid for 93 days, and registers the component if it is new.
+    /// Issues a token for one of the operator's own components, valid for 93 days, and registers the component if it is
+    /// new.
     ///
     /// Only for the operator. Fails if a user or another service has a component with this id.
     pub async fn component_token(&self, service: ServiceName, id: &ComponentId) -> Result<Secret> {

@@ -1,7 +1,7 @@
 //! What applications, gateways and components share: a permanent id, and collaborators with rights.
 //!
-//! An entity is stored as one document. Rules that span its parts are checked on what was read, and the store refuses the
-//! write if the document changed in between.
+//! An entity is stored as one document. Rules that span its parts are checked on what was read, and the store refuses
+//! the write if the document changed in between.
 
 pub(crate) mod access;
 pub(crate) mod collaborators;

@@ -181,7 +181,8 @@ impl Account {
 }
 
 impl Gateway {
-    /// Transfers the gateway to a user, who gets at least the rights of the previous owner. Returns `false` if they own it already.
+    /// Transfers the gateway to a user, who gets at least the rights of the previous owner. Returns `false` if they own
+    /// it already.
     fn give(&mut self, giver: &UserId, heir: &UserId, held: &GatewayRights) -> Result<bool> {
         if self.owner == *heir {
             return Ok(false);

@@ -1,7 +1,7 @@
 //! What only the operator can do, on the service's own store.
 //!
-//! Nothing here checks rights, because whoever can open the store and its key file can do anything anyway. Every change is written
-//! to the audit log.
+//! Nothing here checks rights, because whoever can open the store and its key file can do anything anyway. Every change
+//! is written to the audit log.
 
 mod clients;
 mod components;

@@ -13,9 +13,9 @@ use crate::{Account, Error, Result, metrics};
 
 /// Rate limits. Clients beyond them are told how long to wait.
 ///
-/// Somebody who guesses a user's password soon reaches the limit for that user and address, which does not affect the user
-/// elsewhere. The limit for all addresses together is far above what people need, and does not apply to addresses from
-/// which the user logged in before.
+/// Somebody who guesses a user's password soon reaches the limit for that user and address, which does not affect the
+/// user elsewhere. The limit for all addresses together is far above what people need, and does not apply to addresses
+/// from which the user logged in before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimits {

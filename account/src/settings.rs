@@ -17,14 +17,16 @@ use crate::{
 pub struct Settings {
     /// The issuer id in tokens and access keys. Changing it invalidates all of them.
     pub issuer: String,
-    /// The URL at which people reach the service, such as `https://account.example.com`. Defaults to the listen address.
+    /// The URL at which people reach the service, such as `https://account.example.com`. Defaults to the listen
+    /// address.
     ///
     /// Links in mails, redirects and metadata start with it. With https, the session cookie is sent over TLS only.
     #[schemars(with = "Option<String>")]
     pub public_url: Option<PublicUrl>,
     /// The number of reverse proxies in front of the service, each of which appends to `X-Forwarded-For`.
     ///
-    /// Rate limits use the address that the outermost proxy saw. If the number is too high, clients can forge their address.
+    /// Rate limits use the address that the outermost proxy saw. If the number is too high, clients can forge their
+    /// address.
     pub proxies: u8,
     /// Rate limits of logins, registrations and mails.
     #[serde(rename = "limits")]
@@ -38,12 +40,13 @@ pub struct Settings {
     pub eui_block: EuiBlock,
     /// Whether first-party clients may log in with a user's name and password.
     pub password_grant: bool,
-    /// How many passwords are checked in parallel; each check takes 19 MiB. Zero means one less than the number of cores.
+    /// How many passwords are checked in parallel; each check takes 19 MiB. Zero means one less than the number of
+    /// cores.
     pub password_checks_max: usize,
     /// OAuth clients to create if they do not exist. Later changes here have no effect.
     ///
-    /// The default is `airlock`, a public client, and `ttnctl` with the secret `ttnctl`, which is built into TTN v2's command
-    /// line. Both are first-party clients and may request every scope.
+    /// The default is `airlock`, a public client, and `ttnctl` with the secret `ttnctl`, which is built into TTN v2's
+    /// command line. Both are first-party clients and may request every scope.
     #[schemars(with = "BTreeMap<String, ClientSettings>", extend("writeOnly" = true))]
     pub clients: BTreeMap<ClientId, ClientSettings>,
     /// Routers for gateways. Gateways that name none use the first one.

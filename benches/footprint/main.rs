@@ -1,9 +1,9 @@
 //! What many MQTT clients, and many saves of large functions, cost the server process: memory and file descriptors.
 //!
 //! Starts `airlock serve` as a process of its own; `AIRLOCK_BINARY` names another binary than the one built with this
-//! bench. Clients connect, subscribe to all uplinks of one application, and then all receive one. `FOOTPRINT_CLIENTS` is
-//! their number, 10,000 by default: raise `ulimit -n` above it. The functions keep 7 MB each when they are loaded; one
-//! application saves 60 of them one after the other, and then 60 others at the same time.
+//! bench. Clients connect, subscribe to all uplinks of one application, and then all receive one. `FOOTPRINT_CLIENTS`
+//! is their number, 10,000 by default: raise `ulimit -n` above it. The functions keep 7 MB each when they are loaded;
+//! one application saves 60 of them one after the other, and then 60 others at the same time.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 

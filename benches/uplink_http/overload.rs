@@ -1,9 +1,10 @@
-//! What one caller's overload does to others: latency beside 2,000 connections, goodput at 10 and 100 times the load, and
-//! throughput beside 1,500 endless loops.
+//! What one caller's overload does to others: latency beside 2,000 connections, goodput at 10 and 100 times the load,
+//! and throughput beside 1,500 endless loops.
 //!
 //! Starts `airlock serve` as a process of its own; `AIRLOCK_BINARY` names another binary than the one built with this
-//! bench. All connections come from one address. Each load has a thread of its own, so that a busy one does not delay the
-//! measurements of another, but all share the machine with the server. `OVERLOAD_SECONDS` is the time per row, 5 by default.
+//! bench. All connections come from one address. Each load has a thread of its own, so that a busy one does not delay
+//! the measurements of another, but all share the machine with the server. `OVERLOAD_SECONDS` is the time per row, 5 by
+//! default.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 

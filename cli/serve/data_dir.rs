@@ -37,7 +37,8 @@ impl DataDir {
         self.path.join("airlock.redb")
     }
 
-    /// The mark by which a store that went back is noticed. It is not part of the store, and should not be restored with it.
+    /// The mark by which a store that went back is noticed. It is not part of the store, and should not be restored
+    /// with it.
     pub(super) fn store_mark(&self) -> PathBuf {
         self.path.join("store.mark")
     }

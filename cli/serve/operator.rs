@@ -22,7 +22,8 @@ use crate::settings::Settings;
 ///
 /// Only one process can open the embedded store. When a server has it open, the server is asked to share it.
 ///
-/// Also returns what to advance when the command is done: nothing if the store went back, so that the server notices, too.
+/// Also returns what to advance when the command is done: nothing if the store went back, so that the server notices,
+/// too.
 pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow::Result<(Account, Option<StoreMark>)> {
     let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
     let data_dir = DataDir::open(&settings.data_dir)?;

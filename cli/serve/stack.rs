@@ -146,8 +146,8 @@ impl Stack {
         lines.join("\n")
     }
 
-    /// Waits until the store fails for good, or went back to an earlier state. After a failure, what was acknowledged is in it
-    /// when it is opened again.
+    /// Waits until the store fails for good, or went back to an earlier state. After a failure, what was acknowledged
+    /// is in it when it is opened again.
     pub async fn failure(&self) -> anyhow::Error {
         tokio::select! {
             error = self.store_failure.clone() => error.into(),

@@ -21,9 +21,9 @@ use self::cache::Cache;
 
 /// A client of a discovery service.
 ///
-/// Calls are attempted three times while the service is unavailable. Connecting may take 2 s, a response 10 s and 4 MiB,
-/// a call with all its attempts 30 s. Components and lists of components are cached for a minute, or until this client
-/// or a clone of it changes something; look-ups by application, gateway or EUI are not cached.
+/// Calls are attempted three times while the service is unavailable. Connecting may take 2 s, a response 10 s and 4
+/// MiB, a call with all its attempts 30 s. Components and lists of components are cached for a minute, or until this
+/// client or a clone of it changes something; look-ups by application, gateway or EUI are not cached.
 #[derive(Clone, Debug)]
 pub struct DiscoveryClient {
     peer: Peer,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 const CANDIDATES_MAX: usize = 4;
 /// Idle tenants whose use is remembered.
 const IDLE_MAX: usize = 16_384;
-/// The most that one job is charged: with fuel, about two minutes of a processor. A wrong cost must not move a tenant, or
-/// the start of all others, out of reach.
+/// The most that one job is charged: with fuel, about two minutes of a processor. A wrong cost must not move a tenant,
+/// or the start of all others, out of reach.
 const JOB_COST_MAX: u64 = 1 << 40;
 
 /// Jobs of many tenants in fair order.
@@ -42,8 +42,8 @@ pub struct Costs {
 /// Who goes first: the tenant with the lowest rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// What it has used, and what its running jobs are expected to cost. This only grows, so it is too wide to overflow:
-    /// tenants at the end of the range could not be told apart.
+    /// What it has used, and what its running jobs are expected to cost. This only grows, so it is too wide to
+    /// overflow: tenants at the end of the range could not be told apart.
     used: u128,
     /// Makes the rank unique.
     sequence: u64,

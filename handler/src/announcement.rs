@@ -82,8 +82,8 @@ impl Announcer {
         self.add_pending(Some(caller.clone()), app_id, true).await;
     }
 
-    /// Withdraws the announcement of an application; later if the discovery service is unreachable. Without a caller, the
-    /// handler does so itself. Returns whether the discovery service has answered.
+    /// Withdraws the announcement of an application; later if the discovery service is unreachable. Without a caller,
+    /// the handler does so itself. Returns whether the discovery service has answered.
     pub(crate) async fn remove_application(&self, caller: Option<Credential>, app_id: &AppId) -> bool {
         self.add_pending(caller, app_id, false).await
     }

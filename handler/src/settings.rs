@@ -25,8 +25,8 @@ pub struct Settings {
     /// copy `handler.token` from its data directory. Defaults to `handler.token` in the handler's own data directory;
     /// without a token nothing is announced.
     pub token_file: Option<PathBuf>,
-    /// The component ids of the network brokers that may send join requests. Empty by default, because every user of the
-    /// account service may register a component.
+    /// The component ids of the network brokers that may send join requests. Empty by default, because every user of
+    /// the account service may register a component.
     #[schemars(with = "Vec<String>")]
     #[serde(rename = "brokers")]
     pub network_brokers: Vec<ComponentId>,
@@ -43,8 +43,8 @@ pub struct Settings {
     pub prefixes: Vec<Prefix>,
 }
 
-/// How many payload functions stay loaded. Others are loaded when a message needs them, from `sandbox.cache_dir` or from
-/// their source.
+/// How many payload functions stay loaded. Others are loaded when a message needs them, from `sandbox.cache_dir` or
+/// from their source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Loading {

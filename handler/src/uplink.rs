@@ -55,8 +55,8 @@ impl Uplinks {
         self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await
     }
 
-    /// Decodes, converts and validates. The function sources are read only if the functions are not loaded: reading them
-    /// can take longer than running them.
+    /// Decodes, converts and validates. The function sources are read only if the functions are not loaded: reading
+    /// them can take longer than running them.
     async fn decode(&self, application: &ApplicationSummary, payload: &Payload) -> Result<Decoded, Error> {
         if let Some(decoded) = self.payloads.decode_if_loaded(application, payload, Priority::Live).await? {
             return Ok(decoded);

@@ -28,7 +28,8 @@ use crate::{
 /// Maximum size of a packet that a client may send, in bytes.
 const CLIENT_PACKET_BYTES_MAX: u32 = 64 * 1024;
 
-/// Maximum size of a packet from the engine, in bytes: the largest that it accepts, and what it may add to the properties.
+/// Maximum size of a packet from the engine, in bytes: the largest that it accepts, and what it may add to the
+/// properties.
 const ENGINE_PACKET_BYTES_MAX: usize = PACKET_BYTES_MAX + 1024;
 
 /// How long a client may take to send its CONNECT.

@@ -23,8 +23,8 @@ use hot::{HotSet, HotSets};
 use instance::{OUT_OF_MEMORY, Operation, Run, Task, deadline};
 use resettable_memory::{FaultCounter, ResettableMemory};
 
-/// Maximum number of shared memories of a thread. Nearly all function sets need a memory of one of two lengths and change between
-/// 64 KiB and 1 MiB of it.
+/// Maximum number of shared memories of a thread. Nearly all function sets need a memory of one of two lengths and
+/// change between 64 KiB and 1 MiB of it.
 const SHARED_MAX: usize = 8;
 /// Function sets that change less than this count as equally small.
 const SMALL_BYTES: usize = 64 * 1024;

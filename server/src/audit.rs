@@ -1,9 +1,9 @@
 //! The audit log: one line for each security-relevant event, with the log target `audit`.
 //!
-//! It covers logins, passwords, sessions, consents, codes, grants, clients, keys, rights, announcements and refused attempts.
-//! With `telemetry.audit_file` the lines are also written to a file of their own. A change that must be in that file starts
-//! with [`AuditLog::change`], which refuses it while the file cannot be written, and leaves a line however it ends. Everything
-//! else that is recorded changes no rights, and goes on without the file.
+//! It covers logins, passwords, sessions, consents, codes, grants, clients, keys, rights, announcements and refused
+//! attempts. With `telemetry.audit_file` the lines are also written to a file of their own. A change that must be in
+//! that file starts with [`AuditLog::change`], which refuses it while the file cannot be written, and leaves a line
+//! however it ends. Everything else that is recorded changes no rights, and goes on without the file.
 
 mod change;
 mod file;
@@ -114,7 +114,8 @@ impl AuditLog {
         self.note_of(&rate_limit_address(from), event, &from, object);
     }
 
-    /// Like [`AuditLog::note`], when `actor` is only what a request claims: the events of `source` are counted together.
+    /// Like [`AuditLog::note`], when `actor` is only what a request claims: the events of `source` are counted
+    /// together.
     pub fn note_of(&self, source: &str, event: &'static str, actor: &dyn Display, object: &dyn Display) {
         let admitted = self.sources().admit(source, self.0.clock.now());
         match admitted {

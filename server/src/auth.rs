@@ -1,7 +1,7 @@
 //! Authentication: reads credentials from headers, verifies tokens, exchanges access keys.
 //!
-//! Each operation checks the [`types::Claims`] itself. `rule` decides what is allowed while the account service cannot be
-//! asked.
+//! Each operation checks the [`types::Claims`] itself. `rule` decides what is allowed while the account service cannot
+//! be asked.
 
 mod authenticator;
 mod cache;

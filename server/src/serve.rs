@@ -32,8 +32,8 @@ use crate::error_response::ErrorFormat;
 pub struct ServeSettings {
     /// Maximum number of open connections of one service; more wait to be accepted.
     pub connections_max: usize,
-    /// Maximum number of open connections of one service from one address, or one IPv6 network; more are closed at once.
-    /// Behind a reverse proxy, all clients have the proxy's address.
+    /// Maximum number of open connections of one service from one address, or one IPv6 network; more are closed at
+    /// once. Behind a reverse proxy, all clients have the proxy's address.
     pub connections_per_address_max: usize,
     /// Maximum number of requests that one service handles at once; more wait for their turn.
     pub running_max: usize,

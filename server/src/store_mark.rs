@@ -1,10 +1,10 @@
 //! Detects that the store went back, for example because a backup was restored.
 //!
-//! Each instance has a counter in the store, and a copy of it in a file outside the store. The counter grows at every start and
-//! stop, after every audited change, and at intervals. So a store whose counter is below that of the file is older than what
-//! the instance has seen, and contains what was deleted since. Instances that share a store have a counter each: one that
-//! starts on an older store first cannot hide that from the others. A Redis can go back while it is in use, so the counters
-//! are also compared all the time.
+//! Each instance has a counter in the store, and a copy of it in a file outside the store. The counter grows at every
+//! start and stop, after every audited change, and at intervals. So a store whose counter is below that of the file is
+//! older than what the instance has seen, and contains what was deleted since. Instances that share a store have a
+//! counter each: one that starts on an older store first cannot hide that from the others. A Redis can go back while it
+//! is in use, so the counters are also compared all the time.
 
 use std::{
     io,
@@ -133,7 +133,8 @@ impl StoreMark {
         Ok(mark)
     }
 
-    /// Advances the counter in the store and then in the file: at the start, at the end, and when an older store is accepted.
+    /// Advances the counter in the store and then in the file: at the start, at the end, and when an older store is
+    /// accepted.
     pub async fn advance(&self) -> Result<(), StoreMarkError> {
         let count = self.advance_store().await?;
         self.save(count)
@@ -150,8 +151,8 @@ impl StoreMark {
         }
     }
 
-    /// Advances the counter after audited changes and at intervals, and compares it in between. Returns when the store went
-    /// back, after which nothing should use it.
+    /// Advances the counter after audited changes and at intervals, and compares it in between. Returns when the store
+    /// went back, after which nothing should use it.
     pub async fn run(&self, audit: AuditLog) -> StoreMarkError {
         let (mut due, mut is_failing) = (Instant::now() + INTERVAL, false);
         loop {

@@ -26,7 +26,8 @@ pub use self::metrics::Metrics;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetrySettings {
-    /// The log level: error, warn, info, debug or trace, in general or per module, such as `info,airlock_handler=debug`.
+    /// The log level: error, warn, info, debug or trace, in general or per module, such as
+    /// `info,airlock_handler=debug`.
     pub level: String,
     /// The log format: auto (text on a terminal, JSON otherwise), text or json.
     pub format: LogFormat,
@@ -35,7 +36,8 @@ pub struct TelemetrySettings {
     /// Only its owner may read it. While it cannot be written, changes of users, rights, keys, clients, entities and
     /// announcements are refused.
     pub audit_file: Option<PathBuf>,
-    /// How large the file of security events may become, in bytes, before it is renamed to `<name>.1` and a new one begins.
+    /// How large the file of security events may become, in bytes, before it is renamed to `<name>.1` and a new one
+    /// begins.
     pub audit_file_bytes_max: u64,
     /// How many files of security events are kept, the current one included; the oldest is deleted.
     pub audit_files_max: u32,
@@ -44,8 +46,8 @@ pub struct TelemetrySettings {
     /// Further ones are counted, and the count is logged as one event. All sources together have twenty times as many.
     /// Changes are always logged.
     pub audit_events_per_minute: u32,
-    /// How many changes that must be audited one user or component may make; further ones get 429. So nobody can push older
-    /// changes out of the file.
+    /// How many changes that must be audited one user or component may make; further ones get 429. So nobody can push
+    /// older changes out of the file.
     pub audit_changes: RateLimit,
     /// The address of metrics and health, over plaintext HTTP and without credentials: keep it private.
     pub listen: String,
@@ -68,8 +70,8 @@ impl Default for TelemetrySettings {
 
 /// The routes `/metrics`, `/livez`, `/healthz` and `/readyz`.
 ///
-/// The first three depend on the process alone; `/livez` and `/healthz` answer 503 when it must be started again. `/readyz`
-/// runs every check and answers 503 when one fails.
+/// The first three depend on the process alone; `/livez` and `/healthz` answer 503 when it must be started again.
+/// `/readyz` runs every check and answers 503 when one fails.
 pub fn router(metrics: Metrics, health: Health) -> Router {
     Router::new()
         .route("/livez", get(live))

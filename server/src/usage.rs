@@ -15,8 +15,9 @@ use axum::{
 };
 use types::Claims;
 
-/// Costs are in fuel, the unit of the sandbox, of which a processor uses about 10,000 per microsecond. These are the costs
-/// of a request, of checking a credential that turns out to be wrong, of a byte of a body, and of an entry of a list.
+/// Costs are in fuel, the unit of the sandbox, of which a processor uses about 10,000 per microsecond. These are the
+/// costs of a request, of checking a credential that turns out to be wrong, of a byte of a body, and of an entry of a
+/// list.
 pub(crate) const REQUEST_FUEL: u64 = 500_000;
 pub(crate) const UNKNOWN_CALLER_FUEL: u64 = 1_000_000;
 const BYTE_FUEL: u64 = 100;

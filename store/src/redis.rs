@@ -1,7 +1,8 @@
 //! A store in Redis or a Redis Cluster, which several processes can share.
 //!
-//! Each write is one script, which Redis runs atomically. Scripts use the keys of one tag only, and declare all of them.
-//! They get the time from us, so that all back ends agree on what has expired; Redis' own expiry only cleans up later.
+//! Each write is one script, which Redis runs atomically. Scripts use the keys of one tag only, and declare all of
+//! them. They get the time from us, so that all back ends agree on what has expired; Redis' own expiry only cleans up
+//! later.
 
 mod connection;
 mod names;
@@ -39,7 +40,8 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Connects; [`Error::Unavailable`] when the server does not answer, [`Error::Newer`] when a newer version wrote to it.
+    /// Connects; [`Error::Unavailable`] when the server does not answer, [`Error::Newer`] when a newer version wrote to
+    /// it.
     ///
     /// Waits for a server that is still loading its data.
     pub async fn connect(settings: &RedisSettings, clock: StoreClock) -> Result<Self, Error> {

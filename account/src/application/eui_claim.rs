@@ -1,9 +1,9 @@
 //! Claiming EUIs: each belongs to at most one application, even if several want it at the same time.
 //!
-//! A claim is a document of its own. First the application records that it is claiming, then the claim is written, then the
-//! EUI is listed in the application. A claim whose application neither lists the EUI nor is claiming it is left over from a
-//! crash, and another application may take it over. Every claimant rewrites the claim, so a concurrent takeover fails on its
-//! version.
+//! A claim is a document of its own. First the application records that it is claiming, then the claim is written, then
+//! the EUI is listed in the application. A claim whose application neither lists the EUI nor is claiming it is left
+//! over from a crash, and another application may take it over. Every claimant rewrites the claim, so a concurrent
+//! takeover fails on its version.
 
 use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
@@ -113,8 +113,8 @@ impl Account {
 
     /// Writes the claim and lists the EUI. If another application has it, removes it from `claiming` instead.
     ///
-    /// The EUI is listed only if the application is unchanged since before the claim was written. Otherwise the EUI may have
-    /// been listed and removed in between, and belong to another application now.
+    /// The EUI is listed only if the application is unchanged since before the claim was written. Otherwise the EUI may
+    /// have been listed and removed in between, and belong to another application now.
     pub(crate) async fn finish_claim(&self, app_id: &AppId, eui: AppEui) -> Result<()> {
         let attempt = || async {
             let found = self.entity::<Application>(app_id).await?;

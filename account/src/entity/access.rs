@@ -1,8 +1,8 @@
 //! The caller of a request, and their current rights to an entity.
 //!
-//! A user's token must name the entity in its scope; the rights are those that both the token and the entity list. A key
-//! gives read access to its own entity: an access key to its application, a gateway key to its gateway. A token that was
-//! exchanged for an access key gives the same as the key.
+//! A user's token must name the entity in its scope; the rights are those that both the token and the entity list. A
+//! key gives read access to its own entity: an access key to its application, a gateway key to its gateway. A token
+//! that was exchanged for an access key gives the same as the key.
 
 use std::fmt;
 
@@ -123,7 +123,8 @@ impl<E: Entity> Access<E> {
 }
 
 impl Account {
-    /// The caller's current rights to an entity. The response does not tell whether an entity is unknown or inaccessible.
+    /// The caller's current rights to an entity. The response does not tell whether an entity is unknown or
+    /// inaccessible.
     pub(crate) async fn access<E: Entity>(&self, caller: &Caller, id: &E::Id, deleted: Deleted) -> Result<Access<E>> {
         let (user_id, claims) = caller.user_and_claims()?;
         user_access(claims, &user_id, id, self.find_entity(id, deleted).await?)

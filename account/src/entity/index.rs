@@ -1,7 +1,7 @@
 //! Each user's index of entities: those that the user created, and those that others shared.
 //!
-//! The index only lists candidates; the entity itself has the collaborators. There are two lists because anybody can add to the
-//! second one: only created entities count against a user's limit, and shared ones never hide them.
+//! The index only lists candidates; the entity itself has the collaborators. There are two lists because anybody can
+//! add to the second one: only created entities count against a user's limit, and shared ones never hide them.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,8 @@ pub(crate) struct EntityPage<E> {
 }
 
 impl Account {
-    /// The first page has all entities that the user created, and the first shared ones; further pages start after `after`.
+    /// The first page has all entities that the user created, and the first shared ones; further pages start after
+    /// `after`.
     pub(crate) async fn entities_of<E: Entity>(&self, user_id: &UserId, after: Option<&str>) -> Result<EntityPage<E>> {
         let made = match after {
             Some(_) => Vec::new(),

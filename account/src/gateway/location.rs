@@ -1,8 +1,8 @@
 //! Exact and approximate gateway locations.
 //!
 //! An approximate location is the center of a grid square, `SQUARE_METRES` wide. A secret offset, different for each
-//! gateway, shifts the grid. There is no noise to average out, so repeated requests reveal nothing more, and small moves
-//! of the gateway do not show.
+//! gateway, shifts the grid. There is no noise to average out, so repeated requests reveal nothing more, and small
+//! moves of the gateway do not show.
 
 use api::rest::account::Location;
 

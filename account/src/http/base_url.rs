@@ -11,8 +11,8 @@ use crate::Account;
 
 /// Scheme and host, without a trailing slash.
 ///
-/// The setting `public_url` takes precedence. Otherwise the host comes from the request, but only into the response to that
-/// request. Without a valid host, URLs are paths.
+/// The setting `public_url` takes precedence. Otherwise the host comes from the request, but only into the response to
+/// that request. Without a valid host, URLs are paths.
 pub(crate) struct Address(String);
 
 impl FromRequestParts<Account> for Address {

@@ -98,7 +98,8 @@ impl Account {
 
     /// Handles the user's decision. Returns the URI to redirect to.
     ///
-    /// `shown` is the revision of the client that the user was shown. Without it, the user allows what the client is now.
+    /// `shown` is the revision of the client that the user was shown. Without it, the user allows what the client is
+    /// now.
     pub(crate) async fn decide(
         &self,
         session: &Session,

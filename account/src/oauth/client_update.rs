@@ -1,8 +1,8 @@
 //! Registered clients: how they are shown and updated.
 //!
-//! Users and the operator agreed to what a client was when they saw it. So if its owner changes its redirect URI, grants or
-//! scopes, the operator must accept it again; and if its redirect URI or description changes, which users are shown, each
-//! user must consent again.
+//! Users and the operator agreed to what a client was when they saw it. So if its owner changes its redirect URI,
+//! grants or scopes, the operator must accept it again; and if its redirect URI or description changes, which users are
+//! shown, each user must consent again.
 
 use api::rest::account::{self as body, ClientUpdate};
 use types::UserId;

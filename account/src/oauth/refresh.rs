@@ -1,8 +1,8 @@
 //! Refresh tokens: each is valid once, and is replaced by the next one.
 //!
-//! A token is 32 bytes: the id of its grant, a sequence number, and an HMAC over both. So tokens need not be stored, and
-//! every token ever issued is recognized. If a used token comes back, somebody copied it, and the grant is revoked. Within
-//! seconds it is only a client's retry, which gets the same next token.
+//! A token is 32 bytes: the id of its grant, a sequence number, and an HMAC over both. So tokens need not be stored,
+//! and every token ever issued is recognized. If a used token comes back, somebody copied it, and the grant is revoked.
+//! Within seconds it is only a client's retry, which gets the same next token.
 
 use std::time::Duration;
 
@@ -153,8 +153,8 @@ impl Account {
 
     /// Revokes the grant of a refresh token (RFC 7009). Ignores other clients' tokens.
     ///
-    /// Access tokens do not name their grant, so those of this grant stay valid until they expire: revoking all of the client's
-    /// tokens would log the user out elsewhere, too.
+    /// Access tokens do not name their grant, so those of this grant stay valid until they expire: revoking all of the
+    /// client's tokens would log the user out elsewhere, too.
     pub(super) async fn revoke_token(&self, client: &Client, token: &Secret) -> Result<()> {
         let Some(sent) = self.read_token(token) else { return Ok(()) };
         let key = sent.grant.key()?;

@@ -127,7 +127,8 @@ impl Account {
         Ok(client)
     }
 
-    /// Removes a deleted client from its owner's index, where it would count against the limit, and from the undecided ones.
+    /// Removes a deleted client from its owner's index, where it would count against the limit, and from the undecided
+    /// ones.
     pub(crate) async fn unlist_client(&self, owner: Option<&UserId>, id: &ClientId) -> Result<()> {
         if let Some(owner) = owner {
             self.documents.remove(&index_key(owner, id)?).await?;

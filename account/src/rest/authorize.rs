@@ -27,7 +27,8 @@ pub(super) struct DecidedRequest {
     #[serde(flatten)]
     request: AuthorizationRequest,
     decision: Decision,
-    /// The client's revision on the page that asked the user. If the client has changed since, the decision does not count.
+    /// The client's revision on the page that asked the user. If the client has changed since, the decision does not
+    /// count.
     #[serde(default, deserialize_with = "number")]
     #[schemars(with = "Option<u32>")]
     revision: Option<u32>,

@@ -1,7 +1,7 @@
 //! Signing and verifying tokens.
 //!
-//! Keys are rotated without invalidating tokens: a new key is published before it signs, and the old one verifies until its
-//! last token has expired. All instances reload the keys regularly.
+//! Keys are rotated without invalidating tokens: a new key is published before it signs, and the old one verifies until
+//! its last token has expired. All instances reload the keys regularly.
 
 mod key_pair;
 mod rotation;

@@ -30,8 +30,8 @@ impl Account {
 
     /// Applies all changes or none. A new e-mail address must be confirmed.
     ///
-    /// A new password requires the old one, and ends all sessions, grants and tokens of the user. If the caller has a session,
-    /// returns the cookie of a new one.
+    /// A new password requires the old one, and ends all sessions, grants and tokens of the user. If the caller has a
+    /// session, returns the cookie of a new one.
     pub(crate) async fn change_profile(
         &self,
         person: &AuthenticatedUser,

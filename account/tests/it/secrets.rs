@@ -15,8 +15,8 @@ use crate::{
 
 #[tokio::test]
 async fn neither_log_nor_store_contains_a_secret() {
-    // Capturing the log per thread is unreliable: `tracing` caches whether a callsite is enabled when another thread logs
-    // first. So this is the log of all tests.
+    // Capturing the log per thread is unreliable: `tracing` caches whether a callsite is enabled when another thread
+    // logs first. So this is the log of all tests.
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let writer = std::fs::File::create(&log).unwrap();

@@ -60,8 +60,8 @@ fn check_prefix(prefix: &str, is_same_broker: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether two URLs lead to the same broker, as far as names and addresses tell. Where they do not, duplicates are still
-/// recognised, so that no message goes round twice.
+/// Whether two URLs lead to the same broker, as far as names and addresses tell. Where they do not, duplicates are
+/// still recognised, so that no message goes round twice.
 async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
     if one.url.port != other.url.port {
         return false;

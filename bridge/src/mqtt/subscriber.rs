@@ -172,8 +172,8 @@ impl<F: Fn(Delivery)> Task<F> {
             }
             None => filters.clone(),
         };
-        // The session may still have the other form, from an earlier run with other settings: a message that matches both
-        // would come twice.
+        // The session may still have the other form, from an earlier run with other settings: a message that matches
+        // both would come twice.
         let former = match filters == self.subscription.filters {
             true => shared(DEFAULT_GROUP),
             false => self.subscription.filters.clone(),

@@ -86,8 +86,8 @@ pub(crate) enum ApplicationCollaborators {
         app_id: AppId,
         /// User
         username: Username,
-        /// Rights: settings, delete, collaborators, devices, messages:up:r, messages:up:w, messages:down:w [default: all
-        /// of yours]
+        /// Rights: settings, delete, collaborators, devices, messages:up:r, messages:up:w, messages:down:w [default:
+        /// all of yours]
         rights: Vec<ApplicationRight>,
     },
     /// Remove a collaborator
@@ -107,9 +107,9 @@ pub(crate) enum PayloadFunctions {
     /// Set a payload function or the payload format
     #[command(visible_alias = "update")]
     Set {
-        /// A function (decoder, converter, validator, encoder) or a payload format: custom uses the first calling convention
-        /// of ts013, v2 and chirpstack3 that the functions follow; ts013, v2 or chirpstack3 uses that one; cayennelpp needs no
-        /// functions
+        /// A function (decoder, converter, validator, encoder) or a payload format: custom uses the first calling
+        /// convention of ts013, v2 and chirpstack3 that the functions follow; ts013, v2 or chirpstack3 uses that one;
+        /// cayennelpp needs no functions
         what: FunctionOrFormat,
         /// File with the function; `-` is standard input, which must not be empty
         #[arg(default_value = "-")]

@@ -96,8 +96,8 @@ impl AccountClient {
         self.exchange(app_id, key, &self.exchanger).await
     }
 
-    /// Exchanges an access key with the token of a component; [`Error::NotAccepted`](crate::Error::NotAccepted) when the
-    /// service refuses that token rather than the key.
+    /// Exchanges an access key with the token of a component; [`Error::NotAccepted`](crate::Error::NotAccepted) when
+    /// the service refuses that token rather than the key.
     pub async fn exchange_key_as(&self, component: &Secret, app_id: &AppId, key: &AccessKey) -> Result<TokenResponse> {
         self.exchange(app_id, key, &Exchanger::Component(component.clone())).await
     }

@@ -242,7 +242,8 @@ impl Operations {
         }
     }
 
-    /// Signs a join request with the key of its device, which shows a network broker whether this handler knows the device.
+    /// Signs a join request with the key of its device, which shows a network broker whether this handler knows the
+    /// device.
     pub(crate) async fn challenge(
         &self,
         caller: Caller,

@@ -97,8 +97,8 @@ impl Applications {
 
     /// Deletes an application with everything it owns; [`Error::NotFound`] if it is not registered.
     ///
-    /// It is gone with the first commit. What it owned follows; [`Self::complete_deletion`] completes that after an interruption,
-    /// until [`Self::end_deletion`] says that nobody needs to be told any more.
+    /// It is gone with the first commit. What it owned follows; [`Self::complete_deletion`] completes that after an
+    /// interruption, until [`Self::end_deletion`] says that nobody needs to be told any more.
     pub async fn delete(&self, app_id: &AppId) -> Result<(), Error> {
         let begun = self.interrupted.begin();
         let outcome = self.try_delete(app_id).await;
@@ -155,8 +155,8 @@ impl Applications {
         Ok(())
     }
 
-    /// Deletes what a deleted application owned. Returns the record of its deletion; none if there is no such deletion, or
-    /// the application exists.
+    /// Deletes what a deleted application owned. Returns the record of its deletion; none if there is no such deletion,
+    /// or the application exists.
     async fn delete_rest(&self, app_id: &AppId) -> Result<Option<Entry>, Error> {
         let summary = store_keys::summary(app_id)?;
         let mut found = self.store.get(&[store_keys::deletion(app_id)?, summary.clone()]).await?.into_iter();

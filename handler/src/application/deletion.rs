@@ -6,7 +6,8 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub(super) struct Interrupted(Notify);
 
-/// A deletion that has begun. If it is dropped before it has ended, as when the client hangs up, it counts as interrupted.
+/// A deletion that has begun. If it is dropped before it has ended, as when the client hangs up, it counts as
+/// interrupted.
 pub(super) struct Begun<'a> {
     interrupted: &'a Interrupted,
     has_ended: bool,

@@ -11,7 +11,8 @@ pub struct Application {
     sources: Sources,
 }
 
-/// An application as a client sent it. Its sources may be long, and are hashed only for a client that may set or run them.
+/// An application as a client sent it. Its sources may be long, and are hashed only for a client that may set or run
+/// them.
 #[derive(Clone, Debug)]
 pub(crate) struct SentApplication {
     pub(crate) app_id: AppId,

@@ -60,8 +60,8 @@ impl Usage {
         Self::ALL.into_iter().find(|usage| usage.as_str() == name)
     }
 
-    /// The usages of these names, without duplicates; [`Error::NotFound`] for an unknown name, because no prefix serves it:
-    /// v2 answers the same.
+    /// The usages of these names, without duplicates; [`Error::NotFound`] for an unknown name, because no prefix serves
+    /// it: v2 answers the same.
     pub(crate) fn from_names(names: &[String]) -> Result<Vec<Self>, Error> {
         let mut usages = Vec::new();
         for name in names {

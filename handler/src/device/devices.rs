@@ -108,8 +108,8 @@ impl Devices {
         self.put(device, IfExists::Replace).await
     }
 
-    /// Creates a device; [`Error::AlreadyExists`] if its id or its EUIs are taken, [`Error::NotFound`] if its application
-    /// is not registered.
+    /// Creates a device; [`Error::AlreadyExists`] if its id or its EUIs are taken, [`Error::NotFound`] if its
+    /// application is not registered.
     pub(crate) async fn create(&self, device: Device) -> Result<(), Error> {
         self.put(device, IfExists::Fail).await.map(drop)
     }

@@ -1,10 +1,10 @@
 //! Claiming EUIs: a pair of AppEUI and DevEUI belongs to at most one device of all applications.
 //!
 //! Applications have tags of their own, so no commit covers two of them, and the holder of a pair is a record under the
-//! pair's own tag. First the application records that it is claiming the pair, then it becomes the holder, then the device
-//! is stored, provided that the application is still claiming. A holder that neither has such a device nor is claiming the
-//! pair is left over from a crash, and another application may take its place. Every claimant rewrites the holder, so a
-//! concurrent takeover or release fails on its version.
+//! pair's own tag. First the application records that it is claiming the pair, then it becomes the holder, then the
+//! device is stored, provided that the application is still claiming. A holder that neither has such a device nor is
+//! claiming the pair is left over from a crash, and another application may take its place. Every claimant rewrites the
+//! holder, so a concurrent takeover or release fails on its version.
 
 use server::status::ErrorChain;
 use std::time::Duration;

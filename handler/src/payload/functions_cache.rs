@@ -1,9 +1,9 @@
-//! A cache of loaded functions. Each set is loaded once, however many messages wait for it; the least recently used ones
-//! make room for others. An application that changes its functions replaces the set that it loaded before, so that it
-//! cannot fill the cache.
+//! A cache of loaded functions. Each set is loaded once, however many messages wait for it; the least recently used
+//! ones make room for others. An application that changes its functions replaces the set that it loaded before, so that
+//! it cannot fill the cache.
 //!
-//! Not `moka`: a set's size is known only after it was loaded, and a load that fails for a reason that may pass must not
-//! be remembered, while other failures must.
+//! Not `moka`: a set's size is known only after it was loaded, and a load that fails for a reason that may pass must
+//! not be remembered, while other failures must.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -163,8 +163,8 @@ impl Sets {
         cell
     }
 
-    /// Counts the memory of a set that `app_id` has just loaded, and evicts others until all fit. Forgets a failure that
-    /// may not happen again.
+    /// Counts the memory of a set that `app_id` has just loaded, and evicts others until all fit. Forgets a failure
+    /// that may not happen again.
     fn finish_load(&mut self, key: &CacheKey, cell: &Cell, app_id: &AppId, bytes_max: usize) {
         // The set may have been evicted while it was loading.
         let set = self.lru.peek_mut(key).filter(|set| Arc::ptr_eq(&set.cell, cell));

@@ -44,7 +44,8 @@ impl Payloads {
         functions.map(drop).map_err(|failure| cannot_load(failure, application))
     }
 
-    /// Decodes, converts and validates a payload. A function that fails is part of the result; a full queue is an error.
+    /// Decodes, converts and validates a payload. A function that fails is part of the result; a full queue is an
+    /// error.
     pub async fn decode(
         &self,
         application: &Application,

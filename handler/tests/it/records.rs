@@ -77,7 +77,8 @@ impl Fixture {
 }
 
 pub fn pool() -> Pool {
-    // Caches the compiled guest between test runs, but no functions. The time limits are out of reach on a busy machine.
+    // Caches the compiled guest between test runs, but no functions. The time limits are out of reach on a busy
+    // machine.
     let limits = Limits { time_ms_max: 60_000, load_time_ms_max: 60_000, ..Limits::default() };
     let settings = runtime::Settings {
         cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))),

@@ -67,8 +67,8 @@ impl Sources {
         request
     }
 
-    /// Each source with the slots that it fills. People paste the same source as decoder and as encoder; it is evaluated
-    /// only once, because no message runs both.
+    /// Each source with the slots that it fills. People paste the same source as decoder and as encoder; it is
+    /// evaluated only once, because no message runs both.
     fn with_slots(&self) -> Vec<(u8, &str)> {
         if self.is_single_file {
             return vec![(ANY_SLOT, &self.decoder)];

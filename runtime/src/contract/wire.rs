@@ -1,7 +1,7 @@
 //! The binary format of requests and replies between host and guest.
 //!
-//! This file is compiled into both sides, so they cannot disagree. The host checks every length before it reads, because
-//! it cannot trust a guest that has run tenant code. Numbers are little endian.
+//! This file is compiled into both sides, so they cannot disagree. The host checks every length before it reads,
+//! because it cannot trust a guest that has run tenant code. Numbers are little endian.
 //!
 //! | message | layout |
 //! |---|---|

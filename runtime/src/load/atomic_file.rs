@@ -15,7 +15,8 @@ pub(crate) const SUFFIX: &str = "new";
 pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<NamedTempFile> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut file = Builder::new().prefix(PREFIX).suffix(&format!(".{SUFFIX}")).tempfile_in(dir)?;
-    // The lock tells other processes that the file is in use. A file system without locks finds no file abandoned either.
+    // The lock tells other processes that the file is in use. A file system without locks finds no file abandoned
+    // either.
     let _ = file.as_file().try_lock();
     parts.iter().try_for_each(|part| file.write_all(part))?;
     Ok(file)

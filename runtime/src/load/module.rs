@@ -179,7 +179,8 @@ mod tests {
         Guest { digest: [digest; 32], code: Vec::new(), memory: memory.into(), running_slot: 0, stack_pointer: 0 }
     }
 
-    /// An initial memory of one Wasm page, and one of two pages that differs at its edges, in the middle, and in a whole page.
+    /// An initial memory of one Wasm page, and one of two pages that differs at its edges, in the middle, and in a
+    /// whole page.
     fn memories() -> (Vec<u8>, Vec<u8>) {
         let first: Vec<u8> = (0..WASM_PAGE_BYTES).map(|index| (index % 251) as u8).collect();
         let mut memory = first.clone();

@@ -22,7 +22,8 @@ const MAPPED_BYTES: usize = GUARD_BYTES + RESERVED_BYTES + GUARD_BYTES;
 
 /// The address space of one linear memory.
 ///
-/// Only the thread that runs the instance touches its bytes. The watchdog may revoke access, but only while a call is armed.
+/// Only the thread that runs the instance touches its bytes. The watchdog may revoke access, but only while a call is
+/// armed.
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     access: Mutex<Access>,

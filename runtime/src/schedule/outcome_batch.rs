@@ -1,7 +1,7 @@
 //! Delays outcomes for a moment, so that callers are woken for several at once.
 //!
-//! Waking a thread costs the worker a few microseconds, as much as a small message. While messages are queued, a slightly
-//! later outcome costs nobody anything.
+//! Waking a thread costs the worker a few microseconds, as much as a small message. While messages are queued, a
+//! slightly later outcome costs nobody anything.
 //!
 //! How long the next message takes is only a prediction. If a tenant was fast until now and suddenly loops, the delayed
 //! outcomes wait for that one message; after that its tenant counts as slow.

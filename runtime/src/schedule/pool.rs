@@ -185,7 +185,8 @@ impl LoadJob {
     }
 }
 
-/// Turns a panic, which would be a bug in the host, into a failure, so that the worker survives. Drops what `work` held.
+/// Turns a panic, which would be a bug in the host, into a failure, so that the worker survives. Drops what `work`
+/// held.
 fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
         tracing::error!("the sandbox host panicked; please report this bug");

@@ -1,8 +1,9 @@
 //! The job queue: bounded, fair between tenants, live traffic before dry runs. It has no threads and no clock.
 //!
-//! Three rules keep slow functions of one tenant from delaying other tenants. The tenant that has used the least fuel goes
-//! first (`fair_queue`). One worker is reserved for jobs that are expected to be short, because running jobs are not
-//! preempted. And each tenant may queue only as many jobs as there is space left, so that there is always space for others.
+//! Three rules keep slow functions of one tenant from delaying other tenants. The tenant that has used the least fuel
+//! goes first (`fair_queue`). One worker is reserved for jobs that are expected to be short, because running jobs are
+//! not preempted. And each tenant may queue only as many jobs as there is space left, so that there is always space for
+//! others.
 
 use std::sync::Arc;
 

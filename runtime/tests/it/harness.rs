@@ -90,8 +90,8 @@ impl Harness {
     }
 }
 
-/// Defaults, except that the compiled guest is cached between test runs, functions are not, and the time limit is so long
-/// that a busy machine does not reach it.
+/// Defaults, except that the compiled guest is cached between test runs, functions are not, and the time limit is so
+/// long that a busy machine does not reach it.
 pub(crate) fn settings() -> Settings {
     let limits = Limits { time_ms_max: 600_000, load_time_ms_max: 600_000, ..Limits::default() };
     Settings {

@@ -70,7 +70,8 @@ impl AuditFile {
         self.failure.clone()
     }
 
-    /// How many lines are missing since the last call; 0 while the file cannot be written, when nobody could read it there.
+    /// How many lines are missing since the last call; 0 while the file cannot be written, when nobody could read it
+    /// there.
     pub(super) fn take_lost(&mut self) -> u64 {
         if self.failure.is_none() { std::mem::take(&mut self.lost) } else { 0 }
     }
@@ -99,14 +100,15 @@ impl AuditFile {
         Ok(())
     }
 
-    /// Reserves space in the file and on the disk, so that the lines of a change that has begun can be written. If the file
-    /// has no room for them, it is rotated now: they would go to the next file, where nothing is reserved.
+    /// Reserves space in the file and on the disk, so that the lines of a change that has begun can be written. If the
+    /// file has no room for them, it is rotated now: they would go to the next file, where nothing is reserved.
     fn reserve(&mut self) -> io::Result<()> {
         let reserved = self.reserved_bytes();
         let file = self.with_room(reserved)?;
         let end = file.metadata()?.len();
         match fallocate(file, FallocateFlags::KEEP_SIZE, end, reserved) {
-            // Some file systems and all devices cannot reserve; there, the last write tells whether the next may succeed.
+            // Some file systems and all devices cannot reserve; there, the last write tells whether the next may
+            // succeed.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NODEV | Errno::SPIPE | Errno::INVAL) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -24,7 +24,8 @@ use super::{
 
 /// How long a question may take.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a call waits that can go on without a response. The question goes on, and its response counts for later calls.
+/// How long a call waits that can go on without a response. The question goes on, and its response counts for later
+/// calls.
 const ASK_AGAIN_WAIT: Duration = Duration::from_secs(1);
 /// Maximum number of questions at the same time. Further calls are decided without asking.
 const QUESTIONS_MAX: usize = 4096;
@@ -34,8 +35,8 @@ const COMPONENT_INTERVAL: Duration = Duration::from_secs(2);
 /// Authenticates callers.
 ///
 /// It verifies tokens with their issuer's public keys, asks the issuer which rights of a token remain, and exchanges
-/// access keys there. The response about a credential and an application is cached for 2 seconds. While the issuer cannot be
-/// asked, [`Purpose`] decides how long its last response counts.
+/// access keys there. The response about a credential and an application is cached for 2 seconds. While the issuer
+/// cannot be asked, [`Purpose`] decides how long its last response counts.
 pub struct Authenticator {
     issuers: BTreeMap<String, Arc<Issuer>>,
     cache: Cache<CredentialId, Response, AuthError>,
@@ -47,8 +48,8 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// Trusts these account services, each by the id that its tokens and access keys carry. `component` is our own token
-    /// there, if there is one.
+    /// Trusts these account services, each by the id that its tokens and access keys carry. `component` is our own
+    /// token there, if there is one.
     pub fn new(
         issuers: BTreeMap<String, Arc<AccountClient>>,
         component: Option<&Arc<ComponentToken>>,
@@ -224,7 +225,8 @@ impl Authenticator {
         outcome
     }
 
-    /// A token ends when it says, or with the key that signed it, also while nobody can be asked. An access key lives on.
+    /// A token ends when it says, or with the key that signed it, also while nobody can be asked. An access key lives
+    /// on.
     fn check_still_valid(&self, issuer: &Issuer, claims: &Claims, credential: &Credential) -> Result<(), AuthError> {
         match credential {
             Credential::Token(_) if claims.exp <= self.clock.now().as_secs() => Err(TokenError::Expired.into()),

@@ -16,7 +16,8 @@ use super::{
     verifier::Origin,
 };
 
-/// Maximum number of questions that are asked at once; more wait. The account service limits what it takes from one caller.
+/// Maximum number of questions that are asked at once; more wait. The account service limits what it takes from one
+/// caller.
 const ASKING_MAX: usize = 64;
 
 /// A trusted account service.
@@ -48,8 +49,8 @@ impl Issuer {
         self.clock.now()
     }
 
-    /// The claims of a token that is valid by our clock, and whether its key is confirmed to be in use: at most this long
-    /// ago, or else how long ago.
+    /// The claims of a token that is valid by our clock, and whether its key is confirmed to be in use: at most this
+    /// long ago, or else how long ago.
     pub(super) async fn claims(&self, token: &Secret, age_max: Duration) -> Result<(Claims, (Now, Before)), AuthError> {
         let keys = self.keys.with(&Origin::of(token.expose())?.key_id, age_max).await?;
         Ok((keys.verifier.verify(token.expose(), self.clock.now())?, keys.confirmed))

@@ -109,7 +109,8 @@ impl Memory {
     pub(super) fn recall(&self, id: &CredentialId, entity: &Entity, now: Timestamp) -> (Before, Option<Arc<Claims>>) {
         let mut entries = self.lock();
         if let Some(confirmed) = entries.confirmed.get(entity, id) {
-            // After the clock was set back, the grace time starts again, rather than lasting until the clock catches up.
+            // After the clock was set back, the grace time starts again, rather than lasting until the clock catches
+            // up.
             confirmed.asked.at = confirmed.asked.at.min(now);
             return (Before::Confirmed(now.since(confirmed.asked.at)), Some(Arc::clone(&confirmed.claims)));
         }

@@ -52,8 +52,8 @@ async fn logs_a_failure_once_with_its_request_and_without_the_credential() {
     let _listening = tracing::subscriber::set_default(subscriber.with_writer(lines.clone()).finish());
     let fail = async || ErrorResponse::account(&Failure(io::Error::other("the disk is gone")));
     let server = TestServer::plain(Router::new().route("/things/{id}", get(fail))).await;
-    // Other tests run beside this one. Where there is one listener, `tracing` asks the one of the thread that comes to a
-    // place first whether anybody cares, and keeps the response for all; where there are two, it asks both.
+    // Other tests run beside this one. Where there is one listener, `tracing` asks the one of the thread that comes to
+    // a place first whether anybody cares, and keeps the response for all; where there are two, it asks both.
     let _second = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
     tracing::callsite::rebuild_interest_cache();
     let request = http_client(None).get(server.url("/things/7?access_token=hush"));

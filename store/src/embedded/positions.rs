@@ -1,7 +1,8 @@
-//! The positions of keys: how many keys each tag has, in blocks, so that a page neither counts nor skips them one by one.
+//! The positions of keys: how many keys each tag has, in blocks, so that a page neither counts nor skips them one by
+//! one.
 //!
-//! A block has the keys of a tag from its first path to that of the next block. Entries that expire are counted apart: only
-//! a block with some of them is read to count it.
+//! A block has the keys of a tag from its first path to that of the next block. Entries that expire are counted apart:
+//! only a block with some of them is read to count it.
 
 use std::ops::Bound;
 

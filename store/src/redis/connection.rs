@@ -72,8 +72,8 @@ fn nodes(settings: &RedisSettings) -> Result<Vec<ConnectionInfo>, Error> {
     settings.urls.iter().map(parse).collect()
 }
 
-/// Sends small messages at once, and notices within the response timeout that the server is gone: the kernel alone would
-/// wait for a quarter of an hour.
+/// Sends small messages at once, and notices within the response timeout that the server is gone: the kernel alone
+/// would wait for a quarter of an hour.
 fn tcp(settings: &RedisSettings) -> TcpSettings {
     let timeout = Duration::from_millis(settings.response_timeout_ms);
     TcpSettings::default().set_nodelay(true).set_user_timeout(timeout)

@@ -1,7 +1,7 @@
 //! A thread pool for password checks.
 //!
-//! A check takes 19 MiB. The allocator keeps freed memory per thread, so on the threads that all blocking work shares, a
-//! flood of logins would leave that much on every thread.
+//! A check takes 19 MiB. The allocator keeps freed memory per thread, so on the threads that all blocking work shares,
+//! a flood of logins would leave that much on every thread.
 
 use std::{
     sync::{Arc, Mutex, mpsc},

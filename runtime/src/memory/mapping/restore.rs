@@ -45,8 +45,8 @@ impl<'a> Baseline<'a> {
 impl Mapping {
     /// Restores the memory to `baseline`, whose image and length are those that were mapped.
     ///
-    /// `no_faults` says that the thread has met no page fault since the start of the previous restore. Then the last scan
-    /// is still valid: the first write to a page of the file is a fault, so no further page can have changed.
+    /// `no_faults` says that the thread has met no page fault since the start of the previous restore. Then the last
+    /// scan is still valid: the first write to a page of the file is a fault, so no further page can have changed.
     pub(crate) fn restore(
         &self,
         baseline: &Baseline<'_>,
@@ -156,7 +156,8 @@ impl Mapping {
         if !start.is_multiple_of(PAGE_BYTES) || start + PAGE_BYTES > open_bytes {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        // SAFETY: accessible as it lies below `open_bytes`; no guest runs, and the callers above use one page at a time.
+        // SAFETY: accessible as it lies below `open_bytes`; no guest runs, and the callers above use one page at a
+        // time.
         Ok(unsafe { &mut *self.base.as_ptr().add(start).cast() })
     }
 

@@ -1,7 +1,7 @@
 //! Hostile functions: the cases in `README.md`, which names the tests of each.
 //!
-//! Functions misbehave on a message with payload 1. Whatever happens, the next message of the same application and one of
-//! another application must give the correct result for the same fuel as before.
+//! Functions misbehave on a message with payload 1. Whatever happens, the next message of the same application and one
+//! of another application must give the correct result for the same fuel as before.
 
 mod cpu;
 mod guest;
@@ -119,8 +119,8 @@ impl HostileHarness {
     }
 }
 
-/// Functions of which the one in `slot` runs `body` on a message with payload 1. Unless `slot` is the decoder, a decoder
-/// before it returns the payload as `n`.
+/// Functions of which the one in `slot` runs `body` on a message with payload 1. Unless `slot` is the decoder, a
+/// decoder before it returns the payload as `n`.
 fn sources(slot: Slot, body: &str) -> Sources {
     let decoder = "function Decoder(bytes) { return { n: bytes[0] }; }".to_owned();
     match slot {

@@ -1,8 +1,8 @@
 //! The queue of requests: fair between tenants by what their requests cost, and bounded.
 //!
-//! A request starts, and runs from then on. Few start at once, because the processors take new work in the order in which
-//! it arrives: only what has not started can still be overtaken. As soon as a request waits for something itself, such as
-//! the store or a sandbox, the next one starts.
+//! A request starts, and runs from then on. Few start at once, because the processors take new work in the order in
+//! which it arrives: only what has not started can still be overtaken. As soon as a request waits for something itself,
+//! such as the store or a sandbox, the next one starts.
 
 use std::{
     future::poll_fn,
