@@ -1,4 +1,4 @@
-//! Recognises messages that were dealt with a short time ago.
+//! Recognizes messages that were dealt with a short time ago.
 
 use std::{
     hash::{BuildHasher, Hash, RandomState},

@@ -83,7 +83,7 @@ pub struct SealingKeys {
 #[serde(transparent)]
 pub struct Sealed(String);
 
-/// An HMAC of a secret, in base64url: it recognises the secret but cannot be turned back into it.
+/// An HMAC of a secret, in base64url: it recognizes the secret but cannot be turned back into it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyedHash(String);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_recognises_its_secret_in_its_context() {
+    fn a_hash_recognizes_its_secret_in_its_context() {
         let keys = SealingKeys::new(KeyOwner::Account, &[7; KEY_BYTES]).unwrap();
         let hash = keys.hash("here", b"secret");
         assert!(keys.verify_hash(&hash, "here", b"secret"));

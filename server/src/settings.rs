@@ -43,7 +43,7 @@ impl Layers {
     /// Adds variables such as `AIRLOCK_HANDLER__ID` for `handler.id`; ignores those without our prefix.
     ///
     /// An empty variable counts as absent, because some callers cannot unset one. Numbers, booleans and `[arrays]` are
-    /// recognised; quote a string that looks like one of them.
+    /// recognized; quote a string that looks like one of them.
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         for (name, text) in variables {
             if let (Some(key), false) = (name.strip_prefix(ENVIRONMENT_PREFIX), text.is_empty()) {

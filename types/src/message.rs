@@ -147,7 +147,7 @@ fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 mod base64_or_null {
-    //! Serialises bytes as base64, and `None` as null.
+    //! Serializes bytes as base64, and `None` as null.
 
     use base64::{Engine, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serializer};

@@ -1,4 +1,4 @@
-//! Serialisation as in v2's gRPC gateway, where serde would differ.
+//! Serialization as in v2's gRPC gateway, where serde would differ.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};

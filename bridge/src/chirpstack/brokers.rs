@@ -61,7 +61,7 @@ fn check_prefix(prefix: &str, is_same_broker: bool) -> Result<(), Error> {
 }
 
 /// Whether two URLs lead to the same broker, as far as names and addresses tell. Where they do not, duplicates are
-/// still recognised, so that no message goes round twice.
+/// still recognized, so that no message goes round twice.
 async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
     if one.url.port != other.url.port {
         return false;

@@ -34,9 +34,9 @@ pub struct ChirpStackSettings {
     pub sandbox_wait_ms_max: u64,
     /// How long a message waits for ChirpStack's API, in milliseconds. After that it is published as it came.
     pub api_wait_ms_max: u64,
-    /// How long duplicates of a message are recognised, in milliseconds.
+    /// How long duplicates of a message are recognized, in milliseconds.
     pub duplicate_window_ms: u64,
-    /// How many messages are remembered to recognise duplicates.
+    /// How many messages are remembered to recognize duplicates.
     pub duplicate_messages_max: usize,
     /// Maximum number of device profiles in memory.
     pub profiles_max: usize,

@@ -121,7 +121,7 @@ async fn what_cannot_be_sent_is_refused_with_a_log_event() {
     assert_eq!(chirpstack.next().await.json()["fPort"], 1);
 }
 
-/// The same broker by two ports is not recognised as such, and the topics are the same.
+/// The same broker by two ports is not recognized as such, and the topics are the same.
 #[tokio::test]
 async fn a_command_does_not_go_round_in_circles() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_of_the_engines_are_recognised() {
+    fn differences_of_the_engines_are_recognized() {
         for (there, here, cause) in [
             (Some("null"), None, "undefined"),
             (Some("{}"), Some(r#""2026-11-22T16:46:32.299Z""#), "a Date"),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_failures_of_chirpstack_are_recognised() {
+    fn recorded_failures_of_chirpstack_are_recognized() {
         for (description, cause) in [
             ("JS error: Error: interrupted\n    at decodeUplink (main:5:52)", "time-out there"),
             ("JS error: Error: undeclared is not defined\n    at decodeUplink (main:5:1)", "strict mode there"),
