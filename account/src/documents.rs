@@ -9,7 +9,7 @@ use serde::{
     Serialize,
     de::{DeserializeOwned, IgnoredAny},
 };
-use store::{Admission, Batch, Commit, Entry, Key, Rate, Store, Version};
+use store::{Batch, Commit, Entry, Key, Rate, Store, TakenToken, Version};
 use types::Timestamp;
 
 use crate::{Error, Result};
@@ -134,7 +134,7 @@ impl Documents {
         }
     }
 
-    pub(crate) async fn take_token(&self, bucket: &Key, rate: Rate) -> Result<Admission> {
+    pub(crate) async fn take_token(&self, bucket: &Key, rate: Rate) -> Result<TakenToken> {
         Ok(self.store.take_token(bucket, rate).await?)
     }
 

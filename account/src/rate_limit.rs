@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::rate_limit::RateLimit;
 pub(crate) use server::rate_limit::rate_limit_address;
-use store::{Admission, Key, Tag};
+use store::{Key, Tag, TakenToken};
 use types::{UserId, Username};
 
 use crate::{Account, Error, Result, metrics};
@@ -81,8 +81,8 @@ impl Account {
     async fn take(&self, policy: &'static str, limit: RateLimit, id: &str) -> Result<()> {
         let key = Key::new(&Tag::named("l", &format!("{policy}:{id}"))?, "")?;
         match self.documents.take_token(&key, limit.rate()).await? {
-            Admission::Admitted { .. } => Ok(()),
-            Admission::Wait(wait) => {
+            TakenToken::Taken { .. } => Ok(()),
+            TakenToken::Wait(wait) => {
                 metrics::rate_limited(policy);
                 Err(Error::RateLimited(limit.exceeded(policy, wait)))
             }

@@ -4,7 +4,7 @@ use std::{hash::Hash, net::IpAddr, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{Admission, Buckets, Rate};
+use store::{Buckets, Rate, TakenToken};
 use types::Clock;
 
 /// The burst and the rate of a limit.
@@ -79,8 +79,8 @@ impl<K: Clone + Eq + Hash> LocalRateLimiter<K> {
     pub fn take(&self, key: &K) -> Result<(), RateLimitExceeded> {
         let now = u64::try_from(self.clock.now().as_millis()).unwrap_or_default();
         match self.buckets.take(key, self.limit.rate(), now) {
-            Admission::Admitted { .. } => Ok(()),
-            Admission::Wait(wait) => Err(self.limit.exceeded(self.policy, wait)),
+            TakenToken::Taken { .. } => Ok(()),
+            TakenToken::Wait(wait) => Err(self.limit.exceeded(self.policy, wait)),
         }
     }
 }

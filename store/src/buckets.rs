@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::{Admission, Rate, UnixMillis};
+use crate::{Rate, TakenToken, UnixMillis};
 
 /// Maximum number of buckets; full ones are not stored.
 const BUCKETS_MAX: usize = 1 << 16;
@@ -24,7 +24,7 @@ impl<K> Default for Buckets<K> {
 
 impl<K: Clone + Eq + Hash> Buckets<K> {
     /// Takes a token from the bucket of `key`, or returns how long to wait for one.
-    pub fn take(&self, key: &K, rate: Rate, now: UnixMillis) -> Admission {
+    pub fn take(&self, key: &K, rate: Rate, now: UnixMillis) -> TakenToken {
         let now = now.saturating_mul(1000);
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);

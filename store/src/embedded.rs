@@ -28,7 +28,7 @@ use self::{
     writer::Writer,
 };
 use crate::{
-    Admission, Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, check_after,
+    Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, TakenToken, check_after,
     check_count, record::Record,
 };
 
@@ -110,7 +110,7 @@ impl Store for Embedded {
         self.writer.write("commit a batch", move |tables| tables.commit(&batch)).await
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         Ok(self.buckets.take(key, rate, self.clock.now_ms()))
     }
 

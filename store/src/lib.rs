@@ -23,7 +23,7 @@ pub use self::{
     embedded::Embedded,
     error::{Error, ErrorKind},
     key::{Key, Tag},
-    rate::{Admission, Rate},
+    rate::{Rate, TakenToken},
     redis::{Redis, RedisSettings},
     socket::SocketStore,
 };
@@ -90,7 +90,7 @@ pub trait Store: Send + Sync + 'static {
     /// Takes one token from the bucket at `key`, or returns how long to wait for one.
     ///
     /// Buckets are not entries: they need no commit, and restarting the store may fill them.
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error>;
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error>;
 
     /// Checks that the store answers and accepts writes, for readiness.
     async fn check(&self) -> Result<(), Error>;

@@ -15,9 +15,9 @@ pub struct Rate {
 
 /// Whether a token was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Admission {
+pub enum TakenToken {
     /// A token was taken.
-    Admitted {
+    Taken {
         /// How many more are left.
         remaining: u32,
     },
@@ -45,21 +45,21 @@ impl Rate {
     ///
     /// Also returns when the bucket will be full if that changed. After the clock was set back, `full_at` can be later
     /// than that of an empty bucket; it then counts as empty.
-    pub(crate) fn take(self, now: u64, full_at: u64) -> (Admission, Option<u64>) {
+    pub(crate) fn take(self, now: u64, full_at: u64) -> (TakenToken, Option<u64>) {
         let next = full_at.clamp(now, now.saturating_add(self.fill_micros())) + self.per_micros();
         match (next - now).checked_sub(self.fill_micros()) {
             None | Some(0) => (self.taken(next - now), Some(next)),
             // Store such a bucket as empty, so that it starts to fill.
             Some(missing) => {
                 let empty = (full_at > now.saturating_add(self.fill_micros())).then(|| next - self.per_micros());
-                (Admission::Wait(Duration::from_micros(missing)), empty)
+                (TakenToken::Wait(Duration::from_micros(missing)), empty)
             }
         }
     }
 
-    /// The admission when a token was taken and the bucket will be full in `micros`.
-    pub(crate) fn taken(self, micros: u64) -> Admission {
+    /// What is left when a token was taken and the bucket will be full in `micros`.
+    pub(crate) fn taken(self, micros: u64) -> TakenToken {
         let remaining = self.fill_micros().saturating_sub(micros) / self.per_micros();
-        Admission::Admitted { remaining: u32::try_from(remaining).unwrap_or(u32::MAX) }
+        TakenToken::Taken { remaining: u32::try_from(remaining).unwrap_or(u32::MAX) }
     }
 }

@@ -18,7 +18,7 @@ use bytes::Bytes;
 pub use self::settings::RedisSettings;
 use self::{connection::Connection, names::Names, scripts::Scripts};
 use crate::{
-    Admission, Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, check_after, check_count,
+    Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, TakenToken, check_after, check_count,
     record::Record,
 };
 
@@ -146,11 +146,11 @@ impl Store for Redis {
         Ok(if is_done { Commit::Done } else { Commit::Conflict })
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         let call = self.scripts.take_token(key, rate, self.clock.now_ms());
         match self.run("take a token", call).await? {
             (1_u8, micros) => Ok(rate.taken(micros)),
-            (_, micros) => Ok(Admission::Wait(Duration::from_micros(micros))),
+            (_, micros) => Ok(TakenToken::Wait(Duration::from_micros(micros))),
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::{net::UnixStream, sync::Mutex};
 
 pub use self::serve::serve;
 use self::wire::{Failure, Request, read, write};
-use crate::{Admission, Batch, Commit, Entry, Error, Key, Page, Rate, Store, check_after, check_count};
+use crate::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, TakenToken, check_after, check_count};
 
 /// A store that another process has open.
 pub struct SocketStore {
@@ -65,7 +65,7 @@ impl Store for SocketStore {
         self.call(&Request::Commit(batch)).await
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         self.call(&Request::TakeToken(key.clone(), rate)).await
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
-use store::{Admission, Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock};
+use store::{Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, TakenToken};
 
 /// A store in memory that can be told to fail every commit after the next few.
 pub struct FailingStore {
@@ -50,7 +50,7 @@ impl Store for FailingStore {
         }
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         self.store.take_token(key, rate).await
     }
 

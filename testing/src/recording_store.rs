@@ -4,7 +4,7 @@ use std::{mem, sync::Mutex};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use store::{Admission, Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock};
+use store::{Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, TakenToken};
 
 /// A store in memory that records its reads.
 pub struct RecordingStore {
@@ -86,7 +86,7 @@ impl Store for RecordingStore {
         committed
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<Admission, Error> {
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         self.store.take_token(key, rate).await
     }
 

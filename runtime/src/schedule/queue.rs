@@ -124,8 +124,8 @@ impl<T> Queue<T> {
     /// Whether there is a job for a free worker.
     pub(crate) fn has_turn(&self) -> bool {
         [Priority::Live, Priority::DryRun].into_iter().any(|priority| {
-            let admission = self.admission(priority);
-            self.lanes[priority.lane()].fair.has_turn(|next| admission.admits(next))
+            let eligibility = self.eligibility(priority);
+            self.lanes[priority.lane()].fair.has_turn(|next| eligibility.admits(next))
         })
     }
 
@@ -142,25 +142,25 @@ impl<T> Queue<T> {
     }
 
     fn take_from(&mut self, priority: Priority, worker: usize) -> Option<(Ticket, T)> {
-        let (admission, running_max) = (self.admission(priority), self.workers_but_one());
+        let (eligibility, running_max) = (self.eligibility(priority), self.workers_but_one());
         let lane = &mut self.lanes[priority.lane()];
         // A tenant does not get the last worker while another one waits.
-        let shared = lane.fair.pop(worker, |next| next.running < running_max && admission.admits(next));
-        let (turn, job) = shared.or_else(|| lane.fair.pop(worker, |next| admission.admits(next)))?;
-        let is_long = admission.is_long(turn.expected_cost());
+        let shared = lane.fair.pop(worker, |next| next.running < running_max && eligibility.admits(next));
+        let (turn, job) = shared.or_else(|| lane.fair.pop(worker, |next| eligibility.admits(next)))?;
+        let is_long = eligibility.is_long(turn.expected_cost());
         self.waiting -= 1;
         self.long_running += usize::from(is_long);
         Some((Ticket { turn, priority, is_long }, job))
     }
 
     /// Reserves one worker for short jobs.
-    fn admission(&self, priority: Priority) -> Admission {
+    fn eligibility(&self, priority: Priority) -> Eligibility {
         let short_fuel_max = match priority {
             Priority::Live => Some(self.limits.short_fuel_max),
             // A dry run may be the first run of its functions.
             Priority::DryRun => None,
         };
-        Admission { long_may_run: self.long_running < self.workers_but_one(), short_fuel_max }
+        Eligibility { long_may_run: self.long_running < self.workers_but_one(), short_fuel_max }
     }
 
     fn workers_but_one(&self) -> usize {
@@ -170,13 +170,13 @@ impl<T> Queue<T> {
 
 /// Which jobs may run now.
 #[derive(Clone, Copy)]
-struct Admission {
+struct Eligibility {
     long_may_run: bool,
     /// None if no job is expected to be short.
     short_fuel_max: Option<u64>,
 }
 
-impl Admission {
+impl Eligibility {
     fn admits(self, next: NextJob) -> bool {
         self.long_may_run || !self.is_long(next.expected_cost)
     }

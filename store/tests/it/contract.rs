@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_store::{Admission, Batch, Commit, Entry, Error, ErrorKind, Key, Page, Rate, Store, Tag, VALUE_BYTES_MAX};
+use airlock_store::{Batch, Commit, Entry, Error, ErrorKind, Key, Page, Rate, Store, Tag, TakenToken, VALUE_BYTES_MAX};
 use bytes::Bytes;
 
 use crate::backend::Backend;
@@ -223,22 +223,22 @@ async fn buckets_fill_over_time(backend: &Backend) {
     let (bucket, other) = (key("rate", "calls"), key("rate", "others"));
     let take = |key| async move { store.take_token(key, rate).await.unwrap() };
     for remaining in [2, 1, 0] {
-        assert_eq!(take(&bucket).await, Admission::Admitted { remaining });
+        assert_eq!(take(&bucket).await, TakenToken::Taken { remaining });
     }
-    assert_eq!(take(&bucket).await, Admission::Wait(Duration::from_secs(10)));
-    assert_eq!(take(&other).await, Admission::Admitted { remaining: 2 });
+    assert_eq!(take(&bucket).await, TakenToken::Wait(Duration::from_secs(10)));
+    assert_eq!(take(&other).await, TakenToken::Taken { remaining: 2 });
 
     clock.advance(Duration::from_secs(9));
-    assert_eq!(take(&bucket).await, Admission::Wait(Duration::from_secs(1)));
+    assert_eq!(take(&bucket).await, TakenToken::Wait(Duration::from_secs(1)));
     clock.advance(Duration::from_secs(1));
-    assert_eq!(take(&bucket).await, Admission::Admitted { remaining: 0 });
+    assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 0 });
     clock.advance(Duration::from_secs(3600));
-    assert_eq!(take(&bucket).await, Admission::Admitted { remaining: 2 });
+    assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 2 });
 
     // A clock that is set back an hour closes it for one token's time, not for the hour.
     clock.set_back(Duration::from_secs(3600));
-    assert_eq!(take(&bucket).await, Admission::Wait(Duration::from_secs(10)));
+    assert_eq!(take(&bucket).await, TakenToken::Wait(Duration::from_secs(10)));
     clock.advance(Duration::from_secs(10));
-    assert_eq!(take(&bucket).await, Admission::Admitted { remaining: 0 });
+    assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 0 });
     clock.advance(Duration::from_secs(3600));
 }
