@@ -1,7 +1,6 @@
 //! Errors of starting an engine or its workers, and of reading modules.
 
 use std::io;
-use std::path::PathBuf;
 
 /// Why functions cannot run at all. A failing function is a [`crate::Failure`] instead.
 #[derive(Debug, thiserror::Error)]
@@ -24,14 +23,6 @@ pub enum Error {
     /// The operating system starts no more threads.
     #[error("cannot start a thread for sandboxes: check the limit on processes (`ulimit -u`)")]
     Thread(#[source] io::Error),
-    /// The cache directory cannot be written.
-    #[error("cannot write {}: check the owner and free space of the cache directory", path.display())]
-    Cache {
-        /// The file that could not be written.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
 }
 
 /// Why a module was refused. The functions are then loaded from their sources again.

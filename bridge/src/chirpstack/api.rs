@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use client::{Trust, chirpstack::ChirpStackClient};
+use server::status::ErrorChain;
 use types::{Kind, Kinded};
 
 use super::{
@@ -63,7 +64,7 @@ pub(super) async fn check_api(directory: &Directory, settings: &GrpcSettings) ->
         Kind::Unsupported => format!("{url} is not a ChirpStack 4 server; its API has the port of its web site"),
         _ if directory.is_empty() => format!("start ChirpStack, or correct its URL, {url}"),
         _ => {
-            tracing::warn!(url, error = &source as &dyn std::error::Error, "starting with the codecs on disk");
+            tracing::warn!(url, error = %ErrorChain(&source), "starting with the codecs on disk");
             return Ok(());
         }
     };

@@ -17,6 +17,7 @@ use std::{
 
 use client::chirpstack::ChirpStackClient;
 use lru::LruCache;
+use server::status::ErrorChain;
 use tokio::{
     sync::Mutex as AsyncMutex,
     time::{Instant, sleep, timeout_at},
@@ -133,7 +134,7 @@ impl Directory {
             if is_final(&error) {
                 return Err(self.refuse(what, id, &error));
             }
-            tracing::debug!(what, id, error = &error as &dyn std::error::Error, "cannot ask ChirpStack");
+            tracing::debug!(what, id, error = %ErrorChain(&error), "cannot ask ChirpStack");
             timeout_at(deadline, sleep(RETRY_PAUSE)).await.map_err(|_| unreachable())?;
         }
     }

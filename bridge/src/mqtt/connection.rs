@@ -49,7 +49,7 @@ pub(super) enum Event {
         has_shared_subscriptions: bool,
         packet_bytes_max: Option<u32>,
     },
-    /// The broker's answer to a subscription: why it was refused, if it was.
+    /// The broker's response to a subscription: why it was refused, if it was.
     Subscribed {
         refusal: Option<String>,
     },
@@ -251,14 +251,14 @@ async fn drive4(mut connection: v4::EventLoop, events: mpsc::Sender<Result<Event
 fn event5(event: v5::Event) -> Option<Event> {
     use packets5::{Packet, PubAckReason, SubscribeReasonCode};
     Some(match event {
-        v5::Event::Incoming(Packet::ConnAck(answer)) => {
-            let properties = answer.properties;
+        v5::Event::Incoming(Packet::ConnAck(response)) => {
+            let properties = response.properties;
             let shared = properties.as_ref().and_then(|properties| properties.shared_subscription_available);
             let packet_bytes_max = properties.and_then(|properties| properties.max_packet_size);
             Event::Connected { has_shared_subscriptions: shared != Some(0), packet_bytes_max }
         }
-        v5::Event::Incoming(Packet::SubAck(answer)) => {
-            let refused = answer.return_codes.iter().find(|code| !matches!(code, SubscribeReasonCode::Success(_)));
+        v5::Event::Incoming(Packet::SubAck(response)) => {
+            let refused = response.return_codes.iter().find(|code| !matches!(code, SubscribeReasonCode::Success(_)));
             Event::Subscribed { refusal: refused.map(|code| format!("{code:?}")) }
         }
         v5::Event::Incoming(Packet::Publish(message)) => Event::Received(Received {
@@ -267,10 +267,10 @@ fn event5(event: v5::Event) -> Option<Event> {
             payload: message.payload,
             is_repeated: message.dup,
         }),
-        v5::Event::Incoming(Packet::PubAck(answer)) => {
-            let is_accepted = matches!(answer.reason, PubAckReason::Success | PubAckReason::NoMatchingSubscribers);
-            let refusal = (!is_accepted).then(|| format!("{:?}", answer.reason));
-            Event::Confirmed { packet: answer.pkid, refusal }
+        v5::Event::Incoming(Packet::PubAck(response)) => {
+            let is_accepted = matches!(response.reason, PubAckReason::Success | PubAckReason::NoMatchingSubscribers);
+            let refusal = (!is_accepted).then(|| format!("{:?}", response.reason));
+            Event::Confirmed { packet: response.pkid, refusal }
         }
         v5::Event::Outgoing(v4::Outgoing::Publish(packet)) => Event::Sent(packet),
         _ => return None,
@@ -283,8 +283,8 @@ fn event4(event: v4::Event) -> Option<Event> {
         v4::Event::Incoming(Packet::ConnAck(_)) => {
             Event::Connected { has_shared_subscriptions: false, packet_bytes_max: None }
         }
-        v4::Event::Incoming(Packet::SubAck(answer)) => {
-            let is_refused = answer.return_codes.contains(&v4::SubscribeReasonCode::Failure);
+        v4::Event::Incoming(Packet::SubAck(response)) => {
+            let is_refused = response.return_codes.contains(&v4::SubscribeReasonCode::Failure);
             Event::Subscribed { refusal: is_refused.then(|| "Failure".to_owned()) }
         }
         v4::Event::Incoming(Packet::Publish(message)) => Event::Received(Received {
@@ -293,7 +293,7 @@ fn event4(event: v4::Event) -> Option<Event> {
             payload: message.payload,
             is_repeated: message.dup,
         }),
-        v4::Event::Incoming(Packet::PubAck(answer)) => Event::Confirmed { packet: answer.pkid, refusal: None },
+        v4::Event::Incoming(Packet::PubAck(response)) => Event::Confirmed { packet: response.pkid, refusal: None },
         v4::Event::Outgoing(v4::Outgoing::Publish(packet)) => Event::Sent(packet),
         _ => return None,
     })

@@ -30,7 +30,7 @@ impl Failure {
 
     /// The failure of a call for which no sandbox could be created; logs the cause.
     pub(crate) fn no_sandbox(slot: Slot, error: &(dyn std::error::Error + 'static)) -> Self {
-        tracing::error!(error, "cannot create a sandbox");
+        tracing::error!(%error, cause = error.source().map(display), "cannot create a sandbox");
         Self::broken(slot, "there was no room for a sandbox: try again later")
     }
 

@@ -20,7 +20,8 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Loads the compiled guest from `dir`, or compiles it and saves it there.
 ///
-/// Failing to save it only slows down the next start, so it is logged and not an error.
+/// Failing to save it only slows down the next start, because the guest is compiled again; it is logged and not an
+/// error.
 pub(crate) fn load_or_compile(engine: &Engine, code: &[u8], dir: Option<&Path>) -> Result<Module, Error> {
     let Some(dir) = dir else { return compile(engine, code) };
     let path = dir.join(format!("{PREFIX}{}{SUFFIX}", key(engine, code)));
@@ -30,8 +31,7 @@ pub(crate) fn load_or_compile(engine: &Engine, code: &[u8], dir: Option<&Path>) 
     }
     let module = compile(engine, code)?;
     if let Err(source) = save(&module, dir, &path) {
-        let error = Error::Cache { path, source };
-        tracing::warn!(error = &error as &dyn std::error::Error, "the next start will compile the guest again");
+        tracing::warn!(path = %path.display(), error = %source, "cannot save the compiled guest: check the cache directory");
     }
     Ok(module)
 }

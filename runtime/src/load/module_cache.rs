@@ -49,8 +49,7 @@ impl ModuleCache {
                 Ok(Self { key: SealKey::new(&key), dir: Some(dir) })
             }
             Err(source) => {
-                let error = Error::Cache { path, source };
-                tracing::warn!(error = &error as &dyn std::error::Error, "loaded functions are not cached on disk");
+                tracing::warn!(path = %path.display(), error = %source, "cannot cache functions on disk: check the directory");
                 Ok(Self { key: SealKey::new(&fresh), dir: None })
             }
         }
@@ -88,8 +87,8 @@ impl ModuleCache {
     pub(crate) fn insert(&self, hash: SourcesHash, module: &[u8]) {
         let Some(dir) = &self.dir else { return };
         if let Err(source) = dir.insert(hash, module) {
-            let error = Error::Cache { path: dir.path_of(hash), source };
-            tracing::warn!(error = &error as &dyn std::error::Error, "the next start will load these functions again");
+            let path = dir.path_of(hash);
+            tracing::warn!(path = %path.display(), error = %source, "cannot save loaded functions: check the cache directory");
         }
     }
 }

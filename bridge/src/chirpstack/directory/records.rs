@@ -62,8 +62,8 @@ pub(super) enum Runtime {
 }
 
 impl Codecs {
-    pub(super) fn profile(&self, answer: GetDeviceProfileResponse) -> Profile {
-        self.load(ProfileRecord::from(answer))
+    pub(super) fn profile(&self, response: GetDeviceProfileResponse) -> Profile {
+        self.load(ProfileRecord::from(response))
     }
 
     pub(super) fn load(&self, record: ProfileRecord) -> Profile {
@@ -102,8 +102,8 @@ impl Profile {
 }
 
 impl From<GetDeviceProfileResponse> for ProfileRecord {
-    fn from(answer: GetDeviceProfileResponse) -> Self {
-        let profile = answer.device_profile.unwrap_or_default();
+    fn from(response: GetDeviceProfileResponse) -> Self {
+        let profile = response.device_profile.unwrap_or_default();
         Self {
             runtime: match profile.payload_codec_runtime() {
                 CodecRuntime::None => Runtime::None,
@@ -115,14 +115,14 @@ impl From<GetDeviceProfileResponse> for ProfileRecord {
             name: profile.name,
             script: profile.payload_codec_script,
             tags: profile.tags,
-            changed: changed(answer.updated_at),
+            changed: changed(response.updated_at),
         }
     }
 }
 
 impl From<GetDeviceResponse> for Device {
-    fn from(answer: GetDeviceResponse) -> Self {
-        let device = answer.device.unwrap_or_default();
+    fn from(response: GetDeviceResponse) -> Self {
+        let device = response.device.unwrap_or_default();
         Self {
             dev_eui: device.dev_eui.into(),
             name: device.name.into(),
@@ -131,7 +131,7 @@ impl From<GetDeviceResponse> for Device {
             // A map of strings can always be written.
             variables: serde_json::value::to_raw_value(&device.variables).unwrap_or_default(),
             tags: device.tags,
-            changed: changed(answer.updated_at),
+            changed: changed(response.updated_at),
         }
     }
 }

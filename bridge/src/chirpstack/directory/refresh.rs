@@ -7,6 +7,7 @@ use std::{
 };
 
 use client::chirpstack::PAGE_ITEMS;
+use server::status::ErrorChain;
 use tokio::time::{Instant, sleep};
 use types::{Kind, Kinded};
 
@@ -36,9 +37,8 @@ impl Directory {
                 Ok(()) => {}
                 Err(error) => {
                     crate::metrics::api_failed(error.kind());
-                    let error = error as &dyn std::error::Error;
                     if !is_failing {
-                        tracing::warn!(error, "cannot refresh codecs from ChirpStack's API: using the last ones");
+                        tracing::warn!(error = %ErrorChain(error), "cannot refresh codecs from ChirpStack's API: using the last ones");
                     }
                 }
             }
@@ -105,9 +105,9 @@ impl Directory {
     async fn list_profiles(&self, tenant_id: &str) -> client::Result<HashMap<String, Changed>> {
         let mut listed = HashMap::new();
         for page in 0.. {
-            let answer = self.api.device_profiles(tenant_id, page * PAGE_ITEMS).await?;
-            let count = answer.result.len();
-            listed.extend(answer.result.into_iter().map(|item| (item.id, changed(item.updated_at))));
+            let response = self.api.device_profiles(tenant_id, page * PAGE_ITEMS).await?;
+            let count = response.result.len();
+            listed.extend(response.result.into_iter().map(|item| (item.id, changed(item.updated_at))));
             if count < PAGE_ITEMS as usize {
                 break;
             }
@@ -118,7 +118,7 @@ impl Directory {
     async fn refresh_profile(&self, old: &Arc<Profile>) -> client::Result<()> {
         let id = old.record.id.as_str();
         let new = match self.api.device_profile(id).await {
-            Ok(answer) => self.codecs.profile(answer).with_codec_of(old),
+            Ok(response) => self.codecs.profile(response).with_codec_of(old),
             Err(error) => return self.gone(error, "device profile", id, |known| known.profiles.pop(id).is_some()),
         };
         // Loaded before it is used, so that no message waits for it.
@@ -155,9 +155,9 @@ impl Directory {
     async fn list_devices(&self, application_id: &str) -> client::Result<HashMap<Box<str>, Changed>> {
         let mut listed = HashMap::new();
         for page in 0.. {
-            let answer = self.api.devices(application_id, page * PAGE_ITEMS).await?;
-            let count = answer.result.len();
-            listed.extend(answer.result.into_iter().map(|item| (item.dev_eui.into(), changed(item.updated_at))));
+            let response = self.api.devices(application_id, page * PAGE_ITEMS).await?;
+            let count = response.result.len();
+            listed.extend(response.result.into_iter().map(|item| (item.dev_eui.into(), changed(item.updated_at))));
             if count < PAGE_ITEMS as usize {
                 break;
             }
@@ -199,7 +199,7 @@ impl Directory {
             let mut known = self.lock();
             known.is_changed |= forget(&mut known);
         }
-        tracing::warn!(id, error = &error as &dyn std::error::Error, "cannot refresh a {what}");
+        tracing::warn!(id, error = %ErrorChain(&error), "cannot refresh a {what}");
         Ok(())
     }
 }
