@@ -15,8 +15,9 @@ use axum::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use types::Kind;
 
-use crate::rate_limit::RateLimit;
+use crate::{rate_limit::RateLimit, status};
 
 pub use self::health::{Health, Report};
 pub use self::logs::{LogFormat, start_logs};
@@ -85,7 +86,7 @@ pub fn router(metrics: Metrics, health: Health) -> Router {
 async fn live(State(health): State<Health>) -> (StatusCode, String) {
     match health.failure() {
         None => (StatusCode::OK, "ok\n".to_owned()),
-        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+        Some(reason) => (status::http(Kind::Unavailable), format!("{reason}\n")),
     }
 }
 

@@ -13,7 +13,8 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Redirect, Response},
 };
-use server::status::ErrorChain;
+use server::status::{self, ErrorChain};
+use types::Kind;
 
 use self::notice::Notice;
 
@@ -74,7 +75,7 @@ impl<T: Template> IntoResponse for Page<T> {
             Ok(html) => html,
             Err(error) => {
                 tracing::error!(error = %ErrorChain(&error), "cannot render a page");
-                return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+                return status::http(Kind::Internal).into_response();
             }
         };
         let target = self.form_target.as_deref().unwrap_or_default();

@@ -8,12 +8,14 @@ use axum::{
     Router,
     body::{Body, to_bytes},
     extract::Request,
-    http::StatusCode,
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
 };
 use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
+use types::Kind;
+
+use crate::status;
 
 /// The most requests of a service that run at one time; others wait, in order.
 const RUNNING_MAX: usize = 1024;
@@ -55,11 +57,11 @@ async fn run(request: Request, next: Next, running: Arc<Semaphore>) -> Response 
     match tokio::spawn(response.in_current_span()).await {
         Ok(Ok(response)) => response,
         // The service's own limit is lower, so nobody waits any more.
-        Ok(Err(_)) => StatusCode::GATEWAY_TIMEOUT.into_response(),
+        Ok(Err(_)) => status::http(Kind::Timeout).into_response(),
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             // The process ends.
-            Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            Err(_) => status::http(Kind::Unavailable).into_response(),
         },
     }
 }

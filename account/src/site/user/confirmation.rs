@@ -4,9 +4,11 @@ use askama::Template;
 use axum::{
     Json,
     extract::State,
-    http::{HeaderMap, StatusCode},
+    http::HeaderMap,
     response::{IntoResponse, Response},
 };
+use server::status;
+use types::Kinded;
 
 use crate::{
     Account, Error,
@@ -40,7 +42,7 @@ pub(crate) async fn confirm(
         Err(error @ Error::Invalid { .. }) => {
             let problem = Some(sentence(&error.to_string()));
             let page = Page::new(Confirmed { frame, email: String::new(), problem });
-            page.with_status(StatusCode::BAD_REQUEST).into_response()
+            page.with_status(status::http(error.kind())).into_response()
         }
         Err(error) => return Err(error.into()),
     })
