@@ -1,7 +1,4 @@
-//! A fair queue, in which the tenant that has used the least goes first. It has no threads and no clock.
-//!
-//! This is start-time fair queueing. A tenant that returns after a pause starts level with the others, however much or
-//! little it used before. Costs are in any unit; Airlock counts fuel.
+#![doc = include_str!("../README.md")]
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,7 +14,7 @@ const JOB_COST_MAX: u64 = 1 << 40;
 /// Jobs of many tenants in fair order.
 pub struct FairQueue<T> {
     costs: Costs,
-    tenants: HashMap<Arc<str>, Account<T>>,
+    tenants: HashMap<Arc<str>, Tenant<T>>,
     /// Tenants with waiting jobs, by what they have used, then by arrival.
     ready: BTreeMap<Rank, Arc<str>>,
     /// Tenants without jobs, the longest idle first.
@@ -49,7 +46,7 @@ struct Rank {
     sequence: u64,
 }
 
-struct Account<T> {
+struct Tenant<T> {
     jobs: VecDeque<Job<T>>,
     running: usize,
     rank: Rank,
@@ -114,7 +111,7 @@ impl<T> FairQueue<T> {
     /// Queues `job`, which prefers the worker `home`.
     pub fn push(&mut self, name: &Arc<str>, home: usize, job: T) {
         let number = self.next_number();
-        let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Account::new(number));
+        let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Tenant::new(number));
         if tenant.jobs.is_empty() {
             if tenant.running == 0 {
                 self.idle.remove(&tenant.rank.sequence);
@@ -204,7 +201,7 @@ impl<T> FairQueue<T> {
     }
 }
 
-impl<T> Account<T> {
+impl<T> Tenant<T> {
     fn new(number: u64) -> Self {
         Self { jobs: VecDeque::new(), running: 0, rank: Rank { used: 0, sequence: number }, expected_cost: 0 }
     }
