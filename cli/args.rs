@@ -10,7 +10,7 @@ use crate::{
         user::args::User,
     },
     serve::Serve,
-    settings::Global,
+    settings::GlobalOptions,
 };
 
 /// Runs LoRaWAN payload functions, each message in a fresh WebAssembly sandbox, and publishes JSON over MQTT.
@@ -20,7 +20,7 @@ use crate::{
 #[command(name = "airlock", version, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalOptions,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -23,7 +23,7 @@ use args::{Args, Command};
 use clap::Parser;
 use network::Network;
 use server::system::{OsRandom, SystemClock, install_crypto};
-use settings::{Global, Settings};
+use settings::{GlobalOptions, Settings};
 use terminal::say;
 
 /// What `airlock selfupdate` prints. A program that replaces itself would be one more thing to trust.
@@ -52,7 +52,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-async fn run_command(command: Command, global: &Global) -> anyhow::Result<()> {
+async fn run_command(command: Command, global: &GlobalOptions) -> anyhow::Result<()> {
     install_crypto();
     let settings = || Settings::load(global);
     let network = || anyhow::Ok(Network::new(settings()?, Arc::new(SystemClock), Arc::new(OsRandom)));

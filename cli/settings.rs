@@ -21,7 +21,7 @@ use crate::terminal::say;
 /// Options that every command takes; each is also a setting.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Global options")]
-pub(crate) struct Global {
+pub(crate) struct GlobalOptions {
     /// Settings file [default: airlock.toml in the current directory, then in the user's configuration directory]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -225,7 +225,7 @@ impl Default for ClientSettings {
 
 impl Settings {
     /// Loads the settings: flags override the environment, the environment the settings file, and that the defaults.
-    pub(crate) fn load(global: &Global) -> anyhow::Result<Self> {
+    pub(crate) fn load(global: &GlobalOptions) -> anyhow::Result<Self> {
         let dirs = choose_base_strategy().context("cannot find your home directory: set HOME")?;
         let candidates = [PathBuf::from("airlock.toml"), dirs.config_dir().join("airlock/airlock.toml")];
         let file = global.config.clone().or_else(|| candidates.into_iter().find(|path| path.exists()));
@@ -266,7 +266,7 @@ impl Settings {
     }
 }
 
-fn flags(layers: Layers, global: &Global) -> Layers {
+fn flags(layers: Layers, global: &GlobalOptions) -> Layers {
     let layers = match &global.data {
         Some(directory) => layers.flag("--data", "data_dir", directory),
         None => layers,
