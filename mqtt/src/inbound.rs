@@ -13,19 +13,19 @@ const FILTERS_MAX: usize = 64;
 /// Checks and rewrites the packets of one client.
 pub(crate) struct Inbound<'a> {
     connect: &'a Connect,
-    rate: RateLimit,
+    pace: PublishPace,
 }
 
 impl<'a> Inbound<'a> {
     pub(crate) fn new(connect: &'a Connect, publishes_per_second_max: u32) -> Self {
-        Self { connect, rate: RateLimit::new(publishes_per_second_max) }
+        Self { connect, pace: PublishPace::new(publishes_per_second_max) }
     }
 
     /// Returns the packet for the engine, or the reason to disconnect the client.
     pub(crate) async fn check(&mut self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
         match packet.packet_type() {
             Some(PacketType::Publish) => {
-                self.rate.wait().await;
+                self.pace.wait().await;
                 self.publish(packet)
             }
             Some(PacketType::Subscribe) => self.subscribe(&packet),
@@ -79,13 +79,13 @@ fn check_count(filters: usize) -> Result<(), ReasonCode> {
 }
 
 /// Slows down a client that publishes too fast: it is not read from, so its socket fills and nothing is lost.
-struct RateLimit {
+struct PublishPace {
     per_second_max: u32,
     second: Instant,
     published: u32,
 }
 
-impl RateLimit {
+impl PublishPace {
     fn new(per_second_max: u32) -> Self {
         Self { per_second_max, second: Instant::now(), published: 0 }
     }
