@@ -14,8 +14,9 @@ use serde_json::Value;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate and the directory of its sources.
-const SOURCES: [(&str, &str); 12] = [
+const SOURCES: [(&str, &str); 13] = [
     ("types", "types/src"),
+    ("fair_queue", "fair_queue/src"),
     ("api", "api/src"),
     ("client", "client/src"),
     ("store", "store/src"),
@@ -43,7 +44,7 @@ fn crates_import_what_the_table_allows_and_nothing_else() {
 }
 
 #[test]
-fn only_one_crate_names_each_protocol() {
+fn libraries_stay_in_their_crates() {
     for (library, owners) in [
         ("redis", &["store"][..]),
         ("redb", &["store"]),
@@ -51,10 +52,12 @@ fn only_one_crate_names_each_protocol() {
         ("rumqttc", &["bridge", "client", "handler", "testing"]),
         ("wasmtime", &["runtime"]),
         ("reqwest", &["client", "testing"]),
+        ("lettre", &["account"]),
     ] {
-        let users: Vec<String> =
+        let mut users: Vec<String> =
             packages().into_iter().filter(|package| uses(package, library)).map(|package| name(&package)).collect();
-        assert!(users.iter().all(|user| owners.contains(&user.as_str())), "{library} is used by {users:?}");
+        users.sort();
+        assert_eq!(users, owners, "the crates that use {library}");
     }
 }
 
@@ -86,7 +89,7 @@ fn modules_import_only_those_after_them() {
 #[test]
 fn every_module_has_a_place_in_the_order() {
     let orders = module_orders();
-    for (name, src) in SOURCES.into_iter().filter(|(name, _)| !["types", "api"].contains(name)) {
+    for (name, src) in SOURCES.into_iter().filter(|(name, _)| !["types", "fair_queue", "api"].contains(name)) {
         let modules: BTreeSet<String> = imports::between_modules(src).into_keys().map(|path| path[0].clone()).collect();
         let order = orders.get(name).cloned().unwrap_or_default();
         let placed: BTreeSet<String> = order.into_iter().chain(["main".to_owned()]).collect();
