@@ -18,8 +18,8 @@ use types::Claims;
 /// Costs are in fuel, the unit of the sandbox, of which a processor uses about 10,000 per microsecond. These are the
 /// costs of a request, of checking a credential that turns out to be wrong, of a byte of a body, and of an entry of a
 /// list.
-pub(crate) const REQUEST_FUEL: u64 = 500_000;
-pub(crate) const UNKNOWN_CALLER_FUEL: u64 = 1_000_000;
+const REQUEST_FUEL: u64 = 500_000;
+const UNKNOWN_CALLER_FUEL: u64 = 1_000_000;
 const BYTE_FUEL: u64 = 100;
 const ENTRY_FUEL: u64 = 50_000;
 
@@ -72,6 +72,14 @@ impl Usage {
         self.add_fuel(BYTE_FUEL.saturating_mul(bytes));
     }
 
+    /// What the whole request costs its tenant.
+    pub(crate) fn cost(&self) -> u64 {
+        // Whoever sends wrong credentials makes us verify each of them.
+        let unknown = if self.caller().is_none() { UNKNOWN_CALLER_FUEL } else { 0 };
+        self.fuel().saturating_add(REQUEST_FUEL + unknown)
+    }
+
+    /// What was added so far.
     pub(crate) fn fuel(&self) -> u64 {
         self.0.fuel.load(Ordering::Relaxed)
     }

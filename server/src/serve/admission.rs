@@ -5,7 +5,8 @@
 //! using up the processors with refusals.
 
 mod callers;
-mod counted_body;
+mod place;
+mod request_body;
 mod request_queue;
 
 use std::{sync::Arc, time::Duration};
@@ -14,13 +15,14 @@ use axum::{extract::Request, response::Response};
 use tokio::sync::Semaphore;
 use types::{Kind, Kinded};
 
+pub(super) use self::place::Place;
 use self::{
     callers::Callers,
-    counted_body::count_body,
-    request_queue::{Limits, Permit, RequestQueue},
+    request_body::read_within_limits,
+    request_queue::{Permit, RequestQueue},
 };
 use super::{ServeSettings, metrics};
-use crate::usage::{REQUEST_FUEL, UNKNOWN_CALLER_FUEL, Usage};
+use crate::usage::Usage;
 
 /// How long a client should wait before it retries, in seconds.
 pub(super) const RETRY_AFTER_S: u64 = 1;
@@ -28,6 +30,9 @@ pub(super) const RETRY_AFTER_S: u64 = 1;
 const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum number of refusals that are held back; further ones are sent at once.
 const REFUSALS_HELD_MAX: usize = 4096;
+
+/// How many KiB of a body must arrive per second once the time to wait for it is used up.
+const BODY_RATE_KIB: u64 = 16;
 
 /// The tenant of requests whose caller is not known: the address that they come from.
 #[derive(Clone)]
@@ -42,6 +47,8 @@ pub(super) enum Refusal {
     Full,
     #[error("this service is overloaded, the request waited too long for its turn: retry after {RETRY_AFTER_S} s")]
     TimedOut,
+    #[error("the body of the request arrives too slowly: send at least {BODY_RATE_KIB} KiB per second")]
+    BodyTooSlow,
 }
 
 /// Admits the requests of one service.
@@ -50,7 +57,6 @@ pub(super) struct AdmissionControl {
     queue: Arc<RequestQueue>,
     callers: Callers,
     held: Semaphore,
-    waiting_timeout: Duration,
 }
 
 impl Kinded for Refusal {
@@ -58,6 +64,7 @@ impl Kinded for Refusal {
         match self {
             Self::TenantFull => Kind::Exhausted,
             Self::Full | Self::TimedOut => Kind::Unavailable,
+            Self::BodyTooSlow => Kind::Timeout,
         }
     }
 }
@@ -68,6 +75,7 @@ impl Refusal {
             Self::TenantFull => "tenant",
             Self::Full => "full",
             Self::TimedOut => "timeout",
+            Self::BodyTooSlow => "body",
         }
     }
 }
@@ -76,10 +84,9 @@ impl AdmissionControl {
     pub(super) fn new(service: &'static str, settings: &ServeSettings) -> Self {
         Self {
             service,
-            queue: Arc::new(RequestQueue::new(Limits::of(settings))),
+            queue: RequestQueue::new(settings),
             callers: Callers::default(),
             held: Semaphore::new(REFUSALS_HELD_MAX),
-            waiting_timeout: Duration::from_millis(settings.waiting_timeout_ms),
         }
     }
 
@@ -95,43 +102,39 @@ impl AdmissionControl {
         let credential = callers::digest(request.headers());
         let known = credential.and_then(|digest| self.callers.get(&digest));
         let tenant = known.clone().unwrap_or_else(|| address_tenant(&request));
-        let mut permit = self.permit(&tenant).await?;
+        let permit = self.permit(&tenant).await?;
         let usage = Usage::of(known);
+        let place = Place::new(self.service, tenant, permit, &usage);
         request.extensions_mut().insert(usage.clone());
-        let response = permit.run(handle(count_body(request, &usage)), || cost(&usage)).await;
-        metrics::charged(self.service, cost(&usage));
+        place.add_to(request.extensions_mut());
+        let response = place.run(handle(read_within_limits(request, &usage, &place))).await;
         if let Some(digest) = credential {
             self.callers.note(digest, &usage);
         }
-        Ok(response)
+        match place.refusal() {
+            Some(refusal) => Err(self.refused(refusal)),
+            None => Ok(response),
+        }
     }
 
     async fn permit(&self, tenant: &Arc<str>) -> Result<Permit, Refusal> {
-        let refusal = match self.queue.enqueue(tenant) {
-            Ok(turn) => match tokio::time::timeout(self.waiting_timeout, turn).await {
-                Ok(Ok(permit)) => return Ok(permit),
-                _ => Refusal::TimedOut,
-            },
-            Err(refusal) => {
-                if let Ok(_held) = self.held.try_acquire() {
-                    tokio::time::sleep(REFUSAL_PAUSE).await;
-                }
-                refusal
-            }
+        let refusal = match self.queue.turn(tenant).await {
+            Ok(permit) => return Ok(permit),
+            Err(refusal) => refusal,
         };
+        if let (Refusal::Full | Refusal::TenantFull, Ok(_held)) = (refusal, self.held.try_acquire()) {
+            tokio::time::sleep(REFUSAL_PAUSE).await;
+        }
+        Err(self.refused(refusal))
+    }
+
+    fn refused(&self, refusal: Refusal) -> Refusal {
         metrics::refused(self.service, refusal.reason());
-        Err(refusal)
+        refusal
     }
 }
 
 fn address_tenant(request: &Request) -> Arc<str> {
     let address = request.extensions().get::<AddressTenant>();
     address.map_or_else(|| Arc::from("no address"), |AddressTenant(tenant)| Arc::clone(tenant))
-}
-
-/// What a request costs its tenant.
-fn cost(usage: &Usage) -> u64 {
-    // Whoever sends wrong credentials makes us verify each of them.
-    let unknown = if usage.caller().is_none() { UNKNOWN_CALLER_FUEL } else { 0 };
-    usage.fuel().saturating_add(REQUEST_FUEL + unknown)
 }

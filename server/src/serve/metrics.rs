@@ -12,7 +12,7 @@ pub(super) fn describe() {
     describe_counter!(
         REFUSED,
         "Requests that were refused before they were handled, by service and reason: tenant (too many of its caller \
-         wait), full (too many of all callers wait), or timeout (it waited too long)"
+         wait), full (too many of all callers wait), timeout (it waited too long), or body (it arrived too slowly)"
     );
     describe_counter!(CLOSED, "Connections that were closed at once because their address has too many");
 }

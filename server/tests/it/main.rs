@@ -17,6 +17,7 @@ mod health;
 mod identity;
 mod logs;
 mod outages;
+mod request_bodies;
 mod requests;
 mod settings;
 mod shutdown;

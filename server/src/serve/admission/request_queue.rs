@@ -5,16 +5,19 @@
 //! such as the store or a sandbox, the next one starts.
 
 use std::{
-    future::poll_fn,
-    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
+    time::Duration,
 };
 
 use fair_queue::{Costs, FairQueue, Turn};
-use tokio::sync::oneshot;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    time::timeout,
+};
 
 use super::{Refusal, ServeSettings};
+use crate::concurrency_limit::{self, ConcurrencyLimit};
 
 /// Requests that may start at once, per processor.
 const STARTING_PER_PROCESSOR: usize = 2;
@@ -26,12 +29,15 @@ pub(super) struct Limits {
     tenant_running_max: usize,
     waiting_max: usize,
     tenant_waiting_max: usize,
+    waiting_timeout: Duration,
 }
 
 /// Requests that wait, and the number of those that run.
 pub(super) struct RequestQueue {
     limits: Limits,
     state: Mutex<State>,
+    absences: Arc<Semaphore>,
+    tenant_absences: Arc<ConcurrencyLimit>,
 }
 
 struct State {
@@ -52,27 +58,53 @@ pub(super) struct Permit {
     cost: Option<u64>,
 }
 
+/// Permission to wait for a body without a place, until it is dropped. There are as many as places to wait for a turn.
+pub(super) struct Absence {
+    _permits: (concurrency_limit::Permit, OwnedSemaphorePermit),
+}
+
 impl Limits {
-    pub(super) fn of(settings: &ServeSettings) -> Self {
+    fn of(settings: &ServeSettings) -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Self {
             starting_max: processors * STARTING_PER_PROCESSOR,
             running_max: settings.running_max.max(1),
             tenant_running_max: settings.tenant_running_max.max(1),
-            waiting_max: settings.waiting_max.max(1),
+            waiting_max: settings.waiting_max.clamp(1, Semaphore::MAX_PERMITS),
             tenant_waiting_max: settings.tenant_waiting_max.max(1),
+            waiting_timeout: Duration::from_millis(settings.waiting_timeout_ms),
         }
     }
 }
 
 impl RequestQueue {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(settings: &ServeSettings) -> Arc<Self> {
+        Arc::new(Self::with(Limits::of(settings)))
+    }
+
+    fn with(limits: Limits) -> Self {
         let waiting = FairQueue::new(Costs { job: 0, slack: 0 });
-        Self { limits, state: Mutex::new(State { waiting, waiting_count: 0, running: 0, starting: 0 }) }
+        let state = Mutex::new(State { waiting, waiting_count: 0, running: 0, starting: 0 });
+        let absences = Arc::new(Semaphore::new(limits.waiting_max));
+        Self { limits, state, absences, tenant_absences: Arc::default() }
+    }
+
+    /// Waits for a tenant's turn, but not for long.
+    pub(super) async fn turn(self: &Arc<Self>, tenant: &Arc<str>) -> Result<Permit, Refusal> {
+        let turn = self.enqueue(tenant)?;
+        timeout(self.limits.waiting_timeout, turn).await.ok().and_then(Result::ok).ok_or(Refusal::TimedOut)
+    }
+
+    /// Lets a tenant's request wait for its body without a place.
+    pub(super) fn leave(&self, tenant: &Arc<str>) -> Result<Absence, Refusal> {
+        let room = self.absences.available_permits();
+        let permit = Arc::clone(&self.absences).try_acquire_owned().map_err(|_| Refusal::Full)?;
+        let of_tenant = self.tenant_absences.acquire(tenant, self.limits.tenant_waiting_max.min(room));
+        Ok(Absence { _permits: (of_tenant.ok_or(Refusal::TenantFull)?, permit) })
     }
 
     /// Waits for a tenant's turn. Dropping the receiver leaves the queue.
-    pub(super) fn enqueue(self: &Arc<Self>, tenant: &Arc<str>) -> Result<oneshot::Receiver<Permit>, Refusal> {
+    fn enqueue(self: &Arc<Self>, tenant: &Arc<str>) -> Result<oneshot::Receiver<Permit>, Refusal> {
         let mut state = self.lock();
         let space = self.limits.waiting_max.saturating_sub(state.waiting_count);
         if space == 0 {
@@ -115,19 +147,17 @@ impl RequestQueue {
 }
 
 impl Permit {
-    /// Runs a request, and charges its tenant what `cost` returns in the end, even if it is cancelled.
-    pub(super) async fn run<Request: Future>(&mut self, request: Request, cost: impl Fn() -> u64) -> Request::Output {
-        let mut request = pin!(request);
-        poll_fn(|context| {
-            let polled = request.as_mut().poll(context);
-            self.cost = Some(cost());
-            self.note_started();
-            polled
-        })
-        .await
+    pub(super) fn queue(&self) -> &Arc<RequestQueue> {
+        &self.queue
     }
 
-    fn note_started(&mut self) {
+    /// Ends the turn, and charges the tenant.
+    pub(super) fn end(mut self, cost: u64) {
+        self.cost = Some(cost);
+    }
+
+    /// Lets the next request start: this one has ended, or waits for something itself.
+    pub(super) fn note_started(&mut self) {
         if std::mem::take(&mut self.is_starting) {
             let mut state = self.queue.lock();
             state.starting -= 1;
@@ -149,9 +179,6 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
-    use futures::poll;
-    use std::future::pending;
-
     use super::*;
 
     type Waiting = oneshot::Receiver<Permit>;
@@ -162,10 +189,11 @@ mod tests {
         tenant_running_max: 100,
         waiting_max: 10_000,
         tenant_waiting_max: 10_000,
+        waiting_timeout: Duration::from_secs(10),
     };
 
     fn queue(limits: Limits) -> Arc<RequestQueue> {
-        Arc::new(RequestQueue::new(limits))
+        Arc::new(RequestQueue::with(limits))
     }
 
     fn put(queue: &Arc<RequestQueue>, tenant: &str, count: usize) -> Vec<Waiting> {
@@ -185,11 +213,6 @@ mod tests {
         permits
     }
 
-    /// Ends a request that cost this much.
-    fn finish(mut permit: Permit, cost: u64) {
-        permit.cost = Some(cost);
-    }
-
     /// Finishes one request after the other while both tenants wait; returns how many each had.
     fn turns(costs: [u64; 2], count: usize) -> [usize; 2] {
         let queue = queue(LIMITS);
@@ -199,7 +222,7 @@ mod tests {
             for (number, waiting) in waiting.iter_mut().enumerate() {
                 for permit in admitted(waiting) {
                     turns[number] += 1;
-                    finish(permit, costs[number]);
+                    permit.end(costs[number]);
                 }
             }
         }
@@ -213,7 +236,7 @@ mod tests {
         let first = admitted(&mut many).pop().unwrap();
         let mut one = put(&queue, "one", 1);
         assert!(admitted(&mut one).is_empty());
-        finish(first, 1);
+        first.end(1);
         assert_eq!((admitted(&mut one).len(), admitted(&mut many).len()), (1, 0));
     }
 
@@ -253,14 +276,13 @@ mod tests {
         assert_eq!(queue.enqueue(&"c".into()).err(), Some(Refusal::Full));
     }
 
-    #[tokio::test]
-    async fn the_next_request_starts_as_soon_as_one_waits_for_something() {
+    #[test]
+    fn the_next_request_starts_as_soon_as_one_waits_for_something() {
         let queue = queue(LIMITS);
         let mut waiting = put(&queue, "a", 2);
         let mut first = admitted(&mut waiting).pop().unwrap();
         assert!(admitted(&mut waiting).is_empty());
-        let mut running = pin!(first.run(pending::<()>(), || 1));
-        assert!(poll!(&mut running).is_pending());
+        first.note_started();
         assert_eq!(admitted(&mut waiting).len(), 1);
     }
 
@@ -271,7 +293,7 @@ mod tests {
         let first = admitted(&mut waiting).pop().unwrap();
         let mut last = vec![waiting.pop().unwrap()];
         drop(waiting);
-        finish(first, 1);
+        first.end(1);
         let last = admitted(&mut last);
         assert_eq!(last.len(), 1);
         // One that is admitted and goes away before it knows gives its turn back, too.

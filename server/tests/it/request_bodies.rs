@@ -1,0 +1,107 @@
+//! Requests that wait for their bodies, over each protocol: others are handled meanwhile.
+
+use std::{convert::Infallible, net::IpAddr, time::Duration};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::Request as Received,
+    http::{Request, StatusCode},
+    routing::{get, post},
+};
+use futures::future::BoxFuture;
+use server::serve::ServeSettings;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpSocket,
+    sync::{mpsc, watch},
+};
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::{client::GrpcService, transport::Channel};
+
+use crate::harness::TestServer;
+
+const HALF: &str = "x";
+
+/// A service with a route that reads a body, and how many requests have reached it.
+async fn start(settings: ServeSettings) -> (TestServer, watch::Receiver<usize>) {
+    let (entered, count) = watch::channel(0);
+    let read = async move |request: Received| {
+        entered.send_modify(|count| *count += 1);
+        match to_bytes(request.into_body(), 100).await {
+            Ok(body) => (StatusCode::OK, body.len().to_string()),
+            Err(_) => (StatusCode::BAD_REQUEST, String::new()),
+        }
+    };
+    let router = Router::new()
+        .route("/read", post(read.clone()))
+        .route("/read.Service/Call", post(read))
+        .route("/hello", get(async || "hello"));
+    (TestServer::bounded(router, settings).await, count)
+}
+
+/// Sends a request and half of its body; the future sends the rest, and returns the response's status.
+async fn begin(server: &TestServer, protocol: &str, from: IpAddr) -> BoxFuture<'static, u16> {
+    match protocol {
+        "HTTP/1" => begin_http1(server, from).await,
+        "HTTP/2" => begin_http2(server, Request::post("/read"), from).await,
+        _ => {
+            let head = Request::post("/read.Service/Call").header("content-type", "application/grpc");
+            begin_http2(server, head, from).await
+        }
+    }
+}
+
+async fn begin_http1(server: &TestServer, from: IpAddr) -> BoxFuture<'static, u16> {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((from, 0).into()).unwrap();
+    let mut stream = socket.connect(server.address()).await.unwrap();
+    let head = "POST /read HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2\r\n\r\n";
+    stream.write_all(format!("{head}{HALF}").as_bytes()).await.unwrap();
+    Box::pin(async move {
+        stream.write_all(HALF.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response.split(' ').nth(1).unwrap().parse().unwrap()
+    })
+}
+
+async fn begin_http2(server: &TestServer, head: axum::http::request::Builder, from: IpAddr) -> BoxFuture<'static, u16> {
+    let (parts, body) = mpsc::unbounded_channel::<Result<&str, Infallible>>();
+    parts.send(Ok(HALF)).unwrap();
+    let request = head.body(tonic::body::Body::new(Body::from_stream(UnboundedReceiverStream::new(body)))).unwrap();
+    let endpoint = Channel::from_shared(server.url("")).unwrap().local_address(Some(from));
+    let mut channel = endpoint.connect().await.unwrap();
+    std::future::poll_fn(|context| GrpcService::<tonic::body::Body>::poll_ready(&mut channel, context)).await.unwrap();
+    let response = tokio::spawn(GrpcService::call(&mut channel, request));
+    Box::pin(async move {
+        parts.send(Ok(HALF)).unwrap();
+        drop((parts, channel));
+        response.await.unwrap().unwrap().status().as_u16()
+    })
+}
+
+/// The status of a request without a body from another address.
+async fn hello(server: &TestServer) -> u16 {
+    server::system::install_crypto();
+    let client = reqwest::Client::builder().tls_certs_only([]).local_address(IpAddr::from([127, 0, 0, 100]));
+    client.build().unwrap().get(server.url("/hello")).send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn requests_that_wait_for_their_bodies_leave_their_places_to_others() {
+    // Every place can be taken, and a request that finds none gives up early.
+    let settings = ServeSettings { running_max: 4, waiting_timeout_ms: 2000, ..ServeSettings::default() };
+    for protocol in ["HTTP/1", "HTTP/2", "gRPC"] {
+        let (server, mut entered) = start(settings.clone()).await;
+        let mut begun = Vec::new();
+        for address in 1..=4 {
+            begun.push(begin(&server, protocol, IpAddr::from([127, 0, 0, address])).await);
+        }
+        tokio::time::timeout(Duration::from_secs(10), entered.wait_for(|count| *count == 4)).await.unwrap().unwrap();
+        assert_eq!(hello(&server).await, 200, "while bodies are awaited over {protocol}");
+        for finish in begun {
+            assert_eq!(finish.await, 200, "once its body has come over {protocol}");
+        }
+    }
+}
