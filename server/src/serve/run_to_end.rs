@@ -2,7 +2,7 @@
 //!
 //! hyper drops the future of a request whose connection ends. A change of several steps would then stop in the middle.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{
     Router,
@@ -11,14 +11,14 @@ use axum::{
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
 };
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::time::timeout;
 use tracing::Instrument;
 use types::Kind;
 
 use crate::status;
 
-/// The most requests of a service that run at one time; others wait, in order.
-const RUNNING_MAX: usize = 1024;
+use super::admission::Place;
+
 /// How long a request may run on without its client. Each call of a store ends much earlier.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
@@ -26,15 +26,11 @@ const TIME_MAX: Duration = Duration::from_secs(120);
 ///
 /// Bodies above `body_bytes_max` reach the handler as an error of that body.
 pub fn run_to_end(router: Router, body_bytes_max: usize) -> Router {
-    let running = Arc::new(Semaphore::new(RUNNING_MAX));
-    router.layer(from_fn(move |request: Request, next: Next| {
-        let running = Arc::clone(&running);
-        async move {
-            if request.method().is_safe() {
-                return next.run(request).await;
-            }
-            run(arrived(request, body_bytes_max).await, next, running).await
+    router.layer(from_fn(move |request: Request, next: Next| async move {
+        if request.method().is_safe() {
+            return next.run(request).await;
         }
+        run(arrived(request, body_bytes_max).await, next).await
     }))
 }
 
@@ -48,10 +44,11 @@ async fn arrived(request: Request, body_bytes_max: usize) -> Request {
     Request::from_parts(head, body)
 }
 
-async fn run(request: Request, next: Next, running: Arc<Semaphore>) -> Response {
-    let turn = running.acquire_owned().await;
+async fn run(request: Request, next: Next) -> Response {
+    // The task keeps it, so that a client that hangs up does not get a turn for another request.
+    let place = Place::of(request.extensions());
     let response = async move {
-        let _turn = turn;
+        let _place = place;
         timeout(TIME_MAX, next.run(request)).await
     };
     match tokio::spawn(response.in_current_span()).await {

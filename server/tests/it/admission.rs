@@ -1,19 +1,22 @@
 //! Admission control over real connections: whose requests run, wait, and are refused.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
-use axum::{Router, http::HeaderMap, routing::get};
+use axum::{
+    Router,
+    http::HeaderMap,
+    routing::{get, post},
+};
 use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
 use reqwest::Response;
 use serde_json::{Value, json};
-use server::{grpc, serve::ServeSettings, telemetry::Health, usage::Usage};
-use tokio::{net::TcpSocket, sync::watch};
+use server::{
+    grpc,
+    serve::{ServeSettings, run_to_end},
+    telemetry::Health,
+    usage::Usage,
+};
+use tokio::{io::AsyncWriteExt, net::TcpSocket, sync::watch};
 use tonic::transport::Channel;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
@@ -23,17 +26,16 @@ use crate::harness::TestServer;
 struct Gated {
     server: TestServer,
     open: watch::Sender<bool>,
-    entered: Arc<AtomicUsize>,
+    entered: watch::Receiver<usize>,
 }
 
 impl Gated {
     async fn start(settings: ServeSettings) -> Self {
         let (open, gate) = watch::channel(false);
-        let entered = Arc::new(AtomicUsize::new(0));
-        let enter = Arc::clone(&entered);
+        let (enter, entered) = watch::channel(0);
         let wait = async move |usage: Usage, headers: HeaderMap| {
             authenticate(&usage, &headers);
-            enter.fetch_add(1, Ordering::SeqCst);
+            enter.send_modify(|count| *count += 1);
             gate.clone().wait_for(|open| *open).await.unwrap();
             "done"
         };
@@ -42,12 +44,19 @@ impl Gated {
             "hello"
         };
         let health = grpc::routes(&Health::default()).unwrap().routes().into_axum_router();
-        let router = Router::new().route("/wait", get(wait)).route("/hello", get(hello)).merge(health);
+        let changes = run_to_end(Router::new().route("/change", post(wait.clone())), 100);
+        let router = Router::new().route("/wait", get(wait)).route("/hello", get(hello)).merge(health).merge(changes);
         Self { server: TestServer::bounded(router, settings).await, open, entered }
     }
 
     async fn get(&self, path: &str, from: [u8; 4], token: Option<&str>) -> Response {
         self.try_get(path, from, token).await.unwrap()
+    }
+
+    /// Waits until this many requests have begun.
+    async fn begun(&self, count: usize) {
+        let mut entered = self.entered.clone();
+        tokio::time::timeout(PATIENCE, entered.wait_for(|entered| *entered == count)).await.unwrap().unwrap();
     }
 
     /// Sends a request from this address, with a token if there is one.
@@ -98,11 +107,11 @@ async fn a_flood_from_one_address_leaves_turns_for_another() {
         assert_eq!(body["code"], 8);
         assert!(body["message"].as_str().unwrap().contains("send fewer at once"), "{body}");
     }
-    assert_eq!(gated.entered.load(Ordering::SeqCst), 2);
+    assert_eq!(*gated.entered.borrow(), 2);
     assert_eq!(gated.get("/hello", ELSEWHERE, None).await.status(), 200);
     gated.open.send(true).unwrap();
     assert!(flood.all(async |answer| answer.status() == 200).await);
-    assert_eq!(gated.entered.load(Ordering::SeqCst), 4);
+    assert_eq!(*gated.entered.borrow(), 4);
 }
 
 #[tokio::test]
@@ -117,7 +126,7 @@ async fn a_known_caller_does_not_share_its_turns_with_its_address() {
     for _ in 0..6 {
         assert_eq!(next(&mut flood).await.status(), 429);
     }
-    assert_eq!(gated.entered.load(Ordering::SeqCst), 2);
+    assert_eq!(*gated.entered.borrow(), 2);
     assert_eq!(gated.get("/hello", HERE, Some("bob")).await.status(), 200);
     gated.open.send(true).unwrap();
     assert!(flood.all(async |answer| answer.status() == 200).await);
@@ -174,4 +183,19 @@ async fn one_address_cannot_take_all_connections() {
     drop(kept);
     // The server notices a moment later that they have ended.
     while gated.try_get("/hello", HERE, None).await.is_err() {}
+}
+
+#[tokio::test]
+async fn a_change_without_its_client_keeps_its_turn_until_it_ends() {
+    let settings = ServeSettings { tenant_running_max: 1, waiting_timeout_ms: 1000, ..ServeSettings::default() };
+    let gated = Gated::start(settings).await;
+    let mut client = tokio::net::TcpStream::connect(gated.server.address()).await.unwrap();
+    client.write_all(b"POST /change HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+    gated.begun(1).await;
+    drop(client);
+    let mut another: FuturesUnordered<_> = [gated.get("/wait", HERE, None)].into_iter().collect();
+    assert_eq!(next(&mut another).await.status(), 503, "the change still runs");
+    assert_eq!(*gated.entered.borrow(), 1);
+    gated.open.send(true).unwrap();
+    assert_eq!(gated.get("/hello", HERE, None).await.status(), 200);
 }
