@@ -1,6 +1,7 @@
 //! A request's body: its bytes are charged as they are read, and its request does not run while it waits for them.
 //!
-//! The length that the head declares is only a claim of the client, which may be anything, and a client may send nothing.
+//! The length that the head declares is only a claim of the client, which may be anything, and a client may send
+//! nothing.
 
 use std::{
     pin::Pin,
@@ -60,7 +61,8 @@ struct Patience {
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
-/// Adds the bytes of the request's body to its usage as they are read, and has it leave its place while they are awaited.
+/// Adds the bytes of the request's body to its usage as they are read, and has it leave its place while they are
+/// awaited.
 pub(super) fn read_within_limits(request: Request, usage: &Usage, place: &Arc<Place>) -> Request {
     if request.body().is_end_stream() {
         return request;
