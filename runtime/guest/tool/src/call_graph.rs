@@ -1,4 +1,4 @@
-//! Who calls whom, and which functions must pay so that no cycle of calls is free.
+//! Who calls whom, and which functions must be charged so that no cycle of calls is free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::{Call, Visitor, dfs_in_order};
@@ -16,12 +16,12 @@ impl Calls {
         Self { callees }
     }
 
-    /// An order in which each function comes after all it calls, when calls of `paying` functions do not count.
+    /// An order in which each function comes after all it calls, when calls of `charged` functions do not count.
     /// `Err` names the functions that are left in cycles.
-    pub(crate) fn order(&self, paying: &BTreeSet<FunctionId>) -> Result<Vec<FunctionId>, BTreeSet<FunctionId>> {
+    pub(crate) fn order(&self, charged: &BTreeSet<FunctionId>) -> Result<Vec<FunctionId>, BTreeSet<FunctionId>> {
         let mut order = Vec::new();
-        let mut done: BTreeSet<FunctionId> = paying.clone();
-        let mut left: BTreeSet<FunctionId> = self.callees.keys().copied().filter(|id| !paying.contains(id)).collect();
+        let mut done: BTreeSet<FunctionId> = charged.clone();
+        let mut left: BTreeSet<FunctionId> = self.callees.keys().copied().filter(|id| !charged.contains(id)).collect();
         loop {
             let is_free =
                 |id: &FunctionId| self.callees[id].iter().all(|callee| done.contains(callee) || !left.contains(callee));
@@ -37,10 +37,10 @@ impl Calls {
         }
     }
 
-    /// The functions that must pay beside `seed` so that every cycle of calls holds one that pays.
+    /// The functions to charge beside `seed` so that every cycle of calls holds one that is charged.
     pub(crate) fn break_cycles(&self, seed: BTreeSet<FunctionId>) -> BTreeSet<FunctionId> {
-        let mut paying = seed;
-        while let Err(left) = self.order(&paying) {
+        let mut charged = seed;
+        while let Err(left) = self.order(&charged) {
             // The one with the most calls among those left breaks the most cycles; equal ones by their order.
             let degree = |id: &FunctionId| {
                 let outward = self.callees[id].intersection(&left).count();
@@ -48,9 +48,9 @@ impl Calls {
                 outward * inward
             };
             let chosen = left.iter().copied().max_by_key(|id| (degree(id), std::cmp::Reverse(*id)));
-            paying.extend(chosen);
+            charged.extend(chosen);
         }
-        paying
+        charged
     }
 }
 

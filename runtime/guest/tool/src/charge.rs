@@ -18,7 +18,7 @@ pub(crate) struct Charges {
 }
 
 impl Charges {
-    /// Works out the charges of `function`, given what calls of functions that do not pay themselves cost.
+    /// Works out the charges of `function`, given what calls of functions without a charge of their own cost.
     pub(crate) fn of(function: &LocalFunction, calls: &BTreeMap<FunctionId, u64>) -> Self {
         let mut walk = Walk { function, calls, after: BTreeMap::new(), loops: BTreeMap::new() };
         // A branch to the outermost label returns.
@@ -74,7 +74,7 @@ impl Walk<'_> {
         others.saturating_add(1)
     }
 
-    /// A loop header pays for each iteration; code before the loop pays only for the path out of it.
+    /// A loop header is charged for each iteration; code before the loop only for the path out of it.
     fn repeat(&mut self, body: InstrSeqId, rest: u64) -> u64 {
         let outside = std::mem::take(&mut self.after);
         self.after.insert(body, 0);

@@ -18,11 +18,11 @@ pub(crate) fn run(wasm: &[u8]) -> Result<String> {
     let module = Module::from_buffer(wasm)?;
     check_imports(&module)?;
     check_state(&module)?;
-    let paying = check_payments(&module)?;
+    let charged = check_charges(&module)?;
     let functions = call_graph::local_functions(&module).count();
     let (pages, memory) = (image_pages(&module)?, module.memories.iter().map(|memory| memory.initial).sum::<u64>());
     Ok(format!(
-        "{} bytes; memory of {} KiB with {pages} pages of 4 KiB that are not zero; {paying} of {functions} functions pay at their entry",
+        "{} bytes; memory of {} KiB with {pages} pages of 4 KiB that are not zero; {charged} of {functions} functions are charged at their entry",
         wasm.len(),
         memory * 64
     ))
@@ -102,39 +102,39 @@ impl<'a> Visitor<'a> for Bulk {
     }
 }
 
-/// Every loop pays, and every cycle of calls holds a function that pays at its entry; says how many do.
-fn check_payments(module: &Module) -> Result<usize> {
+/// Every loop is charged, and every cycle of calls holds a function that is charged at its entry; says how many are.
+fn check_charges(module: &Module) -> Result<usize> {
     let fuel = fuel_global(module)?;
     for (id, function) in call_graph::local_functions(module) {
-        let mut loops = Loops { function, fuel, unpaid: 0 };
+        let mut loops = Loops { function, fuel, uncharged: 0 };
         dfs_in_order(&mut loops, function, function.entry_block());
-        ensure!(loops.unpaid == 0, "function {} has {} loops that do not pay", id.index(), loops.unpaid);
+        ensure!(loops.uncharged == 0, "function {} has {} loops that are not charged", id.index(), loops.uncharged);
     }
-    let paying: BTreeSet<FunctionId> = call_graph::local_functions(module)
-        .filter(|(_, function)| pays(function, function.entry_block(), fuel))
+    let charged: BTreeSet<FunctionId> = call_graph::local_functions(module)
+        .filter(|(_, function)| is_charged(function, function.entry_block(), fuel))
         .map(|(id, _)| id)
         .collect();
-    ensure!(call_graph::in_tables(module).is_subset(&paying), "a function in the table does not pay");
-    if let Err(cycle) = Calls::of(module).order(&paying) {
-        bail!("{} functions call each other in cycles that do not pay", cycle.len());
+    ensure!(call_graph::in_tables(module).is_subset(&charged), "a function in the table is not charged");
+    if let Err(cycle) = Calls::of(module).order(&charged) {
+        bail!("{} functions call each other in cycles that are not charged", cycle.len());
     }
-    Ok(paying.len())
+    Ok(charged.len())
 }
 
 struct Loops<'a> {
     function: &'a LocalFunction,
     fuel: GlobalId,
-    unpaid: usize,
+    uncharged: usize,
 }
 
 impl<'a> Visitor<'a> for Loops<'a> {
     fn visit_loop(&mut self, header: &Loop) {
-        self.unpaid += usize::from(!pays(self.function, header.seq, self.fuel));
+        self.uncharged += usize::from(!is_charged(self.function, header.seq, self.fuel));
     }
 }
 
-/// Whether what `label` holds starts with a payment that traps below zero.
-fn pays(function: &LocalFunction, label: InstrSeqId, fuel: GlobalId) -> bool {
+/// Whether what `label` holds starts with a charge that traps below zero.
+fn is_charged(function: &LocalFunction, label: InstrSeqId, fuel: GlobalId) -> bool {
     let instructions: Vec<&Instr> =
         function.block(label).instrs.iter().take(9).map(|(instruction, _)| instruction).collect();
     let [

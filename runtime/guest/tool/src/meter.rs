@@ -1,7 +1,7 @@
-//! Makes the guest pay: a counter goes down at every loop header and at the entry of enough functions.
+//! Inserts the charges: a counter goes down at every loop header and at the entry of enough functions.
 //!
-//! Every cycle of control flow passes a loop header, and every cycle of calls an entry that pays: all functions in the
-//! table pay, so that indirect calls do, and of the rest as many as it takes.
+//! Every cycle of control flow passes a loop header, and every cycle of calls an entry that is charged: those of all
+//! functions in the table, so that indirect calls are, and of the rest as many as it takes.
 
 use crate::call_graph::{self, Calls};
 use crate::charge::Charges;
@@ -19,17 +19,17 @@ pub(crate) const FUEL: &str = "fuel";
 /// The other exported global that can change.
 pub(crate) const STACK_POINTER: &str = "stack_pointer";
 
-/// The module with payments put in.
+/// The module with charges inserted.
 pub(crate) fn run(wasm: &[u8]) -> Result<Vec<u8>> {
     let mut module = stub::parse(wasm)?;
     let fuel = fuel_global(&module)?;
     let calls = Calls::of(&module);
-    let paying = calls.break_cycles(call_graph::in_tables(&module));
-    for (function, charges) in charges(&module, &calls, &paying)? {
+    let charged = calls.break_cycles(call_graph::in_tables(&module));
+    for (function, charges) in charges(&module, &calls, &charged)? {
         let left = module.locals.add(ValType::I64);
-        let pays = paying.contains(&function);
+        let is_charged = charged.contains(&function);
         if let FunctionKind::Local(local) = &mut module.funcs.get_mut(function).kind {
-            put_in(local, &charges, pays, fuel, left);
+            insert(local, &charges, is_charged, fuel, left);
         }
     }
     Ok(module.emit_wasm())
@@ -44,15 +44,15 @@ pub(crate) fn fuel_global(module: &Module) -> Result<GlobalId> {
     }
 }
 
-/// The charges of all functions. One that does not pay is paid for by its callers.
-fn charges(module: &Module, calls: &Calls, paying: &BTreeSet<FunctionId>) -> Result<Vec<(FunctionId, Charges)>> {
-    let Ok(order) = calls.order(paying) else { bail!("a cycle of calls would not pay") };
+/// The charges of all functions. The cost of one whose entry is not charged is charged to its callers.
+fn charges(module: &Module, calls: &Calls, charged: &BTreeSet<FunctionId>) -> Result<Vec<(FunctionId, Charges)>> {
+    let Ok(order) = calls.order(charged) else { bail!("a cycle of calls would not be charged") };
     let mut costs = BTreeMap::new();
     let mut all = Vec::new();
-    for id in order.into_iter().chain(paying.iter().copied()) {
+    for id in order.into_iter().chain(charged.iter().copied()) {
         let FunctionKind::Local(function) = &module.funcs.get(id).kind else { continue };
         let charges = Charges::of(function, &costs);
-        if !paying.contains(&id) {
+        if !charged.contains(&id) {
             costs.insert(id, charges.entry);
         }
         all.push((id, charges));
@@ -60,11 +60,11 @@ fn charges(module: &Module, calls: &Calls, paying: &BTreeSet<FunctionId>) -> Res
     Ok(all)
 }
 
-fn put_in(function: &mut LocalFunction, charges: &Charges, pays: bool, fuel: GlobalId, left: LocalId) {
+fn insert(function: &mut LocalFunction, charges: &Charges, is_charged: bool, fuel: GlobalId, left: LocalId) {
     for (header, units) in &charges.loops {
         prepend(function, *header, *units, fuel, left);
     }
-    if pays {
+    if is_charged {
         prepend(function, function.entry_block(), charges.entry, fuel, left);
     }
 }
@@ -79,7 +79,7 @@ fn prepend(function: &mut LocalFunction, label: InstrSeqId, units: u64, fuel: Gl
     };
     let consequent = arm(&[Instr::Unreachable(Unreachable {})]);
     let alternative = arm(&[]);
-    let payment = [
+    let charge = [
         Instr::GlobalGet(GlobalGet { global: fuel }),
         Instr::Const(Const { value: Value::I64(units as i64) }),
         Instr::Binop(Binop { op: BinaryOp::I64Sub }),
@@ -91,5 +91,5 @@ fn prepend(function: &mut LocalFunction, label: InstrSeqId, units: u64, fuel: Gl
         Instr::IfElse(IfElse { consequent, alternative }),
     ];
     let instructions = &mut function.block_mut(label).instrs;
-    instructions.splice(0..0, payment.map(|instruction| (instruction, Default::default())));
+    instructions.splice(0..0, charge.map(|instruction| (instruction, Default::default())));
 }
