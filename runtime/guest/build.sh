@@ -82,8 +82,8 @@ finish() {
     "$tool" stub "$target/$triple/release/airlock_guest.wasm" "$work/stubbed.wasm"
     "$tool" snapshot "$work/stubbed.wasm" "$work/snapshot.wasm"
     wasm-opt -O3 -mvp --enable-mutable-globals --enable-sign-ext --enable-nontrapping-float-to-int \
-        --strip-debug --strip-producers "$work/snapshot.wasm" -o "$work/optimised.wasm"
-    "$tool" meter "$work/optimised.wasm" "$work/guest.wasm"
+        --strip-debug --strip-producers "$work/snapshot.wasm" -o "$work/optimized.wasm"
+    "$tool" meter "$work/optimized.wasm" "$work/guest.wasm"
     "$tool" check "$work/guest.wasm"
 }
 
@@ -103,7 +103,7 @@ case "${1:-}" in
     cmp "$work/guest.wasm" "$guest/../guest.wasm" || fail "guest.wasm is not what its sources give; run build.sh and commit"
     echo "guest.wasm is what its sources give"
     ;;
---unmetered) cp "$work/optimised.wasm" "${2:?names no file}" ;;
+--unmetered) cp "$work/optimized.wasm" "${2:?names no file}" ;;
 "")
     cp "$work/guest.wasm" "$guest/../guest.wasm"
     write_sums >"$guest/../guest.sums"

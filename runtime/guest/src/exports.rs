@@ -40,7 +40,7 @@ pub(crate) fn set_running_slot(slot: u8) {
     RUNNING_SLOT.store(slot, Ordering::Relaxed);
 }
 
-/// Initialises the guest. Runs at build time; the resulting heap is the initial memory of `guest.wasm`.
+/// Initializes the guest. Runs at build time; the resulting heap is the initial memory of `guest.wasm`.
 #[unsafe(export_name = "wizer-initialize")]
 extern "C" fn initialize() {
     // SAFETY: nothing has run before.

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;
 
 /// The longest payload that [`Realm::byte_array`] converts on the stack. Not larger, because the whole buffer is
-/// initialised each time and most payloads are far shorter.
+/// initialized each time and most payloads are far shorter.
 const FEW_BYTES: usize = 64;
 
 /// A global object with its own built-ins; functions of one realm do not see the globals of another.

@@ -1,4 +1,4 @@
-//! Runs the guest's initialisation and keeps the heap it leaves.
+//! Runs the guest's initialization and keeps the heap it leaves.
 
 use crate::stub;
 use anyhow::{Result, anyhow, bail};
@@ -11,7 +11,7 @@ use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
 /// The exported function that makes the guest ready.
 pub(crate) const INITIALIZE: &str = "wizer-initialize";
 
-/// The module with its memory as it is after initialisation.
+/// The module with its memory as it is after initialization.
 pub(crate) fn run(wasm: &[u8]) -> Result<Vec<u8>> {
     let mut wizer = Wizer::new();
     wizer.init_func(INITIALIZE);
@@ -21,7 +21,7 @@ pub(crate) fn run(wasm: &[u8]) -> Result<Vec<u8>> {
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).map_err(|error| anyhow!("failed to start: {error}"))?;
     let initialize = instance.get_typed_func::<(), ()>(&mut store, INITIALIZE).map_err(|error| anyhow!("{error}"))?;
-    initialize.call(&mut store, ()).map_err(|error| anyhow!("the guest failed to initialise itself: {error:?}"))?;
+    initialize.call(&mut store, ()).map_err(|error| anyhow!("the guest failed to initialize itself: {error:?}"))?;
     let mut state = State { store, instance };
     let snapshot = ready(wizer.snapshot(&context, &mut state))?;
     let snapshot = snapshot.map_err(|error| anyhow!("failed to take the snapshot: {error}"))?;
