@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::globals::Untouched;
 use crate::guest::Guest;
-use crate::js::{Primitive, Realm, Thrown, Value};
+use crate::js::{Primitive, Realm, Thrown, Unevaluated, Value};
 use crate::wire::{self, Dialect, FailureKind, Slot};
 use std::ffi::CStr;
 
@@ -18,16 +18,31 @@ pub(crate) struct Function {
     pub(crate) globals: Untouched,
 }
 
-/// Defines `NAMES`, all function names, and `DEFINED`, a JavaScript expression for an array of those that a source defines
-/// or exports. If a source defines several for one purpose, the first in this list wins.
+/// Defines `NAMES`, all function names, and JavaScript expressions: `DEFINED`, for an array of those functions that a source
+/// defines or exports as a CommonJS module does, and `DEFINED_IN_MODULE`, for a function that finds them in the namespace
+/// of an ES module with the footer `FOOTER`. If a source defines several for one purpose, the first in this list wins.
 macro_rules! names {
     ($($which:ident $dialect:ident $name:literal),* $(,)?) => {
         const NAMES: &[(wire::Function, Dialect, &str)] = &[$((wire::Function::$which, Dialect::$dialect, $name)),*];
-        const DEFINED: &str = concat!("[", $(
+        const DEFINED: &str = concat!(defined!($($name)*), "\0");
+        /// Inside the module, where also functions that it does not export are in scope.
+        const FOOTER: &str = concat!("export const airlock$defined=", defined!($($name)*), ";");
+        const DEFINED_IN_MODULE: &str = concat!(
+            "namespace=>{const exported=[",
+            $("typeof namespace.", $name, "==='function'?namespace.", $name, ":null,",)*
+            "];return namespace.airlock$defined.map((own,index)=>own??exported[index])}\0",
+        );
+    };
+}
+
+/// An array of the functions with these names, with null for what is not defined.
+macro_rules! defined {
+    ($($name:literal)*) => {
+        concat!("[", $(
             "typeof ", $name, "==='function'?", $name,
             ":typeof module==='object'&&typeof module?.exports?.", $name, "==='function'?module.exports.", $name,
             ":typeof exports==='object'&&typeof exports?.", $name, "==='function'?exports.", $name, ":null,",
-        )* "]\0");
+        )* "]")
     };
 }
 
@@ -48,13 +63,17 @@ names! {
 pub(crate) struct Definitions(Value);
 
 impl Definitions {
-    /// Looks up the functions of the source that was evaluated in `realm`.
-    pub(crate) fn of(realm: Realm) -> Result<Self, Thrown> {
-        const EXPRESSION: &CStr = match CStr::from_bytes_with_nul(DEFINED.as_bytes()) {
-            Ok(expression) => expression,
-            Err(_) => c"[]",
-        };
-        realm.value_of(EXPRESSION).map(Self)
+    /// Runs `text` as a script, and looks up its functions.
+    pub(crate) fn of_script(realm: Realm, text: &CStr, file: &CStr) -> Result<Self, Unevaluated> {
+        realm.run(text, file)?;
+        realm.value_of(expression(DEFINED)).map(Self).map_err(Unevaluated::Threw)
+    }
+
+    /// Runs `text` as a module, and looks up its functions.
+    pub(crate) fn of_module(realm: Realm, text: &CStr, file: &CStr) -> Result<Self, Unevaluated> {
+        let namespace = realm.run_module(text, FOOTER, file)?;
+        let find = realm.value_of(expression(DEFINED_IN_MODULE)).map_err(Unevaluated::Threw)?;
+        find.call(&realm.undefined(), [&namespace]).map(Self).map_err(Unevaluated::Threw)
     }
 
     /// The function for a purpose, of the given dialect if there is one.
@@ -71,6 +90,11 @@ impl Definitions {
         }
         Ok(None)
     }
+}
+
+/// A constant that ends in a zero byte.
+fn expression(text: &'static str) -> &'static CStr {
+    CStr::from_bytes_with_nul(text.as_bytes()).unwrap_or(c"[]")
 }
 
 impl Function {

@@ -27,6 +27,10 @@ impl Failure {
         Self::new(slot, FailureKind::Output, message)
     }
 
+    pub(crate) fn out_of_memory(slot: Slot) -> Self {
+        Self::new(slot, FailureKind::Memory, OUT_OF_MEMORY)
+    }
+
     /// A failure because of a thrown value; of `kind` unless QuickJS itself threw it.
     pub(crate) fn thrown(guest: &Guest, slot: Slot, kind: FailureKind, thrown: &Thrown) -> Self {
         let (line, column) = position(guest, slot, &thrown.0);
@@ -48,6 +52,12 @@ impl Failure {
             }
         };
         Self::output(slot, message)
+    }
+
+    /// This failure, or `other` if that is further on in the source. What has no position comes after reading it.
+    pub(crate) fn or_if_later(self, other: Self) -> Self {
+        let is_other_later = self.line > 0 && (other.line, other.column) >= (self.line, self.column);
+        if is_other_later { other } else { self }
     }
 
     pub(crate) fn message(&self) -> &str {

@@ -6,11 +6,14 @@ use crate::failure::Failure;
 use crate::globals::{Globals, Untouched};
 use crate::guest::{Functions, Guest};
 use crate::guest_limits::GuestLimits;
-use crate::js::{Evaluation, Realm, Thrown};
+use crate::js::{Realm, Thrown, Unevaluated};
 use crate::memory;
 use crate::wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
 use crate::wire::{self, ANY_SLOT, Dialect, FailureKind, Reader, Slot, Writer};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+
+const UNSETTLED: &str =
+    "awaits a promise that nothing settles; there are no timers and no input while a source is evaluated";
 
 const SLOTS: [wire::Function; 4] = [Decoder, Converter, Validator, Encoder];
 const ALL: [wire::Function; 6] = [Decoder, Converter, Validator, Encoder, DecodeDownlink, NormalizeUplink];
@@ -71,12 +74,7 @@ impl Source<'_> {
         self.guest.enter(home);
         self.fine(builtins::install(self.realm(), text.as_bytes()))?;
         let globals = self.fine(Globals::define(self.guest, self.realm()))?;
-        match self.realm().run(&text, Guest::file(home)) {
-            Evaluation::Done => {}
-            Evaluation::Unreadable(thrown) => return Err(Failure::thrown(self.guest, home, kind, &thrown)),
-            Evaluation::Threw(thrown) => return self.fine(Err(thrown)),
-        }
-        let mut found = self.find()?;
+        let mut found = self.find(&self.evaluate(&text)?)?;
         let is_v2 = found.iter().flatten().any(|function| function.dialect == Dialect::V2);
         let untouched = self.fine(globals.settle(self.guest, is_v2))?;
         // Leaked: freeing them when a call sets the globals would dirty half a dozen pages.
@@ -91,11 +89,38 @@ impl Source<'_> {
         Ok(())
     }
 
-    fn find(&self) -> Result<Functions, Failure> {
+    /// Runs the text as a script, or as a module if it is no script.
+    fn evaluate(&self, text: &CStr) -> Result<Definitions, Failure> {
+        let (realm, file) = (self.realm(), Guest::file(self.home()));
+        let as_script = match Definitions::of_script(realm, text, file) {
+            Err(Unevaluated::Unreadable(thrown)) => self.unreadable(&thrown),
+            outcome => return outcome.map_err(|reason| self.unevaluated(&reason)),
+        };
+        Definitions::of_module(realm, text, file).map_err(|reason| match reason {
+            // Whichever it is meant to be, it is read further as that.
+            Unevaluated::Unreadable(thrown) => self.unreadable(&thrown).or_if_later(as_script),
+            reason => self.unevaluated(&reason),
+        })
+    }
+
+    fn unevaluated(&self, reason: &Unevaluated) -> Failure {
+        match reason {
+            Unevaluated::Unreadable(thrown) => self.unreadable(thrown),
+            Unevaluated::Threw(thrown) => Failure::thrown(self.guest, self.home(), FailureKind::Thrown, thrown),
+            // QuickJS loses what it has no memory to queue.
+            Unevaluated::Unsettled if self.guest.runtime.has_refused_memory() => Failure::out_of_memory(self.home()),
+            Unevaluated::Unsettled => Failure::new(self.home(), FailureKind::Syntax, UNSETTLED),
+        }
+    }
+
+    fn unreadable(&self, thrown: &Thrown) -> Failure {
+        Failure::thrown(self.guest, self.home(), FailureKind::Syntax, thrown)
+    }
+
+    fn find(&self, definitions: &Definitions) -> Result<Functions, Failure> {
         let mut found = Functions::default();
-        let definitions = self.fine(Definitions::of(self.realm()))?;
         for which in ALL {
-            found[which as usize] = self.fine(self.look_up(&definitions, which, &found))?;
+            found[which as usize] = self.fine(self.look_up(definitions, which, &found))?;
         }
         let is_missing =
             |which: &wire::Function| self.slots != ANY_SLOT && self.fills(*which) && found[*which as usize].is_none();

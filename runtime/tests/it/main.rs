@@ -6,6 +6,7 @@ mod builtins;
 mod cache;
 mod cold;
 mod dialects;
+mod es_modules;
 mod failures;
 mod harness;
 mod hostile;

@@ -6,11 +6,12 @@
 
 mod allocation;
 mod location;
+mod module;
 mod realm;
 mod runtime;
 mod value;
 
 pub(crate) use location::Location;
-pub(crate) use realm::{Evaluation, Realm};
+pub(crate) use realm::{Realm, Unevaluated};
 pub(crate) use runtime::Runtime;
 pub(crate) use value::{Atom, Primitive, Thrown, Value};

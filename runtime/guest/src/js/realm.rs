@@ -17,14 +17,14 @@ pub(crate) struct Realm(NonNull<qjs::JSContext>);
 /// A native function that scripts can call. Its last argument is the number it was created with.
 pub(crate) type Native = fn(Realm, &[Value], i32) -> Result<Value, Thrown>;
 
-/// The outcome of evaluating a source.
-pub(crate) enum Evaluation {
-    /// It ran to its end.
-    Done,
-    /// It is not a valid script.
+/// Why a source did not run to its end.
+pub(crate) enum Unevaluated {
+    /// It is not a valid script, or not a valid module.
     Unreadable(Thrown),
     /// It threw while it ran.
     Threw(Thrown),
+    /// It waits for a promise that nothing settles.
+    Unsettled,
 }
 
 impl Realm {
@@ -51,6 +51,10 @@ impl Realm {
         }
     }
 
+    pub(super) fn of(context: NonNull<qjs::JSContext>) -> Self {
+        Self(context)
+    }
+
     pub(super) fn raw(self) -> *mut qjs::JSContext {
         self.0.as_ptr()
     }
@@ -72,16 +76,11 @@ impl Realm {
     }
 
     /// Runs `text` as a sloppy-mode script; `text` must end in a zero byte.
-    pub(crate) fn run(self, text: &CStr, file: &CStr) -> Evaluation {
-        let compiled = match self.eval(text, file, qjs::JS_EVAL_FLAG_COMPILE_ONLY) {
-            Ok(compiled) => compiled,
-            Err(thrown) => return Evaluation::Unreadable(thrown),
-        };
+    pub(crate) fn run(self, text: &CStr, file: &CStr) -> Result<(), Unevaluated> {
+        let compiled = self.eval(text, file, qjs::JS_EVAL_FLAG_COMPILE_ONLY).map_err(Unevaluated::Unreadable)?;
         // SAFETY: `compiled` is a script of this context, and the call takes over its reference.
-        match self.result(unsafe { qjs::JS_EvalFunction(self.raw(), compiled.into_raw()) }) {
-            Ok(_) => Evaluation::Done,
-            Err(thrown) => Evaluation::Threw(thrown),
-        }
+        let evaluated = self.result(unsafe { qjs::JS_EvalFunction(self.raw(), compiled.into_raw()) });
+        evaluated.map(drop).map_err(Unevaluated::Threw)
     }
 
     /// Evaluates a built-in expression.

@@ -1,6 +1,6 @@
 //! The QuickJS runtime: its limits, garbage collector and interrupt handler.
 
-use super::allocation;
+use super::{allocation, module};
 use crate::memory;
 use javy::quickjs::qjs;
 use std::ffi::{c_int, c_void};
@@ -23,6 +23,7 @@ impl Runtime {
             qjs::JS_SetMaxStackSize(runtime.as_ptr(), STACK_BYTES_MAX as qjs::size_t);
             qjs::JS_SetInterruptHandler(runtime.as_ptr(), Some(call_interrupt), interrupt as *mut c_void);
             qjs::JS_SetGCThreshold(runtime.as_ptr(), qjs::size_t::MAX);
+            qjs::JS_SetModuleLoaderFunc(runtime.as_ptr(), None, Some(module::load), ptr::null_mut());
             Some(Self(runtime))
         }
     }

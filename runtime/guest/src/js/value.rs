@@ -52,6 +52,11 @@ impl Value {
         Self { realm, raw }
     }
 
+    /// The value without a reference of its own.
+    pub(super) fn raw(&self) -> qjs::JSValue {
+        self.raw
+    }
+
     pub(super) fn into_raw(self) -> qjs::JSValue {
         let raw = self.raw;
         std::mem::forget(self);
