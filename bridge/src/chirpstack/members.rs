@@ -1,6 +1,6 @@
 //! The members of a JSON object, each as its text: what is not changed stays as it was, to the digit.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -9,7 +9,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// The members of a JSON object, in their order.
+/// The members of a JSON object, in their order. Of several with the same name there is only the last, which is the one
+/// that most readers take.
 #[derive(Clone, Debug)]
 pub(super) struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
 
@@ -71,8 +72,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
             }
         }
 
-        deserializer.deserialize_map(Object).map(Self)
+        deserializer.deserialize_map(Object).map(|members| Self(last_of_each(members)))
     }
+}
+
+fn last_of_each<'a, V>(members: Vec<(Cow<'a, str>, V)>) -> Vec<(Cow<'a, str>, V)> {
+    let mut names = HashSet::with_capacity(members.len());
+    let mut last: Vec<_> = members.into_iter().rev().filter(|(name, _)| names.insert(name.clone())).collect();
+    last.reverse();
+    last
 }
 
 impl Serialize for Members<'_> {
@@ -105,9 +113,16 @@ mod tests {
 
     #[test]
     fn what_is_not_changed_stays_as_it_was() {
-        let text = r#"{"b":1.50,"a":[1e3, 12345678901234567890],"new\u0041":{"x" : -0.0},"data":"AQ==","b":2}"#;
+        let text = r#"{"b":1.50,"a":[1e3, 12345678901234567890],"new\u0041":{"x" : -0.0},"data":"AQ=="}"#;
         let expected = text.replace("new\\u0041", "newA");
         assert_eq!(edited(text, |_| ()), expected);
+    }
+
+    #[test]
+    fn of_members_with_the_same_name_there_is_only_the_last() {
+        let text = r#"{"object":null,"a":1,"\u006fbject":{"new":1},"b":2}"#;
+        assert_eq!(edited(text, |_| ()), r#"{"a":1,"object":{"new":1},"b":2}"#);
+        assert!(Members::parse(text.as_bytes()).unwrap().has("object"));
     }
 
     #[test]
