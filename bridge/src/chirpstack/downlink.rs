@@ -87,7 +87,7 @@ impl Downlinks {
             return Err(CodecError::Command("the device belongs to another application than the topic's".to_owned()));
         }
         let profile = self.directory.profile(&device.profile_id).await?;
-        let port: Option<u8> = command.get("fPort").or_else(|| command.get("f_port"));
+        let port = port(&command)?;
         let input = Input {
             port: port.unwrap_or(0),
             time_ms: self.clock.now().as_millis(),
@@ -96,7 +96,7 @@ impl Downlinks {
         };
         let object = command.raw("object").map(RawValue::get).unwrap_or_default();
         let encoded = profile.codec.encode(object, &input).await?;
-        let port = encoded.port.filter(|port| *port > 0).or(port).filter(|port| *port > 0);
+        let port = encoded.port.filter(|port| *port > 0).or(port);
         let port = port.ok_or_else(|| {
             CodecError::Command("no port: set `fPort` in the command, or let encodeDownlink return it".to_owned())
         })?;
@@ -147,6 +147,16 @@ impl<'a> DeviceInfo<'a> {
             dev_eui: topic.dev_eui,
             tags: tags.map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         }
+    }
+}
+
+/// The port of a command, which proto3 JSON also allows to be a string; none if it is missing or zero.
+fn port(command: &Members<'_>) -> Result<Option<u8>, CodecError> {
+    let Some(text) = command.raw("fPort").or_else(|| command.raw("f_port")).map(RawValue::get) else { return Ok(None) };
+    let number: Option<f64> = if text == "null" { Some(0.0) } else { text.trim_matches('"').parse().ok() };
+    match number.filter(|number| number.fract() == 0.0 && (0.0..=255.0).contains(number)) {
+        Some(number) => Ok(Some(number as u8).filter(|port| *port > 0)),
+        None => Err(CodecError::Command(format!("`fPort` is {text}: it must be a number from 1 to 255"))),
     }
 }
 

@@ -40,6 +40,10 @@ async fn an_object_becomes_data_and_a_port() {
             json!({"dev_eui": DEVICE, "f_port": 9, "object": {"level": 1}}),
             json!({"dev_eui": DEVICE, "fPort": 9, "data": "Af//AA=="}),
         ),
+        (
+            json!({"devEui": DEVICE, "fPort": "9", "object": {"level": 1}}),
+            json!({"devEui": DEVICE, "fPort": 9, "data": "Af//AA=="}),
+        ),
         (json!({"devEui": DEVICE, "fPort": 9, "data": "Bw=="}), json!({"devEui": DEVICE, "fPort": 9, "data": "Bw=="})),
     ] {
         application.publish(&command_topic(DEVICE), command.to_string()).await;
@@ -78,6 +82,8 @@ async fn what_cannot_be_sent_is_refused_with_a_log_event() {
         ),
         (topic.clone(), json!({"devEui": DEVICE, "object": {"level": 1}}), "no port"),
         (topic.clone(), json!({"devEui": DEVICE, "fPort": 0, "object": {"level": 1}}), "no port"),
+        (topic.clone(), json!({"devEui": DEVICE, "fPort": 300, "object": {"level": 1}}), "`fPort` is 300: it must be"),
+        (topic.clone(), json!({"devEui": DEVICE, "fPort": "x", "object": {"level": 1}}), "`fPort` is \"x\""),
         (
             topic.clone(),
             json!({"devEui": "0000000000000001", "fPort": 9, "data": "AQ=="}),
