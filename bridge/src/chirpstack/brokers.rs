@@ -70,8 +70,7 @@ async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
         return true;
     }
     let addresses = async |endpoint: &Endpoint| -> Vec<_> {
-        let host = endpoint.url.host.trim_matches(['[', ']']).to_owned();
-        lookup_host((host, endpoint.url.port)).await.map(Iterator::collect).unwrap_or_default()
+        lookup_host((endpoint.url.host.as_str(), endpoint.url.port)).await.map(Iterator::collect).unwrap_or_default()
     };
     let (one, other) = (addresses(one).await, addresses(other).await);
     one.iter().any(|address| other.contains(address))

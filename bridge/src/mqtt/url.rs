@@ -8,6 +8,7 @@ const TLS_PORT: u16 = 8883;
 /// Where a broker is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BrokerUrl {
+    /// A name or an address, an IPv6 one without its brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) is_tls: bool,
@@ -38,7 +39,7 @@ impl BrokerUrl {
 fn split_port(rest: &str, default: u16) -> Option<(String, u16)> {
     if let Some((host, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         let port = if after.is_empty() { default } else { after.strip_prefix(':')?.parse().ok()? };
-        return Some((format!("[{host}]"), port));
+        return Some((host.to_owned(), port));
     }
     match rest.split_once(':') {
         Some((host, port)) => Some((host.to_owned(), port.parse().ok()?)),
@@ -48,7 +49,12 @@ fn split_port(rest: &str, default: u16) -> Option<(String, u16)> {
 
 impl fmt::Display for BrokerUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}://{}:{}", if self.is_tls { "mqtts" } else { "mqtt" }, self.host, self.port)
+        let (scheme, Self { host, port, .. }) = (if self.is_tls { "mqtts" } else { "mqtt" }, self);
+        if host.contains(':') {
+            write!(out, "{scheme}://[{host}]:{port}")
+        } else {
+            write!(out, "{scheme}://{host}:{port}")
+        }
     }
 }
 
@@ -66,6 +72,13 @@ mod tests {
             ("mqtt://[::1]:1884", "mqtt://[::1]:1884"),
         ] {
             assert_eq!(BrokerUrl::parse(text).unwrap().to_string(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_ipv6_address_has_no_brackets_where_names_are_looked_up() {
+        for text in ["mqtt://[::1]:1884", "mqtts://[::1]"] {
+            assert_eq!(BrokerUrl::parse(text).unwrap().host, "::1", "{text}");
         }
     }
 
