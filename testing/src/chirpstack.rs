@@ -1,7 +1,7 @@
 //! A stand-in for ChirpStack's API.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
 };
@@ -38,6 +38,8 @@ struct State {
     profiles: BTreeMap<String, (DeviceProfile, Timestamp)>,
     devices: BTreeMap<String, (Device, Timestamp)>,
     changes: i64,
+    broken_profiles: BTreeSet<String>,
+    is_token_of_tenant: bool,
 }
 
 impl ChirpStackApi {
@@ -100,6 +102,16 @@ impl ChirpStackApi {
         state.devices.insert(dev_eui.to_owned(), (device, now));
     }
 
+    /// Answers every request for a device profile with an internal error.
+    pub fn break_profile(&self, id: &str) {
+        self.lock().broken_profiles.insert(id.to_owned());
+    }
+
+    /// From now on the token is that of a tenant, to which ChirpStack does not say that an object does not exist.
+    pub fn restrict_token(&self) {
+        self.lock().is_token_of_tenant = true;
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
@@ -128,8 +140,12 @@ impl Service {
         if request.metadata().get("authorization").is_none_or(|token| token.to_str().ok() != Some(expected.as_str())) {
             return Err(Status::unauthenticated("InvalidToken"));
         }
-        let found = read(&self.0.lock().unwrap(), request.into_inner());
-        found.map(Response::new).ok_or_else(|| Status::not_found("Object does not exist"))
+        let state = self.0.lock().unwrap();
+        let found = read(&state, request.into_inner());
+        found.map(Response::new).ok_or_else(|| match state.is_token_of_tenant {
+            true => Status::unauthenticated("Not allowed"),
+            false => Status::not_found("Object does not exist"),
+        })
     }
 }
 
@@ -138,6 +154,9 @@ type Answer<T> = Result<Response<T>, Status>;
 #[tonic::async_trait]
 impl DeviceProfileService for Service {
     async fn get(&self, request: Request<GetDeviceProfileRequest>) -> Answer<GetDeviceProfileResponse> {
+        if self.0.lock().unwrap().broken_profiles.contains(&request.get_ref().id) {
+            return Err(Status::internal("it is broken"));
+        }
         self.read(request, |state, message| {
             let (profile, updated_at) = state.profiles.get(&message.id)?.clone();
             Some(GetDeviceProfileResponse { device_profile: Some(profile), updated_at: Some(updated_at) })

@@ -77,29 +77,34 @@ impl Directory {
         written
     }
 
+    /// Refreshes everything that can be; returns the first error.
     async fn refresh(&self) -> client::Result<()> {
-        self.refresh_profiles().await?;
-        self.refresh_devices().await
+        let profiles = self.refresh_profiles().await;
+        let devices = self.refresh_devices().await;
+        profiles.and(devices)
     }
 
     async fn refresh_profiles(&self) -> client::Result<()> {
+        let mut result = Ok(());
         let profiles: Vec<Arc<Profile>> = self.lock().profiles.iter().map(|(_, profile)| profile.clone()).collect();
         let tenants: BTreeSet<&str> = profiles.iter().map(|profile| profile.tenant_id()).collect();
         let mut listed = HashMap::new();
         for tenant in tenants {
             // Profiles of no tenant, and those that the key may not list, are fetched one by one.
             match self.list_profiles(tenant).await {
-                Ok(page) => listed.extend(page),
+                Ok(page) => _ = listed.insert(tenant, page),
                 Err(error) if is_final(&error) => {}
-                Err(error) => return Err(error),
+                Err(error) => result = result.and(Err(error)),
             }
         }
-        for profile in profiles {
-            if listed.get(&profile.record.id) != Some(&profile.record.changed) {
-                self.refresh_profile(&profile).await?;
+        for profile in &profiles {
+            let list = listed.get(profile.tenant_id());
+            let found = list.and_then(|list| list.get(&profile.record.id));
+            if found != Some(&profile.record.changed) {
+                result = result.and(self.refresh_profile(profile, list.is_some() && found.is_none()).await);
             }
         }
-        Ok(())
+        result
     }
 
     async fn list_profiles(&self, tenant_id: &str) -> client::Result<HashMap<String, Changed>> {
@@ -115,11 +120,14 @@ impl Directory {
         Ok(listed)
     }
 
-    async fn refresh_profile(&self, old: &Arc<Profile>) -> client::Result<()> {
+    async fn refresh_profile(&self, old: &Arc<Profile>, is_unlisted: bool) -> client::Result<()> {
         let id = old.record.id.as_str();
         let new = match self.api.device_profile(id).await {
             Ok(response) => self.codecs.profile(response).with_codec_of(old),
-            Err(error) => return self.gone(error, "device profile", id, |known| known.profiles.pop(id).is_some()),
+            Err(error) => {
+                let forget = |known: &mut super::Known| known.profiles.pop(id).is_some();
+                return self.gone(error, is_unlisted, ("device profile", id), forget);
+            }
         };
         // Loaded before it is used, so that no message waits for it.
         if let Codec::JavaScript(script) = &new.codec
@@ -137,19 +145,24 @@ impl Directory {
     }
 
     async fn refresh_devices(&self) -> client::Result<()> {
+        let mut result = Ok(());
         let applications: BTreeSet<Box<str>> =
             self.lock().devices.iter().map(|(_, device)| device.application_id.clone()).collect();
         for application in applications {
             let listed = match self.list_devices(&application).await {
                 Ok(listed) => listed,
                 Err(error) if is_final(&error) => continue,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    result = result.and(Err(error));
+                    continue;
+                }
             };
             for device in self.outdated(&application, &listed) {
-                self.refresh_device(&device).await?;
+                let is_unlisted = !listed.contains_key(&device.dev_eui);
+                result = result.and(self.refresh_device(&device, is_unlisted).await);
             }
         }
-        Ok(())
+        result
     }
 
     async fn list_devices(&self, application_id: &str) -> client::Result<HashMap<Box<str>, Changed>> {
@@ -176,30 +189,36 @@ impl Directory {
             .collect()
     }
 
-    async fn refresh_device(&self, old: &Device) -> client::Result<()> {
+    async fn refresh_device(&self, old: &Device, is_unlisted: bool) -> client::Result<()> {
         let dev_eui = &*old.dev_eui;
         match self.fetch_device(dev_eui).await {
             Ok(_) => Ok(()),
-            Err(error) => self.gone(error, "device", dev_eui, |known| known.devices.pop(dev_eui).is_some()),
+            Err(error) => {
+                let forget = |known: &mut super::Known| known.devices.pop(dev_eui).is_some();
+                self.gone(error, is_unlisted, ("device", dev_eui), forget)
+            }
         }
     }
 
-    /// Forgets what was deleted. What the key may no longer read stays as it was.
+    /// Forgets what was deleted. To the key of a tenant, ChirpStack refuses what does not exist: it was deleted if a list
+    /// that the key may read lacks it. What the key may no longer read otherwise stays as it was.
     fn gone(
         &self,
         error: client::Error,
-        what: &'static str,
-        id: &str,
+        is_unlisted: bool,
+        (what, id): (&'static str, &str),
         forget: impl FnOnce(&mut super::Known) -> bool,
     ) -> client::Result<()> {
         if !is_final(&error) {
             return Err(error);
         }
-        if error.kind() == Kind::NotFound {
+        if error.kind() == Kind::NotFound || is_unlisted {
+            tracing::warn!(id, "a {what} was deleted");
             let mut known = self.lock();
             known.is_changed |= forget(&mut known);
+        } else {
+            tracing::warn!(id, error = %ErrorChain(&error), "cannot refresh a {what}");
         }
-        tracing::warn!(id, error = %ErrorChain(&error), "cannot refresh a {what}");
         Ok(())
     }
 }
