@@ -31,6 +31,8 @@ pub(super) fn directory(
     let limits = DirectoryLimits {
         profiles_max: settings.profiles_max,
         devices_max: settings.devices_max,
+        // A part of the messages in progress, so that the others go on.
+        waiting_max: usize::from(settings.in_flight_max / 4).max(1),
         wait_max: Duration::from_millis(settings.api_wait_ms_max),
         refresh_interval: Duration::from_millis(settings.refresh_interval_ms.max(1)),
     };

@@ -19,7 +19,7 @@ use client::chirpstack::ChirpStackClient;
 use lru::LruCache;
 use server::status::ErrorChain;
 use tokio::{
-    sync::Mutex as AsyncMutex,
+    sync::{Mutex as AsyncMutex, Semaphore},
     time::{Instant, sleep, timeout_at},
 };
 use types::{Kind, Kinded};
@@ -31,6 +31,8 @@ use super::codec::CodecError;
 const LOOKUPS_MAX: usize = 16;
 /// The pause before an unreachable API is asked again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// How often an API that cannot be reached is tried for something that is not known. Until then it stays unknown.
+const UNREACHABLE_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of objects that are remembered as refused by the API.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
@@ -41,6 +43,8 @@ pub(super) struct Directory {
     known: Mutex<Known>,
     /// One look-up at a time for the same object.
     turns: [AsyncMutex<()>; LOOKUPS_MAX],
+    /// One permit for each message that may wait for the API.
+    waiting: Semaphore,
     hasher: RandomState,
     wait_max: Duration,
     refresh_interval: Duration,
@@ -51,6 +55,8 @@ pub(super) struct Directory {
 pub(super) struct DirectoryLimits {
     pub(super) profiles_max: usize,
     pub(super) devices_max: usize,
+    /// Maximum number of messages that wait for the API. For others, what is not known yet stays unknown.
+    pub(super) waiting_max: usize,
     pub(super) wait_max: Duration,
     pub(super) refresh_interval: Duration,
 }
@@ -60,6 +66,8 @@ struct Known {
     devices: LruCache<Box<str>, Arc<Device>>,
     /// What the API refused, when, and why.
     refused: LruCache<Box<str>, (Instant, String)>,
+    /// When the API may be asked again, while it cannot be reached.
+    unreachable_until: Option<Instant>,
     /// Whether the file is out of date.
     is_changed: bool,
 }
@@ -72,6 +80,7 @@ impl Directory {
             profiles: LruCache::new(capacity(limits.profiles_max)),
             devices: LruCache::new(capacity(limits.devices_max)),
             refused: LruCache::new(REFUSED_MAX),
+            unreachable_until: None,
             is_changed: false,
         };
         cache_file::read(&file, &codecs, &mut known);
@@ -80,6 +89,7 @@ impl Directory {
             codecs,
             known: Mutex::new(known),
             turns: Default::default(),
+            waiting: Semaphore::new(limits.waiting_max),
             hasher: RandomState::new(),
             wait_max: limits.wait_max,
             refresh_interval: limits.refresh_interval,
@@ -116,8 +126,13 @@ impl Directory {
             return Ok(found);
         }
         self.check_refused(id)?;
+        self.check_reachable()?;
+        let _permit = self
+            .waiting
+            .try_acquire()
+            .map_err(|_| CodecError::Unknown("too many messages wait for ChirpStack's API already".to_owned()))?;
         let deadline = Instant::now() + self.wait_max;
-        let unreachable = || CodecError::Unknown("ChirpStack's API cannot be reached".to_owned());
+        let unreachable = || self.unreachable();
         loop {
             let turn = self.turns[self.hasher.hash_one(id) as usize % LOOKUPS_MAX].lock();
             let turn = timeout_at(deadline, turn).await.map_err(|_| unreachable())?;
@@ -125,13 +140,17 @@ impl Directory {
                 return Ok(found);
             }
             let error = match timeout_at(deadline, fetch()).await {
-                Ok(Ok(found)) => return Ok(found),
+                Ok(Ok(found)) => {
+                    self.lock().unreachable_until = None;
+                    return Ok(found);
+                }
                 Ok(Err(error)) => error,
                 Err(_) => return Err(unreachable()),
             };
             drop(turn);
             crate::metrics::api_failed(error.kind());
             if is_final(&error) {
+                self.lock().unreachable_until = None;
                 return Err(self.refuse(what, id, &error));
             }
             tracing::debug!(what, id, error = %ErrorChain(&error), "cannot ask ChirpStack");
@@ -164,6 +183,27 @@ impl Directory {
         }
     }
 
+    /// While the API cannot be reached, fails at once, so that unknown devices do not hold up known ones. After a pause, one
+    /// message asks again.
+    fn check_reachable(&self) -> Result<(), CodecError> {
+        let mut known = self.lock();
+        let now = Instant::now();
+        match &mut known.unreachable_until {
+            Some(until) if now < *until => Err(unreachable()),
+            Some(until) => {
+                *until = now + UNREACHABLE_PAUSE;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes note that the API did not answer in time.
+    fn unreachable(&self) -> CodecError {
+        self.lock().unreachable_until = Some(Instant::now() + UNREACHABLE_PAUSE);
+        unreachable()
+    }
+
     fn refuse(&self, what: &'static str, id: &str, error: &client::Error) -> CodecError {
         let reason = match error.kind() {
             Kind::NotFound => format!("ChirpStack has no {what} {id}: it was deleted, or the API is another server's"),
@@ -181,6 +221,10 @@ impl Directory {
         // A panic elsewhere leaves the maps usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn unreachable() -> CodecError {
+    CodecError::Unknown("ChirpStack's API cannot be reached".to_owned())
 }
 
 /// Whether asking again soon would have the same result. A busy database answers with an internal error.

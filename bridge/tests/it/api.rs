@@ -102,6 +102,90 @@ async fn a_deleted_profile_is_reported_while_its_uplinks_flow() {
 }
 
 #[tokio::test]
+async fn a_profile_that_cannot_be_fetched_does_not_stop_other_changes() {
+    let Some(network) = Network::start().await else { return };
+    let other = "b300000000000000";
+    network.device(DEVICE, &script(1));
+    network.device(other, &script(1));
+    let _bridge = network.bridge().await;
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    for device in [DEVICE, other] {
+        send(&mut chirpstack, device, 0, "AQ==").await;
+        assert_eq!(next_up(&mut application).await["object"]["version"], 1);
+    }
+    network.api.break_profile(DEVICE);
+    network.device(DEVICE, &script(2));
+    network.device(other, &script(2));
+    network.api.set_device(other, other, &[("k", "v")]);
+    let mut counter = 0;
+    let changed = async {
+        loop {
+            counter += 1;
+            send(&mut chirpstack, other, counter, "AQ==").await;
+            if next_up(&mut application).await["object"] == json!({"version": 2, "variables": {"k": "v"}}) {
+                return;
+            }
+        }
+    };
+    soon("the change", changed).await;
+}
+
+/// ChirpStack refuses to say to the key of a tenant that something does not exist.
+#[tokio::test]
+async fn what_was_deleted_is_forgotten_with_the_key_of_a_tenant_too() {
+    let Some(network) = Network::start().await else { return };
+    network.device(DEVICE, &script(1));
+    let _bridge = network.bridge().await;
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    send(&mut chirpstack, DEVICE, 0, "AQ==").await;
+    next_up(&mut application).await;
+    network.api.restrict_token();
+    network.api.delete_profile(DEVICE);
+    let mut counter = 0;
+    let reported = async {
+        loop {
+            counter += 1;
+            send(&mut chirpstack, DEVICE, counter, "AQ==").await;
+            let message = application.next().await;
+            if message.kind() == "event/log" {
+                return message.json();
+            }
+        }
+    };
+    let log = soon("the report", reported).await;
+    assert!(log["description"].as_str().unwrap().contains("may not read device profile"), "{log}");
+}
+
+/// The wait for the API is longer than the test, and there is room for few messages.
+#[tokio::test]
+async fn unknown_devices_do_not_hold_up_known_ones_while_the_api_is_away() {
+    let Some(mut network) = Network::start().await else { return };
+    network.device(DEVICE, &script(1));
+    let proxy = Proxy::start(Some(network.api.address())).await;
+    network.settings.grpc.url = format!("http://{}", proxy.address);
+    network.settings.api_wait_ms_max = 3_600_000;
+    network.settings.in_flight_max = 8;
+    let _bridge = network.bridge().await;
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    send(&mut chirpstack, DEVICE, 0, "AQ==").await;
+    next_up(&mut application).await;
+    proxy.redirect(None);
+    for number in 0..40 {
+        send(&mut chirpstack, &format!("b3000000000000{number:02}"), 1, "AQ==").await;
+    }
+    send(&mut chirpstack, DEVICE, 1, "AQ==").await;
+    let known = async {
+        loop {
+            let message = application.next().await;
+            if message.topic.contains(DEVICE) {
+                return message.json();
+            }
+        }
+    };
+    assert_eq!(soon("the uplink", known).await["object"]["version"], 1);
+}
+
+#[tokio::test]
 async fn a_bridge_starts_and_decodes_while_the_api_is_away() {
     let Some(mut network) = Network::start().await else { return };
     network.api.set_profile(DEVICE, CodecRuntime::Js, &script(1));
