@@ -31,11 +31,16 @@ impl Mosquitto {
 
     /// Starts a broker with these lines in its configuration, in which `DIR` stands for its directory.
     pub fn start_with(configuration: &str) -> Option<Self> {
+        Self::start_with_files(configuration, &[])
+    }
+
+    /// The same with these files, by name and content, in its directory.
+    pub fn start_with_files(configuration: &str, files: &[(&str, &str)]) -> Option<Self> {
         if program().is_none() {
             crate::skip("mosquitto is missing", "install it, on Debian by `apt-get install mosquitto`");
             return None;
         }
-        Some((0..TRIES_MAX).find_map(|_| Self::try_start(configuration)).expect("mosquitto did not start"))
+        Some((0..TRIES_MAX).find_map(|_| Self::try_start(configuration, files)).expect("mosquitto did not start"))
     }
 
     /// Where it listens.
@@ -64,11 +69,12 @@ impl Mosquitto {
         self.child = serve(self.dir.path()).expect("mosquitto did not start again");
     }
 
-    fn try_start(configuration: &str) -> Option<Self> {
+    fn try_start(configuration: &str, files: &[(&str, &str)]) -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().display();
         let configuration = configuration.replace("DIR", &path.to_string());
+        files.iter().for_each(|(name, content)| fs::write(dir.path().join(name), content).unwrap());
         let lines = format!(
             "listener {port} 127.0.0.1\nuser root\npersistence true\npersistence_location {path}/\n\
              max_queued_messages 0\n{configuration}\n"

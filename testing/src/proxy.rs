@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use tokio::{
-    io::copy_bidirectional,
+    io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
     net::{TcpListener, TcpStream},
     sync::watch,
 };
@@ -18,12 +18,21 @@ pub struct Proxy {
 impl Proxy {
     /// Starts a proxy for `target`; without one it closes every connection.
     pub async fn start(target: Option<SocketAddr>) -> Self {
+        Self::start_as(target, false).await
+    }
+
+    /// Starts a proxy for an MQTT broker that looks as if it knew version 3.1.1 only.
+    pub async fn start_mqtt311(target: SocketAddr) -> Self {
+        Self::start_as(Some(target), true).await
+    }
+
+    async fn start_as(target: Option<SocketAddr>, is_mqtt311: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, receiver) = watch::channel(target);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(forward(stream, receiver.clone()));
+                tokio::spawn(forward(stream, receiver.clone(), is_mqtt311));
             }
         });
         Self { address, target: sender }
@@ -35,11 +44,34 @@ impl Proxy {
     }
 }
 
-async fn forward(mut client: TcpStream, mut target: watch::Receiver<Option<SocketAddr>>) {
+async fn forward(mut client: TcpStream, mut target: watch::Receiver<Option<SocketAddr>>, is_mqtt311: bool) {
     let Some(address) = *target.borrow_and_update() else { return };
     let Ok(mut server) = TcpStream::connect(address).await else { return };
+    if is_mqtt311 && !pass_connect(&mut client, &mut server).await {
+        return;
+    }
     tokio::select! {
         _ = copy_bidirectional(&mut client, &mut server) => {}
         _ = target.changed() => {}
     }
+}
+
+/// Passes the beginning of a CONNECT packet of MQTT 3.1.1 on; refuses another version.
+async fn pass_connect(client: &mut TcpStream, server: &mut TcpStream) -> bool {
+    const LEVEL: u8 = 4;
+    /// CONNACK of MQTT 5: the version of the protocol is not supported.
+    const REFUSAL: [u8; 5] = [0x20, 3, 0, 0x84, 0];
+    let mut start = Vec::new();
+    while !start.ends_with(b"MQTT") {
+        let Ok(byte) = client.read_u8().await else { return false };
+        start.push(byte);
+    }
+    let Ok(level) = client.read_u8().await else { return false };
+    start.push(level);
+    if level != LEVEL {
+        // The client notices a failure.
+        _ = client.write_all(&REFUSAL).await;
+        return false;
+    }
+    server.write_all(&start).await.is_ok()
 }

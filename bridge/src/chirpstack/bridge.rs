@@ -61,9 +61,8 @@ impl Bridge {
         let directory = Arc::new(directory(settings, &environment, &state_dir)?);
         check_api(&directory, &settings.grpc).await?;
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
-        let applications =
-            Arc::new(Output { publisher: Publisher::start(brokers.out), prefix: brokers.prefix.clone() });
-        let chirpstack = Output { publisher: Publisher::start(brokers.commands_out), prefix: String::new() };
+        let applications = Arc::new(Output::new(Publisher::start(brokers.out), brokers.prefix.clone(), settings));
+        let chirpstack = Output::new(Publisher::start(brokers.commands_out), String::new(), settings);
         let dedup = || {
             let window = Duration::from_millis(settings.duplicate_window_ms);
             Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone())
@@ -128,6 +127,8 @@ impl Bridge {
 
     /// Finishes the messages in progress, and stops. Those that are not finished come again on the next start.
     pub async fn stop(self) {
+        // First, because the messages may take longer than the process may.
+        self.directory.save().await;
         tokio::join!(self.events.drain(), self.commands.drain());
         self.directory.save().await;
     }

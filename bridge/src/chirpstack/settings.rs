@@ -34,6 +34,8 @@ pub struct ChirpStackSettings {
     pub sandbox_wait_ms_max: u64,
     /// How long a message waits for ChirpStack's API, in milliseconds. After that it is published as it came.
     pub api_wait_ms_max: u64,
+    /// How long a message waits for a broker that refuses it, in milliseconds. After that it is dropped and counted.
+    pub refused_wait_ms_max: u64,
     /// How long duplicates of a message are recognized, in milliseconds.
     pub duplicate_window_ms: u64,
     /// How many messages are remembered to recognize duplicates.
@@ -69,6 +71,7 @@ impl Default for ChirpStackSettings {
             in_flight_max: 8192,
             sandbox_wait_ms_max: 2_000,
             api_wait_ms_max: 10_000,
+            refused_wait_ms_max: 300_000,
             duplicate_window_ms: 600_000,
             duplicate_messages_max: 200_000,
             profiles_max: 10_000,

@@ -11,7 +11,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::endpoint::Endpoint;
 
 /// Maximum size of a packet that is received, in bytes. Events of ChirpStack have a few thousand.
-const PACKET_BYTES_MAX: u32 = 1024 * 1024;
+pub(super) const PACKET_BYTES_MAX: u32 = 1024 * 1024;
+/// The largest packet that there is, in bytes. MQTT 3.1.1 has no way to tell the broker what is too large, so larger ones
+/// than [`PACKET_BYTES_MAX`] are received and dropped: otherwise the broker would send them again and again.
+const PROTOCOL_PACKET_BYTES_MAX: usize = 268_435_460;
 /// How many requests and events may queue up between the library and us.
 const QUEUE_MAX: usize = 1024;
 /// The broker closes a connection that was silent for one and a half times as long.
@@ -207,7 +210,7 @@ fn options5(endpoint: &Endpoint, role: Role) -> v5::MqttOptions {
 fn options4(endpoint: &Endpoint, role: Role) -> v4::MqttOptions {
     let mut options = v4::MqttOptions::new(&endpoint.client_id, &endpoint.url.host, endpoint.url.port);
     options.set_transport(endpoint.transport.clone()).set_keep_alive(KEEP_ALIVE).set_manual_acks(true);
-    options.set_max_packet_size(PACKET_BYTES_MAX as usize, PACKET_BYTES_MAX as usize);
+    options.set_max_packet_size(PROTOCOL_PACKET_BYTES_MAX, PACKET_BYTES_MAX as usize);
     if let Some((username, password)) = &endpoint.login {
         options.set_credentials(username, password.expose());
     }
@@ -281,7 +284,7 @@ fn event4(event: v4::Event) -> Option<Event> {
     use v4::Packet;
     Some(match event {
         v4::Event::Incoming(Packet::ConnAck(_)) => {
-            Event::Connected { has_shared_subscriptions: false, packet_bytes_max: None }
+            Event::Connected { has_shared_subscriptions: false, packet_bytes_max: Some(PACKET_BYTES_MAX) }
         }
         v4::Event::Incoming(Packet::SubAck(response)) => {
             let is_refused = response.return_codes.contains(&v4::SubscribeReasonCode::Failure);

@@ -16,6 +16,9 @@ use super::{
 /// Maximum number of messages that the broker has not confirmed yet.
 const IN_FLIGHT_MAX: u16 = 4096;
 
+/// How many connections in a row may be lost with the same message first in flight, until it counts as the cause.
+const LOSSES_MAX: u32 = 10;
+
 /// Room for the header of a PUBLISH packet, besides topic and payload.
 const HEADER_BYTES_MAX: usize = 16;
 
@@ -28,6 +31,9 @@ pub(crate) enum PublishError {
     /// The broker takes only smaller messages.
     #[error("the broker takes at most {0} bytes")]
     TooLarge(u32),
+    /// The broker closes the connection because of it.
+    #[error("the broker closed {LOSSES_MAX} connections in a row when it was sent")]
+    ClosesConnections,
     /// The publisher was dropped.
     #[error("the bridge is stopping")]
     Stopped,
@@ -87,6 +93,8 @@ struct Outbox {
     /// Sent, by the number of the packet.
     sent: HashMap<u16, u64>,
     packet_bytes_max: Option<u32>,
+    /// Which publication was the first in flight when connections were lost, and how many in a row.
+    suspect: Option<(u64, u32)>,
 }
 
 impl Task {
@@ -100,6 +108,7 @@ impl Task {
             let has_connected = self.connected.send_replace(false);
             choice.ended(has_connected, &lost);
             if has_connected {
+                self.outbox.lose_connection();
                 backoff.reset();
                 is_failing = false;
             }
@@ -139,16 +148,34 @@ impl Outbox {
         self.next += 1;
     }
 
-    /// A new connection: whatever is not confirmed goes out again, in order.
-    fn start_again(&mut self, packet_bytes_max: Option<u32>) {
+    /// Notes what was first in flight, and gives it up if that has happened too often.
+    fn lose_connection(&mut self) {
+        let in_flight = self.sent.values().chain(&self.given).min().copied();
         self.given.clear();
         self.sent.clear();
+        let Some(first) = in_flight else { return };
+        let before = self.suspect.filter(|(number, _)| *number == first);
+        let losses = before.map_or(0, |(_, losses)| losses) + 1;
+        self.suspect = Some((first, losses));
+        if losses >= LOSSES_MAX {
+            self.suspect = None;
+            self.finish(first, Err(PublishError::ClosesConnections));
+        }
+    }
+
+    /// A new connection: whatever is not confirmed goes out again, in order.
+    fn start_again(&mut self, packet_bytes_max: Option<u32>) {
         self.waiting = self.unconfirmed.keys().copied().collect();
         self.packet_bytes_max = packet_bytes_max;
     }
 
     fn give_to(&mut self, client: &Client) {
         while let Some(number) = self.waiting.front().copied() {
+            // Behind a loss, the first one goes alone, so that no other can be the cause of the next loss.
+            let is_alone = self.given.is_empty() && self.sent.is_empty();
+            if self.suspect.is_some() && !is_alone {
+                return;
+            }
             if let Some(too_large) = self.too_large(number) {
                 self.waiting.pop_front();
                 self.finish(number, Err(too_large));
@@ -181,6 +208,7 @@ impl Outbox {
                 }
             }
             Event::Confirmed { packet, refusal } => {
+                self.suspect = None;
                 if let Some(number) = self.sent.remove(&packet) {
                     self.finish(number, refusal.map_or(Ok(()), |reason| Err(PublishError::Refused(reason))));
                 }

@@ -1,19 +1,25 @@
 //! Receives messages, each with a handle to acknowledge it once it is dealt with.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    time::timeout,
+};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     backoff::Backoff,
-    connection::{Client, Connection, Event, Lost, Protocol, Received, Role},
+    connection::{Client, Connection, Event, Lost, PACKET_BYTES_MAX, Protocol, Received, Role},
     endpoint::Endpoint,
 };
 
 /// The name under which bridges share messages.
 pub(crate) const DEFAULT_GROUP: &str = "airlock";
+
+/// How long the last acknowledgements may take to be sent.
+const DISCONNECT_WAIT: Duration = Duration::from_secs(2);
 
 /// What to receive.
 pub(crate) struct Subscription {
@@ -57,7 +63,8 @@ pub(crate) struct Subscriber {
     in_flight: Arc<Semaphore>,
     in_flight_max: u16,
     draining: CancellationToken,
-    _task: AbortOnDropHandle<()>,
+    drained: CancellationToken,
+    task: AbortOnDropHandle<()>,
 }
 
 impl Subscriber {
@@ -70,7 +77,7 @@ impl Subscriber {
         let in_flight_max = subscription.in_flight_max;
         let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
         let (subscribed_sender, subscribed) = watch::channel(false);
-        let draining = CancellationToken::new();
+        let (draining, drained) = (CancellationToken::new(), CancellationToken::new());
         let task = Task {
             endpoint,
             subscription,
@@ -78,11 +85,12 @@ impl Subscriber {
             in_flight: in_flight.clone(),
             subscribed: subscribed_sender,
             draining: draining.clone(),
+            drained: drained.clone(),
             has_shared_subscriptions: true,
             is_sharing_refused: false,
         };
         let task = AbortOnDropHandle::new(tokio::spawn(task.run()));
-        Self { subscribed, in_flight, in_flight_max, draining, _task: task }
+        Self { subscribed, in_flight, in_flight_max, draining, drained, task }
     }
 
     /// Whether the broker has granted the subscription, now and as it changes.
@@ -90,11 +98,14 @@ impl Subscriber {
         self.subscribed.clone()
     }
 
-    /// Accepts no more messages, and waits until those in progress are acknowledged or given up.
-    pub(crate) async fn drain(&self) {
+    /// Accepts no more messages, waits until those in progress are acknowledged or given up, and disconnects.
+    pub(crate) async fn drain(self) {
         self.draining.cancel();
         // It fails only for a closed semaphore, which this one never is.
         drop(self.in_flight.acquire_many(self.in_flight_max.into()).await);
+        self.drained.cancel();
+        // A panic of the task has been logged.
+        _ = self.task.await;
     }
 }
 
@@ -105,6 +116,7 @@ struct Task<F> {
     in_flight: Arc<Semaphore>,
     subscribed: watch::Sender<bool>,
     draining: CancellationToken,
+    drained: CancellationToken,
     has_shared_subscriptions: bool,
     is_sharing_refused: bool,
 }
@@ -118,7 +130,11 @@ impl<F: Fn(Delivery)> Task<F> {
             let mut connection = Connection::open(&self.endpoint, choice.next(), role);
             let mut has_connected = false;
             let lost = loop {
-                match connection.next().await {
+                let event = tokio::select! {
+                    event = connection.next() => event,
+                    () = self.drained.cancelled() => return disconnect(connection).await,
+                };
+                match event {
                     Ok(event) => {
                         has_connected = true;
                         if let Err(lost) = self.handle(event, &connection.client).await {
@@ -136,7 +152,10 @@ impl<F: Fn(Delivery)> Task<F> {
             }
             report(&lost, &self.endpoint, is_failing);
             is_failing = true;
-            backoff.pause().await;
+            tokio::select! {
+                () = backoff.pause() => {}
+                () = self.drained.cancelled() => return,
+            }
         }
     }
 
@@ -212,8 +231,20 @@ impl<F: Fn(Delivery)> Task<F> {
             },
         };
         let ack = Ack { client: client.clone(), packet, _permit: permit };
+        if payload.len() > PACKET_BYTES_MAX as usize {
+            tracing::error!(topic, bytes = payload.len(), "dropped a message that is too large");
+            crate::metrics::dropped("too large");
+            return ack.acknowledge().await;
+        }
         (self.receive)(Delivery { topic, payload, is_repeated, ack });
     }
+}
+
+/// Ends a connection behind the acknowledgements that the library has not sent yet.
+async fn disconnect(mut connection: Connection) {
+    connection.client.disconnect().await;
+    // Without a connection there is nothing to send.
+    _ = timeout(DISCONNECT_WAIT, async { while connection.next().await.is_ok() {} }).await;
 }
 
 /// How often MQTT 5 is tried before 3.1.1, where the broker closes the connection without a word.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use testing::{MqttClient, Proxy};
+use testing::{Mosquitto, MqttClient, Proxy};
 
-use crate::harness::{Network, send};
+use crate::harness::{Network, send, topic, uplink};
 
 const SCRIPT: &str = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
 const DEVICES: [&str; 3] = ["a300000000000000", "a300000000000001", "a300000000000002"];
@@ -88,7 +88,7 @@ async fn a_broker_that_restarts_loses_nothing() {
 async fn an_output_that_is_away_holds_messages_back() {
     let Some(mut network) = Network::start().await else { return };
     DEVICES.iter().for_each(|device| network.device(device, SCRIPT));
-    let target = testing::Mosquitto::start().unwrap();
+    let target = Mosquitto::start().unwrap();
     let mut application = MqttClient::connect(&target.url()).await;
     // On another broker the topics are ChirpStack's own.
     application.subscribe("application/+/device/+/event/up").await;
@@ -100,6 +100,92 @@ async fn an_output_that_is_away_holds_messages_back() {
     send_all(&mut chirpstack, 0..20).await;
     proxy.redirect(Some(target.address()));
     receive(&mut application, 20).await;
+}
+
+/// Otherwise the broker would send them again on the next start.
+#[tokio::test]
+async fn a_bridge_that_stops_has_sent_its_acknowledgements() {
+    let Some(network) = Network::start().await else { return };
+    network.device(DEVICES[0], SCRIPT);
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    for round in 0..5 {
+        let bridge = network.bridge().await;
+        for counter in 0..50 {
+            send(&mut chirpstack, DEVICES[0], round * 50 + counter, "AQ==").await;
+        }
+        for counter in 0..50 {
+            assert_eq!(application.next().await.json()["fCnt"], round * 50 + counter);
+        }
+        bridge.stop().await;
+    }
+}
+
+/// The broker refuses what one application gets, and there is room for few messages.
+#[tokio::test]
+async fn an_application_that_may_receive_nothing_holds_up_no_other() {
+    let configuration = "allow_anonymous true\nacl_file DIR/acl";
+    let Some(target) =
+        Mosquitto::start_with_files(configuration, &[("acl", "topic readwrite #\ntopic deny application/refused/#\n")])
+    else {
+        return;
+    };
+    let Some(mut network) = Network::start().await else { return };
+    network.device(DEVICES[0], SCRIPT);
+    network.settings.to.url = target.url();
+    network.settings.in_flight_max = 4;
+    network.settings.refused_wait_ms_max = 1;
+    let mut application = MqttClient::connect(&target.url()).await;
+    application.subscribe("application/+/device/+/event/up").await;
+    let _bridge = network.bridge().await;
+    let mut chirpstack = network.chirpstack().await;
+    for number in 0..20 {
+        chirpstack.publish(&format!("application/refused/device/{number}/event/join"), "{}").await;
+    }
+    send(&mut chirpstack, DEVICES[0], 1, "AQ==").await;
+    assert_eq!(application.next().await.json()["fCnt"], 1);
+}
+
+/// It closes the connection when a packet is too large, which MQTT 3.1.1 does not tell before.
+#[tokio::test]
+async fn a_message_that_closes_the_connection_is_given_up() {
+    let Some(target) = Mosquitto::start_with("allow_anonymous true\nmax_packet_size 4000") else { return };
+    let Some(mut network) = Network::start().await else { return };
+    network.device(DEVICES[0], SCRIPT);
+    let proxy = Proxy::start_mqtt311(target.address()).await;
+    network.settings.to.url = format!("mqtt://{}", proxy.address);
+    let mut application = MqttClient::connect(&target.url()).await;
+    application.subscribe("application/+/device/+/event/up").await;
+    let _bridge = network.bridge().await;
+    let mut chirpstack = network.chirpstack().await;
+    send(&mut chirpstack, DEVICES[0], 0, "AQ==").await;
+    let mut large = uplink(DEVICES[0], 1, "AQ==");
+    large["new"] = "x".repeat(5000).into();
+    chirpstack.publish(&topic(DEVICES[0], "up"), large.to_string()).await;
+    send(&mut chirpstack, DEVICES[0], 2, "AQ==").await;
+    for counter in [0, 2] {
+        assert_eq!(application.next().await.json()["fCnt"], counter);
+    }
+}
+
+/// Neither breaks the connection, to be sent again on the next one.
+#[tokio::test]
+async fn what_is_too_large_is_dropped_with_mqtt_3_1_1_too() {
+    let Some(mut network) = Network::start().await else { return };
+    network.device(DEVICES[0], SCRIPT);
+    let proxy = Proxy::start_mqtt311(network.broker.address()).await;
+    network.settings.mqtt.url = format!("mqtt://{}", proxy.address);
+    let mut application = network.application().await;
+    let _bridge = network.bridge().await;
+    let mut chirpstack = network.chirpstack().await;
+    // Too large to be received, and too large to be published.
+    for (counter, bytes) in [(0, (1 << 20) + 1), (1, (1 << 20) - 20)] {
+        let mut large = uplink(DEVICES[0], counter, "AQ==");
+        large["new"] = "".into();
+        large["new"] = "x".repeat(bytes - large.to_string().len()).into();
+        chirpstack.publish(&topic(DEVICES[0], "up"), large.to_string()).await;
+    }
+    send(&mut chirpstack, DEVICES[0], 2, "AQ==").await;
+    assert_eq!(application.next().await.json()["fCnt"], 2);
 }
 
 /// A broker keeps the subscriptions of a session, so one that is no longer wanted has to be given up.

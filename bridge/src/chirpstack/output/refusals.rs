@@ -1,0 +1,75 @@
+//! How long messages wait that the broker refuses.
+//!
+//! Access control is mended while the bridge runs, so refused messages are published again for a while. They hold places
+//! that all devices share, so only a part of these, and once an application has been refused for long enough, what else
+//! it sends is dropped at once.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use lru::LruCache;
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    chirpstack::{settings::ChirpStackSettings, topic::Topic},
+    mqtt::PublishError,
+};
+
+/// The pause before a message that the broker refused is published again.
+const PAUSE: Duration = Duration::from_secs(5);
+/// Maximum number of kinds of topics that are remembered as refused.
+const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+
+/// Which messages were refused, and since when.
+pub(super) struct Refusals {
+    wait_max: Duration,
+    /// One permit for each message that may wait.
+    waiting: Semaphore,
+    /// By application and kind of event.
+    since: Mutex<LruCache<String, Instant>>,
+}
+
+impl Refusals {
+    pub(super) fn new(settings: &ChirpStackSettings) -> Self {
+        Self {
+            wait_max: Duration::from_millis(settings.refused_wait_ms_max),
+            waiting: Semaphore::new(usize::from(settings.in_flight_max / 4).max(1)),
+            since: Mutex::new(LruCache::new(REFUSED_MAX)),
+        }
+    }
+
+    /// Waits before a message that was first published at `start` is published again; false if it should be dropped.
+    pub(super) async fn pause(&self, topic: Topic<'_>, start: Instant, error: &PublishError) -> bool {
+        let since = *self.lock().get_or_insert(key(topic), || start);
+        if since.elapsed() >= self.wait_max || start.elapsed() >= self.wait_max {
+            return false;
+        }
+        let Ok(_permit) = self.waiting.try_acquire() else { return false };
+        tracing::warn!(%topic, %error, "cannot publish a message: trying again");
+        sleep(PAUSE.min(self.wait_max)).await;
+        true
+    }
+
+    /// A message was published.
+    pub(super) fn end(&self, topic: Topic<'_>) {
+        let mut since = self.lock();
+        if !since.is_empty() {
+            since.pop(&key(topic));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<String, Instant>> {
+        // A panic elsewhere leaves the times usable.
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(topic: Topic<'_>) -> String {
+    format!("{}/{}", topic.application_id, topic.rest)
+}
