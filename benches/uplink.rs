@@ -27,6 +27,7 @@ use runtime::{Call, Engine, EntryPoint, LoadRequest, Pool, Priority, Settings, S
 use server::{
     seal::{KeyOwner, SealingKeys},
     system::{OsRandom, SystemClock},
+    usage::Usage,
 };
 use store::{Embedded, StoreClock};
 use tokio::task::JoinSet;
@@ -147,7 +148,7 @@ fn bench(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::new("path", workers), |bencher| {
                 let one = || {
                     let path = path.clone();
-                    async move { path.handle(case.frame()).await.unwrap() }
+                    async move { path.handle(case.frame(), &Usage::default()).await.unwrap() }
                 };
                 bencher.iter(|| tokio.block_on(round(one)));
             });

@@ -7,6 +7,7 @@ use handler::application::Application;
 use handler::payload::{Payload, Payloads, Validity};
 use handler::{Loading, Settings as HandlerSettings};
 use runtime::{Engine, Functions, Pool, Priority, Sandbox, Settings, Sources};
+use server::usage::Usage;
 use types::Timestamp;
 
 use crate::codecs::Codec;
@@ -149,7 +150,7 @@ async fn serve(
         let (payloads, applications) = (payloads.clone(), applications.clone());
         round.spawn(async move {
             let (application, payload) = &applications[number];
-            let decoded = payloads.decode(application, payload, Priority::Live).await.unwrap();
+            let decoded = payloads.decode(application, payload, Priority::Live, &Usage::default()).await.unwrap();
             assert!(decoded.validity != Validity::NotConverted, "{decoded:?}");
         });
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use runtime::Priority;
 use server::concurrency_limit::{ConcurrencyLimit, Permit};
 use server::status::ErrorChain;
+use server::usage::Usage;
 use store::Store;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -128,7 +129,9 @@ impl Downlinks {
             return Err(Error::invalid("Downlink Payload", "fields supplied, but the payload format converts none"));
         }
         let payload = Payload::without_device(None, port.into(), self.clock.now())?;
-        let encoded = self.payloads.encode(&application, fields, &payload, Priority::Live).await?;
+        // It came over MQTT, where no request is charged.
+        let usage = Usage::default();
+        let encoded = self.payloads.encode(&application, fields, &payload, Priority::Live, &usage).await?;
         Ok((encoded.payload, encoded.port))
     }
 

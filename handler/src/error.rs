@@ -119,11 +119,6 @@ impl Error {
         Self::Conflict(format!("device {app_id}:{dev_id}"))
     }
 
-    /// The fuel that was used before it failed.
-    pub(crate) fn fuel(&self) -> u64 {
-        if let Self::Function(error) = self { error.cost.fuel } else { 0 }
-    }
-
     pub(crate) fn already_exists(what: &'static str, id: impl fmt::Display) -> Self {
         Self::AlreadyExists { what, id: id.to_string() }
     }

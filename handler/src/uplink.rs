@@ -6,6 +6,7 @@ mod message;
 use std::sync::Arc;
 
 use runtime::Priority;
+use server::usage::Usage;
 use types::{ErrorEvent, Kinded};
 
 pub use self::frame::Frame;
@@ -33,18 +34,19 @@ pub struct Uplinks {
 }
 
 impl Uplinks {
-    /// Handles a frame that was received, and returns what its functions cost.
+    /// Handles a frame that was received, and returns what its functions cost. That, and what loading them cost, is added to
+    /// `usage`.
     ///
     /// A function that fails does not stop its message, which goes out without fields, together with an event. Only a
     /// validator that returns false drops it.
-    pub async fn handle(&self, frame: Frame) -> Result<Cost, Error> {
-        self.process(frame).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
+    pub async fn handle(&self, frame: Frame, usage: &Usage) -> Result<Cost, Error> {
+        self.process(frame, usage).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
     }
 
-    async fn process(&self, frame: Frame) -> Result<Cost, Error> {
+    async fn process(&self, frame: Frame, usage: &Usage) -> Result<Cost, Error> {
         let (application, device) = self.look_up(&frame).await?;
         let payload = frame.decrypt(&device);
-        let decoded = self.decode(&application, &payload).await?;
+        let decoded = self.decode(&application, &payload, usage).await?;
         let cost = decoded.cost;
         self.publish(&device, payload, decoded)?;
         metrics::uplink_published(cost);
@@ -57,13 +59,18 @@ impl Uplinks {
 
     /// Decodes, converts and validates. The function sources are read only if the functions are not loaded: reading
     /// them can take longer than running them.
-    async fn decode(&self, application: &ApplicationSummary, payload: &Payload) -> Result<Decoded, Error> {
-        if let Some(decoded) = self.payloads.decode_if_loaded(application, payload, Priority::Live).await? {
+    async fn decode(
+        &self,
+        application: &ApplicationSummary,
+        payload: &Payload,
+        usage: &Usage,
+    ) -> Result<Decoded, Error> {
+        if let Some(decoded) = self.payloads.decode_if_loaded(application, payload, Priority::Live, usage).await? {
             return Ok(decoded);
         }
         // This reads the summary again too, because the application may have changed since.
         let application = self.applications.get(&application.app_id).await?;
-        self.payloads.decode(&application, payload, Priority::Live).await
+        self.payloads.decode(&application, payload, Priority::Live, usage).await
     }
 
     /// Publishes the message, and an event for everything that went wrong.

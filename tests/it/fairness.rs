@@ -84,6 +84,34 @@ async fn what_a_sandbox_used_is_charged_to_the_request() {
 }
 
 #[tokio::test]
+async fn loading_functions_is_charged_to_the_request() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let charged = || fuel(&recorder.handle().render());
+    let network = Network::start().await;
+    let owner = network.owner("owner").await;
+    owner.add_device("dev").await;
+    let load_fuel_max = network.stack.settings().sandbox.limits.load_fuel;
+
+    // Each comment makes another source, which has to be loaded.
+    let functions = |comment: &str| application(&owner, [&format!("{ENDLESS} // {comment}"), "function Encoder() {}"]);
+    let before = charged();
+    let message = DryUplinkMessage { payload: vec![1], app: Some(functions("uplink")), port: 1 };
+    network.manager().await.dry_uplink(owner.sign(message)).await.unwrap_err();
+    let after_uplink = charged();
+    assert!(after_uplink - before >= load_fuel_max, "a dry run cost {}", after_uplink - before);
+    let app = Some(functions("downlink"));
+    let message = DryDownlinkMessage { fields: "{}".to_owned(), app, port: 1, ..DryDownlinkMessage::default() };
+    network.manager().await.dry_downlink(owner.sign(message)).await.unwrap_err();
+    let after_downlink = charged();
+    assert!(after_downlink - after_uplink >= load_fuel_max, "a downlink cost {}", after_downlink - after_uplink);
+    owner.set_functions([&format!("{ENDLESS} // save"), "", ""]).await.unwrap_err();
+    let after_save = charged();
+    assert!(after_save - after_downlink >= load_fuel_max, "a save cost {}", after_save - after_downlink);
+    network.stack.stop().await;
+}
+
+#[tokio::test]
 async fn a_list_is_charged_by_the_entries_that_it_returns() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _guard = metrics::set_default_local_recorder(&recorder);

@@ -81,11 +81,11 @@ impl Operations {
 
     /// Replaces an application's settings. Functions that cannot be loaded change nothing.
     pub(crate) async fn set_application(&self, caller: Caller, application: SentApplication) -> Result<(), Error> {
-        let app_id = &application.app_id.clone();
+        let (app_id, usage) = (&application.app_id.clone(), caller.usage.clone());
         let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
         self.applications.check_registered(app_id).await?;
         let application = application.into_application();
-        self.payloads.check(&application).await?;
+        self.payloads.check(&application, &usage).await?;
         let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
         let join_key = if may_see_key { JoinKeyChange::Replace } else { JoinKeyChange::Keep };
         self.applications.set(application, join_key).await
@@ -193,9 +193,7 @@ impl Operations {
         let now = self.clock.now();
         let frame = Frame::simulated(app_id, dev_id, port, payload, now)?;
         self.component.traffic.uplink.mark(now);
-        let cost = self.uplinks.handle(frame).await?;
-        usage.add_fuel(cost.fuel);
-        Ok(cost)
+        self.uplinks.handle(frame, &usage).await
     }
 
     /// Decodes a payload with the functions in the request. Stores and publishes nothing.
@@ -210,8 +208,7 @@ impl Operations {
     ) -> Result<Decoded, Error> {
         let usage = caller.usage.clone();
         let (application, payload) = self.prepare(caller, application, port, Some(bytes)).await?;
-        let mut decoded = self.payloads.decode(&application, &payload, Priority::DryRun).await?;
-        usage.add_fuel(decoded.cost.fuel);
+        let mut decoded = self.payloads.decode(&application, &payload, Priority::DryRun, &usage).await?;
         match decoded.error.take() {
             None => Ok(decoded),
             Some(error) => Err(error.into_error(&application, decoded.logs, decoded.cost)),
@@ -232,9 +229,7 @@ impl Operations {
         let (application, payload) = self.prepare(caller, application, port, None).await?;
         match (input.payload.is_empty(), input.fields.is_empty()) {
             (true, false) => {
-                let encoded = self.payloads.encode(&application, &input.fields, &payload, Priority::DryRun).await;
-                usage.add_fuel(encoded.as_ref().map_or_else(Error::fuel, |encoded| encoded.cost.fuel));
-                encoded
+                self.payloads.encode(&application, &input.fields, &payload, Priority::DryRun, &usage).await
             }
             (false, true) => Ok(Encoded { payload: input.payload, ..Encoded::default() }),
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),

@@ -13,6 +13,7 @@ use std::{
 
 use lru::LruCache;
 use runtime::{Busy, Failure, FailureKind, Functions, Limits, LimitsHash, LoadRequest, Pool, SourcesHash, Tenant};
+use server::usage::Usage;
 use tokio::sync::OnceCell;
 use types::AppId;
 
@@ -106,12 +107,14 @@ impl FunctionsCache {
         self.lock().lru.get(&key)?.cell.get().cloned()
     }
 
-    /// The functions of an application, or why they cannot be used; loads them in `pool` if nobody has.
+    /// The functions of an application, or why they cannot be used; loads them in `pool` if nobody has, at the expense of
+    /// `usage`.
     pub(super) async fn get_or_load(
         &self,
         tenant: &Tenant,
         application: &Application,
         pool: &Pool,
+        usage: &Usage,
     ) -> Result<Result<Functions, Failure>, Busy> {
         let summary = application.summary();
         let HashedLimits { limits, hash } = self.limits(&summary.app_id);
@@ -128,6 +131,8 @@ impl FunctionsCache {
         };
         let loaded = cell.get_or_try_init(load).await?.clone();
         if is_mine {
+            // As the queue of the sandbox counts it.
+            usage.add_fuel(loaded.as_ref().map_or(limits.load_fuel, Functions::fuel_spent));
             self.lock().finish_load(&key, &cell, &summary.app_id, self.bytes_max);
         }
         Ok(loaded)

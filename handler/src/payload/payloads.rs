@@ -2,6 +2,7 @@
 
 use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Slot, Tenant, Value};
 use serde_json::value::RawValue;
+use server::usage::Usage;
 use types::AppId;
 
 use super::{
@@ -19,6 +20,8 @@ use crate::{
 };
 
 /// Converts payloads to fields and back, with an application's functions or as Cayenne LPP.
+///
+/// What loading and running functions costs is added to the usage that is passed, also when they fail.
 pub struct Payloads {
     pool: Pool,
     functions: FunctionsCache,
@@ -35,12 +38,12 @@ impl Payloads {
     }
 
     /// Checks that an application's functions can be loaded; [`Error::Function`] says why not.
-    pub(crate) async fn check(&self, application: &Application) -> Result<(), Error> {
+    pub(crate) async fn check(&self, application: &Application, usage: &Usage) -> Result<(), Error> {
         if !application.has_functions() {
             return Ok(());
         }
         let tenant = tenant(&application.summary().app_id, Priority::DryRun);
-        let functions = self.functions.get_or_load(&tenant, application, &self.pool).await?;
+        let functions = self.functions.get_or_load(&tenant, application, &self.pool, usage).await?;
         functions.map(drop).map_err(|failure| cannot_load(failure, application))
     }
 
@@ -51,13 +54,14 @@ impl Payloads {
         application: &Application,
         payload: &Payload,
         priority: Priority,
+        usage: &Usage,
     ) -> Result<Decoded, Error> {
-        if let Some(decoded) = self.decode_if_loaded(application.summary(), payload, priority).await? {
+        if let Some(decoded) = self.decode_if_loaded(application.summary(), payload, priority, usage).await? {
             return Ok(decoded);
         }
         let tenant = tenant(&application.summary().app_id, priority);
-        let functions = self.load(&tenant, application).await?;
-        self.run(&tenant, functions, payload).await
+        let functions = self.load(&tenant, application, usage).await?;
+        self.run(&tenant, functions, payload, usage).await
     }
 
     /// Like [`Self::decode`], but without the sources. Returns none if they are needed, because the functions are not
@@ -67,13 +71,16 @@ impl Payloads {
         application: &ApplicationSummary,
         payload: &Payload,
         priority: Priority,
+        usage: &Usage,
     ) -> Result<Option<Decoded>, Error> {
         match application.conversion() {
             Conversion::None => Ok(Some(Decoded::default())),
             Conversion::CayenneLpp => decode_cayenne(bytes(payload)).map(Some),
             Conversion::Custom(_) if !application.has_uplink_function => Ok(Some(Decoded::default())),
             Conversion::Custom(_) => match self.functions.get(application) {
-                Some(functions) => self.run(&tenant(&application.app_id, priority), functions, payload).await.map(Some),
+                Some(functions) => {
+                    self.run(&tenant(&application.app_id, priority), functions, payload, usage).await.map(Some)
+                }
                 None => Ok(None),
             },
         }
@@ -86,6 +93,7 @@ impl Payloads {
         fields: &str,
         payload: &Payload,
         priority: Priority,
+        usage: &Usage,
     ) -> Result<Encoded, Error> {
         check_object(fields)?;
         match application.summary().conversion() {
@@ -94,7 +102,7 @@ impl Payloads {
             Conversion::Custom(_) if application.sources().encoder.is_empty() => {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
-            Conversion::Custom(_) => self.run_encoder(application, fields, payload, priority).await,
+            Conversion::Custom(_) => self.run_encoder(application, fields, payload, priority, usage).await,
         }
     }
 
@@ -104,12 +112,14 @@ impl Payloads {
         fields: &str,
         payload: &Payload,
         priority: Priority,
+        usage: &Usage,
     ) -> Result<Encoded, Error> {
         let tenant = tenant(&application.summary().app_id, priority);
-        let functions = self.load(&tenant, application).await?;
+        let functions = self.load(&tenant, application, usage).await?;
         let functions = functions.map_err(|failure| cannot_load(failure, application))?;
         let call = call(EntryPoint::EncodeDownlink, payload, fields.as_bytes());
         let report = self.pool.call(&tenant, functions, call).await?;
+        usage.add_fuel(report.fuel);
         let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
         let failure = match report.result {
             Ok(Value::Bytes { bytes, port }) => return Ok(Encoded { payload: bytes, port, logs: report.logs, cost }),
@@ -119,12 +129,17 @@ impl Payloads {
         Err(FunctionError::new(failure, application.sources(), report.logs, cost).into())
     }
 
-    async fn load(&self, tenant: &Tenant, application: &Application) -> Result<Result<Functions, Failure>, Error> {
+    async fn load(
+        &self,
+        tenant: &Tenant,
+        application: &Application,
+        usage: &Usage,
+    ) -> Result<Result<Functions, Failure>, Error> {
         let cache = match tenant.priority {
             Priority::Live => &self.functions,
             Priority::DryRun => &self.dry_run_functions,
         };
-        Ok(cache.get_or_load(tenant, application, &self.pool).await?)
+        Ok(cache.get_or_load(tenant, application, &self.pool, usage).await?)
     }
 
     async fn run(
@@ -132,11 +147,14 @@ impl Payloads {
         tenant: &Tenant,
         functions: Result<Functions, Failure>,
         payload: &Payload,
+        usage: &Usage,
     ) -> Result<Decoded, Error> {
         match functions {
             Ok(functions) => {
                 let call = call(EntryPoint::Uplink, payload, bytes(payload));
-                Ok(self.pool.call(tenant, functions, call).await?.into())
+                let report = self.pool.call(tenant, functions, call).await?;
+                usage.add_fuel(report.fuel);
+                Ok(report.into())
             }
             Err(failure) => Ok(DecodeError::Function(failure).into()),
         }

@@ -12,6 +12,7 @@ use handler::{
 };
 use runtime::{Engine, Limits, Pool, Priority, Sources};
 use serde_json::{Value, json};
+use server::usage::Usage;
 use store::{Batch, Commit, Key, Store, StoreClock, Tag};
 use testing::{FailingStore, ManualClock, RecordingStore};
 use tokio::{sync::oneshot, time::timeout};
@@ -62,7 +63,7 @@ impl Fixture {
     async fn fields(&self, app_id: &str) -> Result<Value, Error> {
         let time = Timestamp::from_millis(1);
         let frame = Frame::simulated(id(app_id), "dev".parse().unwrap(), 1, PAYLOAD.to_vec(), time).unwrap();
-        self.uplinks.handle(frame).await?;
+        self.uplinks.handle(frame, &Usage::default()).await?;
         let message = self.output.take().pop().unwrap();
         Ok(serde_json::to_value(message.event).unwrap()["payload_fields"].clone())
     }
@@ -315,7 +316,8 @@ async fn dry_runs_do_not_evict_functions_of_live_messages() {
     let payload = Payload::without_device(Some(vec![1]), 1, Timestamp::from_millis(1)).unwrap();
     for number in 2..5 {
         let application = application("app-two", "custom", &decoder(number));
-        let decoded = fixture.uplinks.payloads.decode(&application, &payload, Priority::DryRun).await.unwrap();
+        let decoded =
+            fixture.uplinks.payloads.decode(&application, &payload, Priority::DryRun, &Usage::default()).await.unwrap();
         assert_eq!(decoded.fields.unwrap().get(), format!(r#"{{"n":{number}}}"#));
     }
     assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": 1}));
