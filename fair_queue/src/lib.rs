@@ -55,6 +55,7 @@ struct Tenant<T> {
 }
 
 struct Job<T> {
+    number: u64,
     home: usize,
     job: T,
 }
@@ -108,8 +109,8 @@ impl<T> FairQueue<T> {
         self.ready.is_empty() && self.running == 0
     }
 
-    /// Queues `job`, which prefers the worker `home`.
-    pub fn push(&mut self, name: &Arc<str>, home: usize, job: T) {
+    /// Queues `job`, which prefers the worker `home`. Returns the number by which it can be removed.
+    pub fn push(&mut self, name: &Arc<str>, home: usize, job: T) -> u64 {
         let number = self.next_number();
         let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Tenant::new(number));
         if tenant.jobs.is_empty() {
@@ -120,7 +121,23 @@ impl<T> FairQueue<T> {
             tenant.rank.sequence = number;
             self.ready.insert(tenant.rank, Arc::clone(name));
         }
-        tenant.jobs.push_back(Job { home, job });
+        tenant.jobs.push_back(Job { number, home, job });
+        number
+    }
+
+    /// Removes a job of this tenant that is no longer wanted; none if it was taken before.
+    pub fn remove(&mut self, name: &str, number: u64) -> Option<T> {
+        let tenant = self.tenants.get_mut(name)?;
+        let index = tenant.jobs.binary_search_by_key(&number, |job| job.number).ok()?;
+        let removed = tenant.jobs.remove(index)?.job;
+        if tenant.jobs.is_empty()
+            && let Some(name) = self.ready.remove(&tenant.rank)
+            && tenant.running == 0
+        {
+            self.rest(name);
+            self.level_if_idle();
+        }
+        Some(removed)
     }
 
     /// Takes the next job for `worker` among the tenants that `allow` admits.
@@ -142,7 +159,6 @@ impl<T> FairQueue<T> {
 
     /// Ends a turn. `cost` is what the job used, and counts up to a maximum; none if it was not run.
     pub fn done(&mut self, turn: Turn, cost: Option<u64>) {
-        let number = self.next_number();
         let Some(tenant) = self.tenants.get_mut(&turn.tenant) else { return };
         let is_ready = self.ready.remove(&tenant.rank).is_some();
         tenant.settle(turn.expected_cost, cost);
@@ -151,14 +167,9 @@ impl<T> FairQueue<T> {
         if is_ready {
             self.ready.insert(tenant.rank, turn.tenant);
         } else if tenant.running == 0 {
-            tenant.rank.sequence = number;
-            self.idle.insert(number, turn.tenant);
-            self.forget_idle();
+            self.rest(turn.tenant);
         }
-        if self.is_idle() {
-            // Nobody had to wait for what was used so far, so all become equal.
-            self.served_up_to = self.highest;
-        }
+        self.level_if_idle();
     }
 
     /// Whether there is a job that `allow` admits.
@@ -187,8 +198,20 @@ impl<T> FairQueue<T> {
         })
     }
 
-    /// Forgets the longest idle tenants, so that memory is bounded.
-    fn forget_idle(&mut self) {
+    /// Makes all tenants equal if nobody has to wait for what was used so far.
+    fn level_if_idle(&mut self) {
+        if self.is_idle() {
+            self.served_up_to = self.highest;
+        }
+    }
+
+    /// Notes that a tenant is idle. Forgets those that are so the longest, so that memory is bounded.
+    fn rest(&mut self, name: Arc<str>) {
+        let number = self.next_number();
+        if let Some(tenant) = self.tenants.get_mut(&name) {
+            tenant.rank.sequence = number;
+            self.idle.insert(number, name);
+        }
         while self.idle.len() > IDLE_MAX {
             let Some((_, name)) = self.idle.pop_first() else { break };
             self.tenants.remove(&name);
@@ -268,7 +291,9 @@ mod tests {
     #[test]
     fn a_tenant_at_its_limit_is_passed_over() {
         let (mut queue, [a, b]) = (queue(), ["a", "b"].map(Arc::from));
-        (0..3).for_each(|job| queue.push(&a, 0, job));
+        for job in 0..3 {
+            queue.push(&a, 0, job);
+        }
         let first = queue.pop(0, |next| next.running < 1).unwrap();
         assert!(queue.pop(0, |next| next.running < 1).is_none());
         queue.push(&b, 0, 10);
@@ -277,6 +302,27 @@ mod tests {
         queue.done(turn, None);
         queue.done(first.0, Some(1));
         assert_eq!(run(&mut queue, 9, |_| 1), [1, 2]);
+    }
+
+    #[test]
+    fn a_removed_job_does_not_run() {
+        let (mut queue, [a, b]) = (queue(), ["a", "b"].map(Arc::from));
+        let numbers: Vec<u64> = (0..3).map(|job| queue.push(&a, 0, job)).collect();
+        assert_eq!(
+            (queue.remove("a", numbers[1]), queue.remove("a", numbers[1]), queue.waiting("a")),
+            (Some(1), None, 2)
+        );
+        assert_eq!(run(&mut queue, 9, |_| 1), [0, 2]);
+        assert_eq!(queue.remove("a", numbers[0]), None, "it ran");
+        // A tenant whose only job is removed is idle, whether or not another one runs.
+        let only = queue.push(&b, 0, 5);
+        assert_eq!((queue.remove("b", only), queue.is_idle()), (Some(5), true));
+        queue.push(&b, 0, 6);
+        let (turn, _) = queue.pop(0, |_| true).unwrap();
+        let next = queue.push(&b, 0, 7);
+        assert_eq!(queue.remove("b", next), Some(7));
+        queue.done(turn, Some(1));
+        assert!(queue.is_idle() && queue.idle.len() == 2);
     }
 
     #[test]

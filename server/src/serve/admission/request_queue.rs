@@ -48,6 +48,14 @@ struct State {
     starting: usize,
 }
 
+/// A request that waits for its turn, until it is dropped.
+struct Waiting {
+    turn: oneshot::Receiver<Permit>,
+    queue: Arc<RequestQueue>,
+    tenant: Arc<str>,
+    number: u64,
+}
+
 /// Permission to handle a request, until it is dropped.
 pub(super) struct Permit {
     queue: Arc<RequestQueue>,
@@ -91,8 +99,9 @@ impl RequestQueue {
 
     /// Waits for a tenant's turn, but not for long.
     pub(super) async fn turn(self: &Arc<Self>, tenant: &Arc<str>) -> Result<Permit, Refusal> {
-        let turn = self.enqueue(tenant)?;
-        timeout(self.limits.waiting_timeout, turn).await.ok().and_then(Result::ok).ok_or(Refusal::TimedOut)
+        let mut waiting = self.enqueue(tenant)?;
+        let turn = timeout(self.limits.waiting_timeout, &mut waiting.turn).await;
+        turn.ok().and_then(Result::ok).ok_or(Refusal::TimedOut)
     }
 
     /// Lets a tenant's request wait for its body without a place.
@@ -103,8 +112,7 @@ impl RequestQueue {
         Ok(Absence { _permits: (of_tenant.ok_or(Refusal::TenantFull)?, permit) })
     }
 
-    /// Waits for a tenant's turn. Dropping the receiver leaves the queue.
-    fn enqueue(self: &Arc<Self>, tenant: &Arc<str>) -> Result<oneshot::Receiver<Permit>, Refusal> {
+    fn enqueue(self: &Arc<Self>, tenant: &Arc<str>) -> Result<Waiting, Refusal> {
         let mut state = self.lock();
         let space = self.limits.waiting_max.saturating_sub(state.waiting_count);
         if space == 0 {
@@ -115,10 +123,10 @@ impl RequestQueue {
             return Err(Refusal::TenantFull);
         }
         let (sender, turn) = oneshot::channel();
-        state.waiting.push(tenant, 0, sender);
+        let number = state.waiting.push(tenant, 0, sender);
         state.waiting_count += 1;
         self.start_next(&mut state);
-        Ok(turn)
+        Ok(Waiting { turn, queue: Arc::clone(self), tenant: Arc::clone(tenant), number })
     }
 
     /// Starts as many waiting requests as may start now.
@@ -143,6 +151,16 @@ impl RequestQueue {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing that runs under this lock leaves it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        // None if it got its turn. If nobody has seen that, the permit is dropped with the receiver.
+        if state.waiting.remove(&self.tenant, self.number).is_some() {
+            state.waiting_count -= 1;
+        }
     }
 }
 
@@ -181,8 +199,6 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
-    type Waiting = oneshot::Receiver<Permit>;
-
     const LIMITS: Limits = Limits {
         starting_max: 1,
         running_max: 100,
@@ -203,7 +219,7 @@ mod tests {
     /// The permits of those that have their turn; the others keep waiting.
     fn admitted(waiting: &mut Vec<Waiting>) -> Vec<Permit> {
         let mut permits = Vec::new();
-        waiting.retain_mut(|turn| match turn.try_recv() {
+        waiting.retain_mut(|waiting| match waiting.turn.try_recv() {
             Ok(permit) => {
                 permits.push(permit);
                 false
@@ -284,6 +300,21 @@ mod tests {
         assert!(admitted(&mut waiting).is_empty());
         first.note_started();
         assert_eq!(admitted(&mut waiting).len(), 1);
+    }
+
+    #[test]
+    fn who_stops_waiting_makes_room() {
+        for limits in [Limits { tenant_waiting_max: 5, ..LIMITS }, Limits { waiting_max: 5, ..LIMITS }] {
+            let queue = queue(Limits { running_max: 1, ..limits });
+            let _running = put(&queue, "a", 1);
+            let mut waiting = Vec::new();
+            while let Ok(another) = queue.enqueue(&"a".into()) {
+                waiting.push(another);
+            }
+            let count = waiting.len();
+            drop(waiting);
+            assert_eq!(put(&queue, "a", count).len(), count);
+        }
     }
 
     #[test]
