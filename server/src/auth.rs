@@ -25,7 +25,7 @@ use types::{AppId, CredentialError, Kind, Kinded};
 
 pub use authenticator::Authenticator;
 pub use component_token::{ComponentToken, RenewError, TokenSource, expiry_of};
-pub(crate) use credential::CREDENTIAL_HEADERS;
+pub(crate) use credential::credential_header;
 pub use credential::{Caller, Presented, credential_of};
 pub use rule::{Purpose, Unconfirmed};
 pub use settings::AuthSettings;

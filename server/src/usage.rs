@@ -75,7 +75,7 @@ impl Usage {
     /// What the whole request costs its tenant.
     pub(crate) fn cost(&self) -> u64 {
         // Whoever sends wrong credentials makes us verify each of them.
-        let unknown = if self.caller().is_none() { UNKNOWN_CALLER_FUEL } else { 0 };
+        let unknown = if self.caller().or(self.0.known.as_ref()).is_none() { UNKNOWN_CALLER_FUEL } else { 0 };
         self.fuel().saturating_add(REQUEST_FUEL + unknown)
     }
 

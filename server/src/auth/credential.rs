@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use aide::{OperationInput, generate::GenContext, openapi::Operation};
 use axum::{
     extract::FromRequestParts,
-    http::{Extensions, HeaderMap, request::Parts},
+    http::{Extensions, HeaderMap, HeaderValue, request::Parts},
 };
 use types::Credential;
 
@@ -18,8 +18,8 @@ const AUTHORIZATION: &str = "authorization";
 const TOKEN: [&str; 2] = ["token", "grpc-metadata-token"];
 /// Headers with an access key alone.
 const KEY: [&str; 2] = ["key", "grpc-metadata-key"];
-/// All headers that may have a credential.
-pub(crate) const CREDENTIAL_HEADERS: [&str; 5] = [AUTHORIZATION, TOKEN[0], TOKEN[1], KEY[0], KEY[1]];
+/// All headers that may have a credential, the one that takes precedence first.
+const CREDENTIAL_HEADERS: [&str; 5] = [AUTHORIZATION, TOKEN[0], TOKEN[1], KEY[0], KEY[1]];
 
 /// Who calls: a credential, if there is one, and what the call uses.
 #[derive(Clone, Debug, Default)]
@@ -69,28 +69,26 @@ impl OperationInput for Presented {
 /// `Authorization` takes precedence over `token`, and `token` over `key`, as in v2; an empty value counts as absent. A
 /// repeated header is refused. Query strings, cookies and bodies are never read.
 pub fn credential_of(headers: &HeaderMap) -> Result<Option<Credential>, AuthError> {
-    if let Some(value) = single(headers, AUTHORIZATION)? {
-        return Ok(Some(Credential::from_header(value)?));
-    }
-    for name in TOKEN {
-        if let Some(token) = single(headers, name)? {
-            return Ok(Some(Credential::from_token(token)?));
-        }
-    }
-    for name in KEY {
-        if let Some(key) = single(headers, name)? {
-            return Ok(Some(Credential::Key(key.parse()?)));
-        }
-    }
-    Ok(None)
+    let Some((header, _)) = credential_header(headers) else { return Ok(None) };
+    let text = single(headers, header)?;
+    Ok(Some(match header {
+        AUTHORIZATION => Credential::from_header(text)?,
+        _ if TOKEN.contains(&header) => Credential::from_token(text)?,
+        _ => Credential::Key(text.parse()?),
+    }))
 }
 
-fn single<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<Option<&'a str>, AuthError> {
+/// The header from which [`credential_of`] takes the credential, with its first value.
+pub(crate) fn credential_header(headers: &HeaderMap) -> Option<(&'static str, &HeaderValue)> {
+    let mut sent = CREDENTIAL_HEADERS.into_iter().filter_map(|name| Some((name, headers.get(name)?)));
+    let is_repeated = |name| headers.get_all(name).iter().nth(1).is_some();
+    sent.find(|(name, value)| is_repeated(*name) || !value.as_bytes().trim_ascii().is_empty())
+}
+
+fn single<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, AuthError> {
     let mut values = headers.get_all(header).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    if values.next().is_some() {
-        return Err(AuthError::Repeated { header });
+    match (values.next(), values.next()) {
+        (Some(value), None) => Ok(value.to_str().map_err(|_| AuthError::Text { header })?.trim()),
+        _ => Err(AuthError::Repeated { header }),
     }
-    let text = value.to_str().map_err(|_| AuthError::Text { header })?.trim();
-    Ok((!text.is_empty()).then_some(text))
 }

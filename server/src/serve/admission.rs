@@ -11,8 +11,13 @@ mod request_queue;
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{extract::Request, response::Response};
+use axum::{
+    extract::Request,
+    http::{HeaderValue, StatusCode},
+    response::Response,
+};
 use tokio::sync::Semaphore;
+use tonic::{Code, Status};
 use types::{Kind, Kinded};
 
 pub(super) use self::place::Place;
@@ -99,9 +104,10 @@ impl AdmissionControl {
     where
         Handled: Future<Output = Response>,
     {
+        let address = address_tenant(&request);
         let credential = callers::digest(request.headers());
         let known = credential.and_then(|digest| self.callers.get(&digest));
-        let tenant = known.clone().unwrap_or_else(|| address_tenant(&request));
+        let tenant = known.clone().unwrap_or(address);
         let permit = self.permit(&tenant).await?;
         let usage = Usage::of(known);
         let place = Place::new(self.service, tenant, permit, &usage);
@@ -109,7 +115,7 @@ impl AdmissionControl {
         place.add_to(request.extensions_mut());
         let response = place.run(handle(read_within_limits(request, &usage, &place))).await;
         if let Some(digest) = credential {
-            self.callers.note(digest, &usage);
+            self.callers.note(digest, &usage, is_unauthenticated(&response));
         }
         match place.refusal() {
             Some(refusal) => Err(self.refused(refusal)),
@@ -137,4 +143,11 @@ impl AdmissionControl {
 fn address_tenant(request: &Request) -> Arc<str> {
     let address = request.extensions().get::<AddressTenant>();
     address.map_or_else(|| Arc::from("no address"), |AddressTenant(tenant)| Arc::clone(tenant))
+}
+
+/// Whether the credential of the request was refused.
+fn is_unauthenticated(response: &Response) -> bool {
+    let code = response.headers().get(Status::GRPC_STATUS).map(HeaderValue::as_bytes);
+    response.status() == StatusCode::UNAUTHORIZED
+        || code.is_some_and(|code| Code::from_bytes(code) == Code::Unauthenticated)
 }

@@ -11,7 +11,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use axum::http::HeaderMap;
 use lru::LruCache;
 
-use crate::{auth::CREDENTIAL_HEADERS, usage::Usage};
+use crate::{auth::credential_header, usage::Usage};
 
 /// The most credentials that are remembered. The least recently used is forgotten first.
 const CALLERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(16 * 1024 - 1);
@@ -33,11 +33,14 @@ impl Callers {
         self.lock().get(digest).cloned()
     }
 
-    /// Remembers the caller of a request that has ended, or forgets one whose credential was not accepted this time.
-    pub(super) fn note(&self, digest: CredentialDigest, usage: &Usage) {
+    /// Remembers the caller of a request that has ended, or forgets one whose credential was refused this time.
+    ///
+    /// Many requests end before anybody looks at their credential, or while the account service cannot be asked.
+    pub(super) fn note(&self, digest: CredentialDigest, usage: &Usage, is_refused: bool) {
         match usage.caller() {
             Some(caller) => drop(self.lock().put(digest, Arc::clone(caller))),
-            None => drop(self.lock().pop(&digest)),
+            None if is_refused => drop(self.lock().pop(&digest)),
+            None => {}
         }
     }
 
@@ -47,15 +50,12 @@ impl Callers {
     }
 }
 
-/// The digest of a request's credential, if it has one.
+/// The digest of a request's credential, if it has one. What else is in its head does not count.
 pub(super) fn digest(headers: &HeaderMap) -> Option<CredentialDigest> {
-    let mut sent = CREDENTIAL_HEADERS.iter().filter_map(|name| Some((name, headers.get(*name)?))).peekable();
-    sent.peek()?;
+    let (name, value) = credential_header(headers)?;
     let mut digest = Context::new(&SHA256);
-    for (name, value) in sent {
-        // Neither a name nor a value contains a line feed.
-        [name.as_bytes(), b"\n", value.as_bytes(), b"\n"].into_iter().for_each(|part| digest.update(part));
-    }
+    // Neither a name nor a value contains a line feed.
+    [name.as_bytes(), b"\n", value.as_bytes()].into_iter().for_each(|part| digest.update(part));
     digest.finish().as_ref().try_into().ok()
 }
 
@@ -70,15 +70,18 @@ mod tests {
     #[test]
     fn a_caller_is_known_by_an_accepted_credential_only() {
         let (callers, digest) = (Callers::default(), digest(&headers("authorization", "Bearer x")).unwrap());
-        callers.note(digest, &Usage::default());
+        callers.note(digest, &Usage::default(), false);
         assert_eq!(callers.get(&digest), None);
         let accepted = Usage::default();
         let claims = serde_json::json!({"iss": "a", "sub": "b", "type": "user", "iat": 0, "exp": 1});
         accepted.set_caller(&serde_json::from_value(claims).unwrap());
-        callers.note(digest, &accepted);
+        callers.note(digest, &accepted, false);
         assert_eq!(callers.get(&digest).as_ref(), accepted.caller());
-        callers.note(digest, &Usage::of(callers.get(&digest)));
-        assert_eq!(callers.get(&digest), None, "it was not accepted the last time");
+        let again = || Usage::of(callers.get(&digest));
+        callers.note(digest, &again(), false);
+        assert_eq!(callers.get(&digest).as_ref(), accepted.caller(), "nobody looked at it the last time");
+        callers.note(digest, &again(), true);
+        assert_eq!(callers.get(&digest), None, "it was refused the last time");
     }
 
     #[test]
@@ -86,5 +89,16 @@ mod tests {
         let digests = [("token", "x"), ("key", "x"), ("key", "y")].map(|(name, value)| digest(&headers(name, value)));
         assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests.iter().all(Option::is_some));
         assert_eq!(digest(&headers("cookie", "x")), None);
+    }
+
+    #[test]
+    fn only_the_header_that_is_used_counts() {
+        let mut sent = headers("authorization", "Bearer x");
+        let alone = digest(&sent);
+        sent.insert("key", "y".parse().unwrap());
+        sent.insert("token", "z".parse().unwrap());
+        assert_eq!(digest(&sent), alone);
+        sent.insert("authorization", " ".parse().unwrap());
+        assert_eq!(digest(&sent), digest(&headers("token", "z")), "an empty header counts as absent");
     }
 }
