@@ -139,10 +139,10 @@ async fn grpc_gets_resource_exhausted_for_its_caller_and_unavailable_for_all() {
         (ServeSettings { running_max: 1, waiting_max: 1, ..ServeSettings::default() }, 14),
     ] {
         let gated = Gated::start(settings).await;
-        let check = async {
+        let watch = async {
             let channel = Channel::from_shared(gated.server.url("")).unwrap().connect().await.unwrap();
             let service = String::new();
-            let status = HealthClient::new(channel).check(HealthCheckRequest { service }).await.unwrap_err();
+            let status = HealthClient::new(channel).watch(HealthCheckRequest { service }).await.unwrap_err();
             let retry_after = status.metadata().get("retry-after").unwrap().to_str().unwrap();
             assert_eq!((status.code() as i32, retry_after), (code, "1"));
         };
@@ -150,10 +150,23 @@ async fn grpc_gets_resource_exhausted_for_its_caller_and_unavailable_for_all() {
         let mut over_rest: FuturesUnordered<_> = (0..3).map(|_| gated.get("/wait", HERE, None)).collect();
         let status = if code == 8 { 429 } else { 503 };
         assert_eq!(next(&mut over_rest).await.status(), status);
-        check.await;
+        watch.await;
         gated.open.send(true).unwrap();
         assert!(over_rest.all(async |answer| answer.status() == 200).await);
     }
+}
+
+#[tokio::test]
+async fn a_probe_is_answered_while_its_address_has_no_room() {
+    let settings = ServeSettings { running_max: 1, waiting_max: 1, ..ServeSettings::default() };
+    let gated = Gated::start(settings).await;
+    let mut flood: FuturesUnordered<_> = (0..3).map(|_| gated.get("/wait", HERE, None)).collect();
+    assert_eq!(next(&mut flood).await.status(), 503);
+    let channel = Channel::from_shared(gated.server.url("")).unwrap().connect().await.unwrap();
+    let request = HealthCheckRequest { service: String::new() };
+    HealthClient::new(channel).check(request).await.unwrap();
+    gated.open.send(true).unwrap();
+    assert!(flood.all(async |answer| answer.status() == 200).await);
 }
 
 #[tokio::test]
