@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use handler::application::Application;
-use handler::payload::{Payload, Payloads, Validity};
+use handler::payload::{Payload, Payloads, Run, Validity};
 use handler::{Loading, Settings as HandlerSettings};
 use runtime::{Engine, Functions, Pool, Priority, Sandbox, Settings, Sources};
 use server::usage::Usage;
@@ -150,7 +150,8 @@ async fn serve(
         let (payloads, applications) = (payloads.clone(), applications.clone());
         round.spawn(async move {
             let (application, payload) = &applications[number];
-            let decoded = payloads.decode(application, payload, Priority::Live, &Usage::default()).await.unwrap();
+            let run = Run { priority: Priority::Live, usage: &Usage::default() };
+            let decoded = payloads.decode(application, payload, run).await.unwrap();
             assert!(decoded.validity != Validity::NotConverted, "{decoded:?}");
         });
     }

@@ -24,7 +24,7 @@ use crate::{
     device::Devices,
     metrics,
     output::{Event, Message, Output, mqtt::PublishedDownlink},
-    payload::{PAYLOAD_BYTES_MAX, Payload, Payloads},
+    payload::{PAYLOAD_BYTES_MAX, Payload, Payloads, Run},
     status::Traffic,
 };
 
@@ -130,8 +130,8 @@ impl Downlinks {
         }
         let payload = Payload::without_device(None, port.into(), self.clock.now())?;
         // It came over MQTT, where no request is charged.
-        let usage = Usage::default();
-        let encoded = self.payloads.encode(&application, fields, &payload, Priority::Live, &usage).await?;
+        let run = Run { priority: Priority::Live, usage: &Usage::default() };
+        let encoded = self.payloads.encode(&application, fields, &payload, run).await?;
         Ok((encoded.payload, encoded.port))
     }
 

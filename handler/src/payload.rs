@@ -9,7 +9,7 @@ mod payloads;
 pub use self::{
     message::{PAYLOAD_BYTES_MAX, Payload},
     outcome::{DecodeError, Decoded, Validity},
-    payloads::Payloads,
+    payloads::{Payloads, Run},
 };
 pub(crate) use self::{
     message::{check_length, parse_port},

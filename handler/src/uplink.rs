@@ -18,7 +18,7 @@ use crate::{
     device::{Device, Devices},
     metrics,
     output::{Event, Message, Output},
-    payload::{Decoded, Payload, Payloads, Validity},
+    payload::{Decoded, Payload, Payloads, Run, Validity},
 };
 
 /// Brings uplinks from devices to their applications.
@@ -46,7 +46,7 @@ impl Uplinks {
     async fn process(&self, frame: Frame, usage: &Usage) -> Result<Cost, Error> {
         let (application, device) = self.look_up(&frame).await?;
         let payload = frame.decrypt(&device);
-        let decoded = self.decode(&application, &payload, usage).await?;
+        let decoded = self.decode(&application, &payload, Run { priority: Priority::Live, usage }).await?;
         let cost = decoded.cost;
         self.publish(&device, payload, decoded)?;
         metrics::uplink_published(cost);
@@ -63,14 +63,14 @@ impl Uplinks {
         &self,
         application: &ApplicationSummary,
         payload: &Payload,
-        usage: &Usage,
+        run: Run<'_>,
     ) -> Result<Decoded, Error> {
-        if let Some(decoded) = self.payloads.decode_if_loaded(application, payload, Priority::Live, usage).await? {
+        if let Some(decoded) = self.payloads.decode_if_loaded(application, payload, run).await? {
             return Ok(decoded);
         }
         // This reads the summary again too, because the application may have changed since.
         let application = self.applications.get(&application.app_id).await?;
-        self.payloads.decode(&application, payload, Priority::Live, usage).await
+        self.payloads.decode(&application, payload, run).await
     }
 
     /// Publishes the message, and an event for everything that went wrong.

@@ -20,7 +20,7 @@ use crate::{
     device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
     output::{Event, Message},
-    payload::{Decoded, Encoded, Payload, Payloads},
+    payload::{Decoded, Encoded, Payload, Payloads, Run},
     status::Component,
     uplink::{Frame, Uplinks},
 };
@@ -208,7 +208,8 @@ impl Operations {
     ) -> Result<Decoded, Error> {
         let usage = caller.usage.clone();
         let (application, payload) = self.prepare(caller, application, port, Some(bytes)).await?;
-        let mut decoded = self.payloads.decode(&application, &payload, Priority::DryRun, &usage).await?;
+        let run = Run { priority: Priority::DryRun, usage: &usage };
+        let mut decoded = self.payloads.decode(&application, &payload, run).await?;
         match decoded.error.take() {
             None => Ok(decoded),
             Some(error) => Err(error.into_error(&application, decoded.logs, decoded.cost)),
@@ -229,7 +230,8 @@ impl Operations {
         let (application, payload) = self.prepare(caller, application, port, None).await?;
         match (input.payload.is_empty(), input.fields.is_empty()) {
             (true, false) => {
-                self.payloads.encode(&application, &input.fields, &payload, Priority::DryRun, &usage).await
+                let run = Run { priority: Priority::DryRun, usage: &usage };
+                self.payloads.encode(&application, &input.fields, &payload, run).await
             }
             (false, true) => Ok(Encoded { payload: input.payload, ..Encoded::default() }),
             (false, false) => Err(Error::invalid("Downlink", "Both Fields and Payload provided")),

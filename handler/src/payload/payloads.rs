@@ -20,12 +20,19 @@ use crate::{
 };
 
 /// Converts payloads to fields and back, with an application's functions or as Cayenne LPP.
-///
-/// What loading and running functions costs is added to the usage that is passed, also when they fail.
 pub struct Payloads {
     pool: Pool,
     functions: FunctionsCache,
     dry_run_functions: FunctionsCache,
+}
+
+/// How urgent a run of functions is, and to whom it is charged.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// Whether it is live or a dry run.
+    pub priority: Priority,
+    /// What loading and running the functions costs is added here, also when they fail.
+    pub usage: &'a Usage,
 }
 
 impl Payloads {
@@ -37,7 +44,7 @@ impl Payloads {
         Ok(Self { pool, functions, dry_run_functions })
     }
 
-    /// Checks that an application's functions can be loaded; [`Error::Function`] says why not.
+    /// Checks that an application's functions can be loaded, which is charged to `usage`; [`Error::Function`] says why not.
     pub(crate) async fn check(&self, application: &Application, usage: &Usage) -> Result<(), Error> {
         if !application.has_functions() {
             return Ok(());
@@ -49,19 +56,13 @@ impl Payloads {
 
     /// Decodes, converts and validates a payload. A function that fails is part of the result; a full queue is an
     /// error.
-    pub async fn decode(
-        &self,
-        application: &Application,
-        payload: &Payload,
-        priority: Priority,
-        usage: &Usage,
-    ) -> Result<Decoded, Error> {
-        if let Some(decoded) = self.decode_if_loaded(application.summary(), payload, priority, usage).await? {
+    pub async fn decode(&self, application: &Application, payload: &Payload, run: Run<'_>) -> Result<Decoded, Error> {
+        if let Some(decoded) = self.decode_if_loaded(application.summary(), payload, run).await? {
             return Ok(decoded);
         }
-        let tenant = tenant(&application.summary().app_id, priority);
-        let functions = self.load(&tenant, application, usage).await?;
-        self.run(&tenant, functions, payload, usage).await
+        let tenant = tenant(&application.summary().app_id, run.priority);
+        let functions = self.load(&tenant, application, run.usage).await?;
+        self.run(&tenant, functions, payload, run.usage).await
     }
 
     /// Like [`Self::decode`], but without the sources. Returns none if they are needed, because the functions are not
@@ -70,8 +71,7 @@ impl Payloads {
         &self,
         application: &ApplicationSummary,
         payload: &Payload,
-        priority: Priority,
-        usage: &Usage,
+        run: Run<'_>,
     ) -> Result<Option<Decoded>, Error> {
         match application.conversion() {
             Conversion::None => Ok(Some(Decoded::default())),
@@ -79,7 +79,7 @@ impl Payloads {
             Conversion::Custom(_) if !application.has_uplink_function => Ok(Some(Decoded::default())),
             Conversion::Custom(_) => match self.functions.get(application) {
                 Some(functions) => {
-                    self.run(&tenant(&application.app_id, priority), functions, payload, usage).await.map(Some)
+                    self.run(&tenant(&application.app_id, run.priority), functions, payload, run.usage).await.map(Some)
                 }
                 None => Ok(None),
             },
@@ -92,8 +92,7 @@ impl Payloads {
         application: &Application,
         fields: &str,
         payload: &Payload,
-        priority: Priority,
-        usage: &Usage,
+        run: Run<'_>,
     ) -> Result<Encoded, Error> {
         check_object(fields)?;
         match application.summary().conversion() {
@@ -102,7 +101,7 @@ impl Payloads {
             Conversion::Custom(_) if application.sources().encoder.is_empty() => {
                 Err(Error::invalid("Downlink Payload", "fields supplied, but no Encoder function set"))
             }
-            Conversion::Custom(_) => self.run_encoder(application, fields, payload, priority, usage).await,
+            Conversion::Custom(_) => self.run_encoder(application, fields, payload, run).await,
         }
     }
 
@@ -111,15 +110,14 @@ impl Payloads {
         application: &Application,
         fields: &str,
         payload: &Payload,
-        priority: Priority,
-        usage: &Usage,
+        run: Run<'_>,
     ) -> Result<Encoded, Error> {
-        let tenant = tenant(&application.summary().app_id, priority);
-        let functions = self.load(&tenant, application, usage).await?;
+        let tenant = tenant(&application.summary().app_id, run.priority);
+        let functions = self.load(&tenant, application, run.usage).await?;
         let functions = functions.map_err(|failure| cannot_load(failure, application))?;
         let call = call(EntryPoint::EncodeDownlink, payload, fields.as_bytes());
         let report = self.pool.call(&tenant, functions, call).await?;
-        usage.add_fuel(report.fuel);
+        run.usage.add_fuel(report.fuel);
         let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
         let failure = match report.result {
             Ok(Value::Bytes { bytes, port }) => return Ok(Encoded { payload: bytes, port, logs: report.logs, cost }),

@@ -7,7 +7,7 @@ use handler::{
     Error, Loading, Settings,
     application::{Application, Applications, JoinKeyChange},
     device::{Device, Devices, Lorawan},
-    payload::{Payload, Payloads},
+    payload::{Payload, Payloads, Run},
     uplink::{Frame, Uplinks},
 };
 use runtime::{Engine, Limits, Pool, Priority, Sources};
@@ -316,8 +316,8 @@ async fn dry_runs_do_not_evict_functions_of_live_messages() {
     let payload = Payload::without_device(Some(vec![1]), 1, Timestamp::from_millis(1)).unwrap();
     for number in 2..5 {
         let application = application("app-two", "custom", &decoder(number));
-        let decoded =
-            fixture.uplinks.payloads.decode(&application, &payload, Priority::DryRun, &Usage::default()).await.unwrap();
+        let run = Run { priority: Priority::DryRun, usage: &Usage::default() };
+        let decoded = fixture.uplinks.payloads.decode(&application, &payload, run).await.unwrap();
         assert_eq!(decoded.fields.unwrap().get(), format!(r#"{{"n":{number}}}"#));
     }
     assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": 1}));
