@@ -49,8 +49,9 @@ struct Rank {
 struct Tenant<T> {
     jobs: VecDeque<Job<T>>,
     running: usize,
+    weight: u64,
     rank: Rank,
-    /// What its next job is expected to cost: a slowly decaying maximum of its last jobs.
+    /// What its next job is expected to cost, divided by the weight: a slowly decaying maximum of its last jobs.
     expected_cost: u64,
 }
 
@@ -73,7 +74,9 @@ pub struct Turn {
 pub struct NextJob {
     /// Running jobs of the same tenant.
     pub running: usize,
-    /// What it is expected to cost; zero if unknown.
+    /// The weight of the tenant.
+    pub weight: u64,
+    /// What it is expected to cost, divided by the weight; zero if unknown.
     pub expected_cost: u64,
 }
 
@@ -111,8 +114,14 @@ impl<T> FairQueue<T> {
 
     /// Queues `job`, which prefers the worker `home`. Returns the number by which it can be removed.
     pub fn push(&mut self, name: &Arc<str>, home: usize, job: T) -> u64 {
+        self.push_weighted(name, 1, home, job)
+    }
+
+    /// Queues `job` of a tenant that is to get as much as `weight` others, from now on.
+    pub fn push_weighted(&mut self, name: &Arc<str>, weight: u64, home: usize, job: T) -> u64 {
         let number = self.next_number();
         let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Tenant::new(number));
+        tenant.weight = weight.max(1);
         if tenant.jobs.is_empty() {
             if tenant.running == 0 {
                 self.idle.remove(&tenant.rank.sequence);
@@ -193,7 +202,8 @@ impl<T> FairQueue<T> {
     fn admitted(&self, allow: impl Fn(NextJob) -> bool) -> impl Iterator<Item = (Rank, usize)> {
         self.ready.iter().filter_map(move |(rank, name)| {
             let tenant = self.tenants.get(name)?;
-            let next = NextJob { running: tenant.running, expected_cost: tenant.expected_cost };
+            let Tenant { running, weight, expected_cost, .. } = *tenant;
+            let next = NextJob { running, weight, expected_cost };
             allow(next).then_some((*rank, tenant.jobs.front()?.home))
         })
     }
@@ -226,13 +236,14 @@ impl<T> FairQueue<T> {
 
 impl<T> Tenant<T> {
     fn new(number: u64) -> Self {
-        Self { jobs: VecDeque::new(), running: 0, rank: Rank { used: 0, sequence: number }, expected_cost: 0 }
+        let rank = Rank { used: 0, sequence: number };
+        Self { jobs: VecDeque::new(), running: 0, weight: 1, rank, expected_cost: 0 }
     }
 
     /// Replaces the expected cost by what was used. A job that was not run does not change the expectation.
     fn settle(&mut self, expected_cost: u64, cost: Option<u64>) {
         self.running -= 1;
-        let cost = cost.map(|cost| cost.min(JOB_COST_MAX));
+        let cost = cost.map(|cost| cost.min(JOB_COST_MAX) / self.weight);
         self.rank.used = (self.rank.used + u128::from(cost.unwrap_or(0))).saturating_sub(u128::from(expected_cost));
         if let Some(cost) = cost {
             self.expected_cost = cost.max(self.expected_cost - self.expected_cost / 8);
@@ -270,6 +281,17 @@ mod tests {
         let ran = run(&mut queue, 440, |job| if job < 1000 { 10 } else { 100 });
         let of_cheap = ran.iter().filter(|job| **job < 1000).count();
         assert!((390..=410).contains(&of_cheap), "{of_cheap} of 440");
+    }
+
+    #[test]
+    fn a_tenant_gets_as_much_as_it_weighs() {
+        let (mut queue, [light, heavy]) = (queue(), ["light", "heavy"].map(Arc::from));
+        for job in 0..1000 {
+            queue.push(&light, 0, job);
+            queue.push_weighted(&heavy, 4, 0, 1000 + job);
+        }
+        let of_light = run(&mut queue, 500, |_| 100).into_iter().filter(|job| *job < 1000).count();
+        assert!((95..=105).contains(&of_light), "{of_light} of 500");
     }
 
     #[test]

@@ -60,8 +60,10 @@ impl Access {
     }
 
     pub(crate) async fn allow_network_broker(&self, caller: Caller, brokers: &[ComponentId]) -> Result<(), Error> {
+        let usage = caller.usage.clone();
         let claims = self.authenticator.authenticate(caller, Purpose::Live).await?;
         if brokers.iter().any(|id| claims.is_component(ServiceName::Broker, id)) {
+            usage.set_network();
             return Ok(());
         }
         Err(Error::NetworkBrokerDenied)

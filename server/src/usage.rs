@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -22,6 +22,16 @@ const REQUEST_FUEL: u64 = 500_000;
 const UNKNOWN_CALLER_FUEL: u64 = 1_000_000;
 const BYTE_FUEL: u64 = 100;
 const ENTRY_FUEL: u64 = 50_000;
+/// How many callers a network counts for.
+const NETWORK_WEIGHT: u64 = 8;
+
+/// Whose turn it is: a caller, or all callers of an address that are not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tenant {
+    pub(crate) name: Arc<str>,
+    /// How many others it counts for.
+    pub(crate) weight: u64,
+}
 
 /// What a request has used so far, and who makes it. Its tenant is charged when it ends.
 ///
@@ -33,12 +43,26 @@ pub struct Usage(Arc<Counted>);
 struct Counted {
     fuel: AtomicU64,
     /// Who made earlier requests with the same credential.
-    known: Option<Arc<str>>,
+    known: Option<Tenant>,
     caller: OnceLock<Arc<str>>,
+    is_network: AtomicBool,
+}
+
+impl Tenant {
+    /// A tenant that counts for itself alone.
+    pub(crate) fn new(name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), weight: 1 }
+    }
+
+    /// The bearer of a token.
+    pub(crate) fn of(Claims { iss, kind, sub, .. }: &Claims) -> Self {
+        // None of the three contains a line feed.
+        Self::new(format!("{iss}\n{kind}\n{sub}"))
+    }
 }
 
 impl Usage {
-    pub(crate) fn of(known: Option<Arc<str>>) -> Self {
+    pub(crate) fn of(known: Option<Tenant>) -> Self {
         Self(Arc::new(Counted { known, ..Counted::default() }))
     }
 
@@ -49,12 +73,15 @@ impl Usage {
 
     /// Says who makes the request, once that was verified.
     pub fn set_caller(&self, claims: &Claims) {
-        let Claims { iss, kind, sub, .. } = claims;
         self.0.caller.get_or_init(|| match &self.0.known {
-            Some(known) => Arc::clone(known),
-            // None of the three contains a line feed.
-            None => format!("{iss}\n{kind}\n{sub}").into(),
+            Some(known) => Arc::clone(&known.name),
+            None => Tenant::of(claims).name,
         });
+    }
+
+    /// Says that the caller brings the messages of a whole network, so that it gets the turns of several callers.
+    pub fn set_network(&self) {
+        self.0.is_network.store(true, Ordering::Relaxed);
     }
 
     /// Adds fuel that a sandbox used.
@@ -75,7 +102,8 @@ impl Usage {
     /// What the whole request costs its tenant.
     pub(crate) fn cost(&self) -> u64 {
         // Whoever sends wrong credentials makes us verify each of them.
-        let unknown = if self.caller().or(self.0.known.as_ref()).is_none() { UNKNOWN_CALLER_FUEL } else { 0 };
+        let is_unknown = self.0.caller.get().is_none() && self.0.known.is_none();
+        let unknown = if is_unknown { UNKNOWN_CALLER_FUEL } else { 0 };
         self.fuel().saturating_add(REQUEST_FUEL + unknown)
     }
 
@@ -84,8 +112,11 @@ impl Usage {
         self.0.fuel.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn caller(&self) -> Option<&Arc<str>> {
-        self.0.caller.get()
+    /// The caller, once it was verified.
+    pub(crate) fn caller(&self) -> Option<Tenant> {
+        let known_weight = self.0.known.as_ref().map_or(1, |known| known.weight);
+        let weight = if self.0.is_network.load(Ordering::Relaxed) { NETWORK_WEIGHT } else { known_weight };
+        self.0.caller.get().map(|name| Tenant { name: Arc::clone(name), weight })
     }
 }
 

@@ -29,7 +29,7 @@ use self::{
     request_queue::{Permit, RequestQueue},
 };
 use super::{ServeSettings, metrics};
-use crate::usage::Usage;
+use crate::usage::{Tenant, Usage};
 
 /// How long a client should wait before it retries, in seconds.
 pub(super) const RETRY_AFTER_S: u64 = 1;
@@ -114,7 +114,7 @@ impl AdmissionControl {
         }
         let credential = callers::digest(request.headers());
         let known = credential.and_then(|digest| self.callers.get(&digest));
-        let tenant = known.clone().unwrap_or(address);
+        let tenant = known.clone().unwrap_or_else(|| Tenant::new(address));
         let permit = self.permit(&tenant).await?;
         let usage = Usage::of(known);
         let place = Place::new(self.service, tenant, permit, &usage);
@@ -130,7 +130,7 @@ impl AdmissionControl {
         }
     }
 
-    async fn permit(&self, tenant: &Arc<str>) -> Result<Permit, Refusal> {
+    async fn permit(&self, tenant: &Tenant) -> Result<Permit, Refusal> {
         let refusal = match self.queue.turn(tenant).await {
             Ok(permit) => return Ok(permit),
             Err(refusal) => refusal,

@@ -4,14 +4,17 @@
 
 use std::{
     num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use aws_lc_rs::digest::{Context, SHA256};
 use axum::http::HeaderMap;
 use lru::LruCache;
 
-use crate::{auth::credential_header, usage::Usage};
+use crate::{
+    auth::credential_header,
+    usage::{Tenant, Usage},
+};
 
 /// The most credentials that are remembered. The least recently used is forgotten first.
 const CALLERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(16 * 1024 - 1);
@@ -20,7 +23,7 @@ const CALLERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(16 * 1024 - 1
 pub(super) type CredentialDigest = [u8; 32];
 
 /// The callers of recent requests, by credential. Only verified credentials are in here.
-pub(super) struct Callers(Mutex<LruCache<CredentialDigest, Arc<str>>>);
+pub(super) struct Callers(Mutex<LruCache<CredentialDigest, Tenant>>);
 
 impl Default for Callers {
     fn default() -> Self {
@@ -29,7 +32,7 @@ impl Default for Callers {
 }
 
 impl Callers {
-    pub(super) fn get(&self, digest: &CredentialDigest) -> Option<Arc<str>> {
+    pub(super) fn get(&self, digest: &CredentialDigest) -> Option<Tenant> {
         self.lock().get(digest).cloned()
     }
 
@@ -38,13 +41,13 @@ impl Callers {
     /// Many requests end before anybody looks at their credential, or while the account service cannot be asked.
     pub(super) fn note(&self, digest: CredentialDigest, usage: &Usage, is_refused: bool) {
         match usage.caller() {
-            Some(caller) => drop(self.lock().put(digest, Arc::clone(caller))),
+            Some(caller) => drop(self.lock().put(digest, caller)),
             None if is_refused => drop(self.lock().pop(&digest)),
             None => {}
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, LruCache<CredentialDigest, Arc<str>>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<CredentialDigest, Tenant>> {
         // Every change is one call, so a panic elsewhere cannot have left it half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -53,9 +56,13 @@ impl Callers {
 /// The digest of a request's credential, if it has one. What else is in its head does not count.
 pub(super) fn digest(headers: &HeaderMap) -> Option<CredentialDigest> {
     let (name, value) = credential_header(headers)?;
+    digest_of(name, value.as_bytes())
+}
+
+pub(super) fn digest_of(header: &str, value: &[u8]) -> Option<CredentialDigest> {
     let mut digest = Context::new(&SHA256);
     // Neither a name nor a value contains a line feed.
-    [name.as_bytes(), b"\n", value.as_bytes()].into_iter().for_each(|part| digest.update(part));
+    [header.as_bytes(), b"\n", value].into_iter().for_each(|part| digest.update(part));
     digest.finish().as_ref().try_into().ok()
 }
 
@@ -76,12 +83,29 @@ mod tests {
         let claims = serde_json::json!({"iss": "a", "sub": "b", "type": "user", "iat": 0, "exp": 1});
         accepted.set_caller(&serde_json::from_value(claims).unwrap());
         callers.note(digest, &accepted, false);
-        assert_eq!(callers.get(&digest).as_ref(), accepted.caller());
+        assert_eq!(callers.get(&digest), accepted.caller());
         let again = || Usage::of(callers.get(&digest));
         callers.note(digest, &again(), false);
-        assert_eq!(callers.get(&digest).as_ref(), accepted.caller(), "nobody looked at it the last time");
+        assert_eq!(callers.get(&digest), accepted.caller(), "nobody looked at it the last time");
         callers.note(digest, &again(), true);
         assert_eq!(callers.get(&digest), None, "it was refused the last time");
+    }
+
+    #[test]
+    fn a_network_stays_one_whatever_it_calls() {
+        let (callers, digest) = (Callers::default(), digest(&headers("token", "x")).unwrap());
+        let claims = serde_json::json!({"iss": "a", "sub": "b", "type": "broker", "iat": 0, "exp": 1});
+        let claims = serde_json::from_value(claims).unwrap();
+        let [first, next] = [true, false].map(|is_network| {
+            let usage = Usage::of(callers.get(&digest));
+            usage.set_caller(&claims);
+            if is_network {
+                usage.set_network();
+            }
+            callers.note(digest, &usage, false);
+            callers.get(&digest).unwrap().weight
+        });
+        assert!(first > 1 && next == first, "{first}, then {next}");
     }
 
     #[test]

@@ -12,13 +12,13 @@ use super::{
     Refusal, metrics,
     request_queue::{Absence, Permit, RequestQueue},
 };
-use crate::usage::Usage;
+use crate::usage::{Tenant, Usage};
 
 /// A request's place among the running ones, until it is dropped. Its tenant is charged for what the request used.
 pub(in crate::serve) struct Place {
     service: &'static str,
     queue: Arc<RequestQueue>,
-    tenant: Arc<str>,
+    tenant: Tenant,
     usage: Usage,
     state: Mutex<State>,
 }
@@ -37,7 +37,7 @@ struct State {
 struct PlaceOf(Weak<Place>);
 
 impl Place {
-    pub(super) fn new(service: &'static str, tenant: Arc<str>, permit: Permit, usage: &Usage) -> Arc<Self> {
+    pub(super) fn new(service: &'static str, tenant: Tenant, permit: Permit, usage: &Usage) -> Arc<Self> {
         let (queue, usage) = (Arc::clone(permit.queue()), usage.clone());
         let state = Mutex::new(State { permit: Some(permit), ..State::default() });
         Arc::new(Self { service, queue, tenant, usage, state })
@@ -74,7 +74,7 @@ impl Place {
 
     /// Waits for another turn.
     pub(super) fn next_turn(&self) -> impl Future<Output = Result<Permit, Refusal>> + Send + use<> {
-        let (queue, tenant) = (Arc::clone(&self.queue), Arc::clone(&self.tenant));
+        let (queue, tenant) = (Arc::clone(&self.queue), self.tenant.clone());
         async move { queue.turn(&tenant).await }
     }
 

@@ -176,7 +176,7 @@ mod tests {
     use http_body_util::{BodyExt, Full};
 
     use super::{super::request_queue::RequestQueue, *};
-    use crate::serve::ServeSettings;
+    use crate::{serve::ServeSettings, usage::Tenant};
 
     /// Three bytes, and a length that is not theirs.
     struct Boastful(Full<Bytes>);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     async fn place(queue: &Arc<RequestQueue>, usage: &Usage) -> Arc<Place> {
-        let tenant: Arc<str> = "tenant".into();
+        let tenant = Tenant::new("tenant");
         let permit = queue.turn(&tenant).await.unwrap();
         Place::new("test", tenant, permit, usage)
     }

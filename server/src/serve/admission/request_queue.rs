@@ -10,14 +10,17 @@ use std::{
     time::Duration,
 };
 
-use fair_queue::{Costs, FairQueue, Turn};
+use fair_queue::{Costs, FairQueue, NextJob, Turn};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, oneshot},
     time::timeout,
 };
 
 use super::{Refusal, ServeSettings};
-use crate::concurrency_limit::{self, ConcurrencyLimit};
+use crate::{
+    concurrency_limit::{self, ConcurrencyLimit},
+    usage::Tenant,
+};
 
 /// Requests that may start at once, per processor.
 const STARTING_PER_PROCESSOR: usize = 2;
@@ -83,6 +86,14 @@ impl Limits {
             waiting_timeout: Duration::from_millis(settings.waiting_timeout_ms),
         }
     }
+
+    fn tenant_running_max(&self, weight: u64) -> usize {
+        self.tenant_running_max.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
+    }
+
+    fn tenant_waiting_max(&self, weight: u64) -> usize {
+        self.tenant_waiting_max.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
+    }
 }
 
 impl RequestQueue {
@@ -98,43 +109,44 @@ impl RequestQueue {
     }
 
     /// Waits for a tenant's turn, but not for long.
-    pub(super) async fn turn(self: &Arc<Self>, tenant: &Arc<str>) -> Result<Permit, Refusal> {
+    pub(super) async fn turn(self: &Arc<Self>, tenant: &Tenant) -> Result<Permit, Refusal> {
         let mut waiting = self.enqueue(tenant)?;
         let turn = timeout(self.limits.waiting_timeout, &mut waiting.turn).await;
         turn.ok().and_then(Result::ok).ok_or(Refusal::TimedOut)
     }
 
     /// Lets a tenant's request wait for its body without a place.
-    pub(super) fn leave(&self, tenant: &Arc<str>) -> Result<Absence, Refusal> {
-        let room = self.absences.available_permits();
+    pub(super) fn leave(&self, tenant: &Tenant) -> Result<Absence, Refusal> {
+        let room = self.limits.tenant_waiting_max(tenant.weight).min(self.absences.available_permits());
         let permit = Arc::clone(&self.absences).try_acquire_owned().map_err(|_| Refusal::Full)?;
-        let of_tenant = self.tenant_absences.acquire(tenant, self.limits.tenant_waiting_max.min(room));
+        let of_tenant = self.tenant_absences.acquire(&tenant.name, room);
         Ok(Absence { _permits: (of_tenant.ok_or(Refusal::TenantFull)?, permit) })
     }
 
-    fn enqueue(self: &Arc<Self>, tenant: &Arc<str>) -> Result<Waiting, Refusal> {
+    fn enqueue(self: &Arc<Self>, tenant: &Tenant) -> Result<Waiting, Refusal> {
         let mut state = self.lock();
         let space = self.limits.waiting_max.saturating_sub(state.waiting_count);
         if space == 0 {
             return Err(Refusal::Full);
         }
         // No more than the remaining space, so that a tenant that fills the queue leaves space for others.
-        if state.waiting.waiting(tenant) >= self.limits.tenant_waiting_max.min(space) {
+        if state.waiting.waiting(&tenant.name) >= self.limits.tenant_waiting_max(tenant.weight).min(space) {
             return Err(Refusal::TenantFull);
         }
         let (sender, turn) = oneshot::channel();
-        let number = state.waiting.push(tenant, 0, sender);
+        let number = state.waiting.push_weighted(&tenant.name, tenant.weight, 0, sender);
         state.waiting_count += 1;
         self.start_next(&mut state);
-        Ok(Waiting { turn, queue: Arc::clone(self), tenant: Arc::clone(tenant), number })
+        Ok(Waiting { turn, queue: Arc::clone(self), tenant: Arc::clone(&tenant.name), number })
     }
 
     /// Starts as many waiting requests as may start now.
     fn start_next(self: &Arc<Self>, state: &mut State) {
         while state.starting < self.limits.starting_max && state.running < self.limits.running_max {
             // The same rule as for waiting: what one tenant may have shrinks with what is left for all.
-            let tenant_max = self.limits.tenant_running_max.min(self.limits.running_max - state.running);
-            let Some((turn, sender)) = state.waiting.pop(0, |next| next.running < tenant_max) else { return };
+            let room = self.limits.running_max - state.running;
+            let has_room = |next: NextJob| next.running < self.limits.tenant_running_max(next.weight).min(room);
+            let Some((turn, sender)) = state.waiting.pop(0, has_room) else { return };
             state.waiting_count -= 1;
             let permit = Permit { queue: Arc::clone(self), turn: Some(turn), is_starting: true, cost: None };
             match sender.send(permit) {
@@ -213,7 +225,7 @@ mod tests {
     }
 
     fn put(queue: &Arc<RequestQueue>, tenant: &str, count: usize) -> Vec<Waiting> {
-        (0..count).map(|_| queue.enqueue(&tenant.into()).unwrap()).collect()
+        (0..count).map(|_| queue.enqueue(&Tenant::new(tenant)).unwrap()).collect()
     }
 
     /// The permits of those that have their turn; the others keep waiting.
@@ -268,7 +280,7 @@ mod tests {
     fn one_caller_leaves_room_for_others_to_wait_and_to_run() {
         let limits = Limits { starting_max: 100, running_max: 8, tenant_running_max: 6, waiting_max: 8, ..LIMITS };
         let queue = queue(limits);
-        let enqueue = |tenant: &str| queue.enqueue(&tenant.into());
+        let enqueue = |tenant: &str| queue.enqueue(&Tenant::new(tenant));
         let mut accepted = Vec::new();
         let refusal = loop {
             match enqueue("a") {
@@ -285,11 +297,23 @@ mod tests {
     }
 
     #[test]
+    fn a_network_has_the_room_of_several_callers() {
+        let limits = Limits { starting_max: 100, running_max: 100, tenant_running_max: 2, ..LIMITS };
+        let running = |weight| {
+            let queue = queue(limits);
+            let network = Tenant { weight, ..Tenant::new("network") };
+            let mut waiting: Vec<_> = (0..50).map(|_| queue.enqueue(&network).unwrap()).collect();
+            admitted(&mut waiting).len()
+        };
+        assert_eq!([1, 8, 1000].map(running), [2, 16, 50]);
+    }
+
+    #[test]
     fn a_full_room_is_not_the_fault_of_a_caller() {
         let queue = queue(Limits { running_max: 1, waiting_max: 1, ..LIMITS });
         let _running = put(&queue, "a", 1);
         let _waiting = put(&queue, "b", 1);
-        assert_eq!(queue.enqueue(&"c".into()).err(), Some(Refusal::Full));
+        assert_eq!(queue.enqueue(&Tenant::new("c")).err(), Some(Refusal::Full));
     }
 
     #[test]
@@ -308,7 +332,7 @@ mod tests {
             let queue = queue(Limits { running_max: 1, ..limits });
             let _running = put(&queue, "a", 1);
             let mut waiting = Vec::new();
-            while let Ok(another) = queue.enqueue(&"a".into()) {
+            while let Ok(another) = queue.enqueue(&Tenant::new("a")) {
                 waiting.push(another);
             }
             let count = waiting.len();
