@@ -7,7 +7,7 @@ use api::discovery::{
     GetServiceRequest, MetadataRequest,
     discovery_server::{Discovery, DiscoveryServer},
 };
-use server::{auth::Caller, status::to_status};
+use server::{auth::Caller, status::to_status, usage::Usage};
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 use types::AppEui;
 
@@ -42,14 +42,16 @@ impl Discovery for Service {
         let page = page(request.metadata()).map_err(refuse)?;
         // An unknown service has no components.
         let Ok(service) = request.get_ref().service_name.parse() else { return Ok(Response::new(Default::default())) };
-        let services = self.operations.get_all(service, page).await;
+        let usage = Usage::in_extensions(request.extensions());
+        let services = self.operations.get_all(service, page, &usage).await;
         response(services.map(|services| AnnouncementsResponse { services }))
     }
 
     async fn get(&self, request: Request<GetRequest>) -> GrpcResult<Announcement> {
+        let usage = Usage::in_extensions(request.extensions());
         let GetRequest { id, service_name } = request.into_inner();
         let service = service_name.parse().map_err(refuse)?;
-        response(self.operations.get(service, &id.parse().map_err(refuse)?).await)
+        response(self.operations.get(service, &id.parse().map_err(refuse)?, &usage).await)
     }
 
     async fn add_metadata(&self, request: Request<MetadataRequest>) -> GrpcResult<()> {

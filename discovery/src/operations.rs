@@ -6,6 +6,7 @@ use api::discovery as message;
 use server::{
     audit::AuditLog,
     auth::{Authenticator, Caller, Purpose},
+    usage::Usage,
 };
 use types::{
     AppEui, AppId, ApplicationRight, Claims, Clock, ComponentId, Credential, GatewayId, GatewayRight, Scope,
@@ -91,20 +92,32 @@ impl Operations {
         Ok(())
     }
 
-    /// Returns a component with everything that it serves.
-    pub(crate) async fn get(&self, service: ServiceName, id: &ComponentId) -> Result<message::Announcement> {
+    /// Returns a component with everything that it serves, which is charged to `usage`.
+    pub(crate) async fn get(
+        &self,
+        service: ServiceName,
+        id: &ComponentId,
+        usage: &Usage,
+    ) -> Result<message::Announcement> {
         let announcement = self.registry.announcement(service, id).await?;
         let served = self.registry.served(service, id, METADATA_MAX).await?;
+        usage.add_entries(1 + served.len());
         note_cut(served.len());
         Ok(announcement.into_message(served))
     }
 
-    /// Returns the components of a service with everything that they serve.
-    pub(crate) async fn get_all(&self, service: ServiceName, page: Page) -> Result<Vec<message::Announcement>> {
+    /// Returns the components of a service with everything that they serve, which is charged to `usage`.
+    pub(crate) async fn get_all(
+        &self,
+        service: ServiceName,
+        page: Page,
+        usage: &Usage,
+    ) -> Result<Vec<message::Announcement>> {
         let mut left = METADATA_MAX;
         let mut services = Vec::new();
         for announcement in self.registry.announcements(service, page).await? {
             let served = self.registry.served(service, &announcement.id, left).await?;
+            usage.add_entries(1 + served.len());
             left -= served.len();
             services.push(announcement.into_message(served));
         }

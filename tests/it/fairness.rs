@@ -1,9 +1,14 @@
 //! Requests take turns by caller and by cost, whichever address they come from.
 
-use api::handler::{Application, ApplicationIdentifier, DryDownlinkMessage, DryUplinkMessage};
+use api::{
+    handler::{Application, ApplicationIdentifier, DryDownlinkMessage, DryUplinkMessage},
+    rest::account::NewApplication,
+};
+use client::{Trust, account::AccountClient, discovery::DiscoveryClient};
 use futures::future::join_all;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tonic::{Code, Status};
+use types::{AppId, ComponentId, Credential, ServiceName};
 
 use crate::harness::{Network, Owner};
 
@@ -28,10 +33,10 @@ async fn endless_downlink(network: &Network, owner: &Owner) -> Result<(), Status
     network.manager().await.dry_downlink(owner.sign(message)).await.map(drop)
 }
 
-/// What the handler's requests cost, according to the metrics.
-fn fuel(metrics: &str) -> u64 {
-    let name = "airlock_requests_fuel_total{service=\"handler\"} ";
-    metrics.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |number| number.parse().unwrap())
+/// What a service's requests cost, according to the metrics.
+fn fuel(service: &str, metrics: &str) -> u64 {
+    let name = format!("airlock_requests_fuel_total{{service=\"{service}\"}} ");
+    metrics.lines().find_map(|line| line.strip_prefix(&name)).map_or(0, |number| number.parse().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,7 +67,7 @@ async fn endless_loops_of_one_caller_leave_turns_for_another() {
 async fn what_a_sandbox_used_is_charged_to_the_request() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _guard = metrics::set_default_local_recorder(&recorder);
-    let charged = || fuel(&recorder.handle().render());
+    let charged = || fuel("handler", &recorder.handle().render());
     let network = Network::start().await;
     let owner = network.owner("owner").await;
     owner.add_device("dev").await;
@@ -87,7 +92,7 @@ async fn what_a_sandbox_used_is_charged_to_the_request() {
 async fn loading_functions_is_charged_to_the_request() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _guard = metrics::set_default_local_recorder(&recorder);
-    let charged = || fuel(&recorder.handle().render());
+    let charged = || fuel("handler", &recorder.handle().render());
     let network = Network::start().await;
     let owner = network.owner("owner").await;
     owner.add_device("dev").await;
@@ -115,7 +120,7 @@ async fn loading_functions_is_charged_to_the_request() {
 async fn a_list_is_charged_by_the_entries_that_it_returns() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _guard = metrics::set_default_local_recorder(&recorder);
-    let charged = || fuel(&recorder.handle().render());
+    let charged = || fuel("handler", &recorder.handle().render());
     let network = Network::start().await;
     let owner = network.owner("owner").await;
     for number in 0..20 {
@@ -130,5 +135,42 @@ async fn a_list_is_charged_by_the_entries_that_it_returns() {
     };
     let (one, twenty) = (list("1").await, list("20").await);
     assert!(twenty > one + 19 * 10_000, "one device cost {one}, twenty {twenty}");
+    network.stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_account_and_discovery_return_is_charged() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let network = Network::start().await;
+    let owner = network.owner("owner").await;
+    let settings = network.stack.settings();
+    let (account, handler) = (AccountClient::new(&settings.client.auth_server).unwrap(), network.announcement().await);
+    let token = Credential::Token(owner.session(&account).await);
+    let discovery = || DiscoveryClient::connect(&settings.client.discovery_address, &Trust::Plaintext).unwrap();
+    let handler_id: ComponentId = handler.id.parse().unwrap();
+
+    // The services call each other meanwhile, so the cheapest of several reads counts.
+    let cheapest = async |service: &str| {
+        let mut cheapest = u64::MAX;
+        for _ in 0..5 {
+            let before = fuel(service, &recorder.handle().render());
+            match service {
+                "account" => drop(account.applications(&token).await.unwrap()),
+                _ => drop(discovery().get(ServiceName::Handler, &handler_id).await.unwrap()),
+            }
+            cheapest = cheapest.min(fuel(service, &recorder.handle().render()) - before);
+        }
+        cheapest
+    };
+    let before = [cheapest("account").await, cheapest("discovery").await];
+    for number in 0..20 {
+        let id: AppId = format!("another-app-{number}").parse().unwrap();
+        let new = NewApplication { id: id.clone(), name: "Another".to_owned(), euis: vec![], access_keys: vec![] };
+        account.create_application(&token, &new).await.unwrap();
+        discovery().add_application(&token, &handler_id, &id).await.unwrap();
+    }
+    let after = [cheapest("account").await, cheapest("discovery").await];
+    assert!((0..2).all(|service| after[service] > before[service] + 20 * 10_000), "{before:?}, then {after:?}");
     network.stack.stop().await;
 }

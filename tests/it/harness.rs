@@ -149,11 +149,9 @@ impl Owner {
     /// Registers a user with an application at running services.
     pub(crate) async fn register(name: &str, auth_server: &str, handler: &Announcement) -> Self {
         let account = AccountClient::new(auth_server).unwrap();
-        let (username, password) = (name.parse().unwrap(), Secret::new(PASSWORD));
-        let email = format!("{name}@example.com");
-        account.register_user(&NewUser { username, email, password: password.clone() }).await.unwrap();
-        let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
-        let token = account.password_token(&client, &name.parse().unwrap(), &password, &[]).await.unwrap().access_token;
+        let (username, email) = (name.parse().unwrap(), format!("{name}@example.com"));
+        account.register_user(&NewUser { username, email, password: Secret::new(PASSWORD) }).await.unwrap();
+        let token = session(&account, name).await;
         let app_id: AppId = format!("{name}-app").parse().unwrap();
         let new = NewApplication { id: app_id.clone(), name: "Test".to_owned(), euis: vec![], access_keys: vec![] };
         account.create_application(&Credential::Token(token.clone()), &new).await.unwrap();
@@ -164,6 +162,12 @@ impl Owner {
         let handler = HandlerClient::connect(handler, token.clone()).unwrap();
         handler.register_application(&app_id).await.unwrap();
         Self { app_id, token, key: key.key.unwrap(), handler }
+    }
+
+    /// A token for everything that the user may do.
+    pub(crate) async fn session(&self, account: &AccountClient) -> Secret {
+        let name = self.app_id.as_str().trim_end_matches("-app");
+        session(account, name).await
     }
 
     /// Sets decoder, converter and validator; empty for none.
@@ -222,6 +226,13 @@ impl Owner {
         let uplink = SimulatedUplinkMessage { app_id, dev_id, payload: payload.to_vec(), port };
         self.handler.simulate_uplink(uplink).await.map(drop)
     }
+}
+
+/// Logs a user in.
+async fn session(account: &AccountClient, name: &str) -> Secret {
+    let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
+    let (name, password) = (name.parse().unwrap(), Secret::new(PASSWORD));
+    account.password_token(&client, &name, &password, &[]).await.unwrap().access_token
 }
 
 /// The announcement of the handler that keeps its data in `dir`.

@@ -11,7 +11,7 @@ use axum::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use server::{json::Json, openapi};
+use server::{json::Json, openapi, usage::Usage};
 use types::{AppEui, AppId, GatewayId, ServiceName};
 
 use super::{ComponentPath, RestResult, Shared, refuse};
@@ -86,17 +86,22 @@ pub(super) async fn get_all(
     State(operations): Shared,
     Path(path): Path<ServicePath>,
     PageQuery(page): PageQuery,
+    usage: Usage,
 ) -> RestResult<AnnouncementsResponse> {
     let page = page.map_err(refuse)?;
     // An unknown service has no components.
     let Ok(service) = path.service_name.parse() else { return Ok(Json::default()) };
-    let services = operations.get_all(service, page).await.map_err(refuse)?;
+    let services = operations.get_all(service, page, &usage).await.map_err(refuse)?;
     Ok(Json(AnnouncementsResponse { services: services.into_iter().map(Into::into).collect() }))
 }
 
-pub(super) async fn get_one(State(operations): Shared, Path(path): Path<ComponentPath>) -> RestResult<Announcement> {
+pub(super) async fn get_one(
+    State(operations): Shared,
+    Path(path): Path<ComponentPath>,
+    usage: Usage,
+) -> RestResult<Announcement> {
     let service = path.service_name.parse().map_err(refuse)?;
-    let announcement = operations.get(service, &path.id.parse().map_err(refuse)?).await.map_err(refuse)?;
+    let announcement = operations.get(service, &path.id.parse().map_err(refuse)?, &usage).await.map_err(refuse)?;
     Ok(Json(announcement.into()))
 }
 

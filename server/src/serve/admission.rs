@@ -13,6 +13,7 @@ mod request_queue;
 use std::{sync::Arc, time::Duration};
 
 use axum::{
+    body::HttpBody,
     extract::Request,
     http::{HeaderValue, StatusCode},
     response::Response,
@@ -121,6 +122,7 @@ impl AdmissionControl {
         request.extensions_mut().insert(usage.clone());
         place.add_to(request.extensions_mut());
         let response = place.run(handle(read_within_limits(request, &usage, &place))).await;
+        usage.add_bytes(response.body().size_hint().lower());
         if let Some(digest) = credential {
             self.callers.note(digest, &usage, is_unauthenticated(&response));
         }
