@@ -146,6 +146,12 @@ impl Account {
         }
     }
 
+    /// The claims of a component's token that verifies with the current signing keys.
+    pub fn component_of(&self, token: &Secret) -> Option<Claims> {
+        let claims = self.signer.verify(token, self.clock.now()).ok()?;
+        claims.kind.parse::<ServiceName>().is_ok().then_some(claims)
+    }
+
     /// Whether a token verifies with the current signing keys.
     pub async fn accepts_token(&self, token: &Secret) -> bool {
         self.signer.reload_if_due(&self.documents, &self.keys).await;

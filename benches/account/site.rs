@@ -55,10 +55,7 @@ impl Site {
             random: Arc::new(OsRandom),
             stop: stop.clone(),
         };
-        drop(server.start(
-            HttpService { name: "account", router: account.router(), error_format: ErrorFormat::Account },
-            listeners,
-        ));
+        drop(server.start(HttpService::new("account", account.router(), ErrorFormat::Account), listeners));
         let login = json!({
             "grant_type": "password", "username": "alice", "password": PASSWORD,
             "client_id": "ttnctl", "client_secret": "ttnctl",

@@ -47,7 +47,7 @@ async fn serve_telemetry(
     let server = Server { settings: settings.serve.clone(), random: Arc::new(OsRandom), stop };
     let listeners = Listeners::new().plain(&settings.telemetry.listen).await?;
     let router = telemetry::router(metrics, health);
-    let service = HttpService { name: "telemetry", router, error_format: ErrorFormat::GrpcGateway };
+    let service = HttpService::new("telemetry", router, ErrorFormat::GrpcGateway);
     let serving = server.start(service, listeners);
     let address = serving.addresses().first().map_or_else(String::new, ToString::to_string);
     say(format_args!("Metrics and health: http://{address}/metrics and http://{address}/readyz"))

@@ -96,7 +96,9 @@ impl Context {
         };
         let account = Account::open(settings, keys, environment).await?;
         let account = account.listening_at(local_url(&listeners)?.parse()?);
-        let service = HttpService { name: "account", router: account.router(), error_format: ErrorFormat::Account };
+        let verifying = account.clone();
+        let service = HttpService::new("account", account.router(), ErrorFormat::Account)
+            .verifying_components(Arc::new(move |token| verifying.component_of(token)));
         Ok((self.server.start(service, listeners), account))
     }
 
@@ -105,11 +107,7 @@ impl Context {
         let discovery = Discovery::open(&self.settings.discovery, store, authenticator, clock, self.audit.clone());
         let listen = &self.settings.listen;
         let listeners = self.listeners(&listen.discovery, &listen.discovery_http).await?;
-        let service = HttpService {
-            name: "discovery",
-            router: discovery.router(&self.health)?,
-            error_format: ErrorFormat::GrpcGateway,
-        };
+        let service = HttpService::new("discovery", discovery.router(&self.health)?, ErrorFormat::GrpcGateway);
         Ok(self.server.start(service, listeners))
     }
 
@@ -117,9 +115,7 @@ impl Context {
     pub(super) async fn start_telemetry(&self, metrics: Metrics) -> anyhow::Result<ServerHandle> {
         let listeners = Listeners::new().plain(&self.settings.telemetry.listen).await?;
         let router = telemetry::router(metrics, self.health.clone());
-        Ok(self
-            .server
-            .start(HttpService { name: "telemetry", router, error_format: ErrorFormat::GrpcGateway }, listeners))
+        Ok(self.server.start(HttpService::new("telemetry", router, ErrorFormat::GrpcGateway), listeners))
     }
 
     /// The handler's token: from the account service in this process, or else from its file.

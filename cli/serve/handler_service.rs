@@ -72,8 +72,7 @@ impl HandlerService {
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
-        let serving =
-            server.start(HttpService { name: "handler", router, error_format: ErrorFormat::GrpcGateway }, listeners);
+        let serving = server.start(HttpService::new("handler", router, ErrorFormat::GrpcGateway), listeners);
         let announcing = match announcer {
             Some(announcer) => {
                 // The handler works without the discovery service, and keeps trying to announce itself.

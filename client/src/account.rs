@@ -8,12 +8,17 @@ mod pkce;
 mod tokens;
 mod users;
 
+use std::sync::Arc;
+
 use percent_encoding::percent_decode_str;
 use reqwest::{Method, RequestBuilder, Url, header::AUTHORIZATION};
 use types::{ClientId, Credential, Secret};
 
 pub use self::{collaborators::WithCollaborators, pkce::CodeVerifier, tokens::AuthorizationCode};
-use crate::{Error, Result, Trust, http::Http};
+use crate::{
+    Error, Result, Trust,
+    http::{Http, Identity},
+};
 
 const ADDRESS_FORM: &str = "http(s)://host(:port)";
 
@@ -72,6 +77,13 @@ impl AccountClient {
     #[must_use]
     pub fn exchanging_as_component(mut self, token: Secret) -> Self {
         self.exchanger = Exchanger::Component(token);
+        self
+    }
+
+    /// Says with every call which component makes it, so that its calls do not wait for those of others at its address.
+    #[must_use]
+    pub fn identified_by(mut self, token: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
+        self.http.identity = Some(Identity(Arc::new(token)));
         self
     }
 

@@ -1,6 +1,6 @@
 //! Calls with JSON bodies over HTTP: time limits, retries, and errors with the server's text.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
 use reqwest::{
     Method, RequestBuilder, Response, StatusCode, Url,
@@ -8,12 +8,15 @@ use reqwest::{
     redirect,
 };
 use serde::de::DeserializeOwned;
-use types::Kind;
+use types::{Kind, Secret};
 
 use crate::{
     Error, Result, Trust,
     retry::{ATTEMPT_TIMEOUT, Call, retry},
 };
+
+/// The header with the token of the component that calls, by which the account service gives it turns of its own.
+pub const COMPONENT_HEADER: &str = "airlock-component";
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -25,6 +28,25 @@ pub(crate) struct Http {
     client: reqwest::Client,
     base: Url,
     service: &'static str,
+    pub(crate) identity: Option<Identity>,
+}
+
+/// The component that makes calls, whatever credentials they carry: its current token, if it has one.
+#[derive(Clone)]
+pub(crate) struct Identity(pub(crate) Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
+
+impl Identity {
+    fn to_header(&self) -> Option<HeaderValue> {
+        let mut header = HeaderValue::try_from((self.0)()?.expose()).ok()?;
+        header.set_sensitive(true);
+        Some(header)
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Identity")
+    }
 }
 
 impl Http {
@@ -42,7 +64,7 @@ impl Http {
             .tls_backend_preconfigured(trust.tls()?)
             .build()
             .map_err(|error| Error::Unreachable { service, address: base.to_string(), source: error.into() })?;
-        Ok(Self { client, base, service })
+        Ok(Self { client, base, service, identity: None })
     }
 
     /// A request to the path of these segments, which are escaped.
@@ -52,7 +74,11 @@ impl Http {
 
     /// A request to an address from [`Self::url`].
     pub(crate) fn request_to(&self, method: Method, url: Url) -> RequestBuilder {
-        self.client.request(method, url)
+        let request = self.client.request(method, url);
+        match self.identity.as_ref().and_then(Identity::to_header) {
+            Some(token) => request.header(COMPONENT_HEADER, token),
+            None => request,
+        }
     }
 
     /// The address of the path of these segments, which are escaped.

@@ -18,5 +18,6 @@ pub use types;
 
 pub use error::{Error, Result};
 pub use hex_bytes::{HexBytes, HexBytesError};
+pub use http::COMPONENT_HEADER;
 pub use random::{KEY_BYTES, random_eui, random_key};
 pub use trust::{ClientIdentity, Trust};

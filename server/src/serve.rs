@@ -18,7 +18,7 @@ use axum::Router;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
-use types::Random;
+use types::{Claims, Random, Secret};
 
 pub use self::{
     listeners::{Listeners, ServerHandle, accept, bind},
@@ -77,6 +77,9 @@ impl Default for ServeSettings {
     }
 }
 
+/// The claims of a component's token; none if it is not valid, or nobody's but a component's. Needs no I/O.
+pub type VerifyComponent = Arc<dyn Fn(&Secret) -> Option<Claims> + Send + Sync>;
+
 /// A service and its routes.
 pub struct HttpService {
     /// Its name in metrics and logs.
@@ -85,6 +88,21 @@ pub struct HttpService {
     pub router: Router,
     /// The format of its error bodies.
     pub error_format: ErrorFormat,
+    verify_component: Option<VerifyComponent>,
+}
+
+impl HttpService {
+    /// A service to which no component identifies itself.
+    pub fn new(name: &'static str, router: Router, error_format: ErrorFormat) -> Self {
+        Self { name, router, error_format, verify_component: None }
+    }
+
+    /// Gives components that identify themselves turns of their own.
+    #[must_use]
+    pub fn verifying_components(mut self, verify: VerifyComponent) -> Self {
+        self.verify_component = Some(verify);
+        self
+    }
 }
 
 /// What all services of a process have in common.

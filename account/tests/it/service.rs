@@ -167,7 +167,7 @@ impl Service {
             random: Arc::new(OsRandom),
             stop: stop.clone(),
         };
-        let site = HttpService { name: "account", router: account.router(), error_format: ErrorFormat::Account };
+        let site = HttpService::new("account", account.router(), ErrorFormat::Account);
         drop(server.start(site, listeners));
         let http = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
         Self { account, base, clock, store, http, _stop: stop.drop_guard(), redis }

@@ -58,7 +58,7 @@ impl TestDiscovery {
         let stop = CancellationToken::new();
         let server = Server { settings: Default::default(), random: Arc::new(OsRandom), stop: stop.clone() };
         let router = discovery.router(&Health::default()).unwrap();
-        let service = HttpService { name: "discovery", router, error_format: ErrorFormat::GrpcGateway };
+        let service = HttpService::new("discovery", router, ErrorFormat::GrpcGateway);
         let handle = server.start(service, listeners);
         Self { account, address: handle.addresses()[0].to_string(), store, _stop: stop.drop_guard() }
     }

@@ -57,6 +57,7 @@ impl Authenticator {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let trusted = issuers.into_iter().map(|(id, client)| {
+            let client = identified(&id, client, component);
             let issuer = Issuer::new(&id, client, component.cloned(), Arc::clone(&clock));
             (id, Arc::new(issuer))
         });
@@ -245,6 +246,14 @@ impl Authenticator {
     fn issuer(&self, id: &str) -> Result<&Arc<Issuer>, AuthError> {
         Ok(self.issuers.get(id).ok_or(TokenError::Issuer)?)
     }
+}
+
+/// A client that says which component asks, if this account service has issued our token.
+fn identified(issuer: &str, client: Arc<AccountClient>, component: Option<&Arc<ComponentToken>>) -> Arc<AccountClient> {
+    let Some(component) = component.cloned() else { return client };
+    let issuer = issuer.to_owned();
+    let is_issuer = move |token: &Secret| Origin::of(token.expose()).is_ok_and(|origin| origin.issuer == issuer);
+    Arc::new(Arc::unwrap_or_clone(client).identified_by(move || component.current().filter(&is_issuer)))
 }
 
 /// What came of a question.

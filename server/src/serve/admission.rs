@@ -5,6 +5,7 @@
 //! using up the processors with refusals.
 
 mod callers;
+mod components;
 mod place;
 mod probes;
 mod request_body;
@@ -25,11 +26,12 @@ use types::{Kind, Kinded};
 pub(super) use self::place::Place;
 use self::{
     callers::Callers,
+    components::Components,
     probes::Probes,
     request_body::read_within_limits,
     request_queue::{Permit, RequestQueue},
 };
-use super::{ServeSettings, metrics};
+use super::{ServeSettings, VerifyComponent, metrics};
 use crate::usage::{Tenant, Usage};
 
 /// How long a client should wait before it retries, in seconds.
@@ -64,6 +66,7 @@ pub(super) struct AdmissionControl {
     service: &'static str,
     queue: Arc<RequestQueue>,
     callers: Callers,
+    components: Components,
     probes: Probes,
     held: Semaphore,
 }
@@ -90,11 +93,16 @@ impl Refusal {
 }
 
 impl AdmissionControl {
-    pub(super) fn new(service: &'static str, settings: &ServeSettings) -> Self {
+    pub(super) fn new(
+        service: &'static str,
+        settings: &ServeSettings,
+        verify_component: Option<VerifyComponent>,
+    ) -> Self {
         Self {
             service,
             queue: RequestQueue::new(settings),
             callers: Callers::default(),
+            components: Components::new(verify_component),
             probes: Probes::default(),
             held: Semaphore::new(REFUSALS_HELD_MAX),
         }
@@ -115,7 +123,8 @@ impl AdmissionControl {
         }
         let credential = callers::digest(request.headers());
         let known = credential.and_then(|digest| self.callers.get(&digest));
-        let tenant = known.clone().unwrap_or_else(|| Tenant::new(address));
+        let component = self.components.tenant(request.headers(), &address);
+        let tenant = component.or_else(|| known.clone()).unwrap_or_else(|| Tenant::new(address));
         let permit = self.permit(&tenant).await?;
         let usage = Usage::of(known);
         let place = Place::new(self.service, tenant, permit, &usage);

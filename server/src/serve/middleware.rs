@@ -77,7 +77,7 @@ pub(super) fn wrap(service: HttpService, server: &Server) -> Router {
         name: service.name,
         error_format: service.error_format,
         random: Arc::clone(&server.random),
-        admission: AdmissionControl::new(service.name, &server.settings),
+        admission: AdmissionControl::new(service.name, &server.settings, service.verify_component),
         body_bytes_max: server.settings.body_bytes_max,
         timeout: Duration::from_millis(server.settings.request_timeout_ms),
     });

@@ -7,6 +7,7 @@ use axum::{
     http::HeaderMap,
     routing::{get, post},
 };
+use client::COMPONENT_HEADER;
 use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -19,8 +20,9 @@ use server::{
 use tokio::{io::AsyncWriteExt, net::TcpSocket, sync::watch};
 use tonic::transport::Channel;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+use types::Claims;
 
-use crate::harness::TestServer;
+use crate::harness::{TestServer, http_client};
 
 /// A service with a route that waits for a gate, and takes any token for its caller's name.
 struct Gated {
@@ -46,7 +48,8 @@ impl Gated {
         let health = grpc::routes(&Health::default()).unwrap().routes().into_axum_router();
         let changes = run_to_end(Router::new().route("/change", post(wait.clone())), 100);
         let router = Router::new().route("/wait", get(wait)).route("/hello", get(hello)).merge(health).merge(changes);
-        Self { server: TestServer::bounded(router, settings).await, open, entered }
+        let claims = claims("handler-1", "handler");
+        Self { server: TestServer::with_component(router, settings, COMPONENT, claims).await, open, entered }
     }
 
     async fn get(&self, path: &str, from: [u8; 4], token: Option<&str>) -> Response {
@@ -80,10 +83,16 @@ async fn next(answers: &mut FuturesUnordered<impl Future<Output = Response>>) ->
 
 fn authenticate(usage: &Usage, headers: &HeaderMap) {
     if let Some(token) = headers.get("token") {
-        let claims = json!({"iss": "a", "sub": token.to_str().unwrap(), "type": "user", "iat": 0, "exp": 1});
-        usage.set_caller(&serde_json::from_value(claims).unwrap());
+        usage.set_caller(&claims(token.to_str().unwrap(), "user"));
     }
 }
+
+fn claims(id: &str, kind: &str) -> Claims {
+    serde_json::from_value(json!({"iss": "a", "sub": id, "type": kind, "iat": 0, "exp": 1})).unwrap()
+}
+
+/// The token of the only component.
+const COMPONENT: &str = "component";
 
 /// A request that waits so long is not answered at all.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -128,6 +137,23 @@ async fn a_known_caller_does_not_share_its_turns_with_its_address() {
     }
     assert_eq!(*gated.entered.borrow(), 2);
     assert_eq!(gated.get("/hello", HERE, Some("bob")).await.status(), 200);
+    gated.open.send(true).unwrap();
+    assert!(flood.all(async |answer| answer.status() == 200).await);
+}
+
+#[tokio::test]
+async fn a_component_does_not_share_its_turns_with_its_address() {
+    let gated = Gated::start(few()).await;
+    let mut flood: FuturesUnordered<_> = (0..10).map(|_| gated.get("/wait", HERE, None)).collect();
+    for _ in 0..6 {
+        assert_eq!(next(&mut flood).await.status(), 429);
+    }
+    let ask = async |token: &str| {
+        // It asks about the token of somebody who is not known.
+        let request = http_client(None).get(gated.server.url("/hello")).header("token", "alice");
+        request.header(COMPONENT_HEADER, token).send().await.unwrap().status().as_u16()
+    };
+    assert_eq!((ask("another").await, ask(COMPONENT).await), (429, 200));
     gated.open.send(true).unwrap();
     assert!(flood.all(async |answer| answer.status() == 200).await);
 }

@@ -7,6 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::json;
 use server::auth::{AuthError, AuthSettings, ComponentToken, Purpose, RenewError, TokenSource};
 use testing::ManualClock;
 use types::{Clock, Credential, Kind, Kinded, Secret};
@@ -206,4 +207,19 @@ async fn a_token_whose_key_was_withdrawn_is_renewed_without_any_call() {
     component.fixture.clock.advance(Duration::from_secs(60));
     component.fixture.authenticator.keep_component_accepted().await;
     assert_eq!(component.token.current(), Some(Secret::new(second)));
+}
+
+#[tokio::test]
+async fn every_question_says_which_component_asks_but_only_to_the_issuer_of_its_token() {
+    for (issuer, is_sent) in [("account", true), ("elsewhere", false)] {
+        let claims_of =
+            |kind: &str| json!({"iss": issuer, "sub": "handler-1", "type": kind, "iat": 0, "exp": u32::MAX});
+        let own = Signer::new("k1").token(&claims_of("handler"));
+        let component = Component::start(&own, &own).await;
+        let fixture = &component.fixture;
+        fixture.ask(&fixture.account.good_token(), Purpose::Read).await.unwrap();
+        assert_eq!(component.kind("account.good").await, None);
+        let sent = fixture.account.callers.lock().unwrap().clone();
+        assert_eq!(sent, [is_sent.then_some(own)].into());
+    }
 }

@@ -1,7 +1,7 @@
 //! A fake account service that counts calls, and an authenticator that trusts it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use client::account::AccountClient;
+use client::{COMPONENT_HEADER, account::AccountClient};
 use serde_json::{Value, json};
 use server::auth::{AuthError, AuthSettings, Authenticator, ComponentToken, Purpose};
 use testing::ManualClock;
@@ -42,6 +42,8 @@ pub(crate) struct FakeAccount {
     answered_max: watch::Sender<usize>,
     /// What a proxy in front of it answers instead.
     proxy: Mutex<Option<(StatusCode, &'static str)>>,
+    /// The components that the calls named, by token.
+    pub(crate) callers: Mutex<BTreeSet<Option<String>>>,
     /// The component's token that it accepts; any if none.
     pub(crate) component: Mutex<Option<String>>,
 }
@@ -123,6 +125,8 @@ async fn exchange(State(account): State<Arc<FakeAccount>>, headers: HeaderMap, J
 /// Lets a proxy answer, or waits until this call is answered.
 async fn in_turn(State(account): State<Arc<FakeAccount>>, request: Request, next: Next) -> Response {
     let number = account.calls.fetch_add(1, Ordering::SeqCst) + 1;
+    let caller = request.headers().get(COMPONENT_HEADER).map(|token| token.to_str().unwrap().to_owned());
+    account.callers.lock().unwrap().insert(caller);
     account.answered_max.subscribe().wait_for(|max| number <= *max).await.unwrap();
     let proxy = *account.proxy.lock().unwrap();
     match proxy {
@@ -172,6 +176,7 @@ impl Fixture {
             calls: AtomicUsize::new(0),
             answered_max: watch::Sender::new(usize::MAX),
             proxy: Mutex::default(),
+            callers: Mutex::default(),
             component: Mutex::default(),
         });
         let router = Router::new()

@@ -10,6 +10,7 @@ use server::{
 };
 use testing::CountingRandom;
 use tokio_util::sync::CancellationToken;
+use types::{Claims, Secret};
 
 /// A server that stops when it is dropped or told to.
 pub(crate) struct TestServer {
@@ -43,12 +44,31 @@ impl TestServer {
         format!("http://{}{path}", self.address())
     }
 
+    /// Serves plaintext with other limits, and takes a text for the token of the component with these claims.
+    pub(crate) async fn with_component(
+        router: Router,
+        settings: ServeSettings,
+        token: &'static str,
+        claims: Claims,
+    ) -> Self {
+        let verify = move |sent: &Secret| (sent.expose() == token).then(|| claims.clone());
+        let service = service(router).verifying_components(Arc::new(verify));
+        Self::serving(service, settings, Listeners::new().plain("127.0.0.1:0").await.unwrap())
+    }
+
     fn with(router: Router, settings: ServeSettings, listeners: Listeners) -> Self {
+        Self::serving(service(router), settings, listeners)
+    }
+
+    fn serving(service: HttpService, settings: ServeSettings, listeners: Listeners) -> Self {
         let stop = CancellationToken::new();
         let server = Server { settings, random: Arc::new(CountingRandom::default()), stop: stop.clone() };
-        let service = HttpService { name: "test", router, error_format: ErrorFormat::GrpcGateway };
         Self { serving: server.start(service, listeners), stop }
     }
+}
+
+fn service(router: Router) -> HttpService {
+    HttpService::new("test", router, ErrorFormat::GrpcGateway)
 }
 
 /// A client that trusts this certificate alone, or none.
