@@ -4,11 +4,11 @@ use api::{
     handler::{Application, ApplicationIdentifier, DryDownlinkMessage, DryUplinkMessage},
     rest::account::NewApplication,
 };
-use client::{Trust, account::AccountClient, discovery::DiscoveryClient};
+use client::account::AccountClient;
 use futures::future::join_all;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tonic::{Code, Status};
-use types::{AppId, ComponentId, Credential, ServiceName};
+use types::{AppId, ComponentId, Credential, Scope, ServiceName};
 
 use crate::harness::{Network, Owner};
 
@@ -144,11 +144,10 @@ async fn what_account_and_discovery_return_is_charged() {
     let _guard = metrics::set_default_local_recorder(&recorder);
     let network = Network::start().await;
     let owner = network.owner("owner").await;
-    let settings = network.stack.settings();
-    let (account, handler) = (AccountClient::new(&settings.client.auth_server).unwrap(), network.announcement().await);
-    let token = Credential::Token(owner.session(&account).await);
-    let discovery = || DiscoveryClient::connect(&settings.client.discovery_address, &Trust::Plaintext).unwrap();
-    let handler_id: ComponentId = handler.id.parse().unwrap();
+    let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
+    let session = owner.session(&account).await;
+    let token = Credential::Token(session.clone());
+    let handler: ComponentId = network.announcement().await.id.parse().unwrap();
 
     // The services call each other meanwhile, so the cheapest of several reads counts.
     let cheapest = async |service: &str| {
@@ -157,7 +156,7 @@ async fn what_account_and_discovery_return_is_charged() {
             let before = fuel(service, &recorder.handle().render());
             match service {
                 "account" => drop(account.applications(&token).await.unwrap()),
-                _ => drop(discovery().get(ServiceName::Handler, &handler_id).await.unwrap()),
+                _ => drop(network.discovery().get(ServiceName::Handler, &handler).await.unwrap()),
             }
             cheapest = cheapest.min(fuel(service, &recorder.handle().render()) - before);
         }
@@ -168,7 +167,8 @@ async fn what_account_and_discovery_return_is_charged() {
         let id: AppId = format!("another-app-{number}").parse().unwrap();
         let new = NewApplication { id: id.clone(), name: "Another".to_owned(), euis: vec![], access_keys: vec![] };
         account.create_application(&token, &new).await.unwrap();
-        discovery().add_application(&token, &handler_id, &id).await.unwrap();
+        let of_application = account.restrict_token(&session, &[Scope::App(id.clone())]).await.unwrap();
+        network.discovery().add_application(&Credential::Token(of_application), &handler, &id).await.unwrap();
     }
     let after = [cheapest("account").await, cheapest("discovery").await];
     assert!((0..2).all(|service| after[service] > before[service] + 20 * 10_000), "{before:?}, then {after:?}");

@@ -104,6 +104,11 @@ impl Network {
         announcement(self.dir.path(), &client.discovery_address).await
     }
 
+    /// A client of discovery that has not read anything yet.
+    pub(crate) fn discovery(&self) -> DiscoveryClient {
+        discovery(self.dir.path(), &self.stack.settings().client.discovery_address)
+    }
+
     /// Registers a user with an application.
     pub(crate) async fn owner(&self, name: &str) -> Owner {
         Owner::register(name, &self.stack.settings().client.auth_server, &self.announcement().await).await
@@ -237,10 +242,13 @@ async fn session(account: &AccountClient, name: &str) -> Secret {
 
 /// The announcement of the handler that keeps its data in `dir`.
 pub(crate) async fn announcement(dir: &Path, discovery_address: &str) -> Announcement {
+    discovery(dir, discovery_address).get(ServiceName::Handler, &"handler".parse().unwrap()).await.unwrap()
+}
+
+fn discovery(dir: &Path, address: &str) -> DiscoveryClient {
     // There is no certificate without TLS.
     let certificate = std::fs::read_to_string(dir.join("ca.cert")).unwrap_or_default();
-    let discovery = DiscoveryClient::connect(discovery_address, &Trust::announced(&certificate)).unwrap();
-    discovery.get(ServiceName::Handler, &"handler".parse().unwrap()).await.unwrap()
+    DiscoveryClient::connect(address, &Trust::announced(&certificate)).unwrap()
 }
 
 pub(crate) fn device(app_id: &AppId, dev_id: &str) -> Device {
