@@ -1,12 +1,17 @@
 //! A disk that a test can fill.
 
-use std::{fs, io::Write, path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 /// A small disk in memory.
 pub struct SmallDisk {
     dir: tempfile::TempDir,
     bytes: usize,
+    /// What precedes the commands of this disk.
+    prefix: &'static [&'static str],
 }
+
+/// As root, or as a user who may become root without a password.
+const PREFIXES: [&[&str]; 2] = [&[], &["sudo", "-n"]];
 
 impl SmallDisk {
     /// Mounts an empty disk of 1 MiB; `None` when this user may not mount disks, and the test is skipped.
@@ -17,16 +22,13 @@ impl SmallDisk {
     /// The same with a disk of this many bytes.
     pub fn of_size(bytes: usize) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
-        let mut mount = Command::new("mount");
-        let size = format!("size={bytes}");
-        let mount = mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir.path()).output();
-        if mount.is_ok_and(|output| output.status.success()) {
-            return Some(Self { dir, bytes });
-        }
-        // Even where no other test may be skipped: containers seldom permit it. Written past the runner's capture.
-        let text = b"skipped: no disk to fill; run the test as root where `mount` is permitted\n";
-        std::io::stderr().write_all(text).unwrap();
-        None
+        let options = format!("size={bytes},mode=1777");
+        let is_mounted = |prefix: &&[&str]| run(prefix, &["mount", "-t", "tmpfs", "-o", &options, "tmpfs"], dir.path());
+        let Some(prefix) = PREFIXES.into_iter().find(is_mounted) else {
+            crate::skip("no disk to fill", "run the test as root where `mount` is permitted");
+            return None;
+        };
+        Some(Self { dir, bytes, prefix })
     }
 
     /// Where it is mounted.
@@ -49,6 +51,12 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // Lazily, because a file may still be open.
-        _ = Command::new("umount").arg("-l").arg(self.path()).status();
+        run(self.prefix, &["umount", "-l"], self.path());
     }
+}
+
+/// Whether a command succeeds.
+fn run(prefix: &[&str], command: &[&str], path: &Path) -> bool {
+    let words = [prefix, command].concat();
+    Command::new(words[0]).args(&words[1..]).arg(path).output().is_ok_and(|output| output.status.success())
 }
