@@ -1,19 +1,18 @@
 //! One client's connection: its CONNECT, then packets in both directions until one side closes.
 
-use server::status::ErrorChain;
+mod packet_writer;
+
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use mqtt5::{PacketType, types::ReasonCode};
+use server::status::ErrorChain;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter, ReadHalf, WriteHalf},
-    net::{
-        TcpStream,
-        tcp::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    io::{AsyncRead, AsyncWrite, BufReader, DuplexStream, ReadHalf, WriteHalf},
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
+use self::packet_writer::{CLOSE_WAIT, PacketWriter};
 use crate::{
     Authenticator,
     connect::{Connect, ConnectError},
@@ -32,14 +31,14 @@ const CLIENT_PACKET_BYTES_MAX: u32 = 64 * 1024;
 /// properties.
 const ENGINE_PACKET_BYTES_MAX: usize = PACKET_BYTES_MAX + 1024;
 
+/// How much is read from a client at once, unless a packet is larger. Small, because most clients are idle.
+const READ_BYTES: usize = 1024;
+
 /// How long a client may take to send its CONNECT.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
 
 /// How long a write to a client may block.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
-
-/// How long closing a connection may take.
-const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
 /// What all connections share.
 pub(crate) struct ConnectionContext {
@@ -53,64 +52,35 @@ pub(crate) struct ConnectionContext {
     pub(crate) stop: CancellationToken,
 }
 
-/// Serves one client from its CONNECT until it disconnects.
-pub(crate) async fn serve<S>(context: &ConnectionContext, stream: S, peer: IpAddr)
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    let (reader, writer) = tokio::io::split(stream);
-    let mut client = Client { reader: BufReader::new(reader), writer: PacketWriter::new(writer) };
-    let Some(Some(connect)) = context.stop.run_until_cancelled(client.connect(context, peer)).await else { return };
-    let Some(session) = context.sessions.open(connect.permissions.clone(), connect.credential.clone()) else {
-        return client.refuse(connect.version(), &ReasonCode::QuotaExceeded.into()).await;
-    };
-    match EngineConnection::open(context, &connect).await {
-        Ok(engine) => engine.proxy(context, &connect, client, &session).await,
-        Err(error) => {
-            tracing::error!(%error, "the MQTT engine does not accept a connection");
-            client.refuse(connect.version(), &ReasonCode::ServerUnavailable.into()).await;
-        }
-    }
-}
-
-/// Writes packets, and knows whether the last one was written only in part.
-struct PacketWriter<W> {
-    writer: BufWriter<W>,
-    is_partial: bool,
-}
-
-impl<W: AsyncWrite + Unpin> PacketWriter<W> {
-    fn new(writer: W) -> Self {
-        Self { writer: BufWriter::new(writer), is_partial: false }
-    }
-
-    /// Writes a packet; flushes unless another packet follows at once.
-    async fn write(&mut self, packet: &ControlPacket, flush: bool) -> io::Result<()> {
-        self.is_partial = true;
-        packet.write(&mut self.writer).await?;
-        self.is_partial = false;
-        if flush { self.writer.flush().await } else { Ok(()) }
-    }
-
-    /// Writes a last packet, unless it would land in the middle of another, and closes.
-    async fn close(&mut self, last: Option<ControlPacket>) {
-        let close = async {
-            if let Some(packet) = last.filter(|_| !self.is_partial) {
-                packet.write(&mut self.writer).await?;
-            }
-            self.writer.shutdown().await
-        };
-        // It does not matter whether a peer that is already gone receives this.
-        _ = timeout(CLOSE_WAIT, close).await;
-    }
-}
-
-struct Client<S> {
+/// A client that has connected.
+pub(crate) struct Client<S> {
     reader: BufReader<ReadHalf<S>>,
     writer: PacketWriter<WriteHalf<S>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        let (reader, writer) = tokio::io::split(stream);
+        Self { reader: BufReader::with_capacity(READ_BYTES, reader), writer: PacketWriter::new(writer, WRITE_WAIT) }
+    }
+
+    /// Serves the client from its CONNECT until it disconnects.
+    pub(crate) async fn serve(mut self, context: &ConnectionContext, peer: IpAddr) {
+        // In a box, because it is large and over soon.
+        let connect = Box::pin(self.connect(context, peer));
+        let Some(Some(connect)) = context.stop.run_until_cancelled(connect).await else { return };
+        let Some(session) = context.sessions.open(connect.permissions.clone(), connect.credential.clone()) else {
+            return self.refuse(connect.version(), &ReasonCode::QuotaExceeded.into()).await;
+        };
+        match EngineConnection::open(context, &connect).await {
+            Ok(engine) => engine.proxy(context, &connect, self, &session).await,
+            Err(error) => {
+                tracing::error!(%error, "the MQTT engine does not accept a connection");
+                self.refuse(connect.version(), &ReasonCode::ServerUnavailable.into()).await;
+            }
+        }
+    }
+
     /// Reads and checks the CONNECT; returns nothing if the client was refused.
     async fn connect(&mut self, context: &ConnectionContext, peer: IpAddr) -> Option<Connect> {
         let first = timeout(CONNECT_WAIT, ControlPacket::read(&mut self.reader, CLIENT_PACKET_BYTES_MAX as usize));
@@ -139,8 +109,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
 struct EngineConnection {
     session_id: String,
-    reader: BufReader<OwnedReadHalf>,
-    writer: PacketWriter<OwnedWriteHalf>,
+    reader: ReadHalf<DuplexStream>,
+    writer: PacketWriter<WriteHalf<DuplexStream>>,
 }
 
 /// Why a connection ended.
@@ -174,12 +144,12 @@ impl EngineConnection {
     async fn open(context: &ConnectionContext, connect: &Connect) -> io::Result<Self> {
         let session_id = connect.session_id(&context.salt);
         let packet = connect.for_engine(session_id.clone(), context.engine.secret()).map_err(io::Error::other)?;
-        let stream = TcpStream::connect(context.engine.address).await?;
-        stream.set_nodelay(true)?;
-        let (reader, writer) = stream.into_split();
-        let mut writer = PacketWriter::new(writer);
-        writer.write(&packet, true).await?;
-        Ok(Self { session_id, reader: BufReader::new(reader), writer })
+        let stream = context.engine.connect().ok_or(io::ErrorKind::NotConnected)?;
+        let (reader, writer) = tokio::io::split(stream);
+        // The engine takes as long as it needs to route what it reads.
+        let mut writer = PacketWriter::new(writer, Duration::MAX);
+        writer.write(&packet).await?;
+        Ok(Self { session_id, reader, writer })
     }
 
     /// Proxies packets until one side closes or the session is revoked, then closes both.
@@ -217,7 +187,7 @@ impl EngineConnection {
             for_client.filter(|_| version >= 5).and_then(|reason| ControlPacket::server_disconnect(reason).ok());
         client.writer.close(disconnect).await;
         self.writer.close(for_engine).await;
-        // Read to the end: closing a socket with unread bytes discards what was written to it.
+        // Read to the end: an engine that cannot write what it has for the client no longer reads what the client sent.
         _ = timeout(CLOSE_WAIT, tokio::io::copy(&mut self.reader, &mut tokio::io::sink())).await;
         if matches!(end, End::Revoked) && !self.session_id.is_empty() {
             context.engine.delete_session(&self.session_id).await;
@@ -225,38 +195,40 @@ impl EngineConnection {
     }
 }
 
-async fn to_engine<R, W>(reader: &mut BufReader<R>, engine: &mut PacketWriter<W>, inbound: &mut Inbound<'_>) -> End
+async fn to_engine<R, W>(reader: &mut R, engine: &mut PacketWriter<W>, inbound: &mut Inbound<'_>) -> End
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     loop {
-        let packet = match ControlPacket::read(reader, CLIENT_PACKET_BYTES_MAX as usize).await {
-            Ok(Some(packet)) => packet,
-            Ok(None) => return End::Closed,
+        let packet = match engine.flush_before(from_client(reader, inbound)).await {
+            Ok(Ok(packet)) => packet,
+            Ok(Err(end)) => return end,
             Err(error) => return error.into(),
         };
-        let packet = match inbound.check(packet).await {
-            Ok(packet) => packet,
-            Err(reason) => return End::Violation(reason),
-        };
-        if let Err(error) = engine.write(&packet, reader.buffer().is_empty()).await {
+        if let Err(error) = engine.write(&packet).await {
             return error.into();
         }
     }
 }
 
-async fn to_client<R, W>(reader: &mut BufReader<R>, client: &mut PacketWriter<W>, connect: &Connect) -> End
+/// The client's next packet, for the engine.
+async fn from_client(reader: &mut (impl AsyncRead + Unpin), inbound: &mut Inbound<'_>) -> Result<ControlPacket, End> {
+    let packet = ControlPacket::read(reader, CLIENT_PACKET_BYTES_MAX as usize).await?.ok_or(End::Closed)?;
+    inbound.check(packet).await.map_err(End::Violation)
+}
+
+async fn to_client<R, W>(reader: &mut R, client: &mut PacketWriter<W>, connect: &Connect) -> End
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let mut is_first = true;
     loop {
-        let mut packet = match ControlPacket::read(reader, ENGINE_PACKET_BYTES_MAX).await {
-            Ok(Some(packet)) => packet,
-            Ok(None) | Err(ReadError::Io(_)) => return End::Closed,
-            Err(error) => {
+        let mut packet = match client.flush_before(ControlPacket::read(reader, ENGINE_PACKET_BYTES_MAX)).await {
+            Ok(Ok(Some(packet))) => packet,
+            Ok(Ok(None) | Err(ReadError::Io(_))) | Err(_) => return End::Closed,
+            Ok(Err(error)) => {
                 tracing::error!(error = %ErrorChain(&error), "the MQTT engine sent a packet that cannot be forwarded");
                 return End::Closed;
             }
@@ -268,9 +240,8 @@ where
                 Err(_) => return End::Violation(ReasonCode::UnspecifiedError),
             };
         }
-        match timeout(WRITE_WAIT, client.write(&packet, reader.buffer().is_empty())).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return End::Closed,
+        if client.write(&packet).await.is_err() {
+            return End::Closed;
         }
     }
 }

@@ -1,8 +1,11 @@
-//! The MQTT engine: routing, sessions and acknowledgements by the `mqtt5` crate, reachable only on loopback and with a
-//! secret.
+//! The MQTT engine: routing, sessions and acknowledgements by the `mqtt5` crate.
 //!
-//! Clients never connect to it directly. The listener authenticates them and proxies their packets; the engine asks
-//! [`EngineAuth`] about every subscription, publication and will.
+//! Clients never connect to it directly. The listener authenticates them and passes their packets on through streams in
+//! memory; the engine asks [`EngineAuth`] about every subscription, publication and will. Only the handler connects
+//! over loopback, with a secret.
+
+mod connector;
+mod stream;
 
 use std::{
     future::{Future, ready},
@@ -21,9 +24,11 @@ use mqtt5::{
     packet::connect::ConnectPacket,
     types::ReasonCode,
 };
+use tokio::io::DuplexStream;
 use tokio_util::task::TaskTracker;
 use types::Secret;
 
+use self::connector::Connector;
 use crate::{
     Error,
     permissions::{self, Permissions},
@@ -46,29 +51,40 @@ const TOPIC_ALIASES_MAX: u16 = 16;
 const CONNECTIONS_PER_SECOND_MAX: u32 = 10_000;
 
 pub(crate) struct Engine {
+    /// Where the handler connects.
     pub(crate) address: SocketAddr,
     secret: Secret,
     stop: BrokerShutdownHandle,
     router: Arc<MessageRouter>,
     storage: Option<Arc<DynamicStorage>>,
+    connector: Connector,
 }
 
 impl Engine {
-    /// Starts the engine on a free loopback port. Clients that know `secret` may log in under any user name.
+    /// Starts the engine. Clients that know `secret` may log in under any user name.
     pub(crate) async fn start(secret: Secret, clients_max: usize, tasks: &TaskTracker) -> Result<Self, Error> {
-        let mut broker = MqttBroker::with_config(config(clients_max))
+        let config = config(clients_max);
+        let broker = MqttBroker::with_config(config.clone())
             .await
             .map_err(|error| Error::Start(error.into()))?
             .with_auth_provider(Arc::new(EngineAuth { secret: secret.clone() }));
         broker.resource_monitor().update_limits(limits(clients_max));
-        let address = broker.local_addr().ok_or_else(|| Error::Start("it has no address".into()))?;
-        let (stop, router, storage) = (broker.shutdown_handle(), broker.router(), broker.storage());
-        tasks.spawn(async move {
-            if let Err(error) = broker.run().await {
-                tracing::error!(%error, "the MQTT engine stopped");
-            }
-        });
-        Ok(Self { address, secret, stop, router, storage })
+        let engine = Self {
+            address: broker.local_addr().ok_or_else(|| Error::Start("it has no address".into()))?,
+            secret,
+            stop: broker.shutdown_handle(),
+            router: broker.router(),
+            storage: broker.storage(),
+            connector: Connector::new(config, &broker, tasks.clone()),
+        };
+        run(broker, tasks).await?;
+        Ok(engine)
+    }
+
+    /// Connects a client, which the engine serves until the returned stream is closed. Returns nothing after
+    /// [`Self::stop`].
+    pub(crate) fn connect(&self) -> Option<DuplexStream> {
+        self.connector.connect()
     }
 
     /// The password that the engine accepts.
@@ -87,10 +103,22 @@ impl Engine {
         }
     }
 
-    /// Disconnects all clients; the engine's task ends when they are gone, or after 5 s.
+    /// Disconnects all clients, and refuses further ones; the engine's task ends when they are gone, or after 5 s.
     pub(crate) fn stop(&self) {
+        self.connector.stop();
         self.stop.shutdown();
     }
+}
+
+/// Runs the engine in a task of its own; returns when it is ready.
+async fn run(mut broker: MqttBroker, tasks: &TaskTracker) -> Result<(), Error> {
+    let mut ready = broker.ready_receiver();
+    tasks.spawn(async move {
+        if let Err(error) = broker.run().await {
+            tracing::error!(%error, "the MQTT engine stopped");
+        }
+    });
+    ready.wait_for(|ready| *ready).await.map(drop).map_err(|_| Error::Start("it stopped at once".into()))
 }
 
 fn config(clients_max: usize) -> BrokerConfig {
@@ -114,8 +142,8 @@ fn config(clients_max: usize) -> BrokerConfig {
     config
 }
 
-/// No limits per address or client: all clients come from loopback, the handler is one of them, and publish rates are
-/// limited before messages reach the engine.
+/// No limits per address or client: all clients have the same address here, the handler is one of them, and publish
+/// rates are limited before messages reach the engine.
 fn limits(clients_max: usize) -> ResourceLimits {
     ResourceLimits {
         max_connections: clients_max,
@@ -170,5 +198,21 @@ impl AuthProvider for EngineAuth {
             Some(user) => user.parse::<Permissions>().is_ok_and(|permissions| permissions.may_subscribe(filter)),
             None => false,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn serves_no_client_that_connects_after_it_stopped() {
+        let tasks = TaskTracker::new();
+        let engine = Engine::start(Secret::new("secret"), 10, &tasks).await.unwrap();
+        assert!(engine.connect().is_some());
+        engine.stop();
+        assert!(engine.connect().is_none());
+        tasks.close();
+        tasks.wait().await;
     }
 }

@@ -8,10 +8,10 @@ use tokio::{
     sync::Semaphore,
     time::timeout,
 };
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::task::TaskTracker;
 
-use crate::connection::{self, ConnectionContext};
+use crate::connection::{Client, ConnectionContext};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
@@ -52,11 +52,23 @@ impl Listener {
             Ok(peer) => peer.ip(),
             Err(error) => return tracing::debug!(%error, "an MQTT connection broke as it was accepted"),
         };
-        let Some(tls) = tls else { return connection::serve(&self.context, stream, peer).await };
-        match timeout(HANDSHAKE_WAIT, tls.accept(stream)).await {
-            Ok(Ok(stream)) => connection::serve(&self.context, stream, peer).await,
-            Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake with an MQTT client failed"),
-            Err(_) => tracing::debug!("the TLS handshake with an MQTT client took too long"),
+        match tls {
+            None => Client::new(stream).serve(&self.context, peer).await,
+            Some(tls) => {
+                // In a box, because it is large and over soon.
+                if let Some(client) = Box::pin(handshake(tls, stream)).await {
+                    client.serve(&self.context, peer).await;
+                }
+            }
         }
     }
+}
+
+async fn handshake(tls: TlsAcceptor, stream: TcpStream) -> Option<Client<TlsStream<TcpStream>>> {
+    match timeout(HANDSHAKE_WAIT, tls.accept(stream)).await {
+        Ok(Ok(stream)) => return Some(Client::new(stream)),
+        Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake with an MQTT client failed"),
+        Err(_) => tracing::debug!("the TLS handshake with an MQTT client took too long"),
+    }
+    None
 }

@@ -11,7 +11,7 @@ use mqtt5::{
     },
     types::ReasonCode,
 };
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Maximum memory to allocate for a packet before its bytes have arrived.
 const BODY_CAPACITY_BYTES: usize = 4 * 1024;
@@ -79,22 +79,21 @@ impl ControlPacket {
         Ok(Some(Self { header, body: body.into() }))
     }
 
-    /// Writes the packet without flushing.
-    pub(crate) async fn write(&self, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-        let mut start = [self.header, 0, 0, 0, 0];
+    /// Appends the packet as it is sent.
+    pub(crate) fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.push(self.header);
         let mut length = self.body.len();
-        let mut end = 1;
-        for byte in &mut start[1..] {
+        loop {
             // Seven bits at a time; the top bit means that another byte follows.
-            *byte = (length & 0x7f) as u8 | if length > 0x7f { 0x80 } else { 0 };
+            let low = (length & 0x7f) as u8;
             length >>= 7;
-            end += 1;
             if length == 0 {
+                bytes.push(low);
                 break;
             }
+            bytes.push(low | 0x80);
         }
-        writer.write_all(&start[..end]).await?;
-        writer.write_all(&self.body).await
+        bytes.extend_from_slice(&self.body);
     }
 
     /// The packet's type, unless MQTT defines no such type.
@@ -209,7 +208,7 @@ mod tests {
         for length in [0, 1, 127, 128, 300] {
             let packet = ControlPacket { header: 0x30, body: vec![7; length].into() };
             let mut bytes = Vec::new();
-            packet.write(&mut bytes).await.unwrap();
+            packet.append_to(&mut bytes);
             let again = read(&bytes).await.unwrap().unwrap();
             assert_eq!((again.header, again.body), (packet.header, packet.body));
         }

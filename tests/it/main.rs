@@ -14,6 +14,7 @@ mod devices;
 mod dry_runs;
 mod examples;
 mod fairness;
+mod footprint;
 mod functions;
 mod handler_status;
 mod harness;

@@ -78,6 +78,11 @@ impl ServerProcess {
         self.signal("-CONT");
     }
 
+    /// How many files and sockets it has open.
+    pub(crate) fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
     /// Registers a user with an application.
     pub(crate) async fn owner(&self, dir: &Path, name: &str) -> Owner {
         let handler = announcement(dir, self.place("discovery")).await;

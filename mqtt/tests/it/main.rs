@@ -5,6 +5,7 @@ extern crate airlock_mqtt as mqtt;
 
 mod access;
 mod airlock_client;
+mod delivery;
 mod harness;
 mod limits;
 mod raw_client;

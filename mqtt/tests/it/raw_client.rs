@@ -134,12 +134,17 @@ impl RawClient {
         self.send_packet(&packet).await;
     }
 
-    /// The next message: topic and body.
+    /// The next message: topic and body. Acknowledges it if its QoS asks for that.
     pub async fn next(&mut self) -> (String, String) {
         let (header, body) = eventually("a message", self.arrived(|header| header >> 4 == 3)).await.expect("a message");
         let length = usize::from(u16::from_be_bytes([body[0], body[1]]));
         let (topic, rest) = body[2..].split_at(length);
-        let rest = if header & 0x06 == 0 { rest } else { &rest[2..] };
+        let rest = if header & 0x06 == 0 {
+            rest
+        } else {
+            self.send(&[0x40, 2, rest[0], rest[1]]).await;
+            &rest[2..]
+        };
         // Skips the properties of MQTT 5, whose length fits one byte here.
         let rest = if self.version == 5 { &rest[1 + usize::from(rest[0])..] } else { rest };
         (String::from_utf8(topic.to_vec()).unwrap(), String::from_utf8(rest.to_vec()).unwrap())
@@ -176,7 +181,8 @@ impl RawClient {
         _ = self.stream.get_mut().write_all(bytes).await;
     }
 
-    async fn wait_for(&mut self, header: u8) -> Vec<u8> {
+    /// The next packet with this first byte: everything after its Remaining Length.
+    pub async fn wait_for(&mut self, header: u8) -> Vec<u8> {
         eventually("a response", self.arrived(|other| other == header)).await.expect("a response").1
     }
 
