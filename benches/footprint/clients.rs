@@ -1,15 +1,22 @@
-//! Many MQTT clients of one application.
+//! Many MQTT clients of one application, which are idle after they subscribed.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use client::Trust;
 use testing::figures::Figures;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,
     task::JoinSet,
 };
+use tokio_rustls::TlsConnector;
 
 use crate::{
+    SETTINGS,
     process::Usage,
     server_process::{Application, ServerProcess},
 };
@@ -17,22 +24,58 @@ use crate::{
 /// How many clients connect at the same time.
 const TOGETHER: usize = 64;
 
-pub(crate) async fn connect(figures: &mut Figures, server: &ServerProcess) {
-    let clients_max =
-        std::env::var_os("FOOTPRINT_CLIENTS").map_or(10_000, |text| text.to_str().unwrap().parse().unwrap());
+/// How long the server is observed while its clients are idle.
+const IDLE: Duration = Duration::from_secs(5);
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Measures these numbers of clients, each with a server of its own, and the last number also with TLS.
+pub(crate) async fn measure(figures: &mut Figures) {
+    let numbers =
+        std::env::var_os("FOOTPRINT_CLIENTS").map_or("1000,3000,10000".to_owned(), |text| text.into_string().unwrap());
+    let numbers: Vec<usize> = numbers.split(',').map(|number| number.parse().unwrap()).collect();
+    for number in &numbers {
+        let server = ServerProcess::start(SETTINGS).await;
+        figures.add("no clients", Usage::of(&server).to_string(), "");
+        connect(figures, &server, *number, None).await;
+    }
+    let address = ServerProcess::free_address();
+    let server = ServerProcess::start(&format!("{SETTINGS}broker.tls_listen = '{address}'\n")).await;
+    let trust = Trust::Certificate(std::fs::read_to_string(server.dir().join("ca.cert")).unwrap());
+    let tls = (address, TlsConnector::from(Arc::new(trust.tls().unwrap())));
+    connect(figures, &server, numbers[numbers.len() - 1], Some(tls)).await;
+}
+
+async fn connect(
+    figures: &mut Figures,
+    server: &ServerProcess,
+    number: usize,
+    tls: Option<(SocketAddr, TlsConnector)>,
+) {
     let application = server.create_application("bench-app", ServerProcess::demo_functions()).await;
+    let with_tls = if tls.is_some() { " with TLS" } else { "" };
     let before = Usage::of(server);
-    let (mut clients, mut connecting) = (Vec::with_capacity(clients_max), JoinSet::new());
-    for _ in 0..clients_max {
+    let started = Instant::now();
+    let (mut clients, mut connecting) = (Vec::with_capacity(number), JoinSet::new());
+    for _ in 0..number {
         if connecting.len() == TOGETHER {
             clients.push(connecting.join_next().await.unwrap().unwrap());
         }
-        connecting.spawn(subscribe(server.mqtt, connect_packet(&application)));
+        connecting.spawn(subscribe(server.mqtt, tls.clone(), connect_packet(&application)));
     }
     clients.extend(connecting.join_all().await);
+    let took = started.elapsed();
     let connected = Usage::of(server);
-    figures.add(&format!("{clients_max} clients, subscribed"), connected.to_string(), "≤ 600 MB, ≤ 2 descriptors each");
-    figures.add("of that, each client", connected.per_client(&before, clients_max), "");
+    let what = format!("{number} clients{with_tls}, subscribed");
+    figures.add(&what, connected.to_string(), "≤ 600 MB, ≤ 2 descriptors each");
+    figures.add("of that, each client", connected.per_client(&before, number), "");
+    figures.add("they connected and subscribed in", format!("{:.2} s", took.as_secs_f64()), "");
+    let cpu = server.cpu_time();
+    tokio::time::sleep(IDLE).await;
+    let share = (server.cpu_time() - cpu).as_secs_f64() / IDLE.as_secs_f64();
+    figures.add("processor time while they are idle", format!("{:.1}%", share * 100.0), "");
 
     let mut sender = TcpStream::connect(server.handler).await.unwrap();
     sender.write_all(&application.uplink).await.unwrap();
@@ -42,13 +85,22 @@ pub(crate) async fn connect(figures: &mut Figures, server: &ServerProcess) {
     figures.add("the same, after each received an uplink", Usage::of(server).to_string(), "≤ 600 MB");
 }
 
-async fn subscribe(address: SocketAddr, connect: Vec<u8>) -> TcpStream {
-    let mut client = TcpStream::connect(address).await.unwrap();
+/// Connects, and subscribes to all uplinks with QoS 1.
+async fn subscribe(address: SocketAddr, tls: Option<(SocketAddr, TlsConnector)>, connect: Vec<u8>) -> Box<dyn Stream> {
+    let mut client: Box<dyn Stream> = match tls {
+        None => Box::new(TcpStream::connect(address).await.unwrap()),
+        Some((address, tls)) => {
+            let stream = TcpStream::connect(address).await.unwrap();
+            Box::new(tls.connect("localhost".try_into().unwrap(), stream).await.unwrap())
+        }
+    };
     client.write_all(&connect).await.unwrap();
+    client.flush().await.unwrap();
     assert_eq!(packet(&mut client).await, 0x20);
     let filter = b"+/devices/+/up";
     let head = [0x82, filter.len() as u8 + 5, 0, 1, 0, filter.len() as u8];
-    client.write_all(&[&head[..], filter, &[0]].concat()).await.unwrap();
+    client.write_all(&[&head[..], filter, &[1]].concat()).await.unwrap();
+    client.flush().await.unwrap();
     assert_eq!(packet(&mut client).await, 0x90);
     client
 }
@@ -64,7 +116,7 @@ fn connect_packet(application: &Application) -> Vec<u8> {
 }
 
 /// Reads a packet; returns its first byte.
-async fn packet(client: &mut TcpStream) -> u8 {
+async fn packet(client: &mut impl Stream) -> u8 {
     let header = client.read_u8().await.unwrap();
     let (mut length, mut shift) = (0, 0);
     loop {

@@ -1,9 +1,10 @@
 //! What many MQTT clients, and many saves of large functions, cost the server process: memory and file descriptors.
 //!
 //! Starts `airlock serve` as a process of its own; `AIRLOCK_BINARY` names another binary than the one built with this
-//! bench. Clients connect, subscribe to all uplinks of one application, and then all receive one. `FOOTPRINT_CLIENTS`
-//! is their number, 10,000 by default: raise `ulimit -n` above it. The functions keep 7 MB each when they are loaded;
-//! one application saves 60 of them one after the other, and then 60 others at the same time.
+//! bench. Clients connect, subscribe to all uplinks of one application, are idle, and then all receive one.
+//! `FOOTPRINT_CLIENTS` has their numbers, 1,000, 3,000 and 10,000 by default: raise `ulimit -n` above them. The
+//! functions keep 7 MB each when they are loaded; one application saves 60 of them one after the other, and then 60
+//! others at the same time.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
@@ -15,7 +16,7 @@ mod server_process;
 
 use testing::figures::Figures;
 
-use crate::{process::Usage, server_process::ServerProcess};
+use crate::server_process::ServerProcess;
 
 const SETTINGS: &str = "broker.connections_max = 100000\n\
                         broker.connections_per_application_max = 100000\n\
@@ -26,13 +27,10 @@ const SETTINGS: &str = "broker.connections_max = 100000\n\
 async fn main() {
     ::server::system::install_crypto();
     let mut figures = Figures::default();
-    let server = ServerProcess::start(SETTINGS).await;
-    println!("{}", server.binary);
-    figures.add("no clients", Usage::of(&server).to_string(), "");
-    clients::connect(&mut figures, &server).await;
-    drop(server);
+    clients::measure(&mut figures).await;
     // A process that has not served clients, so that their memory is not counted.
     let server = ServerProcess::start(SETTINGS).await;
+    println!("{}", server.binary);
     saves::save(&mut figures, &server).await;
     figures.print();
 }

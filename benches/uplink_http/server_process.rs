@@ -5,6 +5,7 @@
 use std::{
     env, fs,
     net::{SocketAddr, TcpListener},
+    path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -23,7 +24,7 @@ pub(crate) struct ServerProcess {
     pub(crate) mqtt: SocketAddr,
     account: SocketAddr,
     process: Child,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 pub(crate) struct Application {
@@ -63,7 +64,7 @@ impl ServerProcess {
             command.env_remove(name);
         }
         let process = command.spawn().unwrap();
-        let mut this = Self { binary, handler, mqtt, account, process, _dir: dir };
+        let mut this = Self { binary, handler, mqtt, account, process, dir };
         while tokio::net::TcpStream::connect(handler).await.is_err() {
             assert!(this.process.try_wait().unwrap().is_none(), "the server ended");
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -113,6 +114,17 @@ impl ServerProcess {
 
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Its data directory.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// An address that is free now.
+    pub(crate) fn free_address() -> SocketAddr {
+        let [address] = free_addresses();
+        address
     }
 
     /// The functions of the demo.
