@@ -55,6 +55,7 @@ impl Case {
             time_ms: 1_763_700_000_000,
             seed: 1,
             payload: self.payload.to_vec(),
+            extra: String::new(),
             single_function: None,
         }
     }

@@ -116,6 +116,7 @@ impl Case {
             time_ms: 1,
             seed: 0,
             payload: self.payload.to_vec(),
+            extra: String::new(),
             single_function: None,
         }
     }

@@ -22,6 +22,7 @@ pub(crate) fn call() -> Call {
         time_ms: 1,
         seed: 0,
         payload: PAYLOAD.to_vec(),
+        extra: String::new(),
         single_function: None,
     }
 }

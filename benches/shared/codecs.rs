@@ -38,6 +38,7 @@ fn uplink(example: &Example) -> Option<Call> {
         time_ms: example.time_ms,
         seed: 1,
         payload: payload.clone(),
+        extra: String::new(),
         single_function: None,
     })
 }

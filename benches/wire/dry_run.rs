@@ -75,6 +75,7 @@ fn sandbox_us() -> f64 {
         time_ms: 1,
         seed: 0,
         payload: PAYLOAD.to_vec(),
+        extra: String::new(),
         single_function: None,
     };
     let mut sandbox = engine.sandbox();

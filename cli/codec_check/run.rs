@@ -6,8 +6,7 @@ use std::{
 };
 
 use runtime::{
-    Call, CallOutcome, Dialect, Engine, EntryPoint, Failure, FailureKind, Function, Functions, Sandbox, SingleFunction,
-    Slot, Sources,
+    Call, CallOutcome, Dialect, Engine, EntryPoint, Failure, FailureKind, Function, Functions, Sandbox, Slot, Sources,
 };
 use serde_json::{Map, Value};
 
@@ -76,7 +75,6 @@ impl Runner<'_> {
 
     fn run(&mut self, example: &Example) -> CallOutcome {
         let (payload, extra) = self.arguments(example);
-        let single_function = SingleFunction { function: example.function, extra: Value::Object(extra).to_string() };
         let (port, time_ms) = (example.port, example.time_ms);
         let call = Call {
             entry_point: EntryPoint::SingleFunction,
@@ -84,19 +82,17 @@ impl Runner<'_> {
             time_ms,
             seed: SEED,
             payload,
-            single_function: Some(single_function),
+            extra: Value::Object(extra).to_string(),
+            single_function: Some(example.function),
         };
         self.sandbox.call(self.functions, &call)
     }
 
-    /// The payload, and what the function gets besides it: for ChirpStack 3 the variables, for TS013 the members of the
-    /// input object other than `data`.
+    /// The payload, and what the function gets besides it: the members of the input object other than `data`, or for
+    /// ChirpStack 3 the variables.
     fn arguments(&self, example: &Example) -> (Vec<u8>, Map<String, Value>) {
         let mut extra = example.extra.clone();
         let dialect = self.dialect(example.function);
-        if dialect == Some(Dialect::ChirpStack3) {
-            extra = extra.get("variables").and_then(Value::as_object).cloned().unwrap_or_default();
-        }
         let payload = match &example.input {
             Input::Bytes(bytes) => bytes.clone(),
             Input::Json(Value::Object(input)) if dialect == Some(Dialect::Ts013) => {

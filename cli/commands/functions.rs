@@ -1,6 +1,7 @@
 //! `airlock functions …`: payload functions in a local sandbox, without a server.
 
 pub(crate) mod args;
+mod serve;
 
 use std::{
     collections::BTreeSet,
@@ -18,6 +19,7 @@ use self::args::{Bench, Check, Functions, Run};
 use crate::{
     codec_check::{self, Codec, CodecReport, Detail, describe, log_line, microseconds, truncate},
     script,
+    settings::Settings,
     terminal::{fields, json, sanitize, say},
 };
 
@@ -27,13 +29,14 @@ const SEED: u64 = 1;
 /// Maximum number of names in the note about unknown members.
 const UNKNOWN_MEMBERS_MAX: usize = 40;
 
-pub(crate) fn run(command: Functions, settings: runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Functions, settings: Settings, clock: &dyn Clock) -> anyhow::Result<()> {
     // No cache: the commands measure how long loading takes, and a device repository has thousands of functions.
-    let settings = runtime::Settings { cache_bytes_max: 0, ..settings };
+    let sandbox = || runtime::Settings { cache_bytes_max: 0, ..settings.sandbox.clone() };
     match command {
-        Functions::Check(command) => check(&command, &settings),
-        Functions::Run(run) => run_once(&run, &settings, clock),
-        Functions::Bench(command) => bench(&command, &settings, clock),
+        Functions::Check(command) => check(&command, &sandbox()),
+        Functions::Run(run) => run_once(&run, &sandbox(), clock),
+        Functions::Bench(command) => bench(&command, &sandbox(), clock),
+        Functions::Serve(command) => serve::run(command, settings).await,
     }
 }
 
@@ -178,7 +181,7 @@ fn call(run: &Run, clock: &dyn Clock) -> Call {
         (None, bytes) => (EntryPoint::Uplink, bytes.as_ref().map(|payload| payload.0.clone()).unwrap_or_default()),
     };
     let time_ms = run.time.unwrap_or_else(|| clock.now()).as_millis();
-    Call { entry_point, port: run.port, time_ms, seed: SEED, payload, single_function: None }
+    Call { entry_point, port: run.port, time_ms, seed: SEED, payload, extra: String::new(), single_function: None }
 }
 
 fn print_value(value: &Value) -> anyhow::Result<()> {

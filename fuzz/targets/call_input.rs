@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use libfuzzer_sys::fuzz_target;
-use runtime::{Call, Engine, EntryPoint, FailureKind, Function, Functions, Settings, SingleFunction, Sources};
+use runtime::{Call, Engine, EntryPoint, FailureKind, Function, Functions, Settings, Sources};
 
 const FUNCTIONS: [Function; 6] = [
     Function::Decoder,
@@ -28,8 +28,8 @@ fuzz_target!(init: { fixture(); }, |input: (u8, u8, i64, u64, Vec<u8>, String)| 
     let (engine, functions) = fixture();
     let entry_point = [EntryPoint::Uplink, EntryPoint::EncodeDownlink, EntryPoint::DecodeDownlink, EntryPoint::SingleFunction][usize::from(way % 4)];
     let function = FUNCTIONS[usize::from(way / 4) % FUNCTIONS.len()];
-    let single_function = (entry_point == EntryPoint::SingleFunction).then_some(SingleFunction { function, extra });
-    let call = Call { entry_point, port, time_ms, seed, payload, single_function };
+    let single_function = (entry_point == EntryPoint::SingleFunction).then_some(function);
+    let call = Call { entry_point, port, time_ms, seed, payload, extra, single_function };
     let mut sandbox = engine.sandbox();
     let first = sandbox.call(functions, &call);
     let kind = first.result.as_ref().err().map(|failure| failure.kind);

@@ -60,7 +60,15 @@ fn engine(guest: &[u8], reset: Reset) -> Arc<Engine> {
 }
 
 fn call(port: u8) -> Call {
-    Call { entry_point: EntryPoint::Uplink, port, time_ms: 0, seed: 0, payload: vec![1], single_function: None }
+    Call {
+        entry_point: EntryPoint::Uplink,
+        port,
+        time_ms: 0,
+        seed: 0,
+        payload: vec![1],
+        extra: String::new(),
+        single_function: None,
+    }
 }
 
 /// A guest that replies correctly except to messages on the hostile port; `alloc` is the body of its `alloc`.

@@ -14,7 +14,7 @@ mod sandbox;
 mod schedule;
 mod settings;
 
-pub use contract::call::{Call, CallOutcome, LogEntry, SingleFunction, Value};
+pub use contract::call::{Call, CallOutcome, LogEntry, Value};
 pub use contract::failure::Failure;
 #[doc(hidden)]
 pub use contract::reply::is_reply;

@@ -65,7 +65,7 @@ impl Sandbox {
     pub fn call(&mut self, functions: &Functions, call: &Call) -> CallOutcome {
         let start = Instant::now();
         let first = match (call.entry_point, &call.single_function) {
-            (EntryPoint::SingleFunction, Some(single)) => single.function.slot(),
+            (EntryPoint::SingleFunction, Some(function)) => function.slot(),
             (EntryPoint::Uplink | EntryPoint::SingleFunction, _) => functions.first_slot(),
             (EntryPoint::EncodeDownlink | EntryPoint::DecodeDownlink, _) => Slot::Encoder,
         };
@@ -171,9 +171,9 @@ fn task<'a>(request: &'a Writer, functions: &'a Functions, first: Slot, start: I
 fn write_request(request: &mut Writer, call: &Call) {
     request.clear();
     request.byte(call.entry_point as u8).byte(call.port).long(call.time_ms.cast_unsigned()).long(call.seed);
-    request.text(&call.payload);
-    if let Some(single) = &call.single_function {
-        request.byte(single.function as u8).text(single.extra.as_bytes());
+    request.text(&call.payload).text(call.extra.as_bytes());
+    if let Some(function) = call.single_function {
+        request.byte(function as u8);
     }
 }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use runtime::{
     Call, CallOutcome, EntryPoint, Failure, FailureKind, Function, Functions, Limits, LoadRequest, Pool, Priority,
-    SingleFunction, Slot, Sources, SourcesHash, Tenant, Value,
+    Slot, Sources, SourcesHash, Tenant, Value,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -106,7 +106,8 @@ impl Script {
             time_ms: input.time_ms,
             seed: input.seed,
             payload,
-            single_function: Some(SingleFunction { function, extra }),
+            extra,
+            single_function: Some(function),
         };
         let mut outcome = self.run(functions, call, deadline).await?;
         drop(slot);

@@ -179,6 +179,7 @@ fn call(entry_point: EntryPoint, payload: &Payload, bytes: &[u8]) -> Call {
         time_ms: payload.received.as_millis(),
         seed: payload.seed,
         payload: bytes.to_vec(),
+        extra: String::new(),
         single_function: None,
     }
 }

@@ -4,7 +4,7 @@ use crate::clock;
 use crate::dialect::Function;
 use crate::failure::{self, Failure};
 use crate::guest::Guest;
-use crate::js::{Realm, Thrown, Value};
+use crate::js::{Primitive, Realm, Thrown, Value};
 use crate::json::Writer as Json;
 use crate::wire::{self, EntryPoint, FailureKind, Reader, Slot, Writer};
 use crate::{downlink, single_function, uplink};
@@ -18,7 +18,7 @@ pub(crate) struct Message<'a> {
     pub(crate) payload: &'a [u8],
     /// For [`EntryPoint::SingleFunction`]: which function.
     single_function: Option<wire::Function>,
-    /// For [`EntryPoint::SingleFunction`]: a JSON object to add to the input; empty for none.
+    /// A JSON object with more input: members for TS013 functions, `variables` for ChirpStack 3; empty for none.
     extra: &'a [u8],
 }
 
@@ -88,10 +88,10 @@ impl<'a> Message<'a> {
         let port = reader.byte()?;
         let time_ms = reader.long()? as i64;
         clock::set(time_ms, reader.long()?);
-        let mut message = Self { entry_point, port, time_ms, payload: reader.text()?, ..Message::EMPTY };
+        let (payload, extra) = (reader.text()?, reader.text()?);
+        let mut message = Self { entry_point, port, time_ms, payload, extra, single_function: None };
         if entry_point == EntryPoint::SingleFunction {
             message.single_function = Some(wire::Function::from_byte(reader.byte()?)?);
-            message.extra = reader.text()?;
         }
         reader.is_empty().then_some(message)
     }
@@ -134,7 +134,7 @@ impl Call<'_> {
         self.parse(function, self.message.payload)
     }
 
-    /// The object to add to the input, if there is one.
+    /// The object with more input, if there is one.
     pub(crate) fn extra(&self, function: &Function) -> Result<Option<Value>, Failure> {
         if self.message.extra.is_empty() {
             return Ok(None);
@@ -144,10 +144,13 @@ impl Call<'_> {
 
     /// The last argument of ChirpStack 3 functions.
     pub(crate) fn variables(&self, function: &Function) -> Result<Value, Failure> {
-        match self.extra(function)? {
-            Some(variables) => Ok(variables),
-            None => self.made(function, function.realm().object()),
+        if let Some(extra) = self.extra(function)? {
+            let variables = self.made(function, extra.get(self.guest.names.variables))?;
+            if variables.primitive() == Primitive::Object {
+                return Ok(variables);
+            }
         }
+        self.made(function, function.realm().object())
     }
 
     pub(crate) fn parse(&self, function: &Function, json: &[u8]) -> Result<Value, Failure> {

@@ -18,6 +18,7 @@ pub(crate) struct Names {
     pub(crate) recv_time: Atom,
     pub(crate) stack: Atom,
     pub(crate) to_json: Atom,
+    pub(crate) variables: Atom,
     pub(crate) warnings: Atom,
 }
 
@@ -37,6 +38,7 @@ impl Names {
             recv_time: realm.atom("recvTime"),
             stack: realm.atom("stack"),
             to_json: realm.atom("toJSON"),
+            variables: realm.atom("variables"),
             warnings: realm.atom("warnings"),
         }
     }

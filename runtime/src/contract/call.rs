@@ -19,22 +19,16 @@ pub struct Call {
     /// The seed of `Math.random`.
     pub seed: u64,
     /// Payload bytes; a JSON object for [`EntryPoint::EncodeDownlink`].
+    ///
+    /// For a single function, bytes for [`Function::Decoder`] and [`Function::DecodeDownlink`], and any JSON value for
+    /// the others: `data` for TS013, and the first argument or object for the other dialects.
     pub payload: Vec<u8>,
-    /// For [`EntryPoint::SingleFunction`] only: what to run.
-    pub single_function: Option<SingleFunction>,
-}
-
-/// One function to run alone, with the arguments that it would get from a message.
-///
-/// The payload is bytes for [`Function::Decoder`] and [`Function::DecodeDownlink`], and any JSON value for the others:
-/// `data` for TS013, and the first argument or object for the other dialects.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SingleFunction {
-    /// The function to run.
-    pub function: Function,
-    /// A JSON object whose members are added to the input of TS013 functions, or that becomes the `variables` of
-    /// ChirpStack 3; empty for none.
+    /// A JSON object whose members are added to the input of TS013 functions; ChirpStack 3 functions get its
+    /// `variables`. Empty for none.
     pub extra: String,
+    /// For [`EntryPoint::SingleFunction`] only: the function to run alone, with the arguments that it would get from a
+    /// message.
+    pub single_function: Option<Function>,
 }
 
 /// The outcome of one call.

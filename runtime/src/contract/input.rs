@@ -36,8 +36,7 @@ impl Shape {
 
 /// Refuses a call that exceeds `limits`; the failure names `slot`.
 pub(crate) fn check(call: &Call, slot: Slot, limits: &Limits) -> Result<(), Failure> {
-    let extra = call.single_function.as_ref().map_or("", |single| &single.extra);
-    let checked = check_json(extra.as_bytes(), limits).and_then(|()| {
+    let checked = check_json(call.extra.as_bytes(), limits).and_then(|()| {
         if is_json(call) { check_json(&call.payload, limits) } else { check_bytes(&call.payload, limits) }
     });
     checked.map_err(|message| Failure::new(slot, FailureKind::Output, message))
@@ -65,10 +64,10 @@ fn check_json(json: &[u8], limits: &Limits) -> Result<(), String> {
 
 /// Whether the payload is JSON rather than bytes.
 fn is_json(call: &Call) -> bool {
-    match (call.entry_point, &call.single_function) {
+    match (call.entry_point, call.single_function) {
         (EntryPoint::EncodeDownlink, _) => true,
-        (EntryPoint::SingleFunction, Some(single)) => {
-            !matches!(single.function, Function::Decoder | Function::DecodeDownlink)
+        (EntryPoint::SingleFunction, Some(function)) => {
+            !matches!(function, Function::Decoder | Function::DecodeDownlink)
         }
         _ => false,
     }

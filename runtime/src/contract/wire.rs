@@ -7,7 +7,7 @@
 //! |---|---|
 //! | load request | the limits (`guest_limits.rs`), then for each source `slots: u8`, `dialect: u8` (0: detect), `text` |
 //! | load reply | `0`, then the dialect of each slot (0: no function), or `1` and a failure |
-//! | call request | `entry: u8`, `port: u8`, `time_ms: i64`, `seed: u64`, `payload`; for a single function also `function: u8`, `extra` |
+//! | call request | `entry: u8`, `port: u8`, `time_ms: i64`, `seed: u64`, `payload`, `extra`; for a single function also `function: u8` |
 //! | call reply | a result, `warnings: u32` texts, `logs: u32` entries |
 //! | trap report | `line: u32`, `column: u32` (0: unknown), `logs: u32` entries |
 //! | result | `0` `valid: u8` fields normalized (empty: none), `1` `port: u8` bytes, `2` a failure, or `3` JSON (empty: undefined) |

@@ -122,6 +122,7 @@ pub(crate) fn call(entry_point: EntryPoint, payload: &[u8]) -> Call {
         time_ms: 1_700_000_000_000,
         seed: 42,
         payload: payload.to_vec(),
+        extra: String::new(),
         single_function: None,
     }
 }

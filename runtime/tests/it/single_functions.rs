@@ -1,6 +1,6 @@
 //! Normalized fields, and single functions that return their whole result.
 
-use airlock_runtime::{Call, EntryPoint, Failure, FailureKind, Function, SingleFunction, Slot, Sources, Value};
+use airlock_runtime::{Call, EntryPoint, Failure, FailureKind, Function, Slot, Sources, Value};
 
 use crate::harness::{Harness, call, sources, uplink};
 
@@ -62,8 +62,8 @@ fn normalization_gets_the_result_of_the_decoder() {
 fn attempt(text: &str, function: Function, payload: &str, extra: &str) -> Result<Option<String>, Failure> {
     let mut harness = Harness::new();
     let functions = harness.load(&Sources::single_file(text));
-    let single_function = Some(SingleFunction { function, extra: extra.to_owned() });
-    let call = Call { port: 2, single_function, ..call(EntryPoint::SingleFunction, payload.as_bytes()) };
+    let (extra, single_function) = (extra.to_owned(), Some(function));
+    let call = Call { port: 2, extra, single_function, ..call(EntryPoint::SingleFunction, payload.as_bytes()) };
     harness.sandbox.call(&functions, &call).result.map(|value| match value {
         Value::Returned { json } => json.map(|json| json.get().to_owned()),
         other => panic!("expected what was returned, got {other:?}"),
@@ -100,7 +100,9 @@ fn a_single_function_returns_its_whole_result() {
         (v2, Function::Converter, "7", "", "[7,2,7]"),
         (v2, Function::Validator, "{}", "", r#""odd""#),
         (v2, Function::Encoder, r#"{"a":1}"#, "", r#"[{"a":1},2,{"a":1}]"#),
-        (chirpstack3, Function::Decoder, "A", r#"{"v":1}"#, r#"[2,[65],{"v":1}]"#),
+        (chirpstack3, Function::Decoder, "A", r#"{"variables":{"v":1}}"#, r#"[2,[65],{"v":1}]"#),
+        (chirpstack3, Function::Decoder, "A", r#"{"v":1}"#, "[2,[65],{}]"),
+        (chirpstack3, Function::Decoder, "A", r#"{"variables":1}"#, "[2,[65],{}]"),
         (chirpstack3, Function::Encoder, "{}", "", "[2,{},{}]"),
     ] {
         let returned = attempt(text, function, payload, extra).unwrap().unwrap_or("undefined".to_owned());
