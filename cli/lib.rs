@@ -5,16 +5,19 @@
 
 mod args;
 pub mod codec_check;
+mod codec_service;
 mod commands;
 mod dialect;
 mod exit;
 mod json_object;
 mod location;
 mod network;
+mod pool;
 mod script;
 pub mod serve;
 mod session;
 pub mod settings;
+mod telemetry;
 mod terminal;
 
 use std::{io::Write, process::ExitCode, sync::Arc};
@@ -68,7 +71,7 @@ async fn run_command(command: Command, global: &GlobalOptions) -> anyhow::Result
         Command::Gateways { command } => commands::gateways::run(command, &network()?).await,
         Command::Downlink(downlink) => commands::downlink::run(downlink, &network()?).await,
         Command::Subscribe(subscribe) => commands::subscribe::run(subscribe, &network()?).await,
-        Command::Functions { command } => commands::functions::run(command, settings()?.sandbox, &SystemClock),
+        Command::Functions { command } => commands::functions::run(command, settings()?, &SystemClock).await,
         Command::Account { command } => commands::account::run(command, settings()?).await,
         Command::Config { .. } => settings::print(&settings()?),
         Command::Version => say(concat!("airlock ", env!("CARGO_PKG_VERSION"))),

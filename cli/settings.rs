@@ -89,6 +89,8 @@ pub struct Settings {
     pub output: MqttOutputSettings,
     /// The bridges to networks that run already.
     pub bridge: bridge::Settings,
+    /// The codec service, `POST /codecs/{name}`.
+    pub codecs: codecs::Settings,
     /// The sandbox that runs payload functions.
     pub sandbox: runtime::Settings,
 }
@@ -203,6 +205,7 @@ impl Default for Settings {
             broker: BrokerSettings::default(),
             output: MqttOutputSettings::default(),
             bridge: bridge::Settings::default(),
+            codecs: codecs::Settings::default(),
             sandbox: runtime::Settings::default(),
         }
     }
@@ -256,6 +259,7 @@ impl Settings {
         };
         self.broker.listen = free();
         self.telemetry.listen = free();
+        self.codecs.listen = free();
         self.store = StoreSettings::default();
         self.tls = TlsSettings::default();
         self.handler.token_file = None;

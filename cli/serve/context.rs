@@ -34,7 +34,7 @@ use super::{
     stack::address,
     store_socket::StoreSocket,
 };
-use crate::settings::Settings;
+use crate::{codec_service, settings::Settings};
 
 /// Ends when the store fails for good.
 pub(super) type StoreFailure = Shared<BoxFuture<'static, Arc<store::Error>>>;
@@ -109,6 +109,15 @@ impl Context {
         let listeners = self.listeners(&listen.discovery, &listen.discovery_http).await?;
         let service = HttpService::new("discovery", discovery.router(&self.health)?, ErrorFormat::GrpcGateway);
         Ok(self.server.start(service, listeners))
+    }
+
+    /// Starts the codec service.
+    pub(super) async fn start_codecs(&self) -> anyhow::Result<ServerHandle> {
+        let (clock, random) = (self.clock.clone(), self.random.clone());
+        let environment = codec_service::Environment { server: &self.server, clock, random };
+        let (serving, codecs) = codec_service::start(&self.settings, environment).await?;
+        codecs.report_to(&self.health);
+        Ok(serving)
     }
 
     /// Serves metrics and health checks.

@@ -18,7 +18,6 @@ use handler::{
     uplink::Uplinks,
 };
 use mqtt::Broker;
-use runtime::{Engine, Pool};
 use server::status::ErrorChain;
 use server::{
     auth::{Authenticator, ComponentToken},
@@ -31,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use types::ServiceName;
 
 use super::context::Context;
+use crate::pool;
 
 /// Maximum time to connect to the embedded broker on start, and to publish the last messages on stop.
 const BROKER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -124,10 +124,8 @@ async fn operations(
     output: Arc<MqttOutput>,
     announcer: Option<Arc<Announcer>>,
 ) -> anyhow::Result<Operations> {
-    let sandbox = context.settings.sandbox.clone();
-    // Compiling the guest takes seconds on the first start.
-    let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
-    let payloads = Arc::new(Payloads::new(Pool::start(Arc::new(engine))?, &context.settings.handler)?);
+    let pool = pool::start(&context.settings.sandbox).await?;
+    let payloads = Arc::new(Payloads::new(pool, &context.settings.handler)?);
     let sealer = context.sealer().await?;
     let applications = Applications::new(context.store.clone(), sealer.clone());
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());

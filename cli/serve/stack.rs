@@ -79,6 +79,11 @@ impl Stack {
             addresses.push(("handler", context.describe(service.serving())?));
             addresses.push(("MQTT", service.mqtt_address().to_string()));
             handler = Some(service);
+            if context.settings.codecs.dir.is_some() {
+                let codecs = context.start_codecs().await?;
+                addresses.push(("codecs", format!("http://{}/codecs", address(&codecs, 0)?)));
+                serving.push(codecs);
+            }
         }
         let telemetry = context.start_telemetry(metrics).await?;
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));

@@ -14,7 +14,7 @@ use serde_json::Value;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate and the directory of its sources.
-const SOURCES: [(&str, &str); 13] = [
+const SOURCES: [(&str, &str); 14] = [
     ("types", "types/src"),
     ("fair_queue", "fair_queue/src"),
     ("api", "api/src"),
@@ -24,6 +24,7 @@ const SOURCES: [(&str, &str); 13] = [
     ("runtime", "runtime/src"),
     ("mqtt", "mqtt/src"),
     ("bridge", "bridge/src"),
+    ("codecs", "codecs/src"),
     ("handler", "handler/src"),
     ("account", "account/src"),
     ("discovery", "discovery/src"),

@@ -7,6 +7,7 @@ extern crate client as airlock_client;
 
 mod bridge;
 mod browser;
+mod codecs;
 mod commands;
 mod conformance;
 mod demo;

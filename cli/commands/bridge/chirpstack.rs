@@ -4,7 +4,6 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use bridge::chirpstack::{Bridge, ChirpStackSettings, Environment};
 use clap::Args;
-use runtime::{Engine, Pool};
 use server::{
     audit::AuditLog,
     shutdown::{Drained, Shutdown},
@@ -13,7 +12,7 @@ use server::{
 };
 
 use super::shadow::{self, Reporting};
-use crate::{settings::Settings, terminal::say};
+use crate::{pool, settings::Settings, telemetry as own_telemetry, terminal::say};
 
 #[derive(Debug, Args)]
 pub(crate) struct ChirpStack {
@@ -82,7 +81,7 @@ async fn publish(
         started = Bridge::start(bridge_settings, environment) => started?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
-    super::serve_telemetry(settings, metrics, shutdown, |health| started.report_to(health)).await?;
+    own_telemetry::serve(settings, metrics, shutdown, |health| started.report_to(health)).await?;
     tokio::select! {
         () = started.ready() => say(ready_text(bridge_settings, started.prefix()))?,
         () = shutdown.requested.cancelled() => {}
@@ -99,11 +98,8 @@ async fn publish(
 
 /// What a bridge takes from this process; `directory` is where it keeps what it imports.
 async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Environment> {
-    let sandbox = settings.sandbox.clone();
-    // Compiling the guest takes seconds on the first start.
-    let engine = tokio::task::spawn_blocking(move || Engine::new(&sandbox)).await??;
     Ok(Environment {
-        pool: Arc::new(Pool::start(Arc::new(engine))?),
+        pool: Arc::new(pool::start(&settings.sandbox).await?),
         clock: Arc::new(SystemClock),
         random: Arc::new(OsRandom),
         state_dir: settings.data_dir.join("bridge").join(directory),

@@ -17,7 +17,7 @@ use tokio::{
 use types::Clock;
 
 use super::report::Report;
-use crate::{settings::Settings, terminal::say};
+use crate::{settings::Settings, telemetry, terminal::say};
 
 /// How often the counts are printed, if they have changed.
 const PRINT_INTERVAL: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ pub(super) async fn run(
         }
     };
     let shadow = Shadow::start(bridge_settings, environment, observe).await?;
-    super::serve_telemetry(settings, metrics, shutdown, |health| shadow.report_to(health)).await?;
+    telemetry::serve(settings, metrics, shutdown, |health| shadow.report_to(health)).await?;
     tokio::select! {
         () = shadow.ready() => say(format_args!(
             "Comparing the codecs of {} with our own runs of them. Nothing is published.\n\

@@ -6,6 +6,7 @@ use clap::{ArgGroup, Args as ClapArgs, Subcommand};
 use client::HexBytes;
 use types::Timestamp;
 
+use super::serve::Serve;
 use crate::{dialect::DialectName, json_object::JsonObject};
 
 #[derive(Debug, Subcommand)]
@@ -36,6 +37,11 @@ pub(crate) enum Functions {
     Run(Run),
     /// Measure what a message costs: time, fuel and memory
     Bench(Bench),
+    /// Run the codecs of a directory over HTTP: `POST /codecs/NAME`
+    ///
+    /// For Node-RED, EMQX and other programs. A request has a payload, port, time, variables and dialect; the response
+    /// has fields, warnings, logs, fuel and microseconds. See docs/codecs.md.
+    Serve(Serve),
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,0 +1,35 @@
+//! Starts the codec service, in `airlock serve` or alone.
+
+use std::sync::Arc;
+
+use codecs::Codecs;
+use server::{
+    error_response::ErrorFormat,
+    serve::{HttpService, Listeners, Server, ServerHandle},
+};
+use types::{Clock, Random};
+
+use crate::{pool, settings::Settings};
+
+/// What the codec service takes from the process that it runs in.
+pub(crate) struct Environment<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+}
+
+/// Starts the service, which follows its directory until the server stops.
+pub(crate) async fn start(
+    settings: &Settings,
+    environment: Environment<'_>,
+) -> anyhow::Result<(ServerHandle, Arc<Codecs>)> {
+    let Environment { server, clock, random } = environment;
+    let listeners = Listeners::new().plain(&settings.codecs.listen).await?;
+    let pool = Arc::new(pool::start(&settings.sandbox).await?);
+    let codecs = Arc::new(Codecs::open(&settings.codecs, pool, clock, random)?);
+    let router = codecs.router(settings.serve.body_bytes_max);
+    let (followed, stop) = (codecs.clone(), server.stop.clone());
+    tokio::spawn(async move { followed.follow(&stop).await });
+    let service = HttpService::new("codecs", router, ErrorFormat::Account);
+    Ok((server.start(service, listeners), codecs))
+}

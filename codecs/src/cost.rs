@@ -1,0 +1,41 @@
+//! What a message cost, and what the codec logged.
+
+use runtime::{CallOutcome, LogEntry};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a run cost, and what the codec logged.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Cost {
+    /// What the codec wrote to the console.
+    logs: Vec<Log>,
+    /// Fuel: the same for the same message on every machine.
+    pub(crate) fuel: u64,
+    /// Time in the sandbox, in microseconds.
+    microseconds: u64,
+}
+
+/// One call of a `console` method.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct Log {
+    /// `decoder`, `converter`, `validator` or `encoder`.
+    function: &'static str,
+    /// The arguments, each as JSON text.
+    fields: Vec<String>,
+}
+
+impl Cost {
+    pub(crate) fn of(outcome: &CallOutcome) -> Self {
+        Self {
+            logs: outcome.logs.iter().map(Log::from).collect(),
+            fuel: outcome.fuel,
+            microseconds: u64::try_from(outcome.elapsed.as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl From<&LogEntry> for Log {
+    fn from(entry: &LogEntry) -> Self {
+        Self { function: entry.slot.name(), fields: entry.fields.clone() }
+    }
+}

@@ -1,0 +1,221 @@
+//! The codecs of a directory, read again when its files change.
+
+mod files;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use runtime::Pool;
+use server::status::ErrorChain;
+use tokio::{
+    sync::Mutex as AsyncMutex,
+    task::spawn_blocking,
+    time::{MissedTickBehavior, interval},
+};
+
+use self::files::{Found, Stamp};
+use crate::{Error, OpenError, Settings, codec::Codec, metrics, name::CodecName};
+
+/// The codecs of a directory.
+pub(crate) struct CodecDirectory {
+    path: PathBuf,
+    pool: Arc<Pool>,
+    codecs_max: usize,
+    refresh_interval: Duration,
+    known: Mutex<Known>,
+    /// Held while the directory is read or changed.
+    changing: AsyncMutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    codecs: BTreeMap<CodecName, Entry>,
+    /// Why the directory could not be read.
+    problem: Option<String>,
+}
+
+struct Entry {
+    codec: Arc<Codec>,
+    stamp: Stamp,
+    /// Why the file's newest text is not used.
+    problem: Option<String>,
+}
+
+/// A codec in a list.
+pub(crate) struct Listed {
+    pub(crate) name: CodecName,
+    /// Why it cannot be used, or why an older version of it is.
+    pub(crate) problem: Option<String>,
+}
+
+impl CodecDirectory {
+    /// Reads the directory that the settings name. Codecs are loaded later.
+    pub(crate) fn open(settings: &Settings, pool: Arc<Pool>) -> Result<Self, OpenError> {
+        let directory = Self {
+            path: settings.dir.clone().ok_or(OpenError::NoDirectory)?,
+            pool,
+            codecs_max: settings.codecs_max,
+            refresh_interval: Duration::from_millis(settings.refresh_interval_ms.max(1)),
+            known: Mutex::default(),
+            changing: AsyncMutex::new(()),
+        };
+        let found = directory.scan(&BTreeMap::new())?;
+        for (name, found) in found {
+            directory.insert(directory.entry(name, found));
+        }
+        directory.count();
+        Ok(directory)
+    }
+
+    /// The codec of this name.
+    pub(crate) fn get(&self, name: &CodecName) -> Result<Arc<Codec>, Error> {
+        self.known().codecs.get(name).map(|entry| entry.codec.clone()).ok_or_else(|| Error::not_found(name))
+    }
+
+    /// All codecs in order of their names.
+    pub(crate) fn list(&self) -> Vec<Listed> {
+        let listed = |(name, entry): (&CodecName, &Entry)| {
+            let cannot_load = || entry.codec.problem().map(ToString::to_string);
+            Listed { name: name.clone(), problem: entry.problem.clone().or_else(cannot_load) }
+        };
+        self.known().codecs.iter().map(listed).collect()
+    }
+
+    /// Saves a codec that can be loaded; true if it is new.
+    pub(crate) async fn put(&self, name: CodecName, text: String) -> Result<bool, Error> {
+        let codec = Arc::new(Codec::new(name.clone(), text, self.pool.clone()));
+        codec.check().await?;
+        let _changing = self.changing.lock().await;
+        let is_new = !self.known().codecs.contains_key(&name);
+        if is_new && self.known().codecs.len() >= self.codecs_max {
+            return Err(Error::Full(self.codecs_max));
+        }
+        let (path, saved) = (self.path.join(name.file_name()), codec.clone());
+        let stamp = blocking(move || files::write(&path, saved.text())).await.map_err(Error::Change)?;
+        self.insert(Entry { codec, stamp, problem: None });
+        self.count();
+        Ok(is_new)
+    }
+
+    /// Deletes a codec and its file.
+    pub(crate) async fn delete(&self, name: &CodecName) -> Result<(), Error> {
+        let _changing = self.changing.lock().await;
+        self.get(name)?;
+        let path = self.path.join(name.file_name());
+        blocking(move || files::remove(&path)).await.map_err(Error::Change)?;
+        self.known().codecs.remove(name);
+        self.count();
+        Ok(())
+    }
+
+    /// Loads the codecs, then follows changes of the directory for ever.
+    pub(crate) async fn follow(self: &Arc<Self>) {
+        let codecs: Vec<_> = self.known().codecs.values().map(|entry| entry.codec.clone()).collect();
+        for codec in codecs {
+            if let Err(error) = codec.check().await {
+                tracing::warn!(error = %ErrorChain(&error), "cannot load a codec");
+            }
+        }
+        let mut ticks = interval(self.refresh_interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let refreshed = self.refresh().await;
+            let problem = refreshed.as_ref().err().map(|error| ErrorChain(error).to_string());
+            let before = std::mem::replace(&mut self.known().problem, problem.clone());
+            match problem {
+                Some(problem) if before.is_none() => tracing::error!("{problem}; using the codecs read before"),
+                None if before.is_some() => tracing::info!("the directory of codecs can be read again"),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the directory could be read the last time.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.known().problem.clone().map_or(Ok(()), Err)
+    }
+
+    /// Reads what has changed since the last time.
+    async fn refresh(self: &Arc<Self>) -> Result<(), OpenError> {
+        let _changing = self.changing.lock().await;
+        let stamps = self.known().codecs.iter().map(|(name, entry)| (name.clone(), entry.stamp)).collect();
+        let this = self.clone();
+        let found = blocking(move || this.scan(&stamps)).await?;
+        self.known().codecs.retain(|name, _| found.contains_key(name));
+        for (name, found) in found {
+            if found.text.is_some() {
+                self.adopt(name, found).await;
+            }
+        }
+        self.count();
+        Ok(())
+    }
+
+    /// Replaces a codec whose file has changed, unless the new text cannot be used.
+    async fn adopt(&self, name: CodecName, found: Found) {
+        let stamp = found.stamp;
+        let new = self.entry(name.clone(), found);
+        let checked = match &new.problem {
+            Some(problem) => Err(problem.clone()),
+            None => new.codec.check().await.map_err(|error| ErrorChain(&error).to_string()),
+        };
+        let mut known = self.known();
+        match (checked, known.codecs.get_mut(&name)) {
+            (Ok(()), _) => tracing::info!(codec = %name, "read a codec"),
+            (Err(problem), Some(entry)) if entry.codec.problem().is_none() => {
+                tracing::warn!(codec = %name, problem, "cannot use the new version of a codec; keeping the one before");
+                (entry.stamp, entry.problem) = (stamp, Some(problem));
+                return;
+            }
+            (Err(problem), _) => tracing::warn!(codec = %name, problem, "cannot use a codec"),
+        }
+        known.codecs.insert(name, new);
+    }
+
+    /// The files of the directory, with the text of those whose stamp is not in `known`.
+    fn scan(&self, known: &BTreeMap<CodecName, Stamp>) -> Result<BTreeMap<CodecName, Found>, OpenError> {
+        let bytes_max = self.pool.engine().limits().source_bytes_max;
+        files::scan(&self.path, known, (self.codecs_max, bytes_max))
+            .map_err(|source| OpenError::Directory { path: self.path.clone(), source })
+    }
+
+    /// An entry for a file; without a text, one whose codec is empty and cannot be loaded.
+    fn entry(&self, name: CodecName, found: Found) -> Entry {
+        let (text, problem) = match found.text {
+            Some(Ok(text)) => (text, None),
+            Some(Err(error)) => (String::new(), Some(format!("cannot read {}: {error}", name.file_name()))),
+            None => (String::new(), None),
+        };
+        let codec = Arc::new(Codec::new(name, text, self.pool.clone()));
+        Entry { codec, stamp: found.stamp, problem }
+    }
+
+    fn insert(&self, entry: Entry) {
+        self.known().codecs.insert(entry.codec.name().clone(), entry);
+    }
+
+    fn count(&self) {
+        metrics::codecs(self.known().codecs.len());
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs file operations where they block nobody.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match spawn_blocking(work).await {
+        Ok(result) => result,
+        // Blocking tasks are not cancelled, so it panicked, or the process ends.
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => std::future::pending().await,
+        },
+    }
+}

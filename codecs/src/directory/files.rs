@@ -1,0 +1,97 @@
+//! The files of a directory of codecs.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, DirEntry, File, Metadata},
+    io::{self, Read, Write},
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+    time::SystemTime,
+};
+
+use tempfile::NamedTempFile;
+
+use crate::name::CodecName;
+
+/// What tells versions of a file apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+    inode: u64,
+}
+
+/// A file that was found.
+pub(super) struct Found {
+    pub(super) stamp: Stamp,
+    /// Its text, or why it cannot be read; none if it has not changed.
+    pub(super) text: Option<io::Result<String>>,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self { modified: metadata.modified().ok(), bytes: metadata.len(), inode: metadata.ino() }
+    }
+}
+
+/// Finds the files `NAME.js` of a directory, up to a number, and reads those whose stamp is not in `known`, up to a
+/// size.
+///
+/// Other files, directories and names that no codec can have are passed over.
+pub(super) fn scan(
+    path: &Path,
+    known: &BTreeMap<CodecName, Stamp>,
+    (files_max, bytes_max): (usize, usize),
+) -> io::Result<BTreeMap<CodecName, Found>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let Some(name) = name(&entry) else { continue };
+        // Follows links, as mounted configuration has them. A file may be gone by now.
+        let Ok(metadata) = fs::metadata(entry.path()) else { continue };
+        if !metadata.is_file() {
+            continue;
+        }
+        if found.len() == files_max {
+            return Err(io::Error::other(format!("there are more than {files_max} codecs: raise `codecs.codecs_max`")));
+        }
+        let stamp = Stamp::of(&metadata);
+        let is_known = known.get(&name) == Some(&stamp);
+        let text = (!is_known).then(|| read(&entry.path(), bytes_max));
+        found.insert(name, Found { stamp, text });
+    }
+    Ok(found)
+}
+
+/// Writes a file in one step, so that nobody reads half of it.
+pub(super) fn write(path: &Path, text: &str) -> io::Result<Stamp> {
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    // Other programs may read it, as if somebody had put it there.
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+    file.as_file().sync_all()?;
+    let stamp = Stamp::of(&file.as_file().metadata()?);
+    file.persist(path)?;
+    Ok(stamp)
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn name(entry: &DirEntry) -> Option<CodecName> {
+    entry.file_name().to_str()?.strip_suffix(".js")?.parse().ok()
+}
+
+fn read(path: &Path, bytes_max: usize) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > bytes_max {
+        return Err(io::Error::other(format!("it has more than {bytes_max} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+}

@@ -1,0 +1,79 @@
+#![doc = include_str!("../README.md")]
+
+mod codec;
+mod cost;
+mod directory;
+mod error;
+mod message;
+mod metrics;
+mod name;
+mod rest;
+mod settings;
+
+use std::{fs, sync::Arc};
+
+use axum::Router;
+use runtime::Pool;
+use server::{serve::run_to_end, telemetry::Health};
+use tokio_util::sync::CancellationToken;
+use types::{Clock, Random};
+
+use self::error::Error;
+use self::{
+    directory::CodecDirectory,
+    rest::{Key, Service},
+};
+pub use self::{error::OpenError, settings::Settings};
+
+/// The codecs of a directory, and the API that runs them.
+pub struct Codecs {
+    directory: Arc<CodecDirectory>,
+    service: Arc<Service>,
+}
+
+impl Codecs {
+    /// Reads the directory and the key that the settings name; `pool` runs the codecs.
+    pub fn open(
+        settings: &Settings,
+        pool: Arc<Pool>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+    ) -> Result<Self, OpenError> {
+        metrics::describe();
+        let directory = Arc::new(CodecDirectory::open(settings, pool)?);
+        let key = settings.key_file.as_deref().map(|path| {
+            let text =
+                fs::read_to_string(path).map_err(|source| OpenError::KeyFile { path: path.to_owned(), source })?;
+            Key::parse(&text).ok_or_else(|| OpenError::KeyTooShort(path.to_owned()))
+        });
+        let service = Service {
+            directory: directory.clone(),
+            key: key.transpose()?,
+            clock,
+            random,
+            batch_max: settings.batch_max,
+        };
+        Ok(Self { directory, service: Arc::new(service) })
+    }
+
+    /// How many codecs there are.
+    pub fn count(&self) -> usize {
+        self.directory.list().len()
+    }
+
+    /// The API, and `/openapi.json`, which describes it. `body_bytes_max` is the limit of its listener.
+    pub fn router(&self, body_bytes_max: usize) -> Router {
+        run_to_end(rest::router(self.service.clone()), body_bytes_max)
+    }
+
+    /// Makes `/readyz` fail while the directory cannot be read.
+    pub fn report_to(&self, health: &Health) {
+        let directory = self.directory.clone();
+        health.add("codecs", move || std::future::ready(directory.check()));
+    }
+
+    /// Follows changes of the directory until `stop`.
+    pub async fn follow(&self, stop: &CancellationToken) {
+        _ = stop.run_until_cancelled(self.directory.follow()).await;
+    }
+}

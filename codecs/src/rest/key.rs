@@ -1,0 +1,41 @@
+//! The key of the codec service.
+
+use std::sync::Arc;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, header::AUTHORIZATION},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+
+use super::{Service, error::RestError};
+use crate::Error;
+
+/// Minimum length of a key, in bytes.
+const BYTES_MIN: usize = 16;
+
+/// A secret that requests bring. It does not print itself.
+pub(crate) struct Key(String);
+
+impl Key {
+    /// The key in the text of a file; none if it is too short.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let key = text.trim();
+        (key.len() >= BYTES_MIN).then(|| Self(key.to_owned()))
+    }
+
+    fn is_in(&self, headers: &HeaderMap) -> bool {
+        let presented = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+        presented.is_some_and(|presented| verify_slices_are_equal(presented, self.0.as_bytes()).is_ok())
+    }
+}
+
+/// Refuses a request without the key, if there is one.
+pub(super) async fn check(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+    match &service.key {
+        Some(key) if !key.is_in(request.headers()) => RestError::from(Error::Unauthenticated).into_response(),
+        _ => next.run(request).await,
+    }
+}

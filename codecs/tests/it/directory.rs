@@ -1,0 +1,77 @@
+//! Changes of the directory while the service runs.
+
+use std::fs;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{BYTE, Service, replace};
+
+const TWICE: &str = "function decodeUplink(input) { return { data: { value: 2 * input.bytes[0] } }; }";
+
+#[tokio::test]
+async fn follows_its_directory() {
+    let service = Service::with(&[("byte", BYTE)]).await;
+    assert_eq!(service.value("byte").await, json!({"value": 42}));
+    replace(&service.file("byte.js"), TWICE);
+    service.until("the new version", async || service.value("byte").await == json!({"value": 84})).await;
+    replace(&service.file("other.js"), BYTE);
+    service.until("the new codec", async || service.value("other").await == json!({"value": 42})).await;
+    fs::remove_file(service.file("byte.js")).unwrap();
+    let is_gone = async || service.post("/codecs/byte", &json!({"hex": "01"})).await.0 == 404;
+    service.until("the removal", is_gone).await;
+    assert_eq!(list(&service).await, json!([{"name": "other"}]));
+}
+
+#[tokio::test]
+async fn keeps_a_codec_whose_new_version_cannot_be_used() {
+    let service = Service::with(&[("byte", BYTE)]).await;
+    let bad: [&[u8]; 3] = [b"function decodeUplink(input) {", b"\xff\xfe", &[b' '; 300_000]];
+    for text in bad {
+        assert_eq!(service.value("byte").await, json!({"value": 42}));
+        let new = service.file("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(&new, service.file("byte.js")).unwrap();
+        service.until("the problem", async || list(&service).await[0]["problem"].is_string()).await;
+        assert_eq!(service.value("byte").await, json!({"value": 42}));
+        replace(&service.file("byte.js"), BYTE);
+        service.until("the repair", async || list(&service).await[0]["problem"].is_null()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_codec_that_never_worked_says_why() {
+    let service = Service::with(&[("bad", "nonsense(")]).await;
+    let (status, body) = service.post("/codecs/bad", &json!({"hex": "01"})).await;
+    assert_eq!((status, &body["kind"]), (400, &json!("syntax")), "{body}");
+    assert!(list(&service).await[0]["problem"].is_string());
+    replace(&service.file("bad.js"), BYTE);
+    service.until("the repair", async || service.value("bad").await == json!({"value": 42})).await;
+}
+
+#[tokio::test]
+async fn passes_over_what_is_no_codec() {
+    let service = Service::with(&[("byte", BYTE), (".hidden", BYTE), ("with space", BYTE)]).await;
+    fs::write(service.file("README.md"), "text").unwrap();
+    fs::create_dir(service.file("folder.js")).unwrap();
+    std::os::unix::fs::symlink("nowhere", service.file("dangling.js")).unwrap();
+    std::os::unix::fs::symlink("byte.js", service.file("linked.js")).unwrap();
+    service.until("the link", async || service.value("linked").await == json!({"value": 42})).await;
+    assert_eq!(list(&service).await, json!([{"name": "byte"}, {"name": "linked"}]));
+}
+
+#[tokio::test]
+async fn goes_on_without_its_directory_and_says_so() {
+    let service = Service::with(&[("byte", BYTE)]).await;
+    assert_eq!(service.value("byte").await, json!({"value": 42}));
+    let away = service.dir.path().with_extension("away");
+    fs::rename(service.dir.path(), &away).unwrap();
+    service.until("the report", async || !service.health.report().await.is_ready()).await;
+    assert_eq!(service.value("byte").await, json!({"value": 42}));
+    fs::rename(&away, service.dir.path()).unwrap();
+    service.until("the recovery", async || service.health.report().await.is_ready()).await;
+}
+
+async fn list(service: &Service) -> Value {
+    service.send(Method::GET, "/codecs", "").await.json::<Value>().await.unwrap()["codecs"].take()
+}
