@@ -1,6 +1,7 @@
 //! `airlock bridge` as a process.
 
 use std::{
+    collections::BTreeSet,
     io::{BufRead, BufReader},
     net::SocketAddr,
     path::Path,
@@ -8,9 +9,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, MqttClient};
+use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, MqttClient, Proxy};
 
-use crate::harness::{airlock, complaint};
+use crate::harness::{MESSAGE_TIMEOUT, airlock, complaint};
 
 const DEVICE: &str = "a300000000000000";
 
@@ -32,6 +33,20 @@ impl Process {
         Self { child, telemetry }
     }
 
+    /// Waits until the process exports a metric that starts like this.
+    async fn wait_for_metric(&self, metric: &str) {
+        let found = async {
+            while !self.metrics().await.lines().any(|line| line.starts_with(metric)) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(MESSAGE_TIMEOUT, found).await.unwrap_or_else(|_| panic!("no {metric}"));
+    }
+
+    async fn metrics(&self) -> String {
+        reqwest::get(format!("http://{}/metrics", self.telemetry)).await.unwrap().text().await.unwrap()
+    }
+
     fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -46,11 +61,22 @@ impl Drop for Process {
     }
 }
 
-fn command(dir: &Path, broker: &Mosquitto, api: &ChirpStackApi) -> Command {
+/// A broker, the API with one device, and ChirpStack's connection.
+async fn network() -> Option<(Mosquitto, ChirpStackApi, MqttClient)> {
+    server::system::install_crypto();
+    let (broker, api) = (Mosquitto::start()?, ChirpStackApi::start().await);
+    let script = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
+    api.set_profile(DEVICE, api::chirpstack::CodecRuntime::Js, script);
+    api.set_device(DEVICE, DEVICE, &[]);
+    let chirpstack = MqttClient::connect(&broker.url()).await;
+    Some((broker, api, chirpstack))
+}
+
+fn command(dir: &Path, broker: &str, api: &ChirpStackApi) -> Command {
     let token_file = dir.join("chirpstack.key");
     std::fs::write(&token_file, CHIRPSTACK_TOKEN).unwrap();
     let mut command = airlock(dir);
-    command.env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0").args(["bridge", "chirpstack", "--mqtt", &broker.url()]);
+    command.env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0").args(["bridge", "chirpstack", "--mqtt", broker]);
     command.args(["--grpc", &api.url(), "--token-file"]).arg(token_file);
     command
 }
@@ -67,24 +93,19 @@ async fn send(chirpstack: &mut MqttClient, counter: u32) {
 // The stand-in for the API works while the test waits for the process.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_that_is_killed_loses_nothing_and_keeps_the_order() {
-    server::system::install_crypto();
-    let Some(broker) = Mosquitto::start() else { return };
-    let (api, dir) = (ChirpStackApi::start().await, tempfile::tempdir().unwrap());
-    let script = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
-    api.set_profile(DEVICE, api::chirpstack::CodecRuntime::Js, script);
-    api.set_device(DEVICE, DEVICE, &[]);
-    let (mut chirpstack, mut application) =
-        (MqttClient::connect(&broker.url()).await, MqttClient::connect(&broker.url()).await);
+    let Some((broker, api, mut chirpstack)) = network().await else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut application = MqttClient::connect(&broker.url()).await;
     application.subscribe("airlock/#").await;
     let mut next = 0;
     for round in 0..3 {
-        let process = Process::start(&mut command(dir.path(), &broker, &api));
+        let process = Process::start(&mut command(dir.path(), &broker.url(), &api));
         for counter in round * 100..(round + 1) * 100 {
             send(&mut chirpstack, counter).await;
         }
         process.kill();
     }
-    let process = Process::start(&mut command(dir.path(), &broker, &api));
+    let process = Process::start(&mut command(dir.path(), &broker.url(), &api));
     while next < 300 {
         let up: Value = application.next().await.json();
         assert_eq!(up["object"], json!({"n": 1}));
@@ -92,10 +113,79 @@ async fn a_bridge_that_is_killed_loses_nothing_and_keeps_the_order() {
         assert!(counter <= next, "{counter} came before {next}");
         next = next.max(counter + 1);
     }
-    let metrics = reqwest::get(format!("http://{}/metrics", process.telemetry)).await.unwrap().text().await.unwrap();
+    let metrics = process.metrics().await;
     assert!(metrics.contains("airlock_bridge_uplinks_total"), "{metrics}");
     let ready = reqwest::get(format!("http://{}/readyz", process.telemetry)).await.unwrap();
     assert!(ready.status().is_success());
+}
+
+/// Receives uplinks until all of `counters` have come; whether each first copy was in order.
+async fn receive_all(application: &mut MqttClient, counters: u64) -> bool {
+    let (mut missing, mut is_in_order): (BTreeSet<u64>, _) = ((0..counters).collect(), true);
+    while let Some(first) = missing.first().copied() {
+        let counter = application.next().await.json()["fCnt"].as_u64().unwrap();
+        is_in_order &= counter <= first;
+        missing.remove(&counter);
+    }
+    is_in_order
+}
+
+/// Nothing reaches the output before the bridge is killed, so whatever it acknowledged by then would be lost.
+async fn check_killed_while_the_output_is_held(source: &str, api: &ChirpStackApi, chirpstack: &mut MqttClient) {
+    let (Some(target), dir) = (Mosquitto::start(), tempfile::tempdir().unwrap()) else { return };
+    let mut application = MqttClient::connect(&target.url()).await;
+    application.subscribe("application/+/device/+/event/up").await;
+    let proxy = Proxy::start(Some(target.address())).await;
+    let start = || {
+        let mut command = command(dir.path(), source, api);
+        Process::start(command.args(["--to", &format!("mqtt://{}", proxy.address)]))
+    };
+    let process = start();
+    proxy.redirect(None);
+    for counter in 0..50 {
+        send(chirpstack, counter).await;
+    }
+    // The device's other messages wait behind its first one.
+    process.wait_for_metric("airlock_bridge_uplinks_total{result=\"decoded\"} 1").await;
+    process.kill();
+    proxy.redirect(Some(target.address()));
+    let _process = start();
+    assert!(receive_all(&mut application, 50).await, "not in order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_that_is_killed_has_acknowledged_nothing_that_was_not_published() {
+    let Some((broker, api, mut chirpstack)) = network().await else { return };
+    check_killed_while_the_output_is_held(&broker.url(), &api, &mut chirpstack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_that_is_killed_loses_nothing_with_mqtt_3_1_1_either() {
+    let Some((broker, api, mut chirpstack)) = network().await else { return };
+    let proxy = Proxy::start_mqtt311(broker.address()).await;
+    check_killed_while_the_output_is_held(&format!("mqtt://{}", proxy.address), &api, &mut chirpstack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_bridges_that_share_the_events_one_can_be_killed() {
+    let Some((broker, api, mut chirpstack)) = network().await else { return };
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let mut application = MqttClient::connect(&broker.url()).await;
+    application.subscribe("airlock/#").await;
+    let [first, second] = dirs.each_ref().map(|dir| Process::start(&mut command(dir.path(), &broker.url(), &api)));
+    for counter in 0..100 {
+        send(&mut chirpstack, counter).await;
+    }
+    // Both have a part of them.
+    for process in [&first, &second] {
+        process.wait_for_metric("airlock_bridge_uplinks_total{result=\"decoded\"}").await;
+    }
+    first.kill();
+    for counter in 100..200 {
+        send(&mut chirpstack, counter).await;
+    }
+    let _first = Process::start(&mut command(dirs[0].path(), &broker.url(), &api));
+    receive_all(&mut application, 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +194,7 @@ async fn a_shadow_run_reports_what_differs() {
     let (api, dir) = (ChirpStackApi::start().await, tempfile::tempdir().unwrap());
     api.set_profile(DEVICE, api::chirpstack::CodecRuntime::Js, "function decodeUplink() { return {data: {n: 2}} }");
     api.set_device(DEVICE, DEVICE, &[]);
-    let mut command = command(dir.path(), &broker, &api);
+    let mut command = command(dir.path(), &broker.url(), &api);
     command.args(["--shadow", "--count", "2", "--report", "report.json", "--report", "report.html"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
