@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{chirpstack, handler, lorawan};
+use crate::{chirpstack, chirpstack_events::gw, handler, lorawan};
 
 /// Whether there is a key.
 struct Hidden(bool);
@@ -46,6 +46,15 @@ impl fmt::Debug for lorawan::ActivationMetadata {
             .field("dev_addr", &self.dev_addr)
             .field("nwk_s_key", &Hidden(!self.nwk_s_key.is_empty()))
             .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for gw::KeyEnvelope {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("KeyEnvelope")
+            .field("kek_label", &self.kek_label)
+            .field("aes_key", &Hidden(!self.aes_key.is_empty()))
+            .finish()
     }
 }
 

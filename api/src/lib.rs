@@ -40,3 +40,20 @@ generated! {
     /// The trace of a message through the network.
     trace = "trace";
 }
+
+/// The events of ChirpStack 4: protocol buffers in its Redis stream, and JSON over MQTT.
+pub mod chirpstack_events {
+    /// The events.
+    #[allow(missing_docs, clippy::pedantic, clippy::all, unused_qualifications, rustdoc::all)]
+    pub mod integration {
+        tonic::include_proto!("chirpstack/chirpstack.integration");
+        include!(concat!(env!("OUT_DIR"), "/chirpstack/chirpstack.integration.serde.rs"));
+    }
+
+    /// What they say about gateways, modulation and keys.
+    #[allow(missing_docs, clippy::pedantic, clippy::all, unused_qualifications, rustdoc::all)]
+    pub mod gw {
+        tonic::include_proto!("chirpstack/chirpstack.gw");
+        include!(concat!(env!("OUT_DIR"), "/chirpstack/chirpstack.gw.serde.rs"));
+    }
+}

@@ -16,7 +16,9 @@ mod receive;
 mod script;
 mod settings;
 mod shadow;
+mod source;
 mod state_dir;
+mod stream;
 mod topic;
 mod uplink;
 

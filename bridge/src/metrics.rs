@@ -17,7 +17,7 @@ pub(crate) fn describe() {
         UPLINKS,
         "Uplinks by result: decoded, failed, unchanged (no codec, or nothing to decode), duplicate or malformed"
     );
-    describe_counter!(EVENTS, "Events other than uplinks by result: forwarded or duplicate");
+    describe_counter!(EVENTS, "Events other than uplinks by result: forwarded, duplicate or malformed");
     describe_counter!(
         DOWNLINKS,
         "Downlinks from applications by result: encoded, forwarded, refused, duplicate, or own (it came back)"
@@ -42,6 +42,11 @@ pub(crate) fn downlink(result: &'static str) {
 
 pub(crate) fn dropped(reason: &'static str) {
     counter!(DROPPED, "reason" => reason).increment(1);
+}
+
+/// Counts events that left a stream before they were read.
+pub(crate) fn lost(events: u64) {
+    counter!(DROPPED, "reason" => "history too short").increment(events);
 }
 
 pub(crate) fn api_failed(kind: types::Kind) {

@@ -4,7 +4,6 @@
 //! Each connection starts with a new client of the library: what was unfinished on the last one is repeated from here
 //! (out) or by the broker (in), so neither depends on what the library keeps.
 
-mod backoff;
 mod connection;
 mod endpoint;
 mod publisher;
@@ -16,5 +15,5 @@ pub use self::settings::MqttSettings;
 pub(crate) use self::{
     endpoint::{Endpoint, read, read_secret},
     publisher::{PublishError, Publisher},
-    subscriber::{DEFAULT_GROUP, Delivery, Subscriber, Subscription},
+    subscriber::{DEFAULT_GROUP, Subscriber, Subscription},
 };

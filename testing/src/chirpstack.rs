@@ -13,6 +13,8 @@ use api::chirpstack::{
     device_profile_service_server::{DeviceProfileService, DeviceProfileServiceServer},
     device_service_server::{DeviceService, DeviceServiceServer},
 };
+use api::chirpstack_events::integration::UplinkEvent;
+use prost::Message;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tonic::{
     Request, Response, Status,
@@ -25,6 +27,11 @@ pub const CHIRPSTACK_TOKEN: &str = "chirpstack-api-key";
 pub const CHIRPSTACK_TENANT: &str = "9bd51c73-8f62-4584-b65f-a8867a38c69b";
 /// The application of all devices.
 pub const CHIRPSTACK_APPLICATION: &str = "119e3472-d36a-4260-a167-b51f0bd25676";
+
+/// An `up` event as ChirpStack writes it to its Redis stream.
+pub fn chirpstack_uplink(json: &serde_json::Value) -> Vec<u8> {
+    serde_json::from_value::<UplinkEvent>(json.clone()).unwrap().encode_to_vec()
+}
 
 /// A stand-in for ChirpStack's API; it ends when this is dropped.
 pub struct ChirpStackApi {
@@ -39,6 +46,7 @@ struct State {
     devices: BTreeMap<String, (Device, Timestamp)>,
     changes: i64,
     broken_profiles: BTreeSet<String>,
+    new_token: Option<String>,
     is_token_of_tenant: bool,
 }
 
@@ -107,6 +115,11 @@ impl ChirpStackApi {
         self.lock().broken_profiles.insert(id.to_owned());
     }
 
+    /// Accepts another token in place of [`CHIRPSTACK_TOKEN`].
+    pub fn replace_token(&self, token: &str) {
+        self.lock().new_token = Some(token.to_owned());
+    }
+
     /// From now on the token is that of a tenant, to which ChirpStack does not say that an object does not exist.
     pub fn restrict_token(&self) {
         self.lock().is_token_of_tenant = true;
@@ -136,7 +149,8 @@ struct Service(Arc<Mutex<State>>);
 
 impl Service {
     fn read<M, T>(&self, request: Request<M>, read: impl FnOnce(&State, M) -> Option<T>) -> Answer<T> {
-        let expected = format!("Bearer {CHIRPSTACK_TOKEN}");
+        let new_token = self.0.lock().unwrap().new_token.clone();
+        let expected = format!("Bearer {}", new_token.as_deref().unwrap_or(CHIRPSTACK_TOKEN));
         if request.metadata().get("authorization").is_none_or(|token| token.to_str().ok() != Some(expected.as_str())) {
             return Err(Status::unauthenticated("InvalidToken"));
         }

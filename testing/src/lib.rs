@@ -20,7 +20,7 @@ mod small_disk;
 use std::io::Write;
 
 pub use self::{
-    chirpstack::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi},
+    chirpstack::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi, chirpstack_uplink},
     clock::ManualClock,
     failing_store::FailingStore,
     mosquitto::Mosquitto,

@@ -145,10 +145,25 @@ impl RedisProcess {
         Some(Self { child, port, dir })
     }
 
+    /// Sends a command whose arguments may be any bytes, and returns what arrives first of the response.
+    pub fn call(&self, arguments: &[&[u8]]) -> String {
+        let mut request = format!("*{}\r\n", arguments.len()).into_bytes();
+        for argument in arguments {
+            request.extend_from_slice(format!("${}\r\n", argument.len()).as_bytes());
+            request.extend_from_slice(argument);
+            request.extend_from_slice(b"\r\n");
+        }
+        self.send(&request)
+    }
+
     /// Sends an inline command and returns what arrives first of the response.
     fn command(&self, command: &str) -> String {
+        self.send(format!("{command}\r\n").as_bytes())
+    }
+
+    fn send(&self, request: &[u8]) -> String {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        connection.write_all(format!("{command}\r\n").as_bytes()).unwrap();
+        connection.write_all(request).unwrap();
         let mut response = [0; 4096];
         let length = connection.read(&mut response).unwrap();
         String::from_utf8_lossy(&response[..length]).into_owned()

@@ -9,7 +9,10 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, MqttClient, Proxy};
+use testing::{
+    CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, MqttClient, Proxy, RedisProcess,
+    chirpstack_uplink,
+};
 
 use crate::harness::{MESSAGE_TIMEOUT, airlock, complaint};
 
@@ -73,19 +76,28 @@ async fn network() -> Option<(Mosquitto, ChirpStackApi, MqttClient)> {
 }
 
 fn command(dir: &Path, broker: &str, api: &ChirpStackApi) -> Command {
+    command_from(dir, ["--mqtt", broker], api)
+}
+
+/// A bridge whose events come from `source`.
+fn command_from(dir: &Path, source: [&str; 2], api: &ChirpStackApi) -> Command {
     let token_file = dir.join("chirpstack.key");
     std::fs::write(&token_file, CHIRPSTACK_TOKEN).unwrap();
     let mut command = airlock(dir);
-    command.env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0").args(["bridge", "chirpstack", "--mqtt", broker]);
+    command.env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0").args(["bridge", "chirpstack"]).args(source);
     command.args(["--grpc", &api.url(), "--token-file"]).arg(token_file);
     command
 }
 
-async fn send(chirpstack: &mut MqttClient, counter: u32) {
-    let event = json!({
+fn uplink(counter: u32) -> Value {
+    json!({
         "deduplicationId": counter.to_string(), "fCnt": counter, "fPort": 1, "data": "AQ==",
-        "deviceInfo": {"deviceProfileId": DEVICE, "devEui": DEVICE},
-    });
+        "deviceInfo": {"applicationId": CHIRPSTACK_APPLICATION, "deviceProfileId": DEVICE, "devEui": DEVICE},
+    })
+}
+
+async fn send(chirpstack: &mut MqttClient, counter: u32) {
+    let event = uplink(counter);
     let topic = format!("application/{CHIRPSTACK_APPLICATION}/device/{DEVICE}/event/up");
     chirpstack.publish(&topic, event.to_string()).await;
 }
@@ -131,19 +143,19 @@ async fn receive_all(application: &mut MqttClient, counters: u64) -> bool {
 }
 
 /// Nothing reaches the output before the bridge is killed, so whatever it acknowledged by then would be lost.
-async fn check_killed_while_the_output_is_held(source: &str, api: &ChirpStackApi, chirpstack: &mut MqttClient) {
+async fn check_killed_while_the_output_is_held(source: [&str; 2], api: &ChirpStackApi, mut send: impl AsyncFnMut(u32)) {
     let (Some(target), dir) = (Mosquitto::start(), tempfile::tempdir().unwrap()) else { return };
     let mut application = MqttClient::connect(&target.url()).await;
     application.subscribe("application/+/device/+/event/up").await;
     let proxy = Proxy::start(Some(target.address())).await;
     let start = || {
-        let mut command = command(dir.path(), source, api);
+        let mut command = command_from(dir.path(), source, api);
         Process::start(command.args(["--to", &format!("mqtt://{}", proxy.address)]))
     };
     let process = start();
     proxy.redirect(None);
     for counter in 0..50 {
-        send(chirpstack, counter).await;
+        send(counter).await;
     }
     // The device's other messages wait behind its first one.
     process.wait_for_metric("airlock_bridge_uplinks_total{result=\"decoded\"} 1").await;
@@ -156,14 +168,26 @@ async fn check_killed_while_the_output_is_held(source: &str, api: &ChirpStackApi
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_that_is_killed_has_acknowledged_nothing_that_was_not_published() {
     let Some((broker, api, mut chirpstack)) = network().await else { return };
-    check_killed_while_the_output_is_held(&broker.url(), &api, &mut chirpstack).await;
+    let send = async |counter| send(&mut chirpstack, counter).await;
+    check_killed_while_the_output_is_held(["--mqtt", &broker.url()], &api, send).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_that_is_killed_loses_nothing_with_mqtt_3_1_1_either() {
     let Some((broker, api, mut chirpstack)) = network().await else { return };
     let proxy = Proxy::start_mqtt311(broker.address()).await;
-    check_killed_while_the_output_is_held(&format!("mqtt://{}", proxy.address), &api, &mut chirpstack).await;
+    let send = async |counter| send(&mut chirpstack, counter).await;
+    check_killed_while_the_output_is_held(["--mqtt", &format!("mqtt://{}", proxy.address)], &api, send).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_that_is_killed_loses_nothing_of_a_redis_stream_either() {
+    let (Some((_broker, api, _chirpstack)), Some(redis)) = (network().await, RedisProcess::start()) else { return };
+    let send = async |counter| {
+        let event = chirpstack_uplink(&uplink(counter));
+        redis.call(&[b"XADD", b"device:stream:event", b"*", b"up", &event]);
+    };
+    check_killed_while_the_output_is_held(["--redis", &redis.url()], &api, send).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,22 +10,23 @@ use types::{Clock, Random};
 
 use super::{
     api::{check_api, directory},
-    brokers::Brokers,
+    brokers::{Brokers, Commands, Source},
     decoder::Decoder,
     directory::Directory,
     downlink::Downlinks,
     output::Output,
     receive::{receive, report_connection},
     settings::ChirpStackSettings,
+    source::{Events, subscription},
     state_dir::StateDir,
-    topic::{COMMANDS, EVENTS},
+    topic::COMMANDS,
     uplink::Uplinks,
 };
 use crate::{
     Error,
     dedup::Dedup,
     metrics,
-    mqtt::{DEFAULT_GROUP, Publisher, Subscriber, Subscription},
+    mqtt::{Publisher, Subscriber},
 };
 
 /// What a bridge takes from its process.
@@ -43,67 +44,42 @@ pub struct Environment {
 /// A running bridge to ChirpStack.
 pub struct Bridge {
     directory: Arc<Directory>,
-    events: Subscriber,
-    commands: Subscriber,
-    connected: [(&'static str, watch::Receiver<bool>); 4],
+    events: Events,
+    commands: Option<Subscriber>,
+    connected: Vec<(&'static str, watch::Receiver<bool>)>,
     prefix: String,
     _refresh: AbortOnDropHandle<()>,
     _state_dir: StateDir,
 }
 
 impl Bridge {
-    /// Checks the settings and the API, and connects to the brokers in the background.
+    /// Checks the settings and the API, and connects to brokers and Redis in the background.
     pub async fn start(settings: &ChirpStackSettings, environment: Environment) -> Result<Self, Error> {
         metrics::describe();
         let state_dir = StateDir::open(environment.state_dir.clone())?;
         let client_id = state_dir.client_id(environment.random.as_ref())?;
-        let brokers = Brokers::new(settings, &client_id).await?;
+        let Brokers { events, out, commands, prefix } = Brokers::new(settings, &client_id).await?;
         let directory = Arc::new(directory(settings, &environment, &state_dir)?);
         check_api(&directory, &settings.grpc).await?;
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
-        let applications = Arc::new(Output::new(Publisher::start(brokers.out), brokers.prefix.clone(), settings));
-        let chirpstack = Output::new(Publisher::start(brokers.commands_out), String::new(), settings);
-        let dedup = || {
-            let window = Duration::from_millis(settings.duplicate_window_ms);
-            Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone())
-        };
-        let published = [applications.publisher.connected(), chirpstack.publisher.connected()];
-        let uplinks = Arc::new(Uplinks {
-            decoder: Decoder { directory: directory.clone(), clock: environment.clock.clone() },
-            output: applications.clone(),
-            dedup: dedup(),
-            clock: environment.clock.clone(),
-        });
-        let downlinks = Arc::new(Downlinks {
-            directory: directory.clone(),
-            chirpstack,
-            applications,
-            dedup: dedup(),
-            clock: environment.clock.clone(),
-        });
-        let subscription = |filter: String| Subscription {
-            filters: vec![filter],
-            group: settings.shared_subscription.then_some(DEFAULT_GROUP),
-            in_flight_max: settings.in_flight_max.max(1),
-            keeps_session: true,
-        };
-        let events = receive(brokers.events, subscription(EVENTS.to_owned()), String::new(), move |delivery| {
-            let uplinks = uplinks.clone();
-            Box::pin(async move { uplinks.handle(delivery).await })
-        });
-        let filter = format!("{}{COMMANDS}", brokers.prefix);
-        let commands = receive(brokers.commands, subscription(filter), brokers.prefix.clone(), move |delivery| {
-            let downlinks = downlinks.clone();
-            Box::pin(async move { downlinks.handle(delivery).await })
-        });
-        let [out, commands_out] = published;
-        let connected = [
+        let applications = Arc::new(Output::new(Publisher::start(out), prefix.clone(), settings));
+        let parts = Parts { settings, clock: environment.clock, directory: directory.clone(), applications };
+        let events = parts.receive_events(events, &client_id);
+        let mut connected = vec![
             ("events from ChirpStack", events.subscribed()),
-            ("events to applications", out),
-            ("commands from applications", commands.subscribed()),
-            ("commands to ChirpStack", commands_out),
+            ("events to applications", parts.applications.publisher.connected()),
         ];
-        let prefix = brokers.prefix;
+        let commands = commands.map(|commands| {
+            let (subscriber, passed_on) = parts.receive_commands(commands);
+            connected.push(("commands from applications", subscriber.subscribed()));
+            connected.push(("commands to ChirpStack", passed_on));
+            subscriber
+        });
+        if commands.is_none() {
+            tracing::info!(
+                "commands of applications are not taken: give ChirpStack's MQTT broker with --mqtt for that"
+            );
+        }
         Ok(Self { directory, events, commands, connected, prefix, _refresh: refresh, _state_dir: state_dir })
     }
 
@@ -129,7 +105,60 @@ impl Bridge {
     pub async fn stop(self) {
         // First, because the messages may take longer than the process may.
         self.directory.save().await;
-        tokio::join!(self.events.drain(), self.commands.drain());
+        let commands = async {
+            if let Some(commands) = self.commands {
+                commands.drain().await;
+            }
+        };
+        tokio::join!(self.events.drain(), commands);
         self.directory.save().await;
+    }
+}
+
+/// What events and commands are handled with.
+struct Parts<'a> {
+    settings: &'a ChirpStackSettings,
+    clock: Arc<dyn Clock>,
+    directory: Arc<Directory>,
+    applications: Arc<Output>,
+}
+
+impl Parts<'_> {
+    fn receive_events(&self, source: Source, client_id: &str) -> Events {
+        let uplinks = Arc::new(Uplinks {
+            decoder: Decoder { directory: self.directory.clone(), clock: self.clock.clone() },
+            output: self.applications.clone(),
+            dedup: self.dedup(),
+            clock: self.clock.clone(),
+        });
+        Events::start(source, self.settings, client_id, move |delivery| {
+            let uplinks = uplinks.clone();
+            Box::pin(async move { uplinks.handle(delivery).await })
+        })
+    }
+
+    /// The subscription, and whether commands can be passed on.
+    fn receive_commands(&self, commands: Commands) -> (Subscriber, watch::Receiver<bool>) {
+        let chirpstack = Output::new(Publisher::start(commands.passed_on), String::new(), self.settings);
+        let connected = chirpstack.publisher.connected();
+        let downlinks = Arc::new(Downlinks {
+            directory: self.directory.clone(),
+            chirpstack,
+            applications: self.applications.clone(),
+            dedup: self.dedup(),
+            clock: self.clock.clone(),
+        });
+        let prefix = &self.applications.prefix;
+        let subscription = subscription(self.settings, format!("{prefix}{COMMANDS}"));
+        let subscriber = receive(commands.received, subscription, prefix.clone(), move |delivery| {
+            let downlinks = downlinks.clone();
+            Box::pin(async move { downlinks.handle(delivery).await })
+        });
+        (subscriber, connected)
+    }
+
+    fn dedup(&self) -> Dedup {
+        let window = Duration::from_millis(self.settings.duplicate_window_ms);
+        Dedup::new(self.settings.duplicate_messages_max, window, self.clock.clone())
     }
 }

@@ -3,37 +3,73 @@
 use tokio::net::lookup_host;
 
 use super::{settings::ChirpStackSettings, topic::Topic};
-use crate::{Error, mqtt::Endpoint};
+use crate::{
+    Error,
+    mqtt::{Endpoint, MqttSettings},
+    redis::Node,
+};
 
 /// What precedes topics that are published on the broker that the events come from.
 const SAME_BROKER_PREFIX: &str = "airlock/";
 
-/// The four connections.
+/// Where events and commands come from, and go to.
 pub(super) struct Brokers {
-    pub(super) events: Endpoint,
+    pub(super) events: Source,
     pub(super) out: Endpoint,
-    pub(super) commands: Endpoint,
-    pub(super) commands_out: Endpoint,
+    /// Without a broker of ChirpStack there is nowhere to pass commands on to.
+    pub(super) commands: Option<Commands>,
     pub(super) prefix: String,
+}
+
+/// Where events come from.
+pub(super) enum Source {
+    Mqtt(Endpoint),
+    Redis(Node),
+}
+
+/// Where commands come from, and go to.
+pub(super) struct Commands {
+    pub(super) received: Endpoint,
+    pub(super) passed_on: Endpoint,
 }
 
 impl Brokers {
     pub(super) async fn new(settings: &ChirpStackSettings, client_id: &str) -> Result<Self, Error> {
         let to = if settings.to.url.is_empty() { &settings.mqtt } else { &settings.to };
+        check_output(settings, to)?;
         let target = |role: &str| Endpoint::new(to, "bridge.chirpstack.to", format!("{client_id}-{role}"));
-        let (events, out) = (source(settings, client_id, "events")?, target("out")?);
-        let is_same = is_same_broker(&events, &out).await;
+        // ChirpStack's own broker, which is optional beside its Redis.
+        let is_without_broker = settings.mqtt.url.is_empty() && !settings.redis.url.is_empty();
+        let own = (!is_without_broker).then(|| source(settings, client_id, "events")).transpose()?;
+        let out = target("out")?;
+        let is_same = match &own {
+            Some(own) => is_same_broker(own, &out).await,
+            None => false,
+        };
         let default = if is_same { SAME_BROKER_PREFIX } else { "" };
         let prefix = settings.to_prefix.clone().unwrap_or_else(|| default.to_owned());
         check_prefix(&prefix, is_same)?;
-        Ok(Self {
-            events,
-            out,
-            commands: target("commands")?,
-            commands_out: source(settings, client_id, "down")?,
-            prefix,
-        })
+        let commands = match &own {
+            Some(_) => {
+                Some(Commands { received: target("commands")?, passed_on: source(settings, client_id, "down")? })
+            }
+            None => None,
+        };
+        let events = match own {
+            Some(own) if settings.redis.url.is_empty() => Source::Mqtt(own),
+            _ => Source::Redis(Node::new(&settings.redis, "bridge.chirpstack.redis")?),
+        };
+        Ok(Self { events, out, commands, prefix })
     }
+}
+
+/// Refuses to read ChirpStack's Redis without a broker to publish on.
+fn check_output(settings: &ChirpStackSettings, to: &MqttSettings) -> Result<(), Error> {
+    if to.url.is_empty() && !settings.redis.url.is_empty() {
+        let reason = "is empty: give the broker for decoded events with --to, or ChirpStack's own with --mqtt";
+        return Err(Error::setting("bridge.chirpstack.to.url", reason));
+    }
+    Ok(())
 }
 
 /// A connection to the broker on which ChirpStack publishes events.

@@ -15,7 +15,7 @@ use super::{
     output::Output,
     topic::Topic,
 };
-use crate::{dedup::Dedup, metrics, mqtt::Delivery};
+use crate::{dedup::Dedup, delivery::Delivery, metrics};
 
 /// Marks commands that a bridge has passed on. ChirpStack ignores members that it does not know.
 const MARK: &str = "airlockBridge";

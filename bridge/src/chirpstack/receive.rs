@@ -8,8 +8,9 @@ use tokio::sync::watch;
 
 use super::topic::Topic;
 use crate::{
+    delivery::Delivery,
     lanes::Lanes,
-    mqtt::{Delivery, Endpoint, Subscriber, Subscription},
+    mqtt::{Endpoint, Subscriber, Subscription},
 };
 
 /// Receives messages, and works on those of one device one after the other.
@@ -31,6 +32,6 @@ pub(super) fn report_connection(health: &Health, name: &'static str, connected: 
     let connected = connected.clone();
     health.add(name, move || {
         let is_connected = *connected.borrow();
-        async move { if is_connected { Ok(()) } else { Err("not connected to the MQTT broker".to_owned()) } }
+        async move { if is_connected { Ok(()) } else { Err("not connected".to_owned()) } }
     });
 }

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mqtt::MqttSettings;
+use crate::{mqtt::MqttSettings, redis::StreamSettings};
 
 /// The bridge to ChirpStack 4.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChirpStackSettings {
-    /// The broker on which ChirpStack publishes events.
+    /// The broker on which ChirpStack publishes events, and receives commands.
     pub mqtt: MqttSettings,
+    /// ChirpStack's Redis. If its `url` is set, events come from its stream in place of MQTT.
+    pub redis: StreamSettings,
     /// ChirpStack's API, from which the codecs come.
     pub grpc: GrpcSettings,
     /// The broker on which decoded events are published. If its `url` is empty, the one that the events come from.
@@ -62,6 +64,7 @@ impl Default for ChirpStackSettings {
     fn default() -> Self {
         Self {
             mqtt: MqttSettings::default(),
+            redis: StreamSettings::default(),
             grpc: GrpcSettings::default(),
             to: MqttSettings::default(),
             to_prefix: None,

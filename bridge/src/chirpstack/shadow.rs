@@ -27,8 +27,10 @@ use super::{
     topic::{SHADOWED, Topic},
 };
 use crate::{
-    Error, metrics,
-    mqtt::{Delivery, Subscriber, Subscription},
+    Error,
+    delivery::Delivery,
+    metrics,
+    mqtt::{Subscriber, Subscription},
 };
 
 /// How many failures of ChirpStack's codecs are remembered until their uplink comes, which is next.

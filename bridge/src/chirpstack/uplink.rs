@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     dedup::{Dedup, MessageKey},
+    delivery::Delivery,
     metrics,
-    mqtt::Delivery,
 };
 
 /// Publishes events, uplinks with the object that their codec makes of them.

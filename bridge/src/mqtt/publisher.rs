@@ -7,11 +7,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    backoff::Backoff,
     connection::{Client, Connection, Event, Lost, Role},
     endpoint::Endpoint,
     subscriber::{ProtocolChoice, report},
 };
+use crate::backoff::Backoff;
 
 /// Maximum number of messages that the broker has not confirmed yet.
 const IN_FLIGHT_MAX: u16 = 4096;

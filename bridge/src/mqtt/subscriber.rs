@@ -2,17 +2,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::{Semaphore, watch},
     time::timeout,
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    backoff::Backoff,
     connection::{Client, Connection, Event, Lost, PACKET_BYTES_MAX, Protocol, Received, Role},
     endpoint::Endpoint,
+};
+use crate::{
+    backoff::Backoff,
+    delivery::{Ack, Delivery},
 };
 
 /// The name under which bridges share messages.
@@ -31,30 +33,6 @@ pub(crate) struct Subscription {
     pub(crate) in_flight_max: u16,
     /// Whether the broker keeps what arrives while there is no connection.
     pub(crate) keeps_session: bool,
-}
-
-/// A message that was received.
-pub(crate) struct Delivery {
-    pub(crate) topic: String,
-    pub(crate) payload: Bytes,
-    /// Whether the broker sent it before.
-    pub(crate) is_repeated: bool,
-    pub(crate) ack: Ack,
-}
-
-/// Acknowledges a message. If it is dropped instead, the broker sends the message again on the next connection.
-pub(crate) struct Ack {
-    client: Client,
-    packet: Option<u16>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Ack {
-    pub(crate) async fn acknowledge(self) {
-        if let Some(packet) = self.packet {
-            self.client.acknowledge(packet).await;
-        }
-    }
 }
 
 /// A subscription that reconnects by itself.
@@ -230,7 +208,13 @@ impl<F: Fn(Delivery)> Task<F> {
                 Err(_) => return,
             },
         };
-        let ack = Ack { client: client.clone(), packet, _permit: permit };
+        let client = client.clone();
+        let acknowledge = async move {
+            if let Some(packet) = packet {
+                client.acknowledge(packet).await;
+            }
+        };
+        let ack = Ack::new(acknowledge, permit);
         if payload.len() > PACKET_BYTES_MAX as usize {
             tracing::error!(topic, bytes = payload.len(), "dropped a message that is too large");
             crate::metrics::dropped("too large");

@@ -7,11 +7,11 @@ use testing::{Mosquitto, MqttClient, Proxy};
 
 use crate::harness::{Network, send, topic, uplink};
 
-const SCRIPT: &str = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
-const DEVICES: [&str; 3] = ["a300000000000000", "a300000000000001", "a300000000000002"];
+pub const SCRIPT: &str = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
+pub const DEVICES: [&str; 3] = ["a300000000000000", "a300000000000001", "a300000000000002"];
 
 /// Receives uplinks until each device has all of `counters`, each at least once, and each first copy in order.
-async fn receive(application: &mut MqttClient, counters: u64) {
+pub async fn receive(application: &mut MqttClient, counters: u64) {
     let mut next: BTreeMap<String, u64> = DEVICES.map(|device| (device.to_owned(), 0)).into();
     while next.values().any(|next| *next < counters) {
         let up: Value = application.next().await.json();

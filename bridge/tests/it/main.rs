@@ -10,3 +10,4 @@ mod events;
 mod harness;
 mod losses;
 mod shadow;
+mod stream;

@@ -19,6 +19,9 @@ pub(crate) struct ChirpStack {
     /// Broker on which ChirpStack publishes events, such as mqtt://localhost:1883, or mqtts:// for TLS
     #[arg(long, value_name = "URL")]
     mqtt: Option<String>,
+    /// ChirpStack's Redis, such as redis://localhost:6379: read its stream of events in place of MQTT
+    #[arg(long, value_name = "URL", conflicts_with = "shadow")]
+    redis: Option<String>,
     /// User name for that broker
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
@@ -108,20 +111,21 @@ async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Env
 
 fn ready_text(settings: &ChirpStackSettings, prefix: &str) -> String {
     let to = if settings.to.url.is_empty() { &settings.mqtt.url } else { &settings.to.url };
+    let from = if settings.redis.url.is_empty() { &settings.mqtt.url } else { &settings.redis.url };
     format!(
-        "Decoding the events of {}.\nThey are published at {to} as {prefix}application/ID/device/EUI/event/up.\n\
-         Press Ctrl-C to stop.",
-        settings.mqtt.url
+        "Decoding the events of {from}.\nThey are published at {to} as {prefix}application/ID/device/EUI/event/up.\n\
+         Press Ctrl-C to stop."
     )
 }
 
 impl ChirpStack {
     /// The settings with these flags, which win.
     fn over(self, mut settings: ChirpStackSettings) -> ChirpStackSettings {
-        let ChirpStackSettings { mqtt, grpc, to, to_prefix, .. } = &mut settings;
+        let ChirpStackSettings { mqtt, redis, grpc, to, to_prefix, .. } = &mut settings;
         mqtt.url = self.mqtt.unwrap_or(std::mem::take(&mut mqtt.url));
         mqtt.username = self.user.or(mqtt.username.take());
         mqtt.password_file = self.password_file.or(mqtt.password_file.take());
+        redis.url = self.redis.unwrap_or(std::mem::take(&mut redis.url));
         grpc.url = self.grpc.unwrap_or(std::mem::take(&mut grpc.url));
         grpc.token_file = self.token_file.or(grpc.token_file.take());
         to.url = self.to.unwrap_or(std::mem::take(&mut to.url));

@@ -10,13 +10,13 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 
 /// Pauses that double with each failure in a row.
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     builder: ExponentialBuilder,
     pauses: ExponentialBackoff,
 }
 
 impl Backoff {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let builder = ExponentialBuilder::new()
             .with_min_delay(PAUSE_MIN)
             .with_max_delay(PAUSE_MAX)
@@ -26,11 +26,11 @@ impl Backoff {
     }
 
     /// Starts again with the shortest pause.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.pauses = self.builder.build();
     }
 
-    pub(super) async fn pause(&mut self) {
+    pub(crate) async fn pause(&mut self) {
         sleep(self.pauses.next().unwrap_or(PAUSE_MAX)).await;
     }
 }

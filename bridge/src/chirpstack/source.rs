@@ -1,0 +1,75 @@
+//! Events from ChirpStack, over MQTT or from its Redis stream.
+
+use futures::future::BoxFuture;
+use tokio::sync::watch;
+
+use super::{
+    brokers::Source,
+    receive::receive,
+    settings::ChirpStackSettings,
+    stream::{KEY, receive_stream},
+    topic::EVENTS,
+};
+use crate::{
+    delivery::Delivery,
+    mqtt::{DEFAULT_GROUP, Subscriber, Subscription},
+    redis::{StreamSubscriber, StreamSubscription},
+};
+
+/// Receives the events of all devices.
+pub(super) enum Events {
+    Mqtt(Subscriber),
+    Redis(StreamSubscriber),
+}
+
+impl Events {
+    /// Connects in the background; `consumer` is the name of this bridge in the stream's group.
+    pub(super) fn start(
+        source: Source,
+        settings: &ChirpStackSettings,
+        consumer: &str,
+        work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        match source {
+            Source::Mqtt(endpoint) => {
+                Self::Mqtt(receive(endpoint, subscription(settings, EVENTS.to_owned()), String::new(), work))
+            }
+            Source::Redis(node) => {
+                let subscription = StreamSubscription {
+                    node,
+                    settings: settings.redis.clone(),
+                    key: format!("{}{KEY}", settings.redis.key_prefix),
+                    consumer: consumer.to_owned(),
+                    in_flight_max: settings.in_flight_max,
+                };
+                Self::Redis(receive_stream(subscription, work))
+            }
+        }
+    }
+
+    /// Whether events are being received, now and as it changes.
+    pub(super) fn subscribed(&self) -> watch::Receiver<bool> {
+        match self {
+            Self::Mqtt(subscriber) => subscriber.subscribed(),
+            Self::Redis(subscriber) => subscriber.subscribed(),
+        }
+    }
+
+    /// Receives no more, and waits until what is in progress is acknowledged or given up.
+    pub(super) async fn drain(self) {
+        match self {
+            Self::Mqtt(subscriber) => subscriber.drain().await,
+            Self::Redis(subscriber) => subscriber.drain().await,
+        }
+    }
+}
+
+/// A subscription that bridges share, and whose messages the broker keeps.
+pub(super) fn subscription(settings: &ChirpStackSettings, filter: String) -> Subscription {
+    Subscription {
+        filters: vec![filter],
+        group: settings.shared_subscription.then_some(DEFAULT_GROUP),
+        in_flight_max: settings.in_flight_max.max(1),
+        keeps_session: true,
+    }
+}

@@ -1,0 +1,15 @@
+//! Reads a Redis stream with a consumer group: each entry is acknowledged once it is dealt with, and what a dead consumer
+//! left is taken over.
+
+mod connection;
+mod history;
+mod reply;
+mod settings;
+mod stream;
+mod subscriber;
+
+pub use self::settings::StreamSettings;
+pub(crate) use self::{
+    connection::Node,
+    subscriber::{StreamEntry, StreamSubscriber, StreamSubscription},
+};

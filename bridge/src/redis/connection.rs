@@ -1,0 +1,79 @@
+//! Connections to a single server or to a cluster.
+
+use std::time::Duration;
+
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, IntoConnectionInfo, RedisResult, Value,
+    aio::MultiplexedConnection, cluster::ClusterClient, cluster_async::ClusterConnection,
+};
+
+use super::settings::StreamSettings;
+use crate::{Error, mqtt::read_secret};
+
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a response may take. Longer than a read waits for new entries.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A server, or one node of a cluster, and how to log in there.
+#[derive(Clone)]
+pub(crate) struct Node {
+    info: ConnectionInfo,
+    /// Without a password.
+    pub(crate) url: String,
+}
+
+pub(super) enum Connection {
+    Single(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl Node {
+    /// Reads the password; `table` is where the settings are, for messages.
+    pub(crate) fn new(settings: &StreamSettings, table: &str) -> Result<Self, Error> {
+        let refused = |name: &str, reason: &str| Error::setting(format!("{table}.{name}"), reason);
+        let url = settings.url.trim_end_matches('/');
+        if url.contains('@') {
+            return Err(refused("url", "must not contain a password: set `username` and `password_file`"));
+        }
+        if !url.starts_with("redis://") {
+            return Err(refused("url", "must be like redis://host:6379; TLS is not supported"));
+        }
+        let info = url.into_connection_info().map_err(|_| refused("url", "must be like redis://host:6379"))?;
+        let mut login = info.redis_settings().clone();
+        if let Some(username) = &settings.username {
+            login = login.set_username(username);
+        }
+        if let Some(path) = &settings.password_file {
+            login = login.set_password(read_secret(path)?.expose());
+        }
+        Ok(Self { info: info.set_redis_settings(login), url: url.to_owned() })
+    }
+}
+
+impl Connection {
+    /// Connects; a node of a cluster leads to all of it.
+    pub(super) async fn open(node: &Node) -> RedisResult<Self> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(Some(RESPONSE_TIMEOUT));
+        let client = Client::open(node.info.clone())?;
+        let mut single = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let description: String = redis::cmd("INFO").arg("cluster").query_async(&mut single).await?;
+        if !description.contains("cluster_enabled:1") {
+            return Ok(Self::Single(single));
+        }
+        let client = ClusterClient::builder([node.info.clone()])
+            .connection_timeout(CONNECT_TIMEOUT)
+            .response_timeout(RESPONSE_TIMEOUT)
+            .build()?;
+        Ok(Self::Cluster(client.get_async_connection().await?))
+    }
+
+    pub(super) async fn query(&mut self, command: &Cmd) -> RedisResult<Value> {
+        match self {
+            Self::Single(connection) => command.query_async(connection).await,
+            Self::Cluster(connection) => command.query_async(connection).await,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The settings of a Redis stream.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// ChirpStack's Redis, with the stream of all devices' events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StreamSettings {
+    /// URL of the server, or of a node of a cluster, such as `redis://localhost:6379`. If it is empty, events come over MQTT.
+    pub url: String,
+    /// User name, if the server wants one.
+    pub username: Option<String>,
+    /// File with the password.
+    pub password_file: Option<PathBuf>,
+    /// The `key_prefix` of ChirpStack's `[redis]`.
+    pub key_prefix: String,
+    /// The consumer group. Bridges with the same one share the events.
+    pub group: String,
+    /// After how long what another consumer has not acknowledged is taken over, in milliseconds.
+    pub claim_after_ms: u64,
+}
+
+impl Default for StreamSettings {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            username: None,
+            password_file: None,
+            key_prefix: String::new(),
+            group: "airlock".to_owned(),
+            claim_after_ms: 60_000,
+        }
+    }
+}
