@@ -1,5 +1,7 @@
 //! A client of ChirpStack's API: device profiles with their codecs, and devices with their variables.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
 use api::chirpstack::{
     Empty, GetDeviceProfileRequest, GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse,
     ListDeviceProfilesRequest, ListDeviceProfilesResponse, ListDevicesRequest, ListDevicesResponse,
@@ -23,7 +25,7 @@ const SERVICE: &str = "ChirpStack API";
 #[derive(Clone, Debug)]
 pub struct ChirpStackClient {
     peer: Peer,
-    token: Secret,
+    token: Arc<RwLock<Secret>>,
 }
 
 impl ChirpStackClient {
@@ -36,7 +38,16 @@ impl ChirpStackClient {
             Some(("https", address)) => (with_port(address, 443), trust),
             _ => return Err(Error::Address { address: url.to_owned(), expected: "http(s)://host(:port)" }),
         };
-        Ok(Self { peer: Peer::new(SERVICE, &address, trust)?, token })
+        Ok(Self { peer: Peer::new(SERVICE, &address, trust)?, token: Arc::new(RwLock::new(token)) })
+    }
+
+    /// Uses another API key from now on.
+    pub fn set_token(&self, token: Secret) {
+        *self.token.write().unwrap_or_else(PoisonError::into_inner) = token;
+    }
+
+    fn token(&self) -> Secret {
+        self.token.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Checks that the server answers and accepts the token.
@@ -78,7 +89,7 @@ impl ChirpStackClient {
     where
         F: Future<Output = std::result::Result<tonic::Response<T>, tonic::Status>>,
     {
-        let request = || with_bearer(message.clone(), &self.token);
+        let request = || with_bearer(message.clone(), &self.token());
         let send =
             |channel, request| send(ProfileStub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX), request);
         self.peer.call(Call::Repeatable, request, send).await
@@ -92,7 +103,7 @@ impl ChirpStackClient {
     where
         F: Future<Output = std::result::Result<tonic::Response<T>, tonic::Status>>,
     {
-        let request = || with_bearer(message.clone(), &self.token);
+        let request = || with_bearer(message.clone(), &self.token());
         let send =
             |channel, request| send(DeviceStub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX), request);
         self.peer.call(Call::Repeatable, request, send).await

@@ -1,6 +1,6 @@
 //! ChirpStack's API at the start of a bridge.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use client::{Trust, chirpstack::ChirpStackClient};
 use server::status::ErrorChain;
@@ -39,7 +39,8 @@ pub(super) fn directory(
     Ok(Directory::open(api, codecs, &limits, state_dir.imported()))
 }
 
-fn client(settings: &GrpcSettings) -> Result<ChirpStackClient, Error> {
+/// A client, and the file of its API key.
+fn client(settings: &GrpcSettings) -> Result<(ChirpStackClient, PathBuf), Error> {
     let missing = |name: &str, reason: &str| Error::setting(format!("bridge.chirpstack.grpc.{name}"), reason);
     if settings.url.is_empty() {
         return Err(missing("url", "is empty: give the URL of ChirpStack with --grpc, such as http://localhost:8080"));
@@ -51,7 +52,8 @@ fn client(settings: &GrpcSettings) -> Result<ChirpStackClient, Error> {
         Some(path) => Trust::Certificate(read(path)?),
         None => Trust::System,
     };
-    Ok(ChirpStackClient::connect(&settings.url, &trust, read_secret(token_file)?)?)
+    let client = ChirpStackClient::connect(&settings.url, &trust, read_secret(token_file)?)?;
+    Ok((client, token_file.to_owned()))
 }
 
 /// Fails if the API can never be used, or cannot be used now and nothing is known from before.
@@ -59,6 +61,11 @@ pub(super) async fn check_api(directory: &Directory, settings: &GrpcSettings) ->
     let Err(source) = directory.check().await else { return Ok(()) };
     let (url, token_file) = (&settings.url, settings.token_file.as_deref().map(|path| path.display().to_string()));
     let advice = match source.kind() {
+        Kind::Unauthenticated | Kind::Denied if !directory.is_empty() => {
+            let file = token_file.unwrap_or_default();
+            tracing::error!(file, "ChirpStack does not accept the API key: starting with the codecs on disk");
+            return Ok(());
+        }
         Kind::Unauthenticated | Kind::Denied => {
             let file = token_file.unwrap_or_default();
             format!("it does not accept the API key in `{file}`; create one in ChirpStack under `API keys`")

@@ -39,6 +39,8 @@ const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 /// The known device profiles and devices.
 pub(super) struct Directory {
     api: ChirpStackClient,
+    /// Read again and again, because keys are replaced.
+    token_file: PathBuf,
     codecs: Codecs,
     known: Mutex<Known>,
     /// One look-up at a time for the same object.
@@ -74,7 +76,12 @@ struct Known {
 
 impl Directory {
     /// A directory with the contents of `file`, if it exists.
-    pub(super) fn open(api: ChirpStackClient, codecs: Codecs, limits: &DirectoryLimits, file: PathBuf) -> Self {
+    pub(super) fn open(
+        (api, token_file): (ChirpStackClient, PathBuf),
+        codecs: Codecs,
+        limits: &DirectoryLimits,
+        file: PathBuf,
+    ) -> Self {
         let capacity = |max| NonZeroUsize::new(max).unwrap_or(NonZeroUsize::MIN);
         let mut known = Known {
             profiles: LruCache::new(capacity(limits.profiles_max)),
@@ -86,6 +93,7 @@ impl Directory {
         cache_file::read(&file, &codecs, &mut known);
         Self {
             api,
+            token_file,
             codecs,
             known: Mutex::new(known),
             turns: Default::default(),

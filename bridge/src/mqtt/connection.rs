@@ -190,7 +190,7 @@ impl Client {
 fn options5(endpoint: &Endpoint, role: Role) -> v5::MqttOptions {
     let mut options = v5::MqttOptions::new(&endpoint.client_id, &endpoint.url.host, endpoint.url.port);
     options.set_transport(endpoint.transport.clone()).set_keep_alive(KEEP_ALIVE).set_manual_acks(true);
-    if let Some((username, password)) = &endpoint.login {
+    if let Some((username, password)) = endpoint.login() {
         options.set_credentials(username, password.expose());
     }
     match role {
@@ -211,7 +211,7 @@ fn options4(endpoint: &Endpoint, role: Role) -> v4::MqttOptions {
     let mut options = v4::MqttOptions::new(&endpoint.client_id, &endpoint.url.host, endpoint.url.port);
     options.set_transport(endpoint.transport.clone()).set_keep_alive(KEEP_ALIVE).set_manual_acks(true);
     options.set_max_packet_size(PROTOCOL_PACKET_BYTES_MAX, PACKET_BYTES_MAX as usize);
-    if let Some((username, password)) = &endpoint.login {
+    if let Some((username, password)) = endpoint.login() {
         options.set_credentials(username, password.expose());
     }
     match role {

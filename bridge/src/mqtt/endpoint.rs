@@ -1,6 +1,9 @@
 //! A broker, and how to log in there.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use client::{ClientIdentity, Trust};
 use rumqttc::Transport;
@@ -14,8 +17,15 @@ use crate::Error;
 pub(crate) struct Endpoint {
     pub(crate) url: BrokerUrl,
     pub(super) client_id: String,
-    pub(super) login: Option<(String, Secret)>,
+    login: Option<Login>,
     pub(super) transport: Transport,
+}
+
+#[derive(Clone)]
+struct Login {
+    username: String,
+    password: Secret,
+    password_file: Option<PathBuf>,
 }
 
 impl Endpoint {
@@ -29,14 +39,22 @@ impl Endpoint {
         let transport = if url.is_tls { tls(settings, &setting)? } else { Transport::tcp() };
         Ok(Self { url, client_id, login: login(settings, &setting)?, transport })
     }
+
+    /// The user name and the password, which is read again because it may have been replaced.
+    pub(super) fn login(&self) -> Option<(&str, Secret)> {
+        let Login { username, password, password_file } = self.login.as_ref()?;
+        let read = password_file.as_deref().and_then(|path| read_secret(path).ok());
+        Some((username, read.unwrap_or_else(|| password.clone())))
+    }
 }
 
-fn login(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result<Option<(String, Secret)>, Error> {
-    match (&settings.username, &settings.password_file) {
+fn login(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result<Option<Login>, Error> {
+    let password_file = settings.password_file.clone();
+    match (settings.username.clone(), &password_file) {
         (None, None) => Ok(None),
         (None, Some(_)) => Err(setting("username", "must be set where `password_file` is")),
-        (Some(username), None) => Ok(Some((username.clone(), Secret::default()))),
-        (Some(username), Some(path)) => Ok(Some((username.clone(), read_secret(path)?))),
+        (Some(username), None) => Ok(Some(Login { username, password: Secret::default(), password_file })),
+        (Some(username), Some(path)) => Ok(Some(Login { username, password: read_secret(path)?, password_file })),
     }
 }
 
@@ -63,4 +81,26 @@ pub(crate) fn read_secret(path: &Path) -> Result<Secret, Error> {
 
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|source| Error::File { action: "read", path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_that_was_replaced_is_used_for_the_next_connection() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("password");
+        fs::write(&path, "old\n").unwrap();
+        let (username, password_file) = (Some("me".to_owned()), Some(path.clone()));
+        let settings =
+            MqttSettings { url: "mqtt://localhost".to_owned(), username, password_file, ..Default::default() };
+        let endpoint = Endpoint::new(&settings, "test", "id".to_owned()).unwrap();
+        for password in ["old", "new"] {
+            fs::write(&path, password).unwrap();
+            assert_eq!(endpoint.login().unwrap().1.expose(), password);
+        }
+        fs::remove_file(&path).unwrap();
+        assert_eq!(endpoint.login().unwrap().1.expose(), "old");
+    }
 }

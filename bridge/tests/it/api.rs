@@ -156,6 +156,34 @@ async fn what_was_deleted_is_forgotten_with_the_key_of_a_tenant_too() {
     assert!(log["description"].as_str().unwrap().contains("may not read device profile"), "{log}");
 }
 
+#[tokio::test]
+async fn a_new_api_key_is_used_without_a_restart_and_an_old_one_does_not_stop_a_start() {
+    let Some(network) = Network::start().await else { return };
+    network.device(DEVICE, &script(1));
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    let bridge = network.bridge().await;
+    send(&mut chirpstack, DEVICE, 0, "AQ==").await;
+    next_up(&mut application).await;
+    bridge.stop().await;
+    network.api.replace_token("new");
+    network.device(DEVICE, &script(2));
+    let _bridge = network.bridge().await;
+    send(&mut chirpstack, DEVICE, 1, "AQ==").await;
+    assert_eq!(next_up(&mut application).await["object"]["version"], 1);
+    std::fs::write(network.settings.grpc.token_file.as_ref().unwrap(), "new").unwrap();
+    let mut counter = 1;
+    let changed = async {
+        loop {
+            counter += 1;
+            send(&mut chirpstack, DEVICE, counter, "AQ==").await;
+            if next_up(&mut application).await["object"]["version"] == 2 {
+                return;
+            }
+        }
+    };
+    soon("the change", changed).await;
+}
+
 /// The wait for the API is longer than the test, and there is room for few messages.
 #[tokio::test]
 async fn unknown_devices_do_not_hold_up_known_ones_while_the_api_is_away() {

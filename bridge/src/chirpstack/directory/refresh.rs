@@ -15,7 +15,7 @@ use super::{
     Device, Directory, Profile, cache_file, is_final,
     records::{Changed, changed},
 };
-use crate::chirpstack::codec::Codec;
+use crate::{chirpstack::codec::Codec, mqtt::read_secret};
 
 /// How long a changed script may take to load before it is used.
 const LOAD_WAIT: Duration = Duration::from_secs(10);
@@ -31,6 +31,7 @@ impl Directory {
         let mut is_failing = false;
         loop {
             sleep(self.refresh_interval).await;
+            self.read_token();
             let refreshed = self.refresh().await;
             match &refreshed {
                 Ok(()) if is_failing => tracing::info!("ChirpStack's API can be used again"),
@@ -44,6 +45,14 @@ impl Directory {
             }
             is_failing = refreshed.is_err();
             self.save().await;
+        }
+    }
+
+    /// Takes over a new API key. A file that is being replaced is read again next time.
+    fn read_token(&self) {
+        match read_secret(&self.token_file) {
+            Ok(token) => self.api.set_token(token),
+            Err(error) => tracing::debug!(%error, "cannot read the API key again"),
         }
     }
 
