@@ -130,13 +130,14 @@ fn timed_out(status: &Status) -> bool {
 
 fn kind(code: Code) -> Kind {
     match code {
-        Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => Kind::Invalid,
+        Code::InvalidArgument | Code::FailedPrecondition => Kind::Invalid,
         Code::Unauthenticated => Kind::Unauthenticated,
         Code::PermissionDenied => Kind::Denied,
         Code::NotFound => Kind::NotFound,
         Code::AlreadyExists => Kind::AlreadyExists,
         Code::Aborted => Kind::Conflict,
         Code::ResourceExhausted => Kind::Exhausted,
+        Code::OutOfRange => Kind::TooLarge,
         Code::Unavailable => Kind::Unavailable,
         Code::DeadlineExceeded | Code::Cancelled => Kind::Timeout,
         Code::Unimplemented => Kind::Unsupported,

@@ -13,6 +13,7 @@ mod conformance;
 mod demo;
 mod devices;
 mod dry_runs;
+mod error_kinds;
 mod examples;
 mod fairness;
 mod footprint;
