@@ -1,8 +1,8 @@
 //! Consent: giving it to clients, checking it and revoking it.
 
-use schemars::JsonSchema;
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use types::{ClientId, Scope, Timestamp, UserId};
 

@@ -1,6 +1,7 @@
 //! `/applications/{app_id}/access-keys`: access keys of an application.
 
-use crate::openapi::responses::{Changed, Created};
+use std::{convert::Infallible, str::FromStr};
+
 use api::rest::account::{AccessKey, NewAccessKey};
 use axum::{
     extract::State,
@@ -9,7 +10,6 @@ use axum::{
 };
 use schemars::JsonSchema;
 use server::json::Json;
-use std::{convert::Infallible, str::FromStr};
 use types::ApplicationRight;
 
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
         error::HttpError,
         path::{EntityPath, EntityPathAnd},
     },
+    openapi::responses::{Changed, Created},
 };
 
 /// The name of the key.

@@ -1,6 +1,5 @@
 //! `/applications`: applications.
 
-use crate::openapi::responses::{Changed, Created, Page};
 use api::rest::account::{Application as Body, NewApplication};
 use axum::extract::{Query, State, rejection::QueryRejection};
 use schemars::JsonSchema;
@@ -22,6 +21,7 @@ use crate::{
         paging::{PageQuery, next_link},
         path::EntityPath,
     },
+    openapi::responses::{Changed, Created, Page},
 };
 
 /// The query of a list.

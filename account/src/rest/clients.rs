@@ -1,6 +1,5 @@
 //! `/clients`: OAuth clients that a user registered.
 
-use crate::openapi::responses::{Changed, Created};
 use api::rest::account::{Client as Body, ClientUpdate, NewClient};
 use axum::extract::State;
 use server::json::Json;
@@ -10,6 +9,7 @@ use crate::{
     Account,
     entity::access::Caller,
     http::{body::JsonBody, error::HttpError, path::IdPath},
+    openapi::responses::{Changed, Created},
 };
 
 pub(super) async fn list(State(account): State<Account>, caller: Caller) -> Result<Json<Vec<Body>>, HttpError> {

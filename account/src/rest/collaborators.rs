@@ -1,6 +1,5 @@
 //! `…/collaborators` and `…/rights` of applications, gateways and components.
 
-use crate::openapi::responses::Changed;
 use api::rest::account::{Collaborator, RightsBody};
 use axum::{
     extract::State,
@@ -20,6 +19,7 @@ use crate::{
         error::HttpError,
         path::{EntityInPath, EntityPath, EntityPathAnd},
     },
+    openapi::responses::Changed,
 };
 
 pub(super) async fn list<E: EntityInPath>(

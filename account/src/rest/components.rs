@@ -1,6 +1,5 @@
 //! `/components`: network components. Paths name the service in the plural.
 
-use crate::openapi::responses::{Changed, Created, NoStore, Page};
 use api::rest::account::{Component as Body, ComponentToken, NewComponent};
 use axum::extract::State;
 use server::json::Json;
@@ -21,6 +20,7 @@ use crate::{
         path::{EntityPath, ServicePath},
     },
     metrics,
+    openapi::responses::{Changed, Created, NoStore, Page},
     token::lifetime::MACHINE_SECONDS,
 };
 

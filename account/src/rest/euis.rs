@@ -1,16 +1,15 @@
 //! `/applications/{app_id}/euis`: EUIs of an application.
 
-use crate::Error;
-use crate::openapi::responses::{Changed, Created};
+use std::str::FromStr;
+
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 use server::json::Json;
-use std::str::FromStr;
 use types::AppEui;
 
 use crate::{
-    Account,
+    Account, Error,
     application::{Application, eui},
     entity::access::Caller,
     http::{
@@ -18,6 +17,7 @@ use crate::{
         error::HttpError,
         path::{EntityPath, EntityPathAnd},
     },
+    openapi::responses::{Changed, Created},
 };
 
 /// The EUI; in an object for clients that accept `application/json`.

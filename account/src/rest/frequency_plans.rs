@@ -1,14 +1,13 @@
 //! `/frequency-plans`: the public list of plans, and packet forwarder configurations.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use server::json::Json;
-use std::collections::BTreeMap;
-use std::{convert::Infallible, str::FromStr};
+use std::{collections::BTreeMap, convert::Infallible, str::FromStr};
 
 use api::rest::account::FrequencyPlan;
 use axum::{extract::State, http::HeaderMap};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
+use server::json::Json;
 
 use super::gateways::firmware;
 use crate::{

@@ -2,7 +2,6 @@
 
 pub(super) mod firmware;
 
-use crate::openapi::responses::{Changed, Created, NoStore, Page};
 use api::rest::account::{Gateway as Body, GatewayUpdate, NewGateway, Owner, TokenResponse};
 use axum::{extract::State, http::HeaderMap};
 use schemars::JsonSchema;
@@ -26,6 +25,7 @@ use crate::{
         path::EntityPath,
     },
     metrics,
+    openapi::responses::{Changed, Created, NoStore, Page},
     token::lifetime::MACHINE_SECONDS,
 };
 

@@ -1,9 +1,7 @@
 //! `/users/login` and `/users/logout`: sessions.
 
-use crate::openapi::responses::WithCookies;
 use api::rest::account::User;
-use axum::extract::State;
-use axum::response::NoContent;
+use axum::{extract::State, response::NoContent};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use server::json::Json;
@@ -12,6 +10,7 @@ use types::Secret;
 use crate::{
     Account, Error, Session,
     http::{body::AnyBody, cookie, error::HttpError, peer::Peer},
+    openapi::responses::WithCookies,
 };
 
 /// A user's name and password, as a form or as JSON.

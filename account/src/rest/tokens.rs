@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use crate::openapi::responses::{NoStore, Public};
 use api::rest::account::{KeyDocument, RestrictRequest, RestrictResponse, TokenRequest, TokenResponse};
 use axum::extract::State;
 use jsonwebtoken::jwk::JwkSet;
@@ -24,6 +23,7 @@ use crate::{
     },
     metrics,
     oauth::{Basic, RevokeRequest, client::authenticated_twice},
+    openapi::responses::{NoStore, Public},
     token::lifetime::TOKEN_SECONDS,
 };
 

@@ -1,17 +1,15 @@
 //! `/users`: registration, profile and authorized clients.
 
-use crate::openapi::responses::{Changed, Created, WithCookies};
 use api::rest::account::{NewUser, ProfileChange, Registered, User};
-use axum::extract::State;
-use axum::response::NoContent;
+use axum::{extract::State, response::NoContent};
 use axum_extra::extract::cookie::CookieJar;
-use server::json::Json;
-use server::status::ErrorChain;
+use server::{json::Json, status::ErrorChain};
 use types::ClientId;
 
 use crate::{
     Account, AuthenticatedUser, AuthorizedClient,
     http::{body::JsonBody, cookie, error::HttpError, path::IdPath, peer::Peer},
+    openapi::responses::{Changed, Created, WithCookies},
 };
 
 pub(super) async fn register(

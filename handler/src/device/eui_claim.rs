@@ -6,9 +6,9 @@
 //! claiming the pair is left over from a crash, and another application may take its place. Every claimant rewrites the
 //! holder, so a concurrent takeover or release fails on its version.
 
-use server::status::ErrorChain;
 use std::time::Duration;
 
+use server::status::ErrorChain;
 use store::{Batch, Commit, Entry};
 use types::AppId;
 
