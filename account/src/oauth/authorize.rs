@@ -140,9 +140,9 @@ impl Account {
         let invalid = |must| Error::Invalid { what: "authorization request", must };
         let id = request.client_id.as_deref().ok_or(invalid("must have client_id"))?;
         let client = self.client_named(id).await?;
-        // Clients that are not accepted look like unknown ones.
+        // Clients that are not approved look like unknown ones.
         let client = client.filter(|client| client.check_grant(GrantType::AuthorizationCode).is_ok());
-        let client = client.ok_or(invalid("must name a client that is registered here and accepted"))?;
+        let client = client.ok_or(invalid("must name a client that is registered here and approved"))?;
         if request.state.as_ref().is_some_and(|state| state.len() > STATE_BYTES_MAX) {
             return Err(invalid("must have at most 4096 bytes of state"));
         }

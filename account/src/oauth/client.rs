@@ -49,13 +49,14 @@ pub(crate) struct Client {
     pub(crate) status: ClientStatus,
 }
 
-/// The operator's decision about a client. Only accepted clients get tokens.
+/// The operator's decision about a client. Only approved clients get tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClientStatus {
     Undecided,
     #[default]
-    Accepted,
+    #[serde(rename = "accepted")]
+    Approved,
     Rejected,
     Deleted,
 }
@@ -104,13 +105,13 @@ impl Client {
         ClientRevision { id: &self.id, number: self.revision }
     }
 
-    /// Refuses clients that are not accepted, or may not use this grant type.
+    /// Refuses clients that are not approved, or may not use this grant type.
     pub(crate) fn check_grant(&self, grant: GrantType) -> Result<()> {
         let refuse = |reason| Err(Error::oauth(OAuthErrorCode::UnauthorizedClient, reason));
         match self.status {
-            ClientStatus::Accepted if self.grants.contains(&grant) => Ok(()),
-            ClientStatus::Accepted => refuse("this client is not registered for this grant"),
-            _ => refuse("this client is not accepted: ask the operator of the network"),
+            ClientStatus::Approved if self.grants.contains(&grant) => Ok(()),
+            ClientStatus::Approved => refuse("this client is not registered for this grant"),
+            _ => refuse("this client is not approved: ask the operator of the network"),
         }
     }
 
@@ -147,7 +148,7 @@ impl Account {
                 description: String::new(),
                 revision: 0,
                 grants: GrantType::all(),
-                status: ClientStatus::Accepted,
+                status: ClientStatus::Approved,
             };
             self.add_to_index(IdIndex::Clients, id.as_str()).await?;
             if self.documents.create(&client_key(id)?, &client).await? {
@@ -190,7 +191,7 @@ impl Account {
         Ok(client.filter(|client| client.status != ClientStatus::Deleted))
     }
 
-    /// Refuses credentials unless they are those of an accepted client.
+    /// Refuses credentials unless they are those of an approved client.
     pub(crate) async fn check_client(
         &self,
         basic: Option<Basic>,
@@ -199,7 +200,7 @@ impl Account {
     ) -> Result<()> {
         let client = self.authenticate_client(basic, body, from).await?;
         match client.status {
-            ClientStatus::Accepted => Ok(()),
+            ClientStatus::Approved => Ok(()),
             _ => Err(self.refuse_client(client.id.as_str(), from)),
         }
     }

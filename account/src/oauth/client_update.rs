@@ -1,8 +1,8 @@
 //! Registered clients: how they are shown and updated.
 //!
 //! Users and the operator agreed to what a client was when they saw it. So if its owner changes its redirect URI,
-//! grants or scopes, the operator must accept it again; and if its redirect URI or description changes, which users are
-//! shown, each user must consent again.
+//! grants or scopes, the operator must approve it again; and if its redirect URI or description changes, which users
+//! are shown, each user must consent again.
 
 use api::rest::account::{self as body, ClientUpdate};
 use types::UserId;
@@ -23,7 +23,7 @@ impl Client {
             uri: self.redirect_uris.first().cloned().unwrap_or_default(),
             grants: self.grants.iter().map(|grant| grant.as_str().to_owned()).collect(),
             scope: self.scope.clone(),
-            accepted: self.status == ClientStatus::Accepted,
+            accepted: self.status == ClientStatus::Approved,
             rejected: self.status == ClientStatus::Rejected,
             official: self.first_party,
         }

@@ -1,4 +1,4 @@
-//! OAuth clients that users register and the operator accepts or rejects.
+//! OAuth clients that users register and the operator approves or rejects.
 
 use api::rest::account::{self as body, ClientUpdate, NewClient};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -19,7 +19,7 @@ const CLIENTS_MAX: usize = 100;
 const UNDECIDED_MAX: usize = 1000;
 
 impl Account {
-    /// Registers a client, which the operator must accept. Returns it with its secret.
+    /// Registers a client, which the operator must approve. Returns it with its secret.
     pub(crate) async fn create_client(&self, owner: &UserId, new: NewClient) -> Result<body::Client> {
         let change = self.audit.change("OAuth client created", owner, &new.name)?;
         let client = change.run(self.add_client(owner, new)).await?;
@@ -101,10 +101,10 @@ impl Account {
         Ok(undecided.map(Client::body).collect())
     }
 
-    /// Accepts a client. Returns it as accepted, because its owner may have just changed it.
-    pub async fn accept_client(&self, id: &ClientId) -> Result<body::Client> {
-        let change = self.audit.change("OAuth client accepted", &"operator", id)?;
-        Ok(change.run(self.decide_client(id, ClientStatus::Accepted)).await?.body())
+    /// Approves a client. Returns it as approved, because its owner may have just changed it.
+    pub async fn approve_client(&self, id: &ClientId) -> Result<body::Client> {
+        let change = self.audit.change("OAuth client approved", &"operator", id)?;
+        Ok(change.run(self.decide_client(id, ClientStatus::Approved)).await?.body())
     }
 
     /// Rejects a client, with immediate effect.

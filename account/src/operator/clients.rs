@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// A new OAuth client of the operator, which needs no acceptance.
+/// A new OAuth client of the operator, which needs no approval.
 #[derive(Clone, Debug)]
 pub struct OperatorClient {
     /// Its id, which is never reused.
@@ -61,7 +61,7 @@ impl Account {
             description,
             revision: 0,
             grants: grants.collect(),
-            status: ClientStatus::Accepted,
+            status: ClientStatus::Approved,
         };
         let created = async {
             self.add_to_index(IdIndex::Clients, id.as_str()).await?;

@@ -1,4 +1,4 @@
-//! OAuth clients that users register and the operator accepts.
+//! OAuth clients that users register and the operator approves.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ async fn a_client_awaits_approval_and_keeps_its_secret() {
         let secret = secret.as_str().unwrap();
         assert_eq!(ask(&service, secret, "refresh_token").await, (400, "unauthorized_client".to_owned()));
         let id = "my-client".parse().unwrap();
-        service.account.accept_client(&id).await.unwrap();
+        service.account.approve_client(&id).await.unwrap();
         assert!(service.account.clients_undecided().await.unwrap().is_empty());
         assert_eq!(ask(&service, secret, "refresh_token").await, (400, "invalid_grant".to_owned()));
         assert_eq!(ask(&service, "wrong", "refresh_token").await, (401, "invalid_client".to_owned()));
@@ -55,7 +55,7 @@ async fn a_client_awaits_approval_and_keeps_its_secret() {
 }
 
 #[tokio::test]
-async fn an_accepted_client_gets_codes_and_a_rejected_one_does_not() {
+async fn an_approved_client_gets_codes_and_a_rejected_one_does_not() {
     for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
         let secret = service.post("/api/v2/clients", &general, new("my-client")).await.json()["secret"].clone();
@@ -69,7 +69,7 @@ async fn an_accepted_client_gets_codes_and_a_rejected_one_does_not() {
         };
         assert_eq!(asks().await, 400, "it waits for the operator");
         let id = "my-client".parse().unwrap();
-        service.account.accept_client(&id).await.unwrap();
+        service.account.approve_client(&id).await.unwrap();
         let code = code(&service, &cookie, &request).await;
         let response = redeem(&service, ("my-client", secret), &[("code", &code), ("redirect_uri", uri)]).await;
         assert_eq!(response.status, 200, "{response:?}");
@@ -81,7 +81,7 @@ async fn an_accepted_client_gets_codes_and_a_rejected_one_does_not() {
 }
 
 #[tokio::test]
-async fn an_accepted_client_needs_approval_again_after_a_change() {
+async fn an_approved_client_needs_approval_again_after_a_change() {
     let service = Service::start().await;
     let general = service.user("alice").await;
     service.post("/api/v2/clients", &general, new("my-client")).await;
@@ -94,7 +94,7 @@ async fn an_accepted_client_needs_approval_again_after_a_change() {
         (json!({"grants": ["authorization_code"]}), false),
     ];
     for (body, accepted) in cases {
-        service.account.accept_client(&id).await.unwrap();
+        service.account.approve_client(&id).await.unwrap();
         let mut expected = service.get(PATH, &general).await.json();
         assert_eq!(service.call("PATCH", PATH, &general, body.clone()).await.status, 204);
         for member in ["description", "uri", "scope", "grants"] {
@@ -114,7 +114,7 @@ async fn only_the_owner_sees_and_deletes_a_client() {
     for service in Service::start_on_each_store().await {
         let (alice, bob) = (service.user("alice").await, service.user("bob").await);
         let secret = service.post("/api/v2/clients", &alice, new("my-client")).await.json()["secret"].clone();
-        service.account.accept_client(&"my-client".parse().unwrap()).await.unwrap();
+        service.account.approve_client(&"my-client".parse().unwrap()).await.unwrap();
         assert_eq!(service.post("/api/v2/clients", &bob, new("my-client")).await.error().0, 409);
         assert_eq!(service.post("/api/v2/clients", &bob, new("ttnctl")).await.error().0, 409);
         for (method, body) in [("GET", Value::Null), ("PATCH", json!({"description": ""})), ("DELETE", Value::Null)] {
@@ -131,7 +131,7 @@ async fn only_the_owner_sees_and_deletes_a_client() {
         assert_eq!(service.get("/api/v2/clients", &alice).await.json(), json!([]));
         assert_eq!(ask(&service, secret.as_str().unwrap(), "refresh_token").await.0, 401);
         assert_eq!(service.post("/api/v2/clients", &alice, new("my-client")).await.error().0, 409, "taken for ever");
-        assert!(service.account.accept_client(&"my-client".parse().unwrap()).await.is_err());
+        assert!(service.account.approve_client(&"my-client".parse().unwrap()).await.is_err());
     }
 }
 

@@ -142,7 +142,7 @@ async fn a_client_can_revoke_only_its_own_refresh_tokens() {
 }
 
 #[tokio::test]
-async fn a_client_works_only_while_accepted() {
+async fn a_client_works_only_while_approved() {
     let service = Service::start().await;
     let alice = service.user("alice").await;
     let new = json!({"name": "her-app", "uri": APP, "scope": ["profile"], "grants": ["authorization_code"]});
@@ -155,7 +155,7 @@ async fn a_client_works_only_while_accepted() {
     assert_eq!(authorize(&service, &cookie, &request).await.status, 400, "it waits");
     service.account.reject_client(&id).await.unwrap();
     assert_eq!(authorize(&service, &cookie, &request).await.status, 400, "it is rejected");
-    service.account.accept_client(&id).await.unwrap();
+    service.account.approve_client(&id).await.unwrap();
     let [first, second] = [code(&service, &cookie, &request).await, code(&service, &cookie, &request).await];
     let form = |code: &str| [("code", code.to_owned()), ("redirect_uri", APP.to_owned())];
     let redeem = async |code: &str| {

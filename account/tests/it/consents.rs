@@ -11,7 +11,7 @@ const URI: &str = "https://example.com/callback";
 const OTHER_URI: &str = "https://other.example/callback";
 const SCOPE: &str = "profile apps";
 
-/// A client of alice's that the operator accepted and alice uses.
+/// A client of alice's that the operator approved and alice uses.
 struct Maps {
     service: Service,
     /// The token of its owner.
@@ -34,18 +34,18 @@ impl Maps {
         let secret = service.post("/api/v2/clients", &owner, new).await.json()["secret"].as_str().unwrap().to_owned();
         let cookie = session(&service, "alice").await;
         let maps = Self { service, owner, secret, cookie };
-        maps.accept().await;
+        maps.approve().await;
         maps
     }
 
-    /// The operator accepts it.
-    async fn accept(&self) {
-        self.service.account.accept_client(&"maps".parse().unwrap()).await.unwrap();
+    /// The operator approves it.
+    async fn approve(&self) {
+        self.service.account.approve_client(&"maps".parse().unwrap()).await.unwrap();
     }
 
     async fn change(&self, update: Value) {
         assert_eq!(self.service.call("PATCH", "/api/v2/clients/maps", &self.owner, update).await.status, 204);
-        self.accept().await;
+        self.approve().await;
     }
 
     /// Where alice is sent when the client asks for a code.

@@ -19,9 +19,9 @@ pub(super) async fn run(command: Clients, account: &Account) -> anyhow::Result<(
         Clients::List { undecided: true, .. } => print(account.clients_undecided().await?),
         Clients::List { after, .. } => list(account, after).await,
         Clients::Approve { client_id } => {
-            let accepted = account.accept_client(&client_id).await?;
+            let approved = account.approve_client(&client_id).await?;
             say(format_args!("Approved client {client_id}:"))?;
-            print(vec![accepted])
+            print(vec![approved])
         }
         Clients::Reject { client_id } => {
             account.reject_client(&client_id).await?;
