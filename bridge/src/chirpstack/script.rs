@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use runtime::{
-    Call, CallOutcome, EntryPoint, Failure, FailureKind, Function, Functions, Limits, LoadRequest, Pool, Priority,
+    Call, CallOutcome, EntryPoint, Failure, Function, Functions, Limits, LoadRequest, Pool, Priority,
     Slot, Sources, SourcesHash, Tenant, Value,
 };
 use serde::Deserialize;
@@ -138,9 +138,7 @@ impl Script {
                 let loaded = self.pool.load(&self.tenant, self.load_request()).await;
                 let loaded = loaded.map_err(|_| None)?;
                 match loaded {
-                    Err(failure) if matches!(failure.kind, FailureKind::Time | FailureKind::Broken) => {
-                        Err(Some(failure))
-                    }
+                    Err(failure) if failure.may_pass() => Err(Some(failure)),
                     loaded => Ok(loaded),
                 }
             });

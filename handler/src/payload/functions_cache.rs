@@ -12,7 +12,7 @@ use std::{
 };
 
 use lru::LruCache;
-use runtime::{Busy, Failure, FailureKind, Functions, Limits, LimitsHash, LoadRequest, Pool, SourcesHash, Tenant};
+use runtime::{Busy, Failure, Functions, Limits, LimitsHash, LoadRequest, Pool, SourcesHash, Tenant};
 use server::usage::Usage;
 use tokio::sync::OnceCell;
 use types::AppId;
@@ -180,7 +180,7 @@ impl Sets {
                 self.bytes += bytes;
                 self.replace(app_id, key);
             }
-            (Some(_), Some(Err(failure))) if matches!(failure.kind, FailureKind::Time | FailureKind::Broken) => {
+            (Some(_), Some(Err(failure))) if failure.may_pass() => {
                 self.lru.pop(key);
             }
             _ => {}

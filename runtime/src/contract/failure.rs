@@ -39,6 +39,12 @@ impl Failure {
         Self::broken(slot, "its reply was malformed")
     }
 
+    /// Whether the same call may succeed later: the machine may have been slow, or short of room for a sandbox. All
+    /// other failures depend on the call alone, so they can be remembered.
+    pub fn may_pass(&self) -> bool {
+        matches!(self.kind, FailureKind::Time | FailureKind::Broken)
+    }
+
     /// The position in parentheses, with a leading space; empty if unknown.
     fn position(&self) -> String {
         match (self.line, self.column) {
