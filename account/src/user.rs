@@ -78,7 +78,7 @@ impl Account {
     pub(crate) async fn create_user(&self, new: NewUser) -> Result<UserRecord> {
         let email = check(&new)?;
         let name_key = name_key(&new.username)?;
-        let taken = || Error::Taken { what: "user name", id: new.username.to_string() };
+        let taken = || Error::Taken { what: "username", id: new.username.to_string() };
         if self.documents.read::<NameRecord>(&name_key).await?.is_some() {
             return Err(taken());
         }
@@ -142,7 +142,7 @@ impl Account {
     fn no_login<T>(&self, username: Option<&Username>, from: IpAddr) -> Result<Option<T>> {
         metrics::refused("password");
         // Invalid names are not logged: people sometimes type their password there.
-        let username = username.map_or("something that is no user name", Username::as_str);
+        let username = username.map_or("something that is no username", Username::as_str);
         self.audit.note_from(from, "login refused", &username);
         Ok(None)
     }

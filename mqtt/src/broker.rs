@@ -74,7 +74,7 @@ impl Default for BrokerSettings {
 pub struct Endpoint {
     /// Where it listens.
     pub address: SocketAddr,
-    /// The user name.
+    /// The username.
     pub username: String,
     /// The password.
     pub password: Secret,

@@ -92,7 +92,7 @@ impl Connect {
     /// The client identifier at the engine. It differs for each credential and each set of rights, so nobody can
     /// resume or take over a session of others, whatever client identifier they choose.
     ///
-    /// The rights are included because the engine does not resume a session under another user name, and the user
+    /// The rights are included because the engine does not resume a session under another username, and the user
     /// name names the rights. Empty when the client sent no identifier: then the engine assigns one.
     pub(crate) fn session_id(&self, salt: &[u8]) -> String {
         if self.packet.client_id.is_empty() {
@@ -107,7 +107,7 @@ impl Connect {
         format!("{}.{id}", self.permissions.app_id)
     }
 
-    /// The CONNECT for the engine: with the permissions as the user name, and the engine's secret as the password.
+    /// The CONNECT for the engine: with the permissions as the username, and the engine's secret as the password.
     pub(crate) fn for_engine(&self, session_id: String, secret: &Secret) -> Result<ControlPacket, MqttError> {
         let mut packet = self.packet.clone();
         packet.client_id = session_id;
@@ -136,7 +136,7 @@ impl Connect {
     }
 }
 
-/// Takes the application id from the user name, and an access key or else a token from the password.
+/// Takes the application id from the username, and an access key or else a token from the password.
 fn take_credentials(packet: &mut ConnectPacket) -> Option<(AppId, Credential)> {
     let app_id = packet.username.take()?.parse().ok()?;
     let password = Secret::new(String::from_utf8(packet.password.take()?).ok()?);

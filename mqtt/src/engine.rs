@@ -34,7 +34,7 @@ use crate::{
     permissions::{self, Permissions},
 };
 
-/// The handler's user name. It is not a valid application id, so no client can have it.
+/// The handler's username. It is not a valid application id, so no client can have it.
 pub(crate) const HANDLER: &str = "handler:";
 
 /// Maximum size of a packet that the handler may publish, in bytes; clients may send less.
@@ -61,7 +61,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Starts the engine. Clients that know `secret` may log in under any user name.
+    /// Starts the engine. Clients that know `secret` may log in under any username.
     pub(crate) async fn start(secret: Secret, clients_max: usize, tasks: &TaskTracker) -> Result<Self, Error> {
         let config = config(clients_max);
         let broker = MqttBroker::with_config(config.clone())
@@ -155,7 +155,7 @@ fn limits(clients_max: usize) -> ResourceLimits {
     }
 }
 
-/// Answers the engine's questions about clients. The engine knows a client only by its user name, which is the
+/// Answers the engine's questions about clients. The engine knows a client only by its username, which is the
 /// [`Permissions`] as text.
 struct EngineAuth {
     secret: Secret,

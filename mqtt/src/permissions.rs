@@ -85,7 +85,7 @@ fn split_share(filter: &str) -> (&str, &str) {
     filter.split_at(group.map_or(0, |end| "$share/".len() + end + 1))
 }
 
-/// The permissions as the client's user name at the engine: `<app_id>:<r or -><w or ->`.
+/// The permissions as the client's username at the engine: `<app_id>:<r or -><w or ->`.
 impl fmt::Display for Permissions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flag = |set, letter| if set { letter } else { '-' };
@@ -97,7 +97,7 @@ impl fmt::Display for Permissions {
 #[derive(Debug)]
 pub(crate) struct InvalidPermissions;
 
-/// Reads the user name back: the engine asks about a client by nothing else.
+/// Reads the username back: the engine asks about a client by nothing else.
 impl FromStr for Permissions {
     type Err = InvalidPermissions;
 

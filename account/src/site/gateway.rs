@@ -128,7 +128,7 @@ pub(in crate::site) async fn change(request: EntityRequest<Gateway>, fields: Fie
 
 pub(in crate::site) async fn ask_delete(request: EntityRequest<Gateway>) -> Result<Page<ConfirmPage>, HttpError> {
     request.account.access_with::<Gateway>(&request.caller, &request.id, GatewayRight::Delete).await?;
-    let text = "Its key stops working, and its location and attributes are forgotten. This cannot be taken back, \
+    let text = "Its key stops working, and its location and attributes are forgotten. This cannot be undone, \
                 and the ID stays taken.";
     let (title, back) = (format!("Delete gateway {}?", request.id), request.path());
     Ok(Page::new(ConfirmPage { frame: request.frame(), title, text, button: "Delete gateway", back }))

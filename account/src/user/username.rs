@@ -39,7 +39,7 @@ impl Account {
         }
         match self.owner_of_name(&key).await? {
             Some(owner) if owner == user.id => Ok(()),
-            _ => Err(Error::Taken { what: "user name", id: username.to_string() }),
+            _ => Err(Error::Taken { what: "username", id: username.to_string() }),
         }
     }
 
@@ -52,7 +52,7 @@ impl UserRecord {
     fn count_name(&mut self) -> Result<()> {
         if self.names_taken >= NAMES_TAKEN_MAX {
             let must = "must be one of your previous names: the limit is ten new ones";
-            return Err(Error::Invalid { what: "user name", must });
+            return Err(Error::Invalid { what: "username", must });
         }
         self.names_taken += 1;
         Ok(())

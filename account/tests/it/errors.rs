@@ -29,7 +29,7 @@ async fn explains_invalid_registrations() {
     }
     assert_eq!(service.post("/api/v2/users", "", good.clone()).await.status, 201, "none of that took the name");
     let (code, error) = service.post("/api/v2/users", "", good).await.error();
-    assert_eq!((code, error.as_str()), (409, "user name `alice` is taken: choose another"));
+    assert_eq!((code, error.as_str()), (409, "username `alice` is taken: choose another"));
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct MqttSettings {
     /// URL of the broker: `mqtt://host:1883`, or `mqtts://host:8883` for TLS.
     pub url: String,
-    /// User name, if the broker wants one.
+    /// Username, if the broker wants one.
     pub username: Option<String>,
     /// File with the password.
     pub password_file: Option<PathBuf>,

@@ -125,7 +125,7 @@ fn field_of(error: &Error) -> &'static str {
         _ => "",
     };
     match what {
-        "Username" | "user name" | "user" => "username",
+        "Username" | "username" | "user" => "username",
         "AppID" | "GatewayID" | "application" | "gateway" => "id",
         "key name" | "access key" => "key_name",
         "EUI" => "eui",

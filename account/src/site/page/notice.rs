@@ -25,7 +25,7 @@ pub(in crate::site) enum Notice {
 /// All messages, with their names in URLs and their texts.
 const NOTICES: [(Notice, &str, &str); 15] = [
     (Notice::Registered, "registered", "Welcome. Please confirm your e-mail address with the link that we sent you."),
-    (Notice::LoggedOut, "logged-out", "You are logged out."),
+    (Notice::LoggedOut, "logged-out", "You have logged out."),
     (Notice::Saved, "saved", "Saved."),
     (
         Notice::PasswordChanged,

@@ -32,7 +32,7 @@ async fn a_gateway_is_created_changed_and_deleted() {
     );
     let ticked: Vec<_> = page.all("[checked]").iter().map(|tick| tick.attr("id").unwrap()).collect();
     assert_eq!(ticked, ["status_public"]);
-    assert!(alice.get(&format!("{PAGE}/delete")).await.text("main").contains("cannot be taken back"));
+    assert!(alice.get(&format!("{PAGE}/delete")).await.text("main").contains("cannot be undone"));
     assert!(alice.submit(&format!("{PAGE}/delete"), &[]).await.has(".empty"));
     assert_eq!(alice.get(PAGE).await.status, 404);
 }
