@@ -144,7 +144,7 @@ impl Account {
             Some(owner) => Some(self.require_user(owner.id()).await?.id),
             None => None,
         };
-        let give = |heir| self.audit.change("gateway given away", caller, &format_args!("{gateway_id} to {heir}"));
+        let give = |heir| self.audit.change("gateway transferred", caller, &format_args!("{gateway_id} to {heir}"));
         let giving = heir.as_ref().map(give).transpose()?;
         let change = |gateway: &mut Gateway, held: &GatewayRights| {
             self.update(gateway, update, held)?;

@@ -63,7 +63,7 @@ impl Operations {
         let claims = self.authenticator.authenticate(caller, Purpose::Change).await?;
         self.check_component(&claims, announcement.service, &announcement.id)?;
         let object = format!("{}:{}", announcement.service, announcement.id);
-        let change = self.audit.change("announce", &claims.sub, &object)?;
+        let change = self.audit.change("component announced", &claims.sub, &object)?;
         change.run(self.registry.announce(announcement, self.clock.now())).await?;
         metrics::announced(announcement.service);
         Ok(())
@@ -74,7 +74,7 @@ impl Operations {
         let claims = self.authorize_change(caller, assignment).await?;
         // Serving something from a component that does not exist would make it unreachable.
         self.registry.announcement(assignment.service, &assignment.id).await?;
-        let change = self.audit.change("add metadata", &claims.sub, assignment)?;
+        let change = self.audit.change("metadata added", &claims.sub, assignment)?;
         change.run(self.registry.add(&assignment.id, &assignment.metadata)).await?;
         metrics::metadata_changed(assignment.service, "added");
         Ok(())
@@ -86,7 +86,7 @@ impl Operations {
             Some(claims) => claims,
             None => self.authorize_change(caller, assignment).await?,
         };
-        let change = self.audit.change("delete metadata", &claims.sub, assignment)?;
+        let change = self.audit.change("metadata deleted", &claims.sub, assignment)?;
         change.run(self.registry.delete(&assignment.id, &assignment.metadata)).await?;
         metrics::metadata_changed(assignment.service, "deleted");
         Ok(())
