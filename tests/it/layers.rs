@@ -31,8 +31,8 @@ const SOURCES: [(&str, &str); 14] = [
     ("cli", "cli"),
 ];
 
-/// Maximum number of files that may import each other in a cycle.
-const CYCLE_FILES_MAX: usize = 3;
+/// The modules of services that may use axum and tonic, with those inside them, beside `lib.rs`.
+const API_MODULES: [&str; 6] = ["api", "grpc", "http", "openapi", "rest", "site"];
 
 #[test]
 fn crates_import_what_the_table_allows_and_nothing_else() {
@@ -63,12 +63,39 @@ fn libraries_stay_in_their_crates() {
 }
 
 #[test]
-fn import_cycles_stay_short() {
+fn every_dependency_is_used() {
+    // Generated code uses it.
+    let generated = ["tonic_prost"];
+    for package in packages() {
+        let text = match name(&package).as_str() {
+            "cli" => source_text("cli"),
+            name => source_text(&format!("{name}/src")),
+        };
+        let normal = dependencies(&package).filter(|dependency| dependency["kind"].is_null());
+        let unused: Vec<_> = normal
+            .map(identifier)
+            .filter(|library| !generated.contains(&library.as_str()) && !is_named(library, &text))
+            .collect();
+        assert!(unused.is_empty(), "`{}` depends on {unused:?}, which its sources do not name", name(&package));
+    }
+}
+
+#[test]
+fn only_api_modules_use_axum_and_tonic() {
+    for service in ["handler", "account", "discovery", "mqtt", "bridge"] {
+        for (module, text) in imports::sources(&format!("{service}/src")) {
+            let is_api = module.first().is_none_or(|first| API_MODULES.contains(&first.as_str()));
+            let is_user = ["axum", "tonic"].iter().any(|library| is_named(library, &text));
+            assert!(is_api || !is_user, "`{service}`: {module:?} uses axum or tonic, which only API modules may");
+        }
+    }
+}
+
+#[test]
+fn files_do_not_import_each_other_in_cycles() {
     for (name, src) in SOURCES {
-        let imports = imports::between_modules(src);
-        let long: Vec<_> =
-            imports::cycles(&imports).into_iter().filter(|cycle| cycle.len() > CYCLE_FILES_MAX).collect();
-        assert!(long.is_empty(), "`{name}` has import cycles of more than {CYCLE_FILES_MAX} files: {long:#?}");
+        let cycles = imports::cycles(&imports::between_modules(src));
+        assert!(cycles.is_empty(), "`{name}` has import cycles: {cycles:#?}");
     }
 }
 
@@ -197,6 +224,27 @@ fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
 
 fn uses(package: &Value, library: &str) -> bool {
     dependencies(package).any(|dependency| dependency["name"] == library && dependency["kind"].is_null())
+}
+
+/// The name by which sources name a dependency.
+fn identifier(dependency: &Value) -> String {
+    let name = dependency["rename"].as_str().or(dependency["name"].as_str());
+    name.unwrap_or_default().replace('-', "_")
+}
+
+fn source_text(src: &str) -> String {
+    imports::sources(src).into_values().collect()
+}
+
+/// Whether a path in the source begins with this crate.
+fn is_named(library: &str, text: &str) -> bool {
+    text.match_indices(library).any(|(at, _)| {
+        let before = text[..at].chars().next_back().unwrap_or(' ');
+        let after = &text[at + library.len()..];
+        !before.is_alphanumeric()
+            && !"_:".contains(before)
+            && ["::", " as ", ";"].iter().any(|end| after.starts_with(end))
+    })
 }
 
 fn name(package: &Value) -> String {
