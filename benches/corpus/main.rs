@@ -32,18 +32,18 @@ use native::Warm;
 use node::Node;
 use ours::{Engines, Ours};
 use rounds::{Timing, Way};
-use table::{Aim, Table};
+use table::{Goal, Table};
 
 const COLUMNS: [&str; 8] = ["fresh", "guest", "three", "unmetered", "warm", "runtime", "buffer", "node"];
 
-const AIMS: [Aim; 7] = [
-    Aim { what: "fresh sandbox ÷ warm native call", over: "fresh", under: "warm", aim: "≤ 1.3, ≤ 1.2" },
-    Aim { what: "new native runtime and source ÷ ours", over: "runtime", under: "fresh", aim: "≥ 36, ≥ 36" },
-    Aim { what: "the same with a polyfill ÷ ours", over: "buffer", under: "fresh", aim: "≥ 400, ≥ 270" },
-    Aim { what: "Node's vm ÷ ours", over: "node", under: "fresh", aim: "≥ 25" },
-    Aim { what: "metering: with ÷ without", over: "fresh", under: "unmetered", aim: "≤ 1.10" },
-    Aim { what: "inside the sandbox ÷ whole", over: "guest", under: "fresh", aim: "≥ 0.75" },
-    Aim { what: "three functions ÷ decoder alone", over: "three", under: "fresh", aim: "≤ 1.5" },
+const GOALS: [Goal; 7] = [
+    Goal { what: "fresh sandbox ÷ warm native call", over: "fresh", under: "warm", goal: "≤ 1.3, ≤ 1.2" },
+    Goal { what: "new native runtime and source ÷ ours", over: "runtime", under: "fresh", goal: "≥ 36, ≥ 36" },
+    Goal { what: "the same with a polyfill ÷ ours", over: "buffer", under: "fresh", goal: "≥ 400, ≥ 270" },
+    Goal { what: "Node's vm ÷ ours", over: "node", under: "fresh", goal: "≥ 25" },
+    Goal { what: "metering: with ÷ without", over: "fresh", under: "unmetered", goal: "≤ 1.10" },
+    Goal { what: "inside the sandbox ÷ whole", over: "guest", under: "fresh", goal: "≥ 0.75" },
+    Goal { what: "three functions ÷ decoder alone", over: "three", under: "fresh", goal: "≤ 1.5" },
 ];
 
 /// The variants to measure, and how often.
@@ -137,7 +137,7 @@ fn main() {
     let row = |codec: &Codec| (codec.id.clone(), measure(&plan, &engines, node.as_mut(), codec));
     let rows = usable.iter().map(row).collect();
     let table = Table { columns: plan.columns, rows };
-    table.print(&AIMS);
+    table.print(&GOALS);
     if let Some(path) = env::var_os("AIRLOCK_TSV") {
         fs::write(path, table.tsv()).unwrap();
     }

@@ -10,11 +10,11 @@ pub(crate) struct Table {
 }
 
 /// A ratio of two columns with its goal.
-pub(crate) struct Aim {
+pub(crate) struct Goal {
     pub(crate) what: &'static str,
     pub(crate) over: &'static str,
     pub(crate) under: &'static str,
-    pub(crate) aim: &'static str,
+    pub(crate) goal: &'static str,
 }
 
 type Pick = fn(&Timing) -> f64;
@@ -22,7 +22,7 @@ const PICKS: [(&str, Pick); 2] = [("best batch", |timing| timing.best), ("median
 
 impl Table {
     /// Prints columns, goals, and the codecs that are furthest from the first goal.
-    pub(crate) fn print(&self, aims: &[Aim]) {
+    pub(crate) fn print(&self, goals: &[Goal]) {
         for (name, pick) in PICKS {
             println!("\n{} codecs, {name} of each, µs per message\n", self.rows.len());
             println!("| way | codecs | median | mean |\n|---|--:|--:|--:|");
@@ -32,36 +32,36 @@ impl Table {
                     println!("| {column} | {} | {:.2} | {:.2} |", all.len(), median(&mut all), mean(&all));
                 }
             }
-            println!("\n| figure | median ÷ median | mean ÷ mean | median of ratios | aim |\n|---|--:|--:|--:|--:|");
-            aims.iter().for_each(|aim| self.print_aim(aim, pick));
+            println!("\n| figure | median ÷ median | mean ÷ mean | median of ratios | goal |\n|---|--:|--:|--:|--:|");
+            goals.iter().for_each(|goal| self.print_goal(goal, pick));
         }
-        if let Some(aim) = aims.first() {
-            self.print_worst(aim);
+        if let Some(goal) = goals.first() {
+            self.print_worst(goal);
         }
     }
 
-    fn print_aim(&self, aim: &Aim, pick: Pick) {
+    fn print_goal(&self, goal: &Goal, pick: Pick) {
         let (mut over, mut under, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-        for (_, a, b) in self.pairs(aim.over, aim.under, pick) {
+        for (_, a, b) in self.pairs(goal.over, goal.under, pick) {
             over.push(a);
             under.push(b);
             ratios.push(a / b);
         }
         if ratios.is_empty() {
-            println!("| {} | not measured | | | {} |", aim.what, aim.aim);
+            println!("| {} | not measured | | | {} |", goal.what, goal.goal);
             return;
         }
         let medians = median(&mut over) / median(&mut under);
         let means = mean(&over) / mean(&under);
-        println!("| {} | {medians:.3} | {means:.3} | {:.3} | {} |", aim.what, median(&mut ratios), aim.aim);
+        println!("| {} | {medians:.3} | {means:.3} | {:.3} | {} |", goal.what, median(&mut ratios), goal.goal);
     }
 
-    fn print_worst(&self, aim: &Aim) {
-        let mut rows: Vec<_> = self.pairs(aim.over, aim.under, PICKS[0].1).collect();
+    fn print_worst(&self, goal: &Goal) {
+        let mut rows: Vec<_> = self.pairs(goal.over, goal.under, PICKS[0].1).collect();
         rows.sort_by(|(_, a, b), (_, c, d)| (c / d).total_cmp(&(a / b)));
         println!(
-            "\nFurthest from the first aim (best batch):\n\n| codec | {} | {} | ratio |\n|---|--:|--:|--:|",
-            aim.over, aim.under
+            "\nFurthest from the first goal (best batch):\n\n| codec | {} | {} | ratio |\n|---|--:|--:|--:|",
+            goal.over, goal.under
         );
         for (id, over, under) in rows.iter().take(5) {
             println!("| {id} | {over:.2} | {under:.2} | {:.2} |", over / under);

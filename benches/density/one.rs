@@ -43,7 +43,7 @@ pub(crate) fn saving(figures: &mut Figures, codecs: &[Codec]) {
     let settings = Settings { cache_dir: Some(dir.path().into()), ..Settings::default() };
     let engine = std::sync::Arc::new(Engine::new(&settings).unwrap());
     let mut sandbox = engine.sandbox();
-    for (what, aim) in [("saving functions until they have run", "≤ 5 ms"), ("the same, read back from the disk", "")]
+    for (what, goal) in [("saving functions until they have run", "≤ 5 ms"), ("the same, read back from the disk", "")]
     {
         let mut times = Vec::new();
         for codec in codecs {
@@ -58,7 +58,7 @@ pub(crate) fn saving(figures: &mut Figures, codecs: &[Codec]) {
             quantile(&mut times, 0.95),
             quantile(&mut times, 1.0)
         );
-        figures.add(&format!("{what}: median, 95%, most"), measured, aim);
+        figures.add(&format!("{what}: median, 95%, most"), measured, goal);
     }
 }
 

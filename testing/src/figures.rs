@@ -11,17 +11,17 @@ pub struct Figures {
 
 impl Figures {
     /// Adds a figure; an empty goal means none.
-    pub fn add(&mut self, what: &str, measured: impl Into<String>, aim: &str) {
-        let row = [what.to_owned(), measured.into(), aim.to_owned()];
+    pub fn add(&mut self, what: &str, measured: impl Into<String>, goal: &str) {
+        let row = [what.to_owned(), measured.into(), goal.to_owned()];
         println!("{}: {} {}", row[0], row[1], row[2]);
         self.rows.push(row);
     }
 
     /// Prints the figures as a table.
     pub fn print(&self) {
-        println!("\n| figure | measured | aim |\n|---|--:|--:|");
-        for [what, measured, aim] in &self.rows {
-            println!("| {what} | {measured} | {aim} |");
+        println!("\n| figure | measured | goal |\n|---|--:|--:|");
+        for [what, measured, goal] in &self.rows {
+            println!("| {what} | {measured} | {goal} |");
         }
     }
 }
