@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Start all services, or one of them
     Serve(Serve),
-    /// Decode the traffic of a network that runs already
+    /// Decode the traffic of an existing network
     Bridge {
         #[command(subcommand)]
         command: Bridge,

@@ -1,10 +1,10 @@
-//! The names of the calling conventions, as arguments and JSON files spell them.
+//! The names of the dialects, as arguments and JSON files spell them.
 
 use clap::ValueEnum;
 use runtime::Dialect;
 use serde::Deserialize;
 
-/// A calling convention of payload functions.
+/// A dialect of payload functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DialectName {

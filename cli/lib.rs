@@ -30,7 +30,8 @@ use settings::{GlobalOptions, Settings};
 use terminal::say;
 
 /// What `airlock selfupdate` prints. A program that replaces itself would be one more thing to trust.
-const HOW_TO_UPDATE: &str = "Airlock does not update itself: get the newer sources and build them as the README says";
+const HOW_TO_UPDATE: &str =
+    "Airlock does not update itself: download the new sources and build them as described in the README";
 
 /// How many tasks a busy worker of tokio runs before it looks for data on sockets (61 by default), and for tasks that
 /// sandboxes have woken. Whatever has to wait that long cannot be ordered fairly before.

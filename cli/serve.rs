@@ -29,7 +29,8 @@ use crate::{settings::Settings, terminal::say};
 pub(crate) struct Serve {
     /// Service to start [default: all, in one process]
     service: Option<Service>,
-    /// Use a store that went back, for example one restored from a backup. What was deleted since is valid again
+    /// Start on a store that is older than when it was last used, such as a restored backup. What was deleted since
+    /// then becomes valid again
     #[arg(long)]
     accept_older_store: bool,
 }

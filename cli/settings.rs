@@ -87,7 +87,7 @@ pub struct Settings {
     pub broker: BrokerSettings,
     /// What is published over MQTT.
     pub output: MqttOutputSettings,
-    /// The bridges to networks that run already.
+    /// The bridges to existing networks.
     pub bridge: bridge::Settings,
     /// The codec service, `POST /codecs/{name}`.
     pub codecs: codecs::Settings,

@@ -12,7 +12,7 @@ pub struct Codec {
     pub id: String,
     /// The source, which may define any of the functions.
     pub script: String,
-    /// The calling convention; detected from the script when absent.
+    /// The dialect; detected from the script when absent.
     pub dialect: Option<Dialect>,
     /// At most 1024.
     pub examples: Vec<Example>,

@@ -1,4 +1,4 @@
-//! `airlock bridge …`: decodes the traffic of a network that runs already.
+//! `airlock bridge …`: decodes the traffic of an existing network.
 
 mod chirpstack;
 mod report;

@@ -144,7 +144,7 @@ fn sources(run: &Run) -> anyhow::Result<Sources> {
         converter: read(run.converter.as_ref(), Slot::Converter)?,
         validator: read(run.validator.as_ref(), Slot::Validator)?,
         encoder: read(encoder, Slot::Encoder)?,
-        dialect: run.style.map(Into::into),
+        dialect: run.dialect.map(Into::into),
         ..Sources::default()
     })
 }

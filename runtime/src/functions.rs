@@ -43,7 +43,7 @@ impl Functions {
         self.loaded.module.metadata().hash
     }
 
-    /// The calling convention of the function in `slot`; `None` if there is no function.
+    /// The dialect of the function in `slot`; `None` if there is no function.
     pub fn dialect(&self, slot: Slot) -> Option<Dialect> {
         self.loaded.module.metadata().dialects[slot as usize]
     }

@@ -168,7 +168,7 @@ pub(crate) enum Keys {
     List,
     /// Generate a key that signs tokens from one hour from now; all tokens stay valid
     Rotate {
-        /// Use it at once and delete the others, because they leaked; all tokens become invalid
+        /// Use it immediately and delete all others, for when a key has leaked; all tokens become invalid
         #[arg(long)]
         at_once: bool,
     },

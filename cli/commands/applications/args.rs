@@ -37,7 +37,7 @@ pub(crate) enum Applications {
     },
     /// Select the application that other commands use by default
     Select {
-        /// Application [default: your only one; with several, asks which]
+        /// Application [default: your only one; if there are several, asks which]
         app_id: Option<AppId>,
         /// Application EUI for its devices [default: the application's first]
         app_eui: Option<AppEui>,
@@ -107,8 +107,8 @@ pub(crate) enum PayloadFunctions {
     /// Set a payload function or the payload format
     #[command(visible_alias = "update")]
     Set {
-        /// A function (decoder, converter, validator, encoder) or a payload format: custom uses the first calling
-        /// convention of ts013, v2 and chirpstack3 that the functions follow; ts013, v2 or chirpstack3 uses that one;
+        /// A function (decoder, converter, validator, encoder) or a payload format: custom uses the first of the
+        /// dialects ts013, v2 and chirpstack3 that the functions follow; ts013, v2 or chirpstack3 uses that one;
         /// cayennelpp needs no functions
         what: FunctionOrFormat,
         /// File with the function; `-` is standard input, which must not be empty
@@ -130,7 +130,7 @@ pub(crate) enum FunctionOrFormat {
     Validator,
     /// Converts fields to bytes
     Encoder,
-    /// Functions of any calling convention
+    /// Functions of any dialect
     Custom,
     /// LoRa Alliance TS013 functions
     Ts013,

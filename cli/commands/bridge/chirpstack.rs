@@ -22,7 +22,7 @@ pub(crate) struct ChirpStack {
     /// ChirpStack's Redis, such as redis://localhost:6379: read its stream of events in place of MQTT
     #[arg(long, value_name = "URL", conflicts_with = "shadow")]
     redis: Option<String>,
-    /// User name for that broker
+    /// Username for that broker
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// File with the password for that broker
@@ -37,13 +37,13 @@ pub(crate) struct ChirpStack {
     /// Broker on which decoded events are published [default: the same, with topics that start with `airlock/`]
     #[arg(long, value_name = "URL")]
     to: Option<String>,
-    /// What precedes the topics of decoded events
+    /// Prefix for the topics of decoded events
     #[arg(long, value_name = "TEXT")]
     to_prefix: Option<String>,
     /// Publish nothing: compare our runs of the codecs with what ChirpStack made of the same uplinks
     #[arg(long)]
     shadow: bool,
-    /// File for the report of --shadow, ending in .json or .html; can be given several times
+    /// File for the report of --shadow, ending in .json or .html; may be repeated
     #[arg(long, value_name = "FILE", requires = "shadow")]
     report: Vec<PathBuf>,
     /// End --shadow after this many uplinks [default: when interrupted]

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use bridge::chirpstack::{ChirpStackSettings, Environment, Observation, Shadow};
-use server::{shutdown::Shutdown, system::SystemClock, telemetry::Metrics};
+use server::{shutdown::Shutdown, telemetry::Metrics};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Notify,
@@ -39,7 +39,8 @@ pub(super) async fn run(
     metrics: Metrics,
 ) -> anyhow::Result<()> {
     reporting.files.iter().try_for_each(|path| kind(path).map(drop))?;
-    let report = Arc::new(Mutex::new(Report::new(SystemClock.now(), settings.sandbox.limits.fuel)));
+    let clock = environment.clock.clone();
+    let report = Arc::new(Mutex::new(Report::new(clock.now(), settings.sandbox.limits.fuel)));
     let enough = Arc::new(Notify::new());
     let observe = {
         let (report, enough, count) = (report.clone(), enough.clone(), reporting.count);
@@ -63,11 +64,11 @@ pub(super) async fn run(
         ))?,
         () = shutdown.requested.cancelled() => {}
     }
-    let written = watch(&report, reporting, shutdown, &enough).await;
+    let written = watch(&report, reporting, shutdown, (&enough, clock.as_ref())).await;
     shadow.stop().await;
     written?;
     let mut report = lock(&report);
-    report.finish(SystemClock.now());
+    report.finish(clock.now());
     say(format_args!("\n{}", report.text()))?;
     write(&report, &reporting.files)
 }
@@ -77,7 +78,7 @@ async fn watch(
     report: &Mutex<Report>,
     reporting: &Reporting,
     shutdown: &Shutdown,
-    enough: &Notify,
+    (enough, clock): (&Notify, &dyn Clock),
 ) -> anyhow::Result<()> {
     let mut requests = signal(SignalKind::user_defined1()).context("cannot listen for signals")?;
     let mut printed = 0;
@@ -87,7 +88,7 @@ async fn watch(
             () = enough.notified() => return Ok(()),
             _ = requests.recv() => {
                 let mut report = lock(report);
-                report.finish(SystemClock.now());
+                report.finish(clock.now());
                 write(&report, &reporting.files)?;
             }
             () = tokio::time::sleep(PRINT_INTERVAL) => {

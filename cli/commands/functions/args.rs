@@ -88,9 +88,9 @@ pub(crate) struct Run {
     /// File with a validator; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) validator: Option<PathBuf>,
-    /// Calling convention [default: the one that the source follows]
-    #[arg(long, value_name = "STYLE")]
-    pub(crate) style: Option<DialectName>,
+    /// Dialect [default: detected from the source]
+    #[arg(long, alias = "style", value_name = "DIALECT")]
+    pub(crate) dialect: Option<DialectName>,
     /// Current time that the functions see, as in 2026-01-01T00:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) time: Option<Timestamp>,

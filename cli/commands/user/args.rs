@@ -12,7 +12,7 @@ const CODE_LENGTH: usize = 38;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum User {
-    /// Show who is logged in, as without a command
+    /// Show who is logged in (the default)
     Get,
     /// Register a new user; prompts for a password
     #[command(visible_alias = "create")]

@@ -20,7 +20,7 @@ pub struct Sources {
     pub validator: String,
     /// Turns fields into payload bytes.
     pub encoder: String,
-    /// The calling convention; detected if absent.
+    /// The dialect; detected if absent.
     pub dialect: Option<Dialect>,
     /// Whether `decoder` is a single file that may define any of the functions. The other sources are then ignored.
     pub is_single_file: bool,

@@ -29,7 +29,7 @@ pub(crate) struct Metadata {
     /// The SHA-256 of the guest.
     pub(crate) guest: [u8; 32],
     pub(crate) hash: SourcesHash,
-    /// The calling convention of the function in each slot.
+    /// The dialect of the function in each slot.
     pub(crate) dialects: [Option<Dialect>; 4],
     /// The fuel that loading took.
     pub(crate) fuel: u64,

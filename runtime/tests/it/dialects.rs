@@ -1,4 +1,4 @@
-//! The calling conventions: which function is called, with which input, and what it passes on.
+//! The dialects: which function is called, with which input, and what it passes on.
 
 use airlock_runtime::{Dialect, EntryPoint, FailureKind, Slot, Sources, Value};
 

@@ -23,7 +23,7 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (&["level.js", "--hex", "0"], "odd number of hexadecimal digits; write two per byte, like 01af", 2),
     (&["level.js", "--hex", "0x0a"], "`x` is not a hexadecimal digit; write bytes like 01af", 2),
     (&["level.js", "--hex", "0a", "--port", "256"], "256 is not in 0..=255", 2),
-    (&["level.js", "--hex", "0a", "--style", "v3"], "[possible values: ts013, v2, chirpstack3]", 2),
+    (&["level.js", "--hex", "0a", "--dialect", "v3"], "[possible values: ts013, v2, chirpstack3]", 2),
     (&["level.js", "--hex", "0a", "--time", "today"], "a zone, as in 2026-01-01T00:00:00Z", 2),
     (&["level.js", "--hex", "0a", "--time", "2026-01-01"], "a zone, as in 2026-01-01T00:00:00Z", 2),
     (&["encoder.js", "--fields", "led"], "fields must be a JSON object, as in '{\"led\": true}'", 2),

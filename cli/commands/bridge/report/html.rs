@@ -13,8 +13,8 @@ const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70e
 /// The page.
 pub(super) fn html(report: &Report) -> String {
     let mut page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Airlock beside ChirpStack</title>\
-         <style>{STYLE}</style><h1>Airlock beside ChirpStack</h1><p>{} to {}</p><p>{}</p>",
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Airlock alongside ChirpStack</title>\
+         <style>{STYLE}</style><h1>Airlock alongside ChirpStack</h1><p>{} to {}</p><p>{}</p>",
         report.started,
         report.ended,
         escape(&text::line(&report.totals)),
