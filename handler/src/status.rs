@@ -71,7 +71,8 @@ impl Component {
 /// The processor time since the machine started, and the percentage that was used.
 fn processors(time: &CpuTime) -> system_stats::CpuStats {
     let CpuTime { user, nice, system, idle, .. } = *time;
-    let others = [time.iowait, time.irq, time.softirq, time.steal, time.guest, time.guest_nice];
+    // `user` and `nice` already include the time of guests.
+    let others = [time.iowait, time.irq, time.softirq, time.steal];
     let all = seconds(user + nice + system + idle + others.iter().flatten().sum::<u64>());
     let idle = seconds(idle);
     let percentage = if all > 0.0 { 100.0 * (all - idle) / all } else { 0.0 };
@@ -103,7 +104,7 @@ mod tests {
 
     #[test]
     fn computes_shares_of_processors_and_memory() {
-        let text = "cpu  100 100 100 700 0 0 0 0 0 0\nctxt 1\nbtime 1\nprocesses 1\n";
+        let text = "cpu  100 100 100 700 0 0 0 0 50 50\nctxt 1\nbtime 1\nprocesses 1\n";
         let stats = KernelStats::from_buf_read(text.as_bytes(), procfs::current_system_info()).unwrap();
         let time = processors(&stats.total);
         assert_eq!((time.user, time.idle, time.percentage), (2.0, 7.0, 30.0));

@@ -11,8 +11,7 @@ use crate::{
 
 /// An uplink as it was received.
 ///
-/// So far every frame is simulated. Frames from a network broker will be encrypted, and `decrypt` will
-/// decrypt them.
+/// So far every frame is simulated and plain; `decrypt` is where those of a network broker will be decrypted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// The application that it claims to belong to.
