@@ -113,6 +113,7 @@ impl Network {
     pub(crate) async fn owner(&self, name: &str) -> Owner {
         Owner::register(name, &self.stack.settings().client.auth_server, &self.announcement().await).await
     }
+
     pub(crate) fn type_command(&self, arguments: &[&str], input: &str) -> Output {
         run(&mut self.command(arguments), input)
     }

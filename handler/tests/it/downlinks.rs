@@ -7,7 +7,7 @@ use handler::{
     application::{Application, Applications, JoinKeyChange},
     device::Devices,
     downlink::Downlinks,
-    output::mqtt::DownlinkSubscriber,
+    output::mqtt::{DownlinkSubscriber, PublishedDownlink},
     payload::Payloads,
 };
 use runtime::Sources;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use server::system::SystemClock;
 use store::{Embedded, Key, Store, StoreClock, Tag};
 use testing::ManualClock;
-use tokio::task::JoinHandle;
+use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{
     harness::{APPS, Harness, becomes, same_bytes, sealer, soon},
@@ -32,6 +32,7 @@ struct Fixture {
     applications: Applications,
     devices: Devices,
     store: Arc<dyn Store>,
+    downlinks: Arc<Downlinks>,
     subscriber: DownlinkSubscriber,
     serving: JoinHandle<()>,
 }
@@ -58,8 +59,8 @@ impl Fixture {
         });
         let (subscriber, published) = DownlinkSubscriber::connect(&harness.broker.internal(), &same_bytes());
         becomes(subscriber.subscribed(), true).await;
-        let serving = tokio::spawn(downlinks.serve(published));
-        let fixture = Self { harness, applications, devices, store, subscriber, serving };
+        let serving = tokio::spawn(downlinks.clone().serve(published));
+        let fixture = Self { harness, applications, devices, store, downlinks, subscriber, serving };
         fixture.save("app-one", "custom", ENCODER).await;
         fixture
     }
@@ -236,6 +237,20 @@ async fn uses_the_port_of_the_encoder_unless_the_downlink_has_one() {
 
 #[tokio::test]
 async fn finishes_received_downlinks_before_it_stops() {
+    let fixture = Fixture::new().await;
+    let (sender, received) = mpsc::channel(2);
+    for port in [7, 8] {
+        let body = json!({"port": port, "payload_fields": {"led": 1}, "schedule": "last"}).to_string().into();
+        let downlink = PublishedDownlink { app_id: id("app-one"), dev_id: "dev".parse().unwrap(), body };
+        sender.send(downlink).await.unwrap();
+    }
+    drop(sender);
+    fixture.downlinks.clone().serve(received).await;
+    assert_eq!(fixture.queue("app-one").await, [(7, false, vec![1, 7]), (8, false, vec![1, 8])]);
+}
+
+#[tokio::test]
+async fn ends_when_the_subscriber_is_dropped() {
     let Fixture { harness, subscriber, serving, .. } = Fixture::new().await;
     drop(subscriber);
     soon("the end of the downlinks", serving).await.unwrap();
