@@ -88,7 +88,8 @@ impl Engine {
         self.load_hashed(sources, sources.hash(), limits, true)
     }
 
-    /// Loads a function set without adding it to the cache, for functions that may never be used again.
+    /// Loads a function set without adding it to the cache. For tests.
+    #[doc(hidden)]
     pub fn load_uncached(&self, sources: &Sources, limits: &Arc<Limits>) -> Result<Functions, Failure> {
         self.load_hashed(sources, sources.hash(), limits, false)
     }
