@@ -63,11 +63,6 @@ impl Change<'_> {
         self.actor = actor.to_string();
     }
 
-    /// Sets what was changed, when that is only known afterwards.
-    pub fn set_object(&mut self, object: &dyn Display) {
-        self.object = object.to_string();
-    }
-
     /// Records the outcome: nothing if the change was refused, and "unknown" if it failed after it may have begun.
     pub fn end<T, E: Kinded>(self, outcome: &Result<T, E>) {
         match outcome {
