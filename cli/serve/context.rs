@@ -18,6 +18,7 @@ use server::{
     identity::Identity,
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server, ServerHandle},
+    status::ErrorChain,
     store_mark::{Durability, OlderStore, StoreMark},
     system::OsRandom,
     telemetry::{self, Health, Metrics},
@@ -69,7 +70,7 @@ impl Context {
         let checked = store.clone();
         health.add("store", move || {
             let store = checked.clone();
-            async move { store.check().await.map_err(|error| error.to_string()) }
+            async move { store.check().await.map_err(|error| ErrorChain(&error).to_string()) }
         });
         let server =
             Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };

@@ -77,7 +77,7 @@ impl HandlerService {
             Some(announcer) => {
                 // The handler works without the discovery service, and keeps trying to announce itself.
                 if let Err(error) = announcer.announce().await {
-                    tracing::warn!(error = %ErrorChain(&error), "cannot announce this handler; trying again later");
+                    tracing::warn!(error = %ErrorChain(&error), "cannot announce this handler: trying again");
                 }
                 Some(tokio::spawn({
                     let stop = stop.clone();

@@ -7,10 +7,10 @@ use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
-use server::status::ErrorChain;
 use server::{
     audit::AuditLog,
     serve::ServerHandle,
+    status::ErrorChain,
     store_mark::{StoreMark, StoreMarkError},
     telemetry::Health,
 };
@@ -97,8 +97,8 @@ impl Stack {
             let (store_failure, went_back, health) = (store_failure.clone(), went_back.clone(), health.clone());
             async move {
                 health.fail(tokio::select! {
-                    error = store_failure => error.to_string(),
-                    error = went_back => error.to_string(),
+                    error = store_failure => ErrorChain(&*error).to_string(),
+                    error = went_back => ErrorChain(&*error).to_string(),
                 });
             }
         }));
@@ -135,12 +135,14 @@ impl Stack {
         self.handler.as_ref().and_then(HandlerService::mqtt_tls_address)
     }
 
-    /// The discovery service's plain HTTP listener, if it runs here.
+    /// The discovery service's plain HTTP listener, if it runs here. For tests.
+    #[doc(hidden)]
     pub fn discovery_http_address(&self) -> Option<SocketAddr> {
         self.discovery_http
     }
 
-    /// The handler's plain HTTP listener, if it runs here.
+    /// The handler's plain HTTP listener, if it runs here. For tests and benches.
+    #[doc(hidden)]
     pub fn handler_http_address(&self) -> Option<SocketAddr> {
         self.handler.as_ref().and_then(|handler| handler.serving().addresses().get(1).copied())
     }

@@ -124,7 +124,7 @@ impl Sandbox {
         let run = set.memory.run(&self.host, &mut self.faults, None, &task)?;
         match set.memory.restore(&self.host, None) {
             Ok(()) => self.hot.put_back(set),
-            Err(error) => tracing::error!(%error, "cannot restore the memory of a sandbox, will make a new one"),
+            Err(error) => tracing::error!(%error, "cannot restore the memory of a sandbox: making a new one"),
         }
         Ok(run)
     }

@@ -18,7 +18,7 @@ use store::{Batch, Commit, Key, Store, Tag, Version};
 use tokio::time::{Instant, sleep, timeout};
 use types::{Clock, Kind, Kinded, Random};
 
-use crate::{audit::AuditLog, private_file::write_private};
+use crate::{audit::AuditLog, private_file::write_private, status::ErrorChain};
 
 /// How often the counter grows without a change.
 const INTERVAL: Duration = Duration::from_secs(300);
@@ -144,7 +144,7 @@ impl StoreMark {
     pub async fn start(&self) -> Result<(), StoreMarkError> {
         match self.advance().await {
             Err(error @ StoreMarkError::File { .. }) => {
-                tracing::warn!(%error, "cannot mark the store; until this succeeds, going back is not noticed");
+                warn_unmarked(&error);
                 Ok(())
             }
             advanced => advanced,
@@ -165,10 +165,10 @@ impl StoreMark {
                 Ok(()) if is_due => (due, is_failing) = (Instant::now() + INTERVAL, false),
                 Ok(()) => {}
                 Err(error @ StoreMarkError::Older { .. }) => return error,
-                Err(error) if is_failing => tracing::debug!(%error, "cannot mark the store"),
+                Err(error) if is_failing => tracing::debug!(error = %ErrorChain(&error), "cannot mark the store"),
                 Err(error) => {
                     is_failing = true;
-                    tracing::warn!(%error, "cannot mark the store; until this succeeds, going back is not noticed");
+                    warn_unmarked(&error);
                 }
             }
         }
@@ -270,6 +270,11 @@ fn read(path: &Path) -> Result<Option<Saved>, StoreMarkError> {
         Err(source) => return Err(StoreMarkError::File { action: "read", path: path.to_owned(), source }),
     };
     serde_json::from_slice(&text).map(Some).map_err(|_| StoreMarkError::Damaged { path: path.to_owned() })
+}
+
+fn warn_unmarked(error: &StoreMarkError) {
+    let error = ErrorChain(error);
+    tracing::warn!(%error, "cannot mark the store: trying again; until this succeeds, an older store is not noticed");
 }
 
 fn new_instance(random: &dyn Random) -> String {

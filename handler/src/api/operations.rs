@@ -106,7 +106,7 @@ impl Operations {
             match self.resume_deletions().await {
                 Ok(()) => _ = timeout(DELETIONS_INTERVAL, self.applications.deletion_interrupted()).await,
                 Err(error) => {
-                    tracing::warn!(error = %ErrorChain(&error), "cannot complete the deletion of applications; trying again later");
+                    tracing::warn!(error = %ErrorChain(&error), "cannot complete the deletion of applications: trying again");
                     sleep(DELETIONS_WAIT).await;
                 }
             }
@@ -138,7 +138,7 @@ impl Operations {
             None => true,
         };
         if is_withdrawn && let Err(error) = self.applications.end_deletion(app_id).await {
-            tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot end the deletion of an application; trying again later");
+            tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot end the deletion of an application: trying again");
         }
     }
 

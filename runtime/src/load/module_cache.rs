@@ -71,13 +71,13 @@ impl ModuleCache {
             Ok(bytes) => bytes.and_then(verify),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "cannot read cached functions, will load them again");
+                tracing::warn!(path = %path.display(), %error, "cannot read cached functions: loading them again");
                 return None;
             }
         };
         verified
             .inspect_err(|error| {
-                tracing::warn!(path = %path.display(), %error, "refused cached functions, will load them again");
+                tracing::warn!(path = %path.display(), %error, "refused cached functions: loading them again");
                 // If this fails, writing the file again replaces it.
                 let _ = fs::remove_file(&path);
             })

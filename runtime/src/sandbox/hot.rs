@@ -69,7 +69,7 @@ impl HotSets {
         self.candidates.pop(&hash);
         memory
             .inspect_err(
-                |error| tracing::warn!(%error, "cannot map a memory for busy functions, they stay in a shared one"),
+                |error| tracing::warn!(%error, "cannot map a memory for busy functions: they stay in a shared one"),
             )
             .ok()
             .map(|memory| HotSet { hash, score, memory })

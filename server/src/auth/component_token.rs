@@ -93,7 +93,7 @@ impl ComponentToken {
     }
 
     /// Notes that the account service accepted `token`, or this component without one.
-    pub fn note_accepted(&self, token: Option<&Secret>) {
+    pub(super) fn note_accepted(&self, token: Option<&Secret>) {
         let mut state = self.state();
         if state.token.as_ref() == token && (state.is_refused || state.attempts > 0) {
             *state = State { token: state.token.take(), ..State::default() };
@@ -158,7 +158,7 @@ impl ComponentToken {
             Err(error) => {
                 metrics::component_renewed("failed");
                 if old.is_some() {
-                    tracing::warn!(%error, "cannot renew this component's token; trying again");
+                    tracing::warn!(%error, "cannot renew this component's token: trying again");
                 }
                 self.state().failure = Some(error.to_string());
                 None

@@ -15,6 +15,7 @@ use super::{
     rule::{Before, Now},
     verifier::Origin,
 };
+use crate::status::ErrorChain;
 
 /// Maximum number of questions that are asked at once; more wait. The account service limits what it takes from one
 /// caller.
@@ -183,7 +184,7 @@ impl Issuer {
         if error.kind() != Kind::Exhausted && self.reachability.silent(self.clock.now()) {
             tracing::warn!(
                 issuer = self.id,
-                %error,
+                error = %ErrorChain(&error),
                 "the account service cannot be asked: what it confirmed goes on for the grace time, the rest is refused"
             );
         }

@@ -13,6 +13,7 @@ use super::{
     AuthError, TokenError, Verifier,
     rule::{Before, Now},
 };
+use crate::status::ErrorChain;
 
 /// How long keys are used before they are fetched again; a removed key is trusted no longer than this.
 pub(super) const AGE_MAX: Duration = Duration::from_secs(60);
@@ -155,7 +156,11 @@ impl PublicKeys {
             before.is_none()
         });
         if is_first {
-            tracing::warn!(issuer = self.issuer, %error, "cannot fetch the keys of the account service; trying again");
+            tracing::warn!(
+                issuer = self.issuer,
+                error = %ErrorChain(&*error),
+                "cannot fetch the keys of the account service: trying again"
+            );
         }
     }
 
