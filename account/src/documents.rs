@@ -9,7 +9,8 @@ use serde::{
     Serialize,
     de::{DeserializeOwned, IgnoredAny},
 };
-use store::{Batch, Commit, Entry, Key, Rate, Store, TakenToken, Version};
+use server::rate_limit::{RateLimit, RateLimitExceeded};
+use store::{Batch, Commit, Entry, Key, Store, Version};
 use types::Timestamp;
 
 use crate::{Error, Result};
@@ -134,8 +135,14 @@ impl Documents {
         }
     }
 
-    pub(crate) async fn take_token(&self, bucket: &Key, rate: Rate) -> Result<TakenToken> {
-        Ok(self.store.take_token(bucket, rate).await?)
+    /// Counts a call of `owner`, like [`RateLimit::take`].
+    pub(crate) async fn count(
+        &self,
+        limit: RateLimit,
+        policy: &'static str,
+        owner: &str,
+    ) -> Result<Option<RateLimitExceeded>> {
+        Ok(limit.take(policy, owner, self.store.as_ref()).await?)
     }
 
     async fn commit(&self, batch: Batch) -> Result<bool> {

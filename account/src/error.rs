@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use server::audit::AuditError;
-use types::{AppEui, ClientId, GatewayId, IdError, Kind, Kinded, Scope, ScopeError};
+use types::{AppEui, ClientId, GatewayId, IdError, Kind, Kinded, RateLimitExceeded, Scope, ScopeError};
 
 use crate::{oauth::error_code::OAuthErrorCode, seal};
 
@@ -146,7 +146,7 @@ pub enum Error {
     Busy,
     /// A rate limit was exceeded.
     #[error("too many attempts: try again in {} s", .0.wait_s)]
-    RateLimited(server::rate_limit::RateLimitExceeded),
+    RateLimited(RateLimitExceeded),
     /// The session or token was revoked.
     #[error("session or token revoked: the user logged out, changed the password, or revoked the access of the client")]
     LoginEnded,
@@ -264,5 +264,9 @@ impl Kinded for Error {
                 _ => Kind::Internal,
             },
         }
+    }
+
+    fn exceeded(&self) -> Option<&RateLimitExceeded> {
+        if let Self::RateLimited(exceeded) = self { Some(exceeded) } else { None }
     }
 }

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::rate_limit::RateLimit;
 pub(crate) use server::rate_limit::rate_limit_address;
-use store::{Key, Tag, TakenToken};
 use types::{UserId, Username};
 
 use crate::{Account, Error, Result, metrics};
@@ -79,13 +78,9 @@ impl Account {
     }
 
     async fn take(&self, policy: &'static str, limit: RateLimit, id: &str) -> Result<()> {
-        let key = Key::new(&Tag::named("l", &format!("{policy}:{id}"))?, "")?;
-        match self.documents.take_token(&key, limit.rate()).await? {
-            TakenToken::Taken { .. } => Ok(()),
-            TakenToken::Wait(wait) => {
-                metrics::rate_limited(policy);
-                Err(Error::RateLimited(limit.exceeded(policy, wait)))
-            }
-        }
+        let exceeded = self.documents.count(limit, policy, &format!("{policy}:{id}")).await?;
+        let Some(exceeded) = exceeded else { return Ok(()) };
+        metrics::rate_limited(policy);
+        Err(Error::RateLimited(exceeded))
     }
 }

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use server::{audit::AuditError, auth::AuthError};
-use types::{Kind, Kinded};
+use types::{Kind, Kinded, RateLimitExceeded};
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
@@ -103,6 +103,10 @@ impl Kinded for Error {
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
             Self::Store(_) | Self::Record(_) => Kind::Internal,
         }
+    }
+
+    fn exceeded(&self) -> Option<&RateLimitExceeded> {
+        if let Self::Audit(error) = self { error.exceeded() } else { None }
     }
 
     fn is_cause_logged(&self) -> bool {

@@ -4,7 +4,7 @@ mod function;
 
 use std::fmt;
 
-use types::{AppId, DevId, Kind, Kinded};
+use types::{AppId, DevId, Kind, Kinded, RateLimitExceeded};
 
 pub use self::function::FunctionError;
 
@@ -80,7 +80,7 @@ pub enum Error {
     #[error("Rate limit for {} \"{name}\" reached: try again in {} s", .exceeded.policy, .exceeded.wait_s)]
     RateLimited {
         /// Which limit, and when to try again.
-        exceeded: server::rate_limit::RateLimitExceeded,
+        exceeded: RateLimitExceeded,
         /// The client or application whose calls were counted.
         name: String,
     },
@@ -148,6 +148,10 @@ impl Kinded for Error {
                 Kind::Internal
             }
         }
+    }
+
+    fn exceeded(&self) -> Option<&RateLimitExceeded> {
+        if let Self::RateLimited { exceeded, .. } = self { Some(exceeded) } else { None }
     }
 
     fn is_cause_logged(&self) -> bool {

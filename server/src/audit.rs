@@ -262,6 +262,10 @@ impl Kinded for AuditError {
             Self::TooManyChanges(_) => Kind::Exhausted,
         }
     }
+
+    fn exceeded(&self) -> Option<&RateLimitExceeded> {
+        if let Self::TooManyChanges(exceeded) = self { Some(exceeded) } else { None }
+    }
 }
 
 /// Takes formatted lines, each in one write.

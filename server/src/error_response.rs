@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use tonic::Code;
-use types::{Kind, Kinded};
+use types::{Kind, Kinded, RateLimitExceeded};
 
 use crate::status;
 
@@ -28,6 +28,7 @@ pub struct ErrorResponse {
     status: StatusCode,
     code: Code,
     message: String,
+    exceeded: Option<RateLimitExceeded>,
 }
 
 impl ErrorResponse {
@@ -43,7 +44,7 @@ impl ErrorResponse {
 
     /// A response for what has no error type, such as a body that axum refused.
     pub fn new(format: ErrorFormat, kind: Kind, message: impl Into<String>) -> Self {
-        Self { format, status: status::http(kind), code: status::grpc(kind), message: message.into() }
+        Self { format, status: status::http(kind), code: status::grpc(kind), message: message.into(), exceeded: None }
     }
 
     /// Sets an HTTP status that no kind stands for, such as 405.
@@ -52,13 +53,14 @@ impl ErrorResponse {
     }
 
     fn of(format: ErrorFormat, error: &impl Kinded) -> Self {
-        Self::new(format, error.kind(), status::public_text(error))
+        let response = Self::new(format, error.kind(), status::public_text(error));
+        Self { exceeded: error.exceeded().copied(), ..response }
     }
 }
 
 impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
-        let Self { format, status, code, message } = self;
+        let Self { format, status, code, message, exceeded } = self;
         let mut response = match format {
             ErrorFormat::Account => Json(ErrorBody { code: status.as_u16(), error: message }).into_response(),
             ErrorFormat::GrpcGateway => {
@@ -75,7 +77,7 @@ impl IntoResponse for ErrorResponse {
             }
             _ => {}
         }
-        response
+        (exceeded.map(|exceeded| exceeded.headers()), response).into_response()
     }
 }
 

@@ -1,11 +1,12 @@
-//! Rate limits as they are configured, and the response headers of a refused call.
+//! Rate limits as they are configured, and calls counted against them.
 
 use std::{hash::Hash, net::IpAddr, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{Buckets, Rate, TakenToken};
+use store::{Buckets, Key, Rate, Store, Tag, TakenToken};
 use types::Clock;
+pub use types::RateLimitExceeded;
 
 /// The burst and the rate of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,19 +18,6 @@ pub struct RateLimit {
     pub per_hour: u32,
 }
 
-/// The refusal of a call by a rate limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimitExceeded {
-    /// The name of the limit, one word.
-    pub policy: &'static str,
-    /// How many calls are allowed at once.
-    pub burst: u32,
-    /// The time in which an empty bucket fills, in seconds.
-    pub window_s: u64,
-    /// How long to wait before the next call, in seconds; at least 1.
-    pub wait_s: u64,
-}
-
 impl RateLimit {
     /// A limit of `burst` calls at once and `per_hour` calls per hour.
     pub const fn new(burst: u32, per_hour: u32) -> Self {
@@ -37,27 +25,29 @@ impl RateLimit {
     }
 
     /// Converts the limit for the store.
-    pub fn rate(self) -> Rate {
+    fn rate(self) -> Rate {
         Rate { per: Duration::from_secs(3600) / self.per_hour.max(1), burst: self.burst.max(1) }
     }
 
+    /// Counts a call of `owner` in the store, which all instances share; returns a refusal beyond the limit.
+    pub async fn take(
+        self,
+        policy: &'static str,
+        owner: &str,
+        store: &dyn Store,
+    ) -> Result<Option<RateLimitExceeded>, store::Error> {
+        let key = Key::new(&Tag::named("l", owner)?, "")?;
+        Ok(match store.take_token(&key, self.rate()).await? {
+            TakenToken::Taken { .. } => None,
+            TakenToken::Wait(wait) => Some(self.exceeded(policy, wait)),
+        })
+    }
+
     /// The refusal of a call that may be repeated after `wait`.
-    pub fn exceeded(self, policy: &'static str, wait: Duration) -> RateLimitExceeded {
+    fn exceeded(self, policy: &'static str, wait: Duration) -> RateLimitExceeded {
         let Rate { per, burst } = self.rate();
         let seconds = |time: Duration| time.as_secs() + u64::from(time.subsec_nanos() > 0);
         RateLimitExceeded { policy, burst, window_s: seconds(per.saturating_mul(burst)), wait_s: seconds(wait).max(1) }
-    }
-}
-
-impl RateLimitExceeded {
-    /// `Retry-After`, and the fields of the IETF draft on rate limit headers.
-    pub fn headers(&self) -> [(&'static str, String); 3] {
-        let Self { policy, burst, window_s, wait_s } = self;
-        [
-            ("retry-after", wait_s.to_string()),
-            ("ratelimit-policy", format!("\"{policy}\";q={burst};w={window_s}")),
-            ("ratelimit", format!("\"{policy}\";r=0;t={wait_s}")),
-        ]
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt};
 
 use axum::http::StatusCode;
-use tonic::{Code, Status};
+use tonic::{Code, Status, metadata::MetadataValue};
 use types::{Kind, Kinded};
 
 pub(crate) const INTERNAL: &str = "internal error";
@@ -20,7 +20,11 @@ pub fn grpc(kind: Kind) -> Code {
 
 /// The gRPC status of this error; the text of an internal error goes to the log only.
 pub fn to_status(error: &impl Kinded) -> Status {
-    Status::new(grpc(error.kind()), public_text(error))
+    let mut status = Status::new(grpc(error.kind()), public_text(error));
+    if let Some(exceeded) = error.exceeded() {
+        status.metadata_mut().insert("retry-after", MetadataValue::from(exceeded.wait_s));
+    }
+    status
 }
 
 /// Displays an error and its sources, for logs: `cannot open the store: permission denied`.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::RateLimitExceeded;
+
 /// The kind of an error, by what a caller would do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -35,6 +37,11 @@ pub enum Kind {
 pub trait Kinded: std::error::Error {
     /// The kind of this error.
     fn kind(&self) -> Kind;
+
+    /// The rate limit that refused the call, if one did; responses then say when to try again.
+    fn exceeded(&self) -> Option<&RateLimitExceeded> {
+        None
+    }
 
     /// Whether its cause is logged once, so that the calls that it fails need not be.
     fn is_cause_logged(&self) -> bool {

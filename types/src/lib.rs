@@ -9,6 +9,7 @@ mod kind;
 mod message;
 mod prefix;
 mod random;
+mod rate_limit_exceeded;
 mod right;
 mod scope;
 mod service;
@@ -24,6 +25,7 @@ pub use kind::{Kind, Kinded};
 pub use message::{Downlink, GatewayMetadata, Metadata, Uplink};
 pub use prefix::{DevAddrPrefix, PrefixError};
 pub use random::Random;
+pub use rate_limit_exceeded::RateLimitExceeded;
 pub use right::{ApplicationRight, ComponentRight, GatewayRight, UnknownRight};
 pub use scope::{Scope, ScopeError};
 #[doc(hidden)]

@@ -57,7 +57,6 @@ impl IntoResponse for HttpError {
             Error::OAuth { code, reason } => oauth(*code, reason),
             Error::ContentType(_) => with_status(&self.0, StatusCode::UNSUPPORTED_MEDIA_TYPE),
             Error::MethodNotAllowed => with_status(&self.0, StatusCode::METHOD_NOT_ALLOWED),
-            Error::RateLimited(exceeded) => (exceeded.headers(), ErrorResponse::account(&self.0)).into_response(),
             Error::Busy => ([(header::RETRY_AFTER, "1")], ErrorResponse::account(&self.0)).into_response(),
             error => ErrorResponse::account(error).into_response(),
         }

@@ -3,7 +3,7 @@
 use airlock_discovery::Settings;
 use api::discovery::{Announcement, Metadata, metadata::Metadata as Served};
 use serde_json::json;
-use server::{serve::Listeners, telemetry::TelemetrySettings};
+use server::{rate_limit::RateLimit, serve::Listeners, telemetry::TelemetrySettings};
 use testing::SmallDisk;
 use tonic::Code;
 use types::{Credential, Secret};
@@ -38,6 +38,26 @@ async fn announcements_are_refused_while_the_audit_file_cannot_be_written() {
     disk.empty();
     let (code, text) = announce(&discovery, announcement("handler", "handler-1"), Some(&caller)).await;
     assert_eq!(code, Code::Ok, "{text}");
+}
+
+#[tokio::test]
+async fn a_component_that_makes_too_many_changes_is_told_when_to_retry() {
+    let telemetry = TelemetrySettings { audit_changes: RateLimit::new(1, 1), ..TelemetrySettings::default() };
+    let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
+    let discovery = TestDiscovery::audited(&Settings::default(), listeners, &telemetry).await;
+    let caller = discovery.account.component("handler", "handler-1");
+    let message = announcement("handler", "handler-1");
+    assert_eq!(announce(&discovery, message.clone(), Some(&caller)).await.0, Code::Ok);
+
+    let status = discovery.stub().await.announce(request(message, Some(&caller))).await.unwrap_err();
+    let retry_after = status.metadata().get("retry-after").map(|wait| wait.to_str().unwrap());
+    assert_eq!((status.code(), retry_after), (Code::ResourceExhausted, Some("3600")));
+
+    let put = reqwest::Client::new().put(discovery.url("/announcements/handler/handler-1")).body("{}");
+    let response = put.header("authorization", caller.to_header()).send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 429);
+    assert_eq!(response.headers()["retry-after"], "3600");
+    assert_eq!(response.headers()["ratelimit-policy"], "\"changes\";q=1;w=3600");
 }
 
 #[tokio::test]

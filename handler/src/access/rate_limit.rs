@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::rate_limit::RateLimit;
 use sha2::{Digest, Sha256};
-use store::{Key, Store, Tag, TakenToken};
+use store::Store;
 use types::{AppId, Claims};
 
 use crate::{Error, metrics};
@@ -55,14 +55,10 @@ impl RateLimiter {
     }
 
     async fn count(&self, policy: &'static str, limit: RateLimit, id: &str, name: &str) -> Result<(), Error> {
-        let key = Key::new(&Tag::named("l", &format!("handler:{policy}:{id}"))?, "")?;
-        match self.store.take_token(&key, limit.rate()).await? {
-            TakenToken::Taken { .. } => Ok(()),
-            TakenToken::Wait(wait) => {
-                metrics::rate_limited(policy);
-                Err(Error::RateLimited { exceeded: limit.exceeded(policy, wait), name: name.to_owned() })
-            }
-        }
+        let owner = format!("handler:{policy}:{id}");
+        let Some(exceeded) = limit.take(policy, &owner, self.store.as_ref()).await? else { return Ok(()) };
+        metrics::rate_limited(policy);
+        Err(Error::RateLimited { exceeded, name: name.to_owned() })
     }
 }
 

@@ -36,9 +36,6 @@ impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
         match &self.0 {
             Error::Function(error) if self.0.kind() == Kind::Invalid => function_error(error, self.0.to_string()),
-            error @ Error::RateLimited { exceeded, .. } => {
-                (exceeded.headers(), ErrorResponse::grpc_gateway(error)).into_response()
-            }
             error => ErrorResponse::grpc_gateway(error).into_response(),
         }
     }
