@@ -7,7 +7,11 @@ use api::discovery::{
     GetServiceRequest, MetadataRequest,
     discovery_server::{Discovery, DiscoveryServer},
 };
-use server::{auth::Caller, status::to_status, usage::Usage};
+use server::{
+    grpc::{number, split},
+    status::to_status,
+    usage::Usage,
+};
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 use types::AppEui;
 
@@ -33,7 +37,7 @@ impl Service {
 #[tonic::async_trait]
 impl Discovery for Service {
     async fn announce(&self, request: Request<Announcement>) -> GrpcResult<()> {
-        let (caller, message) = open(request)?;
+        let (caller, message) = split(request)?;
         let announcement = message.try_into().map_err(refuse)?;
         response(self.operations.announce(caller, &announcement).await)
     }
@@ -55,12 +59,12 @@ impl Discovery for Service {
     }
 
     async fn add_metadata(&self, request: Request<MetadataRequest>) -> GrpcResult<()> {
-        let (caller, message) = open(request)?;
+        let (caller, message) = split(request)?;
         response(self.operations.add_metadata(caller, &assignment(message).map_err(refuse)?).await)
     }
 
     async fn delete_metadata(&self, request: Request<MetadataRequest>) -> GrpcResult<()> {
-        let (caller, message) = open(request)?;
+        let (caller, message) = split(request)?;
         response(self.operations.delete_metadata(caller, &assignment(message).map_err(refuse)?).await)
     }
 
@@ -80,12 +84,6 @@ impl Discovery for Service {
     }
 }
 
-/// Splits a request into the caller and the message.
-fn open<T>(request: Request<T>) -> Result<(Caller, T), Status> {
-    let caller = Caller::of(request.metadata().as_ref(), request.extensions()).map_err(|error| to_status(&error))?;
-    Ok((caller, request.into_inner()))
-}
-
 fn assignment(message: MetadataRequest) -> OurResult<Assignment> {
     let metadata = message.metadata.and_then(|metadata| metadata.metadata);
     let metadata = metadata.ok_or_else(|| Error::denied("Unknown Metadata type"))?;
@@ -94,13 +92,7 @@ fn assignment(message: MetadataRequest) -> OurResult<Assignment> {
 
 /// Reads the requested page from the metadata `limit` and `offset`.
 fn page(metadata: &MetadataMap) -> OurResult<Page> {
-    let number = |name: &'static str| match metadata.get(name) {
-        None => Ok(0),
-        Some(value) => {
-            let number = value.to_str().ok().and_then(|text| text.parse().ok());
-            number.ok_or_else(|| Error::invalid(name, "must be a number"))
-        }
-    };
+    let number = |name| number(metadata, name, Error::invalid);
     Ok(Page { limit: number("limit")?, offset: number("offset")? })
 }
 

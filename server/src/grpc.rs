@@ -1,4 +1,4 @@
-//! The gRPC services that every listener has: health and reflection.
+//! The gRPC services that every listener has, health and reflection, and what the calls of all services share.
 
 use std::time::Duration;
 
@@ -6,12 +6,13 @@ use futures::stream::Empty;
 use tokio::{sync::Mutex, time::Instant};
 use tonic::{
     Request, Response, Status,
+    metadata::MetadataMap,
     service::{Routes, RoutesBuilder},
 };
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus, health_server};
 use tonic_reflection::server::Builder;
 
-use crate::{Error, telemetry::Health};
+use crate::{Error, auth::Caller, status::to_status, telemetry::Health};
 
 /// How long a result of the readiness checks is reused.
 const RESULT_AGE_MAX: Duration = Duration::from_secs(1);
@@ -23,6 +24,24 @@ pub fn routes(health: &Health) -> Result<RoutesBuilder, Error> {
     routes.add_service(reflection().build_v1()?);
     routes.add_service(reflection().build_v1alpha()?);
     Ok(routes)
+}
+
+/// Splits a request into the caller and the message.
+pub fn split<T>(request: Request<T>) -> Result<(Caller, T), Status> {
+    let (metadata, extensions, message) = request.into_parts();
+    let caller = Caller::of(&metadata.into_headers(), &extensions).map_err(|error| to_status(&error))?;
+    Ok((caller, message))
+}
+
+/// A number in the metadata; zero if it is missing. `refuse` makes the error from the name and the rule.
+pub fn number<E>(
+    metadata: &MetadataMap,
+    name: &'static str,
+    refuse: impl FnOnce(&'static str, &'static str) -> E,
+) -> Result<usize, E> {
+    let Some(value) = metadata.get(name) else { return Ok(0) };
+    let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| refuse(name, "must be a whole number from 0 up"))
 }
 
 fn reflection() -> Builder<'static> {

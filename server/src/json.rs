@@ -35,6 +35,21 @@ pub struct Json<T>(pub T);
 #[schemars(extend("maxProperties" = 0))]
 pub struct Empty {}
 
+/// Fills in what the body omits from the path. If both have it, they must agree; otherwise `refuse` makes the error
+/// from the name and the reason.
+pub fn fill_from_path<E>(
+    what: &'static str,
+    body: &mut String,
+    path: String,
+    refuse: impl FnOnce(&'static str, String) -> E,
+) -> Result<(), E> {
+    if body.is_empty() || *body == path {
+        *body = path;
+        return Ok(());
+    }
+    Err(refuse(what, format!("the path says `{path}`, the body says `{body}`")))
+}
+
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
     type Rejection = Response;
 

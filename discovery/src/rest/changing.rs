@@ -15,7 +15,7 @@ use axum::{
 use serde_json::Value;
 use server::{
     auth::Presented,
-    json::{Empty, Json, JsonObject},
+    json::{Empty, Json, JsonObject, fill_from_path},
     openapi,
 };
 
@@ -33,8 +33,8 @@ pub(super) async fn announce(
     JsonObject(mut body): JsonObject<Announcement>,
 ) -> RestResult<Empty> {
     let announced = async {
-        agree("service_name", &mut body.service_name, path.service_name)?;
-        agree("id", &mut body.id, path.id)?;
+        fill_from_path("service_name", &mut body.service_name, path.service_name, Error::invalid)?;
+        fill_from_path("id", &mut body.id, path.id, Error::invalid)?;
         let announcement = message::Announcement::from(body).try_into()?;
         operations.announce(caller?, &announcement).await
     };
@@ -89,13 +89,4 @@ impl OperationInput for MetadataQuery {
 fn assignment(component: &ComponentPath, metadata: Metadata) -> Result<Assignment> {
     let metadata = message::metadata::Metadata::from(metadata).try_into()?;
     Ok(Assignment { service: component.service_name.parse()?, id: component.id.parse()?, metadata })
-}
-
-/// Fills in what the body omits from the path; if both are given, they must agree.
-fn agree(what: &'static str, body: &mut String, path: String) -> Result<()> {
-    if body.is_empty() || *body == path {
-        *body = path;
-        return Ok(());
-    }
-    Err(Error::invalid(what, format!("the path says `{path}`, the body says `{body}`")))
 }

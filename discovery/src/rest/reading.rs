@@ -133,7 +133,7 @@ pub(super) async fn get_by_app_eui(
 fn page(query: &HashMap<String, String>) -> Result<Page> {
     let number = |name: &'static str| match query.get(name) {
         None => Ok(0),
-        Some(text) => text.parse().map_err(|_| Error::invalid(name, "must be a number")),
+        Some(text) => text.parse().map_err(|_| Error::invalid(name, "must be a whole number from 0 up")),
     };
     Ok(Page { limit: number("limit")?, offset: number("offset")? })
 }

@@ -2,7 +2,7 @@
 
 mod addresses;
 mod applications;
-mod call;
+mod error;
 mod joins;
 mod status;
 

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use server::{
     auth::{AuthError, Caller, Presented},
     error_response::ErrorFormat,
-    json::{Empty, Json, JsonObject},
+    json::{Empty, Json, JsonObject, fill_from_path},
     openapi::{self, About, OperationExt},
 };
 use types::{AppId, DevId, Kind};
@@ -205,7 +205,7 @@ async fn set_application(
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::HandlerApplication>,
 ) -> HttpResult {
-    fill_from_path("app_id", &mut body.app_id, path.app_id)?;
+    fill_from_path("app_id", &mut body.app_id, path.app_id, Error::invalid)?;
     let application = body.try_into()?;
     operations.set_application(caller?, application).await?;
     Ok(Json(Empty {}))
@@ -269,8 +269,8 @@ async fn set(
     mut body: body::Device,
     path: DevicePath,
 ) -> HttpResult {
-    fill_from_path("app_id", &mut body.app_id, path.app_id)?;
-    fill_from_path("dev_id", &mut body.dev_id, path.dev_id)?;
+    fill_from_path("app_id", &mut body.app_id, path.app_id, Error::invalid)?;
+    fill_from_path("dev_id", &mut body.dev_id, path.dev_id, Error::invalid)?;
     operations.set_device(caller?, body.try_into()?).await?;
     Ok(Json(Empty {}))
 }
@@ -283,15 +283,6 @@ async fn delete_device(
     let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
     operations.delete_device(caller?, &app_id, &dev_id).await?;
     Ok(Json(Empty {}))
-}
-
-/// Fills an id that the body leaves out from the path. If both have it, it must be the same.
-fn fill_from_path(what: &'static str, body: &mut String, path: String) -> Result<(), Error> {
-    if body.is_empty() || *body == path {
-        *body = path;
-        return Ok(());
-    }
-    Err(Error::invalid(what, format_args!("the path says `{path}`, the body says `{body}`")))
 }
 
 impl IntoResponse for DevicePageResponse {

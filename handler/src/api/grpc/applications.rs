@@ -8,12 +8,10 @@ use api::{
     },
     rest::handler as body,
 };
+use server::grpc::{number, split};
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 
-use super::{
-    Service,
-    call::{number, split},
-};
+use super::Service;
 use crate::{
     Error,
     api::{
@@ -73,7 +71,8 @@ impl ApplicationManager for Service {
         &self,
         request: Request<ApplicationIdentifier>,
     ) -> Result<Response<DeviceList>, Status> {
-        let (limit, offset) = (number(request.metadata(), "limit")?, number(request.metadata(), "offset")?);
+        let number = |name| number(request.metadata(), name, Error::invalid);
+        let (limit, offset) = (number("limit")?, number("offset")?);
         let (caller, message) = split(request)?;
         let page = self.operations.list_devices(caller, &app_id(&message.app_id)?, offset, limit).await?;
         let (total, selected) = (page.total, page.devices.len());

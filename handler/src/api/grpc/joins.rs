@@ -4,9 +4,10 @@ use api::{
     broker::{ActivationChallengeRequest, ActivationChallengeResponse, DeduplicatedDeviceActivationRequest},
     handler::{DeviceActivationResponse, handler_server::Handler},
 };
+use server::grpc::split;
 use tonic::{Request, Response, Status};
 
-use super::{Service, call::split};
+use super::Service;
 use crate::{
     api::wire::{app_id, dev_id},
     join::{ActivationRequest, JoinRequest},

@@ -1,9 +1,10 @@
 //! The handler's status over gRPC.
 
 use api::handler::{StatusRequest, handler_manager_server::HandlerManager};
+use server::grpc::split;
 use tonic::{Request, Response, Status};
 
-use super::{Service, call::split};
+use super::Service;
 
 #[tonic::async_trait]
 impl HandlerManager for Service {

@@ -7,11 +7,11 @@ use api::{
 use axum::extract::{Path, State};
 use server::{
     auth::Presented,
-    json::{Json, JsonObject},
+    json::{Json, JsonObject, fill_from_path},
 };
 
-use super::{ApplicationPath, DevicePath, HttpResult, Shared, fill_from_path};
-use crate::api::operations::DownlinkInput;
+use super::{ApplicationPath, DevicePath, HttpResult, Shared};
+use crate::{Error, api::operations::DownlinkInput};
 
 pub(super) async fn dry_uplink(
     State(operations): Shared,
@@ -19,7 +19,7 @@ pub(super) async fn dry_uplink(
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::DryUplink>,
 ) -> HttpResult<Json<body::DryUplinkResult>> {
-    fill_from_path("app_id", &mut body.app.app_id, path.app_id)?;
+    fill_from_path("app_id", &mut body.app.app_id, path.app_id, Error::invalid)?;
     let body::DryUplink { payload, app, port } = body;
     let application = app.try_into()?;
     let decoded = operations.dry_uplink(caller?, application, port, payload.clone()).await?;
@@ -32,7 +32,7 @@ pub(super) async fn dry_downlink(
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::DryDownlink>,
 ) -> HttpResult<Json<body::DryDownlinkResult>> {
-    fill_from_path("app_id", &mut body.app.app_id, path.app_id)?;
+    fill_from_path("app_id", &mut body.app.app_id, path.app_id, Error::invalid)?;
     let body::DryDownlink { payload, fields, app, port } = body;
     let (application, input) = (app.try_into()?, DownlinkInput { fields, payload });
     let encoded = operations.dry_downlink(caller?, application, port, input).await?;
@@ -45,8 +45,8 @@ pub(super) async fn simulate_uplink(
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::SimulatedUplink>,
 ) -> HttpResult<Json<Cost>> {
-    fill_from_path("app_id", &mut body.app_id, path.app_id)?;
-    fill_from_path("dev_id", &mut body.dev_id, path.dev_id)?;
+    fill_from_path("app_id", &mut body.app_id, path.app_id, Error::invalid)?;
+    fill_from_path("dev_id", &mut body.dev_id, path.dev_id, Error::invalid)?;
     let cost = operations.simulate_uplink(caller?, body.try_into()?).await?;
     Ok(Json(Cost { fuel: cost.fuel, microseconds: cost.microseconds() }))
 }
