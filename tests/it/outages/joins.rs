@@ -1,4 +1,4 @@
-//! Joins while the account service is away: registered devices join, and no others are registered.
+//! Joins while the account service is unreachable: registered devices join, and no others are registered.
 
 use tonic::Code;
 use types::ApplicationRight;
@@ -14,7 +14,7 @@ const TEMPLATE_DEV_EUI: &str = "0004A30B001C0531";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn registered_devices_join_while_the_account_service_is_away() {
-    // They do so however long it is away.
+    // They do so however long it is unreachable.
     let mut services = Services::start(0).await;
     let owner = &services.owner;
     let broker = NetworkBroker::of(&services.network, "steady", "brokers", BROKER).await;
