@@ -34,8 +34,8 @@ pub struct Uplinks {
 }
 
 impl Uplinks {
-    /// Handles a frame that was received, and returns what its functions cost. That, and what loading them cost, is added to
-    /// `usage`.
+    /// Handles a frame that was received, and returns what its functions cost. That, and what loading them cost, is
+    /// added to `usage`.
     ///
     /// A function that fails does not stop its message, which goes out without fields, together with an event. Only a
     /// validator that returns false drops it.

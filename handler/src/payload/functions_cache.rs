@@ -107,8 +107,8 @@ impl FunctionsCache {
         self.lock().lru.get(&key)?.cell.get().cloned()
     }
 
-    /// The functions of an application, or why they cannot be used; loads them in `pool` if nobody has, at the expense of
-    /// `usage`.
+    /// The functions of an application, or why they cannot be used; loads them in `pool` if nobody has, at the expense
+    /// of `usage`.
     pub(super) async fn get_or_load(
         &self,
         tenant: &Tenant,

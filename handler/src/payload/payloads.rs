@@ -44,7 +44,8 @@ impl Payloads {
         Ok(Self { pool, functions, dry_run_functions })
     }
 
-    /// Checks that an application's functions can be loaded, which is charged to `usage`; [`Error::Function`] says why not.
+    /// Checks that an application's functions can be loaded, which is charged to `usage`; [`Error::Function`] says why
+    /// not.
     pub(crate) async fn check(&self, application: &Application, usage: &Usage) -> Result<(), Error> {
         if !application.has_functions() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Components that identify themselves, so that their questions do not share turns with strangers at their address.
 //!
-//! They ask about the credentials of others, so the credential of a request does not say who makes it. In one process, or
-//! behind a proxy on the same machine, they also share its address.
+//! They ask about the credentials of others, so the credential of a request does not say who makes it. In one process,
+//! or behind a proxy on the same machine, they also share its address.
 
 use std::{
     num::NonZeroUsize,

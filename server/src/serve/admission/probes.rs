@@ -1,7 +1,7 @@
 //! Probes of load balancers and monitoring, which are answered at once while requests wait.
 //!
-//! An orchestrator restarts a process that does not answer them, and they often come from an address of other clients. The
-//! results of their checks are reused, so they cost little.
+//! An orchestrator restarts a process that does not answer them, and they often come from an address of other clients.
+//! The results of their checks are reused, so they cost little.
 
 use std::{sync::Arc, time::Duration};
 
