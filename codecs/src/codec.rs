@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use runtime::{
-    Call, CallOutcome, Dialect, EntryPoint, Failure, FailureKind, Functions, LoadRequest, Pool, Priority, Slot,
-    Sources, Tenant, Value,
+    Call, CallOutcome, Dialect, EntryPoint, Failure, Functions, LoadRequest, Pool, Priority, Slot, Sources, Tenant,
+    Value,
 };
 use tokio::{
     sync::{OnceCell, Semaphore},
@@ -115,9 +115,7 @@ impl Codec {
             let limits = self.pool.engine().limits().clone();
             let request = LoadRequest { hash: sources.hash(), sources, limits, is_cached: true };
             match self.pool.load(&self.tenant, request).await.map_err(|_| Error::Busy)? {
-                Err(failure) if matches!(failure.kind, FailureKind::Time | FailureKind::Broken) => {
-                    Err(Error::cannot_load(&self.name, failure))
-                }
+                Err(failure) if failure.may_pass() => Err(Error::cannot_load(&self.name, failure)),
                 loaded => Ok(loaded),
             }
         });

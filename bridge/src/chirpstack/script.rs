@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use runtime::{
-    Call, CallOutcome, EntryPoint, Failure, Function, Functions, Limits, LoadRequest, Pool, Priority,
-    Slot, Sources, SourcesHash, Tenant, Value,
+    Call, CallOutcome, EntryPoint, Failure, Function, Functions, Limits, LoadRequest, Pool, Priority, Slot, Sources,
+    SourcesHash, Tenant, Value,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
