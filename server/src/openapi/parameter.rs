@@ -8,7 +8,7 @@ use aide::{
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use super::{response::object, schema};
+use super::schema::{self, object};
 
 /// Adds a path parameter of this type, named after its position in the path.
 pub fn path_parameter<T: JsonSchema>(context: &mut GenContext, operation: &mut Operation) {

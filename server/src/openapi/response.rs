@@ -2,12 +2,12 @@
 
 use aide::{
     generate::GenContext,
-    openapi::{self, HeaderStyle, MediaType, ParameterSchemaOrContent, ReferenceOr, Response, SchemaObject},
+    openapi::{self, HeaderStyle, ParameterSchemaOrContent, ReferenceOr, Response},
 };
 use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 
-use super::schema;
+use super::schema::{self, media, object};
 
 /// The name of a header, the JSON type of its value, and its description.
 pub type Header = (&'static str, &'static str, &'static str);
@@ -43,13 +43,4 @@ pub fn with_headers(mut response: Response, headers: &[Header]) -> Response {
 pub(super) fn with_body(description: &str, schema: Schema) -> Response {
     let content = [("application/json".to_owned(), media(schema))].into();
     Response { description: description.to_owned(), content, ..Response::default() }
-}
-
-pub(super) fn media(schema: Schema) -> MediaType {
-    MediaType { schema: Some(object(schema)), ..MediaType::default() }
-}
-
-/// A schema as aide wraps it.
-pub(super) fn object(json_schema: Schema) -> SchemaObject {
-    SchemaObject { json_schema, external_docs: None, example: None }
 }

@@ -2,12 +2,10 @@
 
 use aide::{
     generate::GenContext,
-    openapi::{Operation, ReferenceOr, RequestBody},
+    openapi::{MediaType, Operation, ReferenceOr, RequestBody, SchemaObject},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::RecursiveTransform};
 use serde_json::{Value, json};
-
-use super::response::media;
 
 /// Describes the body of a request in these media types.
 pub fn body<T: JsonSchema>(context: &mut GenContext, operation: &mut Operation, media_types: &[&str]) {
@@ -60,6 +58,16 @@ pub(super) fn for_response<T: JsonSchema>(context: &mut GenContext) -> Schema {
         context.schema.definitions_mut().entry(name).or_insert(definition);
     }
     schema
+}
+
+/// A body with this schema.
+pub(super) fn media(schema: Schema) -> MediaType {
+    MediaType { schema: Some(object(schema)), ..MediaType::default() }
+}
+
+/// A schema as aide wraps it.
+pub(super) fn object(json_schema: Schema) -> SchemaObject {
+    SchemaObject { json_schema, external_docs: None, example: None }
 }
 
 fn settings() -> SchemaSettings {
