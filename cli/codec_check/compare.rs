@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::surrogates::to_json;
+
 /// Maximum relative difference between numbers that count as equal.
 const RELATIVE_DIFFERENCE_MAX: f64 = 1e-9;
 /// Maximum number of differences that one comparison reports.
@@ -34,7 +36,7 @@ pub fn differences(expected: &Value, got: &Value, ignores_empty: bool) -> Vec<Di
 
 /// `value` as JSON, truncated to a line or two.
 pub(super) fn to_short_json(value: &Value) -> String {
-    truncate(&value.to_string())
+    truncate(&to_json(value))
 }
 
 /// `text`, truncated to a line or two.
@@ -62,7 +64,7 @@ impl Comparison {
             (expected, got) if expected == got => {}
             (expected, got) => {
                 let (expected, got) = (expected.map(to_short_json), got.map(to_short_json));
-                self.found.push(Difference { path: truncate(&self.path), expected, got });
+                self.found.push(Difference { path: truncate(&to_json(&self.path)), expected, got });
             }
         }
     }

@@ -6,7 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{codec::Codec, jsonl::CodecLine, memory_size::memory_bytes, surrogates::replace_lone_surrogates};
+use super::{
+    codec::Codec,
+    jsonl::CodecLine,
+    memory_size::memory_bytes,
+    surrogates::{mark, to_text},
+};
 use crate::{script, terminal::sanitize};
 
 /// Maximum length of a line, in bytes without the line break: enough for the largest script with a thousand examples.
@@ -120,13 +125,13 @@ impl FileReader<'_> {
 
     fn codec(&self, text: &[u8], line: u64) -> Result<Codec, String> {
         let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
-        let parsed = serde_json::from_str(&replace_lone_surrogates(text));
+        let parsed = serde_json::from_str(&mark(text));
         let codec: CodecLine = parsed.map_err(|error| reason(&error))?;
         let unknown_members = codec.unknown_members()?;
         let name = codec.script_file.as_ref().map(|path| path.display().to_string());
         let id = codec.id.clone().or(name).unwrap_or_else(|| format!("{}:{line}", self.file));
         let script = match (&codec.script, &codec.script_file) {
-            (Some(script), None) => script.clone(),
+            (Some(script), None) => to_text(script),
             (None, Some(path)) => self.script(path)?,
             (Some(_), Some(_)) => return Err("it has both `script` and `script_file`".to_owned()),
             (None, None) => return Err("`script` or `script_file` is missing".to_owned()),

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{
     codec::{Codec, Example, Expected, Input},
     compare::{Difference, truncate},
+    surrogates::to_json,
     totals::{Cost, Costs},
 };
 
@@ -119,7 +120,7 @@ impl ExampleReport {
     pub(super) fn new(number: usize, example: &Example) -> Self {
         let input = match &example.input {
             Input::Bytes(bytes) => hex::encode(bytes),
-            Input::Json(json) => json.to_string(),
+            Input::Json(json) => to_json(json),
         };
         Self {
             number,

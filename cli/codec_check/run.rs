@@ -14,7 +14,7 @@ use super::{
     codec::{Codec, Example, Expected, Input},
     compare::{differences, to_short_json, truncate},
     report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome},
-    surrogates::replace_lone_surrogates,
+    surrogates::{mark, to_json},
     text::log_line,
 };
 use crate::terminal::sanitize;
@@ -82,7 +82,7 @@ impl Runner<'_> {
             time_ms,
             seed: SEED,
             payload,
-            extra: Value::Object(extra).to_string(),
+            extra: to_json(&Value::Object(extra)),
             single_function: Some(example.function),
         };
         self.sandbox.call(self.functions, &call)
@@ -99,9 +99,9 @@ impl Runner<'_> {
                 let mut input = input.clone();
                 let fields = input.shift_remove("data").unwrap_or_default();
                 extra.extend(input);
-                fields.to_string().into_bytes()
+                to_json(&fields).into_bytes()
             }
-            Input::Json(value) => value.to_string().into_bytes(),
+            Input::Json(value) => to_json(value).into_bytes(),
         };
         (payload, extra)
     }
@@ -146,7 +146,7 @@ fn failed(example: &Example, failure: &Failure, sources: &Sources) -> Outcome {
 }
 
 fn compare(expected: &Value, got: &str, ignores_empty: bool) -> Outcome {
-    let value: Value = match serde_json::from_str(&replace_lone_surrogates(got)) {
+    let value: Value = match serde_json::from_str(&mark(got)) {
         Ok(value) => value,
         Err(error) => {
             return Outcome::Failed(Mismatch::got(

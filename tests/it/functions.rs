@@ -237,6 +237,31 @@ fn output_of_codecs_cannot_forge_lines_or_control_the_terminal() {
 }
 
 #[test]
+fn tells_lone_surrogates_apart() {
+    let script = r"function decodeUplink() { return {s: '\ud800', '\udc00': 1, '\udc01': 2}; }
+        function encodeDownlink(input) { return {unit: input.data.s.charCodeAt(0)}; }";
+    let check_against = |expected: &str| {
+        let script = json!(script);
+        let encode =
+            r#"{"kind": "downlink-encode", "input_obj": {"data": {"s": "\udfff"}}, "expected": {"unit": 57343}}"#;
+        let line = format!(
+            r#"{{"script": {script}, "examples": [{{"port": 1, "bytes_hex": "", "expected": {expected}}}, {encode}]}}"#
+        );
+        check(tempfile::tempdir().unwrap().path(), &[Path::new("-")], &[], &line)
+    };
+    printed(&check_against(r#"{"s": "\uD800", "\udc00": 1, "\udc01": 2}"#));
+    for (expected, difference) in [
+        (r#"{"s": "\udbff", "\udc00": 1, "\udc01": 2}"#, r#"s: expected "\udbff", got "\ud800""#),
+        (r#"{"s": "\ud800", "\udc00": 1, "\udfff": 2}"#, r"\udfff: expected 2, got nothing"),
+        (r#"{"s": "\ufffd", "\udc00": 1, "\udc01": 2}"#, r#"got "\ud800""#),
+    ] {
+        let output = check_against(expected);
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(!output.status.success() && shown.contains(difference), "{shown}");
+    }
+}
+
+#[test]
 fn checks_only_the_requested_codecs() {
     let dir = dir_with(&[]);
     let file = [Path::new("codecs.jsonl")];
