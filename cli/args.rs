@@ -6,8 +6,8 @@ use types::{AppEui, AppId};
 use crate::{
     commands::{
         account::args::Account, applications::args::Applications, bridge::Bridge, demo::Demo, devices::args::Devices,
-        downlink::Downlink, functions::args::Functions, gateways::args::Gateways, subscribe::Subscribe,
-        user::args::User,
+        downlink::Downlink, functions::args::Functions, gateways::args::Gateways, handler::args::Handler,
+        subscribe::Subscribe, user::args::User,
     },
     serve::Serve,
     settings::GlobalOptions,
@@ -82,6 +82,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Account,
     },
+    /// Manage what the handler keeps directly in this server's store
+    ///
+    /// This works while the services run and while they are stopped.
+    Handler {
+        #[command(subcommand)]
+        command: Handler,
+    },
     /// Show the configuration
     Config {
         #[command(subcommand)]
@@ -122,11 +129,12 @@ mod tests {
         ("devices", &["create", "get", "list", "update", "set", "delete"]),
         ("gateways", &["create", "get", "list", "update", "delete"]),
         ("gateways collaborators", &["create", "update", "set", "delete"]),
+        ("handler euis", &["get", "delete"]),
         ("user", &["create", "get"]),
     ];
 
     /// Commands with subcommands that do not stand for one kind of thing.
-    const NOT_NOUNS: &[&str] = &["account", "bridge", "devices register", "functions"];
+    const NOT_NOUNS: &[&str] = &["account", "bridge", "devices register", "functions", "handler"];
 
     /// The commands of v2, each with the least arguments that it takes.
     const V2: &str = "\

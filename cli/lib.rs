@@ -74,6 +74,7 @@ async fn run_command(command: Command, global: &GlobalOptions) -> anyhow::Result
         Command::Subscribe(subscribe) => commands::subscribe::run(subscribe, &network()?).await,
         Command::Functions { command } => commands::functions::run(command, settings()?, &SystemClock).await,
         Command::Account { command } => commands::account::run(command, settings()?).await,
+        Command::Handler { command } => commands::handler::run(command, settings()?).await,
         Command::Config { .. } => settings::print(&settings()?),
         Command::Version => say(concat!("airlock ", env!("CARGO_PKG_VERSION"))),
         Command::Selfupdate => say(HOW_TO_UPDATE),

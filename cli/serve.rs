@@ -21,7 +21,7 @@ use server::{
 use types::Clock;
 
 use self::operator::accept_older_store;
-pub(crate) use self::operator::open_account;
+pub(crate) use self::operator::{open_account, open_devices};
 pub use self::stack::Stack;
 use crate::{settings::Settings, terminal::say};
 

@@ -1,7 +1,4 @@
 //! `airlock account …`: manages the account service directly in the server's store.
-//!
-//! Changes are written to the audit file as they are by the running service, and to standard error in place of its log.
-//! Other log messages appear from the level of warnings.
 
 pub(crate) mod args;
 mod clients;
@@ -9,17 +6,12 @@ mod components;
 mod keys;
 mod users;
 
-use std::sync::Arc;
-
-use server::{audit::AuditLog, system::SystemClock, telemetry};
-
 use self::args::Account as Command;
+use super::operator_audit;
 use crate::{serve::open_account, settings::Settings};
 
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<()> {
-    let audit = AuditLog::open(&settings.telemetry, Arc::new(SystemClock))?;
-    let level = "warn,audit=info".to_owned();
-    telemetry::start_logs(&telemetry::TelemetrySettings { level, ..settings.telemetry.clone() }, audit.layer())?;
+    let audit = operator_audit(&settings)?;
     let (account, mark) = open_account(settings, audit).await?;
     let done = match command {
         Command::Users { command } => users::run(command, &account).await,

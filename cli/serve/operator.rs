@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use account::{Account, Environment};
 use anyhow::Context;
+use handler::{device::Devices, sealer::Sealer};
 use server::{
     audit::AuditLog,
     seal::{KeyOwner, SealingKeys},
@@ -18,30 +19,44 @@ use super::{
 };
 use crate::settings::Settings;
 
+/// What an operator's command works on, and what to advance when it is done: nothing if the store went back, so that the
+/// server notices, too.
+type Opened<T> = (T, Option<StoreMark>);
+
 /// Opens the account service on the store and key file that `airlock serve` would use.
-///
-/// Only one process can open the embedded store. When a server has it open, the server is asked to share it.
-///
-/// Also returns what to advance when the command is done: nothing if the store went back, so that the server notices,
-/// too.
-pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow::Result<(Account, Option<StoreMark>)> {
-    let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
+pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow::Result<Opened<Account>> {
     let data_dir = DataDir::open(&settings.data_dir)?;
-    let store = match open_store(&settings, &data_dir, clock.clone()).await.map(|(store, _)| store) {
-        Err(error) if is_locked(&error) => connect_to_server(&data_dir).await.ok_or(error),
+    let (store, mark) = open_shared_store(&settings, &data_dir).await?;
+    let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
+    let keys = SealingKeys::load_or_create(KeyOwner::Account, &data_dir.account_key(), random.as_ref())?;
+    Ok((Account::open(settings.account, keys, Environment { store, clock, random, audit }).await?, mark))
+}
+
+/// Opens the devices of the handler in the same way.
+pub(crate) async fn open_devices(settings: &Settings) -> anyhow::Result<Opened<Devices>> {
+    let data_dir = DataDir::open(&settings.data_dir)?;
+    let (store, mark) = open_shared_store(settings, &data_dir).await?;
+    let keys = SealingKeys::load_or_create(KeyOwner::Handler, &data_dir.handler_key(), &OsRandom)?;
+    let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await?;
+    Ok((Devices::new(store, sealer, Arc::new(SystemClock)), mark))
+}
+
+/// Only one process can open the embedded store. When a server has it open, the server is asked to share it.
+async fn open_shared_store(settings: &Settings, data_dir: &DataDir) -> anyhow::Result<Opened<Arc<dyn Store>>> {
+    let store = match open_store(settings, data_dir, Arc::new(SystemClock)).await.map(|(store, _)| store) {
+        Err(error) if is_locked(&error) => connect_to_server(data_dir).await.ok_or(error),
         result => result,
     };
     let store = store.context("cannot open the server's store")?;
-    let keys = SealingKeys::load_or_create(KeyOwner::Account, &data_dir.account_key(), random.as_ref())?;
-    let marked = (store.clone(), durability(&settings));
-    let mark = match open_mark(&mark_file(&settings, &data_dir), marked, OlderStore::Refuse).await {
+    let marked = (store.clone(), durability(settings));
+    let mark = match open_mark(&mark_file(settings, data_dir), marked, OlderStore::Refuse).await {
         Err(error @ StoreMarkError::Older { .. }) => {
             tracing::warn!("{error}");
             None
         }
         mark => Some(mark?),
     };
-    Ok((Account::open(settings.account, keys, Environment { store, clock, random, audit }).await?, mark))
+    Ok((store, mark))
 }
 
 /// Marks the store as the newest that this data directory knows.

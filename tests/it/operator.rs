@@ -6,11 +6,12 @@ use airlock::{
     serve::{Service, Stack},
     settings::Settings,
 };
+use api::rest::handler::LorawanDevice;
 use client::account::{AccountClient, ClientCredentials};
 use tempfile::TempDir;
-use types::{Credential, Secret};
+use types::{Credential, Kind, Kinded, Secret};
 
-use crate::harness::{PASSWORD, airlock, complaint, environment, printed, run};
+use crate::harness::{Network, Owner, PASSWORD, airlock, complaint, device, environment, printed, run};
 
 /// A server's data directory, which the account service and commands use.
 struct Server(TempDir);
@@ -167,4 +168,29 @@ async fn errors_name_their_reason() {
     let complaint = complaint(&server.try_type(&["users", "list"], ""));
     assert!(complaint.contains("already running") && complaint.contains("use Redis"), "{complaint}");
     stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn euis_that_somebody_else_registered_can_be_released() {
+    let network = Network::start().await;
+    let (squatter, rightful) = (network.owner("squatter").await, network.owner("rightful").await);
+    let register = async |owner: &Owner| {
+        let mut device = device(&owner.app_id, "dev");
+        let (app_eui, dev_eui) = ("70B3D57ED0000001".parse().unwrap(), "0102030405060708".parse().unwrap());
+        let lorawan = device.lorawan_device.take().unwrap();
+        device.lorawan_device = Some(LorawanDevice { app_eui, dev_eui, ..lorawan });
+        owner.handler.set_device(device.into()).await
+    };
+    let euis = |verb: &str| {
+        printed(&network.type_command(&["handler", "euis", verb, "70B3D57ED0000001", "0102030405060708"], ""))
+    };
+    assert!(euis("show").contains("Nobody"));
+    register(&squatter).await.unwrap();
+    assert_eq!(register(&rightful).await.unwrap_err().kind(), Kind::AlreadyExists);
+    assert!(euis("show").contains("Application: squatter-app\nDevice: dev"), "{}", euis("show"));
+    assert!(euis("release").contains("Deleted device dev of application squatter-app"));
+    assert!(euis("show").contains("Nobody"));
+    register(&rightful).await.unwrap();
+    assert!(euis("show").contains("rightful-app"));
+    network.stack.stop().await;
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use server::status::ErrorChain;
 use store::{Batch, Commit, Entry};
-use types::AppId;
+use types::{AppEui, AppId, DevEui, DevId};
 
 use super::{devices::Devices, model::Device};
 use crate::{
@@ -33,6 +33,18 @@ impl Device {
 }
 
 impl Devices {
+    /// The application and the device that have this pair of EUIs; none if any application may register it.
+    ///
+    /// Only for the operator: nobody else is told whose it is.
+    pub async fn holder(&self, app_eui: AppEui, dev_eui: DevEui) -> Result<Option<(AppId, DevId)>, Error> {
+        let euis = Euis { app_eui, dev_eui };
+        let [Some(holder)] = self.store.get_array(&[store_keys::holder(euis)?]).await? else { return Ok(None) };
+        let app_id: AppId = String::from_utf8_lossy(&holder.value).parse()?;
+        let [device] = self.store.get_array(&[store_keys::eui(&app_id, euis)?]).await?;
+        let dev_id = device.map(|device| String::from_utf8_lossy(&device.value).parse()).transpose()?;
+        Ok(dev_id.map(|dev_id| (app_id, dev_id)))
+    }
+
     /// Adds to the batch that stores a device what changes with its EUIs; none if others interfered.
     ///
     /// Also returns the holders of the pair that the device gives up, which are released when the batch is committed.

@@ -1,0 +1,33 @@
+//! The arguments of `airlock handler …`.
+
+use clap::Subcommand;
+use types::{AppEui, DevEui};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Handler {
+    /// Show or release the device that has a pair of AppEUI and DevEUI
+    Euis {
+        #[command(subcommand)]
+        command: Euis,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Euis {
+    /// Show which application and device have the pair, which others are not told
+    #[command(visible_alias = "get")]
+    Show {
+        /// Application EUI
+        app_eui: AppEui,
+        /// Device EUI
+        dev_eui: DevEui,
+    },
+    /// Delete the device that has the pair, for example because its application does not own it
+    #[command(visible_aliases = ["delete", "rm"])]
+    Release {
+        /// Application EUI
+        app_eui: AppEui,
+        /// Device EUI
+        dev_eui: DevEui,
+    },
+}
