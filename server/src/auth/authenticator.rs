@@ -250,10 +250,11 @@ impl Authenticator {
 
 /// A client that says which component asks, if this account service has issued our token.
 fn identified(issuer: &str, client: Arc<AccountClient>, component: Option<&Arc<ComponentToken>>) -> Arc<AccountClient> {
-    let Some(component) = component.cloned() else { return client };
+    // Calls that are still being made must not keep what the component's token comes from, such as the store.
+    let Some(component) = component.map(Arc::downgrade) else { return client };
     let issuer = issuer.to_owned();
     let is_issuer = move |token: &Secret| Origin::of(token.expose()).is_ok_and(|origin| origin.issuer == issuer);
-    Arc::new(Arc::unwrap_or_clone(client).identified_by(move || component.current().filter(&is_issuer)))
+    Arc::new(Arc::unwrap_or_clone(client).identified_by(move || component.upgrade()?.current().filter(&is_issuer)))
 }
 
 /// What came of a question.
