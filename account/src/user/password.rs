@@ -123,13 +123,22 @@ fn verify(password: &str, hash: &str) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use std::{
+        net::IpAddr,
         pin::pin,
         task::{Context, Poll, Waker},
     };
 
-    use server::system::OsRandom;
+    use api::rest::account::NewUser;
+    use server::{
+        audit::AuditLog,
+        seal::{KeyOwner, SealingKeys},
+        system::OsRandom,
+    };
+    use store::Embedded;
+    use testing::ManualClock;
 
     use super::*;
+    use crate::{Account, Environment, Settings};
 
     #[tokio::test]
     async fn refuses_verifications_when_the_queue_is_full() {
@@ -146,6 +155,45 @@ mod tests {
         assert!(pin!(check()).poll(&mut now).is_pending(), "who stops waiting makes room");
         drop(turn);
         assert!(!waiting.swap_remove(0).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn limits_and_taken_names_come_before_hashing() {
+        let clock = ManualClock::new();
+        let environment = Environment {
+            store: Arc::new(Embedded::in_memory(clock.for_store()).unwrap()),
+            clock: clock.clone(),
+            random: Arc::new(OsRandom),
+            audit: AuditLog::without_file(clock),
+        };
+        let keys = SealingKeys::new(KeyOwner::Account, &[7; 32]).unwrap();
+        let account = Account::open(Settings::default(), keys, environment).await.unwrap();
+        let from = IpAddr::from([127, 0, 0, 1]);
+        let new = |name: &str| NewUser {
+            username: name.parse().unwrap(),
+            email: format!("{name}@example.com"),
+            password: Secret::new("correct horse battery"),
+        };
+        account.register(new("alice"), from).await.unwrap();
+
+        // From now on, whatever is to be hashed fails.
+        let everything = u32::try_from(account.passwords.waiting.available_permits()).unwrap();
+        let _busy = account.passwords.waiting.acquire_many(everything).await.unwrap();
+        let log_in = async || account.user_with_password("alice", Secret::new("a password"), from).await.unwrap_err();
+        assert!(matches!(log_in().await, Error::Busy), "it is hashed");
+        let mut refusal = log_in().await;
+        while matches!(refusal, Error::Busy) {
+            refusal = log_in().await;
+        }
+        assert!(matches!(refusal, Error::RateLimited(_)), "{refusal:?}");
+
+        assert!(matches!(account.register(new("alice"), from).await.unwrap_err(), Error::Taken { .. }));
+        let mut refusal = account.register(new("bob"), from).await.unwrap_err();
+        assert!(matches!(refusal, Error::Busy), "it is hashed");
+        while matches!(refusal, Error::Busy) {
+            refusal = account.register(new("bob"), from).await.unwrap_err();
+        }
+        assert!(matches!(refusal, Error::RateLimited(_)), "{refusal:?}");
     }
 
     #[tokio::test]
