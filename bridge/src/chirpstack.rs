@@ -8,9 +8,11 @@ mod codec;
 mod decoder;
 mod directory;
 mod downlink;
+mod environment;
 mod event;
 mod log_event;
 mod members;
+mod outcome;
 mod output;
 mod receive;
 mod script;
@@ -23,7 +25,8 @@ mod topic;
 mod uplink;
 
 pub use self::{
-    bridge::{Bridge, Environment},
+    bridge::Bridge,
+    environment::Environment,
     settings::{ChirpStackSettings, GrpcSettings},
     shadow::{Observation, Shadow, Verdict},
 };

@@ -65,7 +65,7 @@ fn libraries_stay_in_their_crates() {
 #[test]
 fn every_dependency_is_used() {
     // Generated code uses it.
-    let generated = ["tonic_prost"];
+    let generated = ["tonic_prost", "pbjson", "pbjson_types"];
     for package in packages() {
         let text = match name(&package).as_str() {
             "cli" => source_text("cli"),

@@ -7,8 +7,8 @@ use server::status::ErrorChain;
 use types::{Kind, Kinded};
 
 use super::{
-    bridge::Environment,
     directory::{Codecs, Directory, DirectoryLimits},
+    environment::Environment,
     settings::{ChirpStackSettings, GrpcSettings},
     state_dir::StateDir,
 };

@@ -1,12 +1,11 @@
 //! Starts and stops the parts of the bridge.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use runtime::Pool;
 use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
-use types::{Clock, Random};
+use types::Clock;
 
 use super::{
     api::{check_api, directory},
@@ -14,6 +13,7 @@ use super::{
     decoder::Decoder,
     directory::Directory,
     downlink::Downlinks,
+    environment::Environment,
     output::Output,
     receive::{receive, report_connection},
     settings::ChirpStackSettings,
@@ -28,18 +28,6 @@ use crate::{
     metrics,
     mqtt::{Publisher, Subscriber},
 };
-
-/// What a bridge takes from its process.
-pub struct Environment {
-    /// Runs codecs.
-    pub pool: Arc<Pool>,
-    /// The clock.
-    pub clock: Arc<dyn Clock>,
-    /// Randomness, for a client id.
-    pub random: Arc<dyn Random>,
-    /// Where imported codecs are kept, and the client id; for this bridge alone.
-    pub state_dir: PathBuf,
-}
 
 /// A running bridge to ChirpStack.
 pub struct Bridge {

@@ -1,10 +1,8 @@
 //! A device profile's codec: none, Cayenne LPP, or a script.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use runtime::Failure;
-use serde_json::value::RawValue;
-
+pub(super) use super::outcome::{CodecError, Decoded, Encoded, Input};
 use super::{cayenne, script::Script};
 
 /// A codec.
@@ -13,89 +11,6 @@ pub(super) enum Codec {
     None,
     CayenneLpp,
     JavaScript(Arc<Script>),
-}
-
-/// A message for a codec, besides its payload. Only scripts need it.
-#[derive(Default)]
-pub(super) struct Input<'a> {
-    /// The port; zero for none.
-    pub(super) port: u8,
-    /// When the message was received, in milliseconds since 1970.
-    pub(super) time_ms: i64,
-    /// The seed of `Math.random`: the same for the same message.
-    pub(super) seed: u64,
-    /// The device's variables, a JSON object.
-    pub(super) variables: &'a str,
-}
-
-/// A decoded uplink.
-#[derive(Debug, Default)]
-pub(super) struct Decoded {
-    pub(super) object: Option<Box<RawValue>>,
-    pub(super) warnings: Vec<String>,
-    pub(super) fuel: u64,
-    pub(super) elapsed: Duration,
-}
-
-/// An encoded downlink.
-#[derive(Debug)]
-pub(super) struct Encoded {
-    pub(super) bytes: Vec<u8>,
-    /// The port that the encoder chose.
-    pub(super) port: Option<u8>,
-}
-
-/// Why a codec has no result. Where ChirpStack has a text for it, this is the same.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CodecError {
-    #[error("{function}: {failure}")]
-    Failed { function: &'static str, failure: Failure },
-    #[error("{function} returned errors: {}", errors.join(", "))]
-    Errors { function: &'static str, errors: Vec<String> },
-    #[error("{function} did not return '{member}'")]
-    Missing { function: &'static str, member: &'static str },
-    #[error("the payload is not Cayenne LPP: {0}")]
-    CayenneLpp(String),
-    #[error("the device profile has no codec: select one in ChirpStack, or send `data`")]
-    NoCodec,
-    #[error("too many messages of this device profile wait for a sandbox: its codec takes too long")]
-    Busy,
-    #[error("the codec is not known: {0}")]
-    Unknown(String),
-    #[error("the device is not that of the topic")]
-    Foreign,
-    #[error("{0}")]
-    Command(String),
-}
-
-impl CodecError {
-    pub(super) fn failed(function: &'static str, failure: Failure) -> Self {
-        Self::Failed { function, failure }
-    }
-
-    /// Whether the codec ran, or cannot run at all; otherwise nothing is known about the payload.
-    pub(super) fn is_verdict(&self) -> bool {
-        !matches!(self, Self::Busy | Self::Unknown(_) | Self::Foreign)
-    }
-
-    /// Details for the context of a `log` event.
-    pub(super) fn context(&self) -> BTreeMap<&'static str, String> {
-        let mut context = BTreeMap::new();
-        match self {
-            Self::Failed { function, failure } => {
-                context.insert("function", (*function).to_owned());
-                context.insert("reason", failure.kind.name().to_owned());
-                failure.line.map(|line| context.insert("line", line.to_string()));
-                failure.column.map(|column| context.insert("column", column.to_string()));
-            }
-            Self::Errors { function, .. } | Self::Missing { function, .. } => {
-                context.insert("function", (*function).to_owned());
-                context.insert("reason", "errors".to_owned());
-            }
-            _ => {}
-        }
-        context
-    }
 }
 
 impl Codec {

@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use super::codec::{CodecError, Decoded, Encoded, Input};
+use super::outcome::{CodecError, Decoded, Encoded, Input};
 
 /// Maximum number of messages of one device profile that are in the sandbox's queue. Others wait here, so that the
 /// queue has room for all profiles.

@@ -15,11 +15,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     api::{check_api, directory},
-    bridge::Environment,
     brokers::source,
     codec::{CodecError, Decoded},
     decoder::Decoder,
     directory::Directory,
+    environment::Environment,
     event::UplinkEvent,
     receive::{receive, report_connection},
     settings::ChirpStackSettings,
