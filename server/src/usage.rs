@@ -22,6 +22,8 @@ const REQUEST_FUEL: u64 = 500_000;
 const UNKNOWN_CALLER_FUEL: u64 = 1_000_000;
 const BYTE_FUEL: u64 = 100;
 const ENTRY_FUEL: u64 = 50_000;
+/// The cost of giving up a place to wait for a body, and of taking it again.
+const ABSENCE_FUEL: u64 = 50_000;
 /// How many callers a network counts for.
 const NETWORK_WEIGHT: u64 = 8;
 
@@ -79,6 +81,11 @@ impl Usage {
         });
     }
 
+    /// Says that the request brought the key of the service, whose bearers share their turns.
+    pub fn set_key_holder(&self) {
+        self.0.caller.get_or_init(|| Arc::from("key"));
+    }
+
     /// Says that the caller brings the messages of a whole network, so that it gets the turns of several callers.
     pub fn set_network(&self) {
         self.0.is_network.store(true, Ordering::Relaxed);
@@ -93,6 +100,10 @@ impl Usage {
     /// Adds entries that were read from the store.
     pub fn add_entries(&self, entries: usize) {
         self.add_fuel(ENTRY_FUEL.saturating_mul(entries as u64));
+    }
+
+    pub(crate) fn add_absence(&self) {
+        self.add_fuel(ABSENCE_FUEL);
     }
 
     pub(crate) fn add_bytes(&self, bytes: u64) {

@@ -2,7 +2,7 @@
 //!
 //! hyper drops the future of a request whose connection ends. A change of several steps would then stop in the middle.
 
-use std::time::Duration;
+use std::{error::Error, iter::successors, time::Duration};
 
 use axum::{
     Router,
@@ -11,6 +11,7 @@ use axum::{
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
 };
+use http_body_util::LengthLimitError;
 use tokio::time::timeout;
 use tracing::Instrument;
 use types::Kind;
@@ -30,18 +31,29 @@ pub fn run_to_end(router: Router, body_bytes_max: usize) -> Router {
         if request.method().is_safe() {
             return next.run(request).await;
         }
-        run(arrived(request, body_bytes_max).await, next).await
+        match arrived(request, body_bytes_max).await {
+            Ok(request) => run(request, next).await,
+            Err(kind) => status::http(kind).into_response(),
+        }
     }))
 }
 
-/// The request with its whole body, so that a client that hangs up while it sends has not asked for anything.
-async fn arrived(request: Request, body_bytes_max: usize) -> Request {
+/// The request with its whole body: a client that hangs up while it sends has not asked for anything, whether or not
+/// anybody reads the body.
+async fn arrived(request: Request, body_bytes_max: usize) -> Result<Request, Kind> {
     let (head, body) = request.into_parts();
     let body = match to_bytes(body, body_bytes_max).await {
         Ok(bytes) => Body::from(bytes),
-        Err(error) => Body::from_stream(futures::stream::iter([Err::<Vec<u8>, _>(error.into_inner())])),
+        Err(error) if is_too_long(&error) => {
+            Body::from_stream(futures::stream::iter([Err::<Vec<u8>, _>(error.into_inner())]))
+        }
+        Err(_) => return Err(Kind::Invalid),
     };
-    Request::from_parts(head, body)
+    Ok(Request::from_parts(head, body))
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    successors(error.source(), |error| (*error).source()).any(<dyn Error>::is::<LengthLimitError>)
 }
 
 async fn run(request: Request, next: Next) -> Response {

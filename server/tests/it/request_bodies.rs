@@ -7,13 +7,13 @@ use axum::{
     body::{Body, to_bytes},
     extract::Request as Received,
     http::{Request, StatusCode},
-    routing::{get, post},
+    routing::{delete, get, post},
 };
 use futures::future::BoxFuture;
-use server::serve::ServeSettings;
+use server::serve::{ServeSettings, run_to_end};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpSocket,
+    net::{TcpSocket, TcpStream},
     sync::{mpsc, watch},
 };
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -86,6 +86,46 @@ async fn hello(server: &TestServer) -> u16 {
     server::system::install_crypto();
     let client = reqwest::Client::builder().tls_certs_only([]).local_address(IpAddr::from([127, 0, 0, 100]));
     client.build().unwrap().get(server.url("/hello")).send().await.unwrap().status().as_u16()
+}
+
+/// Sends the head of a request and a part of its body, and waits for the status of the response.
+async fn send_part(server: &TestServer, path: &str, bytes: usize, length: usize) -> u16 {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let head = format!("DELETE {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&vec![b' '; bytes]).await.unwrap();
+    // The half of the connection that sends is closed, so the rest never comes.
+    if bytes < length / 2 {
+        stream.shutdown().await.unwrap();
+    }
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    response.split(' ').nth(1).map_or(0, |status| status.parse().unwrap())
+}
+
+/// A service that changes something without reading the body.
+async fn start_changing(settings: ServeSettings) -> (TestServer, watch::Receiver<usize>) {
+    let (change, changed) = watch::channel(0);
+    let changing = async move || change.send_modify(|count| *count += 1);
+    let router = run_to_end(Router::new().route("/change", delete(changing)), 10_000_000);
+    (TestServer::bounded(router, settings).await, changed)
+}
+
+#[tokio::test]
+async fn a_change_whose_body_does_not_arrive_is_not_made() {
+    let (server, changed) = start_changing(ServeSettings::default()).await;
+    assert_eq!(send_part(&server, "/change", 3, 3).await, 200);
+    assert_ne!(send_part(&server, "/change", 3, 10).await, 200);
+    assert_eq!(*changed.borrow(), 1, "half a body came");
+}
+
+#[tokio::test]
+async fn bodies_that_wait_have_bounded_memory() {
+    let settings = ServeSettings { waiting_max: 8, tenant_waiting_max: 4, ..ServeSettings::default() };
+    let (server, changed) = start_changing(ServeSettings { body_bytes_max: 10_000_000, ..settings }).await;
+    // Five times 64 KiB have come, and the tenant may wait four times.
+    assert_eq!(send_part(&server, "/change", 5 * 65_536, 5 * 65_536 + 1).await, 429);
+    assert_eq!(*changed.borrow(), 0);
 }
 
 #[tokio::test]

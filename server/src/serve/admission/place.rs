@@ -65,9 +65,10 @@ impl Place {
         .await
     }
 
-    /// Gives the place to others, until [`Self::return_with`].
-    pub(super) fn leave(&self) -> Result<Absence, Refusal> {
-        let absence = self.queue.leave(&self.tenant)?;
+    /// Gives the place to others, until [`Self::return_with`]; `bytes` of the request's body have come.
+    pub(super) fn leave(&self, bytes: usize) -> Result<Absence, Refusal> {
+        let absence = self.queue.leave(&self.tenant, bytes)?;
+        self.usage.add_absence();
         self.end_turn(self.usage.fuel());
         Ok(absence)
     }

@@ -37,6 +37,8 @@ type ReadFrame = Option<Result<Frame<Bytes>, axum::Error>>;
 struct RequestBody {
     body: Body,
     usage: Usage,
+    /// How much has come.
+    bytes: usize,
     /// Gone once the response has begun: a stream may pause then.
     place: Weak<Place>,
     phase: Phase,
@@ -48,9 +50,9 @@ enum Phase {
     /// The request has its place.
     Placed,
     /// It waits for the next frame without a place.
-    Away { _absence: Absence },
+    Away { absence: Absence },
     /// The frame has come, and the request waits for its turn.
-    Returning(ReadFrame, BoxFuture<'static, Result<Permit, Refusal>>),
+    Returning { frame: ReadFrame, turn: BoxFuture<'static, Result<Permit, Refusal>>, _absence: Absence },
     /// It is not handled any further.
     Refused,
 }
@@ -69,7 +71,7 @@ pub(super) fn read_within_limits(request: Request, usage: &Usage, place: &Arc<Pl
     }
     let (usage, place) = (usage.clone(), Arc::downgrade(place));
     let [place_kept, wait] = [PLACE_KEPT, WAIT_MAX].map(|left| Patience { left, waiting: None });
-    request.map(|body| Body::new(RequestBody { body, usage, place, phase: Phase::Placed, place_kept, wait }))
+    request.map(|body| Body::new(RequestBody { body, usage, bytes: 0, place, phase: Phase::Placed, place_kept, wait }))
 }
 
 impl RequestBody {
@@ -77,6 +79,7 @@ impl RequestBody {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         if let Some(Ok(frame)) = &frame {
             let bytes = frame.data_ref().map_or(0, Bytes::len);
+            self.bytes += bytes;
             self.usage.add_bytes(bytes as u64);
             self.place_kept.stop();
             self.wait.stop();
@@ -94,16 +97,19 @@ impl RequestBody {
                         return Poll::Ready(Ok(frame));
                     }
                     ready!(self.place_kept.poll_end(context));
-                    self.phase = Phase::Away { _absence: place.leave()? };
+                    self.phase = Phase::Away { absence: place.leave(self.bytes)? };
                 }
-                Phase::Away { .. } => match self.poll_read(context) {
-                    Poll::Ready(frame) => self.phase = Phase::Returning(frame, Box::pin(place.next_turn())),
-                    Poll::Pending => {
+                Phase::Away { .. } => {
+                    let Poll::Ready(frame) = self.poll_read(context) else {
                         ready!(self.wait.poll_end(context));
                         return Poll::Ready(Err(Refusal::BodyTooSlow));
+                    };
+                    let turn = Box::pin(place.next_turn());
+                    if let Phase::Away { absence } = std::mem::replace(&mut self.phase, Phase::Placed) {
+                        self.phase = Phase::Returning { frame, turn, _absence: absence };
                     }
-                },
-                Phase::Returning(frame, turn) => {
+                }
+                Phase::Returning { frame, turn, .. } => {
                     place.return_with(ready!(turn.as_mut().poll(context))?);
                     let frame = frame.take();
                     self.phase = Phase::Placed;
@@ -117,7 +123,7 @@ impl RequestBody {
     /// The next frame of a stream whose response has begun.
     fn poll_stream(&mut self, context: &mut Context<'_>) -> Poll<ReadFrame> {
         match std::mem::replace(&mut self.phase, Phase::Placed) {
-            Phase::Returning(frame, _) => Poll::Ready(frame),
+            Phase::Returning { frame, .. } => Poll::Ready(frame),
             Phase::Placed | Phase::Away { .. } | Phase::Refused => self.poll_read(context),
         }
     }
@@ -156,13 +162,13 @@ impl HttpBody for RequestBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        !matches!(self.phase, Phase::Returning(..)) && self.body.is_end_stream()
+        !matches!(self.phase, Phase::Returning { .. }) && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.phase {
             // The body no longer counts the frame that we keep.
-            Phase::Returning(..) => SizeHint::default(),
+            Phase::Returning { .. } => SizeHint::default(),
             _ => self.body.size_hint(),
         }
     }

@@ -24,6 +24,8 @@ use crate::{
 
 /// Requests that may start at once, per processor.
 const STARTING_PER_PROCESSOR: usize = 2;
+/// How many bytes of a body a request may hold for each absence that it takes.
+const ABSENCE_BYTES: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -69,9 +71,10 @@ pub(super) struct Permit {
     cost: Option<u64>,
 }
 
-/// Permission to wait for a body without a place, until it is dropped. There are as many as places to wait for a turn.
+/// Permission to wait for a body without a place, until it is dropped. There are as many as places to wait for a turn,
+/// and a request whose body has come in part takes several, so that their memory is bounded, too.
 pub(super) struct Absence {
-    _permits: (concurrency_limit::Permit, OwnedSemaphorePermit),
+    _permits: Vec<(concurrency_limit::Permit, OwnedSemaphorePermit)>,
 }
 
 impl Limits {
@@ -115,12 +118,17 @@ impl RequestQueue {
         turn.ok().and_then(Result::ok).ok_or(Refusal::TimedOut)
     }
 
-    /// Lets a tenant's request wait for its body without a place.
-    pub(super) fn leave(&self, tenant: &Tenant) -> Result<Absence, Refusal> {
+    /// Lets a tenant's request wait without a place for the rest of its body, of which `bytes` have come.
+    pub(super) fn leave(&self, tenant: &Tenant, bytes: usize) -> Result<Absence, Refusal> {
+        let permits = (0..=bytes / ABSENCE_BYTES).map(|_| self.absence(tenant));
+        Ok(Absence { _permits: permits.collect::<Result<_, _>>()? })
+    }
+
+    fn absence(&self, tenant: &Tenant) -> Result<(concurrency_limit::Permit, OwnedSemaphorePermit), Refusal> {
         let room = self.limits.tenant_waiting_max(tenant.weight).min(self.absences.available_permits());
         let permit = Arc::clone(&self.absences).try_acquire_owned().map_err(|_| Refusal::Full)?;
         let of_tenant = self.tenant_absences.acquire(&tenant.name, room);
-        Ok(Absence { _permits: (of_tenant.ok_or(Refusal::TenantFull)?, permit) })
+        Ok((of_tenant.ok_or(Refusal::TenantFull)?, permit))
     }
 
     fn enqueue(self: &Arc<Self>, tenant: &Tenant) -> Result<Waiting, Refusal> {
