@@ -27,7 +27,7 @@ pub(crate) async fn start(
     let listeners = Listeners::new().plain(&settings.codecs.listen).await?;
     let pool = Arc::new(pool::start(&settings.sandbox).await?);
     let codecs = Arc::new(Codecs::open(&settings.codecs, pool, clock, random)?);
-    let router = codecs.router(settings.serve.body_bytes_max);
+    let router = codecs.router();
     let (followed, stop) = (codecs.clone(), server.stop.clone());
     tokio::spawn(async move { followed.follow(&stop).await });
     let service = HttpService::new("codecs", router, ErrorFormat::Account);

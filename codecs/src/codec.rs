@@ -7,7 +7,7 @@ use runtime::{
     Value,
 };
 use tokio::{
-    sync::{OnceCell, Semaphore},
+    sync::{OnceCell, Semaphore, SemaphorePermit},
     time::timeout,
 };
 use types::{Random, Timestamp};
@@ -22,9 +22,17 @@ use crate::{
 
 /// Maximum number of messages of one codec in the sandbox's queue. Others wait here, so that the queue has room for
 /// all.
-const QUEUED_MAX: usize = 64;
-/// How long a message may wait here.
-const WAIT_MAX: Duration = Duration::from_secs(10);
+const QUEUED_MAX: usize = 96;
+/// How long a message may wait here: one that comes alone hardly, because its request holds a place of its caller.
+const WAIT_MAX_ALONE: Duration = Duration::from_millis(100);
+const WAIT_MAX_IN_BATCH: Duration = Duration::from_secs(10);
+
+/// Whether a message is the only one of its request.
+#[derive(Clone, Copy)]
+pub(crate) enum Batch {
+    Alone,
+    Several,
+}
 
 /// A codec.
 pub(crate) struct Codec {
@@ -43,10 +51,6 @@ impl Codec {
         Self { name, text, tenant, pool, slots: Semaphore::new(QUEUED_MAX), loaded: Default::default() }
     }
 
-    pub(crate) fn name(&self) -> &CodecName {
-        &self.name
-    }
-
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -57,13 +61,24 @@ impl Codec {
     }
 
     /// Why it cannot be loaded, as far as that was tried.
-    pub(crate) fn problem(&self) -> Option<&Failure> {
-        self.loaded[0].get()?.as_ref().err()
+    pub(crate) fn problem(&self) -> Option<String> {
+        if self.text.trim_ascii().is_empty() {
+            return Some(Error::Empty(self.name.to_string()).to_string());
+        }
+        self.loaded[0].get()?.as_ref().err().map(ToString::to_string)
     }
 
     /// Decodes or encodes a message that arrived at `now`.
-    pub(crate) async fn run(&self, message: &Message, now: Timestamp, random: &dyn Random) -> Result<Outcome, Error> {
-        let result = self.run_uncounted(message, now, random).await;
+    pub(crate) async fn run(
+        &self,
+        (message, batch): (&Message, Batch),
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Result<Outcome, Error> {
+        let result = match self.slot(batch).await {
+            Ok(_slot) => self.run_uncounted(message, now, random).await,
+            Err(error) => Err(error),
+        };
         metrics::message(match (&result, &message.input) {
             (Ok(_), Input::Payload(_)) => "decoded",
             (Ok(_), Input::Fields(_)) => "encoded",
@@ -73,13 +88,25 @@ impl Codec {
         result
     }
 
-    async fn run_uncounted(&self, message: &Message, now: Timestamp, random: &dyn Random) -> Result<Outcome, Error> {
-        let slot = timeout(WAIT_MAX, self.slots.acquire()).await.map_err(|_| Error::Busy)?;
-        let functions = self.functions(message.dialect).await?;
-        let (entry_point, payload) = match &message.input {
-            Input::Payload(bytes) => (EntryPoint::Uplink, bytes.clone()),
-            Input::Fields(fields) => (EntryPoint::EncodeDownlink, fields.get().as_bytes().to_vec()),
+    async fn slot(&self, batch: Batch) -> Result<SemaphorePermit<'_>, Error> {
+        let wait_max = match batch {
+            Batch::Alone => WAIT_MAX_ALONE,
+            Batch::Several => WAIT_MAX_IN_BATCH,
         };
+        timeout(wait_max, self.slots.acquire()).await.ok().and_then(Result::ok).ok_or(Error::Busy)
+    }
+
+    async fn run_uncounted(&self, message: &Message, now: Timestamp, random: &dyn Random) -> Result<Outcome, Error> {
+        let functions = self.functions(message.dialect).await?;
+        let (entry_point, payload, slot_used, direction) = match &message.input {
+            Input::Payload(bytes) => (EntryPoint::Uplink, bytes.clone(), Slot::Decoder, "decode"),
+            Input::Fields(fields) => {
+                (EntryPoint::EncodeDownlink, fields.get().as_bytes().to_vec(), Slot::Encoder, "encode")
+            }
+        };
+        if functions.dialect(slot_used).is_none() {
+            return Err(Error::NoFunction { name: self.name.to_string(), direction });
+        }
         let call = Call {
             entry_point,
             port: message.port,
@@ -90,7 +117,6 @@ impl Codec {
             single_function: None,
         };
         let outcome = self.pool.call(&self.tenant, functions, call).await.map_err(|_| Error::Busy)?;
-        drop(slot);
         metrics::ran(outcome.fuel, outcome.elapsed);
         self.read(outcome)
     }
@@ -110,6 +136,9 @@ impl Codec {
 
     /// The loaded functions. A failure that may not happen again is not remembered.
     async fn functions(&self, dialect: Option<Dialect>) -> Result<Functions, Error> {
+        if self.text.trim_ascii().is_empty() {
+            return Err(Error::Empty(self.name.to_string()));
+        }
         let loaded = self.loaded[dialect.map_or(0, |dialect| dialect as usize)].get_or_try_init(|| async {
             let sources = Sources { dialect, ..Sources::single_file(self.text.clone()) };
             let limits = self.pool.engine().limits().clone();

@@ -39,8 +39,10 @@ struct Known {
 }
 
 struct Entry {
-    codec: Arc<Codec>,
-    stamp: Stamp,
+    /// None if no version of the file could be read.
+    codec: Option<Arc<Codec>>,
+    /// None if the file could not be read, so that it is tried again.
+    stamp: Option<Stamp>,
     /// Why the file's newest text is not used.
     problem: Option<String>,
 }
@@ -50,6 +52,13 @@ pub(crate) struct Listed {
     pub(crate) name: CodecName,
     /// Why it cannot be used, or why an older version of it is.
     pub(crate) problem: Option<String>,
+}
+
+impl Entry {
+    /// Whether there is a codec that can be used, as far as that was tried.
+    fn works(&self) -> bool {
+        self.codec.as_ref().is_some_and(|codec| codec.problem().is_none())
+    }
 }
 
 impl CodecDirectory {
@@ -65,7 +74,8 @@ impl CodecDirectory {
         };
         let found = directory.scan(&BTreeMap::new())?;
         for (name, found) in found {
-            directory.insert(directory.entry(name, found));
+            let entry = directory.entry(&name, found);
+            directory.insert(name, entry);
         }
         directory.count();
         Ok(directory)
@@ -73,13 +83,18 @@ impl CodecDirectory {
 
     /// The codec of this name.
     pub(crate) fn get(&self, name: &CodecName) -> Result<Arc<Codec>, Error> {
-        self.known().codecs.get(name).map(|entry| entry.codec.clone()).ok_or_else(|| Error::not_found(name))
+        let known = self.known();
+        let entry = known.codecs.get(name).ok_or_else(|| Error::not_found(name))?;
+        entry.codec.clone().ok_or_else(|| {
+            let problem = entry.problem.clone().unwrap_or_default();
+            Error::Unreadable { name: name.to_string(), problem }
+        })
     }
 
     /// All codecs in order of their names.
     pub(crate) fn list(&self) -> Vec<Listed> {
         let listed = |(name, entry): (&CodecName, &Entry)| {
-            let cannot_load = || entry.codec.problem().map(ToString::to_string);
+            let cannot_load = || entry.codec.as_ref()?.problem();
             Listed { name: name.clone(), problem: entry.problem.clone().or_else(cannot_load) }
         };
         self.known().codecs.iter().map(listed).collect()
@@ -96,7 +111,7 @@ impl CodecDirectory {
         }
         let (path, saved) = (self.path.join(name.file_name()), codec.clone());
         let stamp = blocking(move || files::write(&path, saved.text())).await.map_err(Error::Change)?;
-        self.insert(Entry { codec, stamp, problem: None });
+        self.insert(name, Entry { codec: Some(codec), stamp: Some(stamp), problem: None });
         self.count();
         Ok(is_new)
     }
@@ -104,7 +119,9 @@ impl CodecDirectory {
     /// Deletes a codec and its file.
     pub(crate) async fn delete(&self, name: &CodecName) -> Result<(), Error> {
         let _changing = self.changing.lock().await;
-        self.get(name)?;
+        if !self.known().codecs.contains_key(name) {
+            return Err(Error::not_found(name));
+        }
         let path = self.path.join(name.file_name());
         blocking(move || files::remove(&path)).await.map_err(Error::Change)?;
         self.known().codecs.remove(name);
@@ -114,7 +131,7 @@ impl CodecDirectory {
 
     /// Loads the codecs, then follows changes of the directory for ever.
     pub(crate) async fn follow(self: &Arc<Self>) {
-        let codecs: Vec<_> = self.known().codecs.values().map(|entry| entry.codec.clone()).collect();
+        let codecs: Vec<_> = self.known().codecs.values().filter_map(|entry| entry.codec.clone()).collect();
         for codec in codecs {
             if let Err(error) = codec.check().await {
                 tracing::warn!(error = %ErrorChain(&error), "cannot load a codec");
@@ -143,7 +160,8 @@ impl CodecDirectory {
     /// Reads what has changed since the last time.
     async fn refresh(self: &Arc<Self>) -> Result<(), OpenError> {
         let _changing = self.changing.lock().await;
-        let stamps = self.known().codecs.iter().map(|(name, entry)| (name.clone(), entry.stamp)).collect();
+        let stamp = |(name, entry): (&CodecName, &Entry)| Some((name.clone(), entry.stamp?));
+        let stamps = self.known().codecs.iter().filter_map(stamp).collect();
         let this = self.clone();
         let found = blocking(move || this.scan(&stamps)).await?;
         self.known().codecs.retain(|name, _| found.contains_key(name));
@@ -158,21 +176,26 @@ impl CodecDirectory {
 
     /// Replaces a codec whose file has changed, unless the new text cannot be used.
     async fn adopt(&self, name: CodecName, found: Found) {
-        let stamp = found.stamp;
-        let new = self.entry(name.clone(), found);
-        let checked = match &new.problem {
-            Some(problem) => Err(problem.clone()),
-            None => new.codec.check().await.map_err(|error| ErrorChain(&error).to_string()),
+        let new = self.entry(&name, found);
+        let problem = match (&new.codec, &new.problem) {
+            (Some(codec), None) => codec.check().await.err().map(|error| ErrorChain(&error).to_string()),
+            (_, problem) => problem.clone(),
         };
         let mut known = self.known();
-        match (checked, known.codecs.get_mut(&name)) {
-            (Ok(()), _) => tracing::info!(codec = %name, "read a codec"),
-            (Err(problem), Some(entry)) if entry.codec.problem().is_none() => {
-                tracing::warn!(codec = %name, problem, "cannot use the new version of a codec; keeping the one before");
-                (entry.stamp, entry.problem) = (stamp, Some(problem));
+        let old = known.codecs.get_mut(&name);
+        match (problem, old) {
+            // It was said before.
+            (Some(problem), Some(old)) if old.problem.as_ref() == Some(&problem) => {
+                old.stamp = new.stamp;
                 return;
             }
-            (Err(problem), _) => tracing::warn!(codec = %name, problem, "cannot use a codec"),
+            (None, _) => tracing::info!(codec = %name, "read a codec"),
+            (Some(problem), Some(old)) if old.works() => {
+                tracing::warn!(codec = %name, problem, "cannot use the new version of a codec; keeping the one before");
+                (old.stamp, old.problem) = (new.stamp, Some(problem));
+                return;
+            }
+            (Some(problem), _) => tracing::warn!(codec = %name, problem, "cannot use a codec"),
         }
         known.codecs.insert(name, new);
     }
@@ -184,19 +207,22 @@ impl CodecDirectory {
             .map_err(|source| OpenError::Directory { path: self.path.clone(), source })
     }
 
-    /// An entry for a file; without a text, one whose codec is empty and cannot be loaded.
-    fn entry(&self, name: CodecName, found: Found) -> Entry {
-        let (text, problem) = match found.text {
-            Some(Ok(text)) => (text, None),
-            Some(Err(error)) => (String::new(), Some(format!("cannot read {}: {error}", name.file_name()))),
-            None => (String::new(), None),
-        };
-        let codec = Arc::new(Codec::new(name, text, self.pool.clone()));
-        Entry { codec, stamp: found.stamp, problem }
+    fn entry(&self, name: &CodecName, found: Found) -> Entry {
+        match found.text {
+            Some(Err(error)) => {
+                let problem = Some(format!("cannot read {}: {error}", name.file_name()));
+                Entry { codec: None, stamp: None, problem }
+            }
+            text => {
+                let text = text.and_then(Result::ok).unwrap_or_default();
+                let codec = Arc::new(Codec::new(name.clone(), text, self.pool.clone()));
+                Entry { codec: Some(codec), stamp: Some(found.stamp), problem: None }
+            }
+        }
     }
 
-    fn insert(&self, entry: Entry) {
-        self.known().codecs.insert(entry.codec.name().clone(), entry);
+    fn insert(&self, name: CodecName, entry: Entry) {
+        self.known().codecs.insert(name, entry);
     }
 
     fn count(&self) {

@@ -67,6 +67,25 @@ pub(crate) enum Error {
         /// What the run cost, up to the failure.
         cost: Box<Cost>,
     },
+    /// The file of a codec cannot be read.
+    #[error("codec {name}: {problem}")]
+    Unreadable {
+        /// The codec.
+        name: String,
+        /// Why its file cannot be read.
+        problem: String,
+    },
+    /// The source of a codec is empty.
+    #[error("codec {0} is empty: it must define a function such as `decodeUplink`")]
+    Empty(String),
+    /// The codec has no function for this message.
+    #[error("codec {name} cannot {direction}: it defines no such function")]
+    NoFunction {
+        /// The codec.
+        name: String,
+        /// What was asked: decode or encode.
+        direction: &'static str,
+    },
     /// Too many messages wait for a sandbox.
     #[error("too many messages of this codec wait for a sandbox: send fewer at a time, or try again later")]
     Busy,
@@ -94,11 +113,11 @@ impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Codec { failure, .. } if failure.kind == FailureKind::Broken => Kind::Internal,
-            Self::Invalid { .. } | Self::Codec { .. } => Kind::Invalid,
+            Self::Invalid { .. } | Self::Codec { .. } | Self::Empty(_) | Self::NoFunction { .. } => Kind::Invalid,
             Self::NotFound(_) => Kind::NotFound,
             Self::Unauthenticated => Kind::Unauthenticated,
             Self::ReadOnly | Self::Full(_) => Kind::Denied,
-            Self::Busy => Kind::Unavailable,
+            Self::Busy | Self::Unreadable { .. } => Kind::Unavailable,
             Self::Change(_) => Kind::Internal,
         }
     }

@@ -14,7 +14,7 @@ use std::{fs, sync::Arc};
 
 use axum::Router;
 use runtime::Pool;
-use server::{serve::run_to_end, telemetry::Health};
+use server::telemetry::Health;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Random};
 
@@ -61,9 +61,9 @@ impl Codecs {
         self.directory.list().len()
     }
 
-    /// The API, and `/openapi.json`, which describes it. `body_bytes_max` is the limit of its listener.
-    pub fn router(&self, body_bytes_max: usize) -> Router {
-        run_to_end(rest::router(self.service.clone()), body_bytes_max)
+    /// The API, and `/openapi.json`, which describes it.
+    pub fn router(&self) -> Router {
+        rest::router(self.service.clone())
     }
 
     /// Makes `/readyz` fail while the directory cannot be read.

@@ -16,6 +16,8 @@ use crate::name::CodecName;
 /// What tells versions of a file apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
+    /// When the content, the owner or the permissions changed, in seconds and nanoseconds.
+    changed: (i64, i64),
     modified: Option<SystemTime>,
     bytes: u64,
     inode: u64,
@@ -30,7 +32,12 @@ pub(super) struct Found {
 
 impl Stamp {
     fn of(metadata: &Metadata) -> Self {
-        Self { modified: metadata.modified().ok(), bytes: metadata.len(), inode: metadata.ino() }
+        Self {
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            modified: metadata.modified().ok(),
+            bytes: metadata.len(),
+            inode: metadata.ino(),
+        }
     }
 }
 
@@ -70,9 +77,8 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<Stamp> {
     // Other programs may read it, as if somebody had put it there.
     file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
     file.as_file().sync_all()?;
-    let stamp = Stamp::of(&file.as_file().metadata()?);
-    file.persist(path)?;
-    Ok(stamp)
+    // Renaming a file changes its stamp.
+    Ok(Stamp::of(&file.persist(path)?.metadata()?))
 }
 
 /// Removes a file, if it is there.

@@ -55,7 +55,12 @@ pub(super) async fn put(
     Ok(NoApi((if is_new { StatusCode::CREATED } else { StatusCode::OK }, Json(Empty {}))))
 }
 
-pub(super) async fn delete(State(service): Shared, NamePath(name): NamePath) -> Result<Json<Empty>, RestError> {
+/// Deletes a codec, once the whole request has come: a client that hangs up has not asked for anything.
+pub(super) async fn delete(
+    State(service): Shared,
+    NamePath(name): NamePath,
+    NoApi(_): NoApi<Bytes>,
+) -> Result<Json<Empty>, RestError> {
     service.check_writable()?;
     service.directory.delete(&name).await?;
     Ok(Json(Empty {}))

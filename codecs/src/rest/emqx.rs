@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Error,
+    codec::Batch,
     message::{MessageBody, from_base64},
 };
 
@@ -54,7 +55,7 @@ pub(super) async fn run(
 ) -> Result<NoApi<String>, RestError> {
     let codec = service.directory.get(&name)?;
     let is_encoding = matches!(request.direction, Direction::Encode);
-    let outcome = service.run(&codec, request.message()?, &usage).await?;
+    let outcome = service.run(&codec, (request.message()?, Batch::Alone), &usage).await?;
     Ok(NoApi(match (is_encoding, outcome.payload, outcome.fields) {
         (true, Some(payload), _) => payload,
         (_, _, fields) => STANDARD.encode(fields.map_or_else(|| "null".to_owned(), |fields| fields.get().to_owned())),

@@ -10,9 +10,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use server::usage::Usage;
+
 use super::{Service, error::RestError};
 use crate::Error;
 
+const SCHEME: &[u8] = b"Bearer ";
 /// Minimum length of a key, in bytes.
 const BYTES_MIN: usize = 16;
 
@@ -27,15 +30,20 @@ impl Key {
     }
 
     fn is_in(&self, headers: &HeaderMap) -> bool {
-        let presented = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-        presented.is_some_and(|presented| verify_slices_are_equal(presented, self.0.as_bytes()).is_ok())
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let (Some(value), None) = (values.next(), values.next()) else { return false };
+        let Some((scheme, presented)) = value.as_bytes().split_at_checked(SCHEME.len()) else { return false };
+        scheme.eq_ignore_ascii_case(SCHEME) && verify_slices_are_equal(presented, self.0.as_bytes()).is_ok()
     }
 }
 
 /// Refuses a request without the key, if there is one.
 pub(super) async fn check(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
-    match &service.key {
-        Some(key) if !key.is_in(request.headers()) => RestError::from(Error::Unauthenticated).into_response(),
-        _ => next.run(request).await,
+    if let Some(key) = &service.key {
+        if !key.is_in(request.headers()) {
+            return RestError::from(Error::Unauthenticated).into_response();
+        }
+        Usage::in_extensions(request.extensions()).set_key_holder();
     }
+    next.run(request).await
 }

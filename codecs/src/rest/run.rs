@@ -9,18 +9,21 @@ use axum::{
 use futures::{StreamExt, stream};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use server::{json::Json, openapi, usage::Usage};
 
 use super::{NamePath, Service, Shared, error::RestError};
 use crate::{
     Error,
-    codec::Codec,
+    codec::{Batch, Codec},
     message::{FailedMessage, FunctionFailure, Message, MessageBody, Outcome},
 };
 
 /// How many messages of one request run at the same time.
 const CONCURRENT_MAX: usize = 16;
+
+/// Once the results of a request have this size, further messages are not run.
+const RESPONSE_BYTES_MAX: usize = 1 << 20;
 
 /// The body of a request.
 pub(super) enum Messages {
@@ -43,7 +46,8 @@ enum MessagesSchema {
 #[serde(untagged)]
 pub(super) enum Results {
     One(Box<Outcome>),
-    Several(Vec<Item>),
+    #[schemars(with = "Vec<Item>")]
+    Several(Vec<Box<RawValue>>),
 }
 
 /// What came of one of several messages.
@@ -63,22 +67,33 @@ pub(super) async fn run(
 ) -> Result<Json<Results>, RestError> {
     let codec = service.directory.get(&name)?;
     match messages {
-        Messages::One(body) => Ok(Json(Results::One(Box::new(service.run(&codec, *body, &usage).await?)))),
+        Messages::One(body) => {
+            Ok(Json(Results::One(Box::new(service.run(&codec, (*body, Batch::Alone), &usage).await?))))
+        }
         Messages::Several(bodies) if bodies.len() > service.batch_max => {
             let reason = format_args!("{} messages; at most {} may come at once", bodies.len(), service.batch_max);
             Err(Error::invalid("body", reason).into())
         }
-        Messages::Several(bodies) => {
-            let items = stream::iter(bodies).map(|body| service.run_item(&codec, body, &usage));
-            Ok(Json(Results::Several(items.buffered(CONCURRENT_MAX).collect().await)))
-        }
+        Messages::Several(bodies) => Ok(Json(Results::Several(service.run_all(&codec, bodies, &usage).await?))),
+    }
+}
+
+impl Item {
+    fn failed(error: String, failure: Option<FunctionFailure>) -> Self {
+        Self::Failed(Box::new(FailedMessage { error, failure }))
     }
 }
 
 impl Service {
     /// Runs a codec on one message, and charges the caller for it.
-    pub(super) async fn run(&self, codec: &Codec, body: MessageBody, usage: &Usage) -> Result<Outcome, Error> {
-        let result = codec.run(&Message::try_from(body)?, self.clock.now(), self.random.as_ref()).await;
+    pub(super) async fn run(
+        &self,
+        codec: &Codec,
+        (body, batch): (MessageBody, Batch),
+        usage: &Usage,
+    ) -> Result<Outcome, Error> {
+        let message = Message::try_from(body)?;
+        let result = codec.run((&message, batch), self.clock.now(), self.random.as_ref()).await;
         usage.add_fuel(match &result {
             Ok(outcome) => outcome.fuel(),
             Err(Error::Codec { cost, .. }) => cost.fuel,
@@ -87,18 +102,39 @@ impl Service {
         result
     }
 
+    /// Runs a codec on several messages, until the results are too large for one response.
+    async fn run_all(
+        &self,
+        codec: &Codec,
+        bodies: Vec<Box<RawValue>>,
+        usage: &Usage,
+    ) -> Result<Vec<Box<RawValue>>, Error> {
+        let count = bodies.len();
+        let mut items = stream::iter(bodies).map(|body| self.run_item(codec, body, usage)).buffered(CONCURRENT_MAX);
+        let (mut results, mut bytes) = (Vec::with_capacity(count), 0);
+        while bytes < RESPONSE_BYTES_MAX
+            && let Some(item) = items.next().await
+        {
+            let result = to_raw_value(&item).map_err(|error| Error::invalid("result", error))?;
+            bytes += result.get().len();
+            results.push(result);
+        }
+        drop(items);
+        let full = Item::failed("the response is full: send fewer messages at once".to_owned(), None);
+        let full = to_raw_value(&full).map_err(|error| Error::invalid("result", error))?;
+        results.resize(count, full);
+        Ok(results)
+    }
+
     async fn run_item(&self, codec: &Codec, body: Box<RawValue>, usage: &Usage) -> Item {
         let read = serde_json::from_str(body.get()).map_err(|error| Error::invalid("message", error));
         let result = match read {
-            Ok(body) => self.run(codec, body, usage).await,
+            Ok(body) => self.run(codec, (body, Batch::Several), usage).await,
             Err(error) => Err(error),
         };
         match result {
             Ok(outcome) => Item::Done(Box::new(outcome)),
-            Err(error) => {
-                let failure = FunctionFailure::of(&error);
-                Item::Failed(Box::new(FailedMessage { error: error.to_string(), failure }))
-            }
+            Err(error) => Item::failed(error.to_string(), FunctionFailure::of(&error)),
         }
     }
 }

@@ -26,7 +26,7 @@ async fn follows_its_directory() {
 #[tokio::test]
 async fn keeps_a_codec_whose_new_version_cannot_be_used() {
     let service = Service::with(&[("byte", BYTE)]).await;
-    let bad: [&[u8]; 3] = [b"function decodeUplink(input) {", b"\xff\xfe", &[b' '; 300_000]];
+    let bad: [&[u8]; 5] = [b"", b"  \n", b"function decodeUplink(input) {", b"\xff\xfe", &[b' '; 300_000]];
     for text in bad {
         assert_eq!(service.value("byte").await, json!({"value": 42}));
         let new = service.file("new");
@@ -47,6 +47,25 @@ async fn a_codec_that_never_worked_says_why() {
     assert!(list(&service).await[0]["problem"].is_string());
     replace(&service.file("bad.js"), BYTE);
     service.until("the repair", async || service.value("bad").await == json!({"value": 42})).await;
+}
+
+#[tokio::test]
+async fn a_codec_that_is_empty_or_unreadable_has_no_result() {
+    let service =
+        Service::with(&[("empty", ""), ("encoder", "function encodeDownlink() { return { bytes: [] }; }")]).await;
+    for name in ["empty", "encoder"] {
+        let (status, body) = service.post(&format!("/codecs/{name}"), &json!({"hex": "01"})).await;
+        assert_eq!(status, 400, "{body}");
+    }
+    let secret = service.file("secret.js");
+    fs::write(&secret, [0xff]).unwrap();
+    let is_listed = async || list(&service).await.as_array().unwrap().iter().any(|codec| codec["name"] == "secret");
+    service.until("the unreadable codec", is_listed).await;
+    let (status, body) = service.post("/codecs/secret", &json!({"hex": "01"})).await;
+    assert_eq!(status, 503, "{body}");
+    assert!(body["error"].as_str().unwrap().contains("cannot read secret.js: it is not UTF-8"), "{body}");
+    replace(&secret, BYTE);
+    service.until("the repair", async || service.value("secret").await == json!({"value": 42})).await;
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ impl Service {
         codecs.report_to(&health);
         let server = Server { settings: ServeSettings::default(), random: Arc::new(OsRandom), stop: stop.clone() };
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
-        let router = codecs.router(server.settings.body_bytes_max);
+        let router = codecs.router();
         let service = HttpService::new("codecs", router, ErrorFormat::Account);
         let serving = server.start(service, listeners);
         let url = format!("http://{}", serving.addresses()[0]);
@@ -91,10 +91,12 @@ impl Service {
         client.request(method, format!("{}{path}", self.url)).bearer_auth(KEY).body(body).send().await.unwrap()
     }
 
-    /// Sends a request without the key.
-    pub async fn send_without_key(&self, method: Method, path: &str) -> Response {
+    /// Sends a request with these headers `Authorization`.
+    pub async fn send_with(&self, method: Method, path: &str, credentials: &[String]) -> Response {
         let client = reqwest::Client::builder().tls_certs_only([]).build().unwrap();
-        client.request(method, format!("{}{path}", self.url)).send().await.unwrap()
+        let request = client.request(method, format!("{}{path}", self.url));
+        let request = credentials.iter().fold(request, |request, value| request.header("authorization", value));
+        request.send().await.unwrap()
     }
 
     /// Sends JSON to a codec; returns the status and the body.

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use server::system::{OsRandom, SystemClock};
 
-use crate::harness::{BYTE, Service};
+use crate::harness::{BYTE, KEY, Service};
 
 #[tokio::test]
 async fn with_a_key_every_request_needs_it() {
@@ -20,12 +20,31 @@ async fn with_a_key_every_request_needs_it() {
         (Method::PUT, "/codecs/byte"),
         (Method::DELETE, "/codecs/byte"),
     ] {
-        let response = service.send_without_key(method.clone(), path).await;
+        let response = service.send_with(method.clone(), path, &[]).await;
         assert_eq!(response.status(), 401, "{method} {path}");
         assert!(response.headers().contains_key("www-authenticate"), "{method} {path}");
     }
     assert_eq!(service.value("byte").await, json!({"value": 42}));
     assert!(service.file("byte.js").exists());
+}
+
+#[tokio::test]
+async fn only_the_key_itself_will_do() {
+    let service = Service::with_key(&[("byte", BYTE)]).await;
+    let other = KEY.replace('0', "1");
+    for (values, status) in [
+        (vec![format!("Bearer {KEY}")], 200),
+        (vec![format!("bearer {KEY}")], 200),
+        (vec![format!("Bearer {other}")], 401),
+        (vec![format!("Bearer {}", &KEY[..15])], 401),
+        (vec![format!("Bearer {KEY}0")], 401),
+        (vec![KEY.to_owned()], 401),
+        (vec![String::new()], 401),
+        (vec![format!("Bearer {KEY}"), format!("Bearer {other}")], 401),
+    ] {
+        let response = service.send_with(Method::GET, "/codecs", &values).await;
+        assert_eq!(response.status(), status, "{values:?}");
+    }
 }
 
 #[tokio::test]
@@ -68,7 +87,7 @@ async fn a_codec_that_cannot_be_loaded_is_not_saved() {
 #[tokio::test]
 async fn the_number_of_codecs_is_bounded() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), crate::harness::KEY).unwrap();
+    fs::write(file.path(), KEY).unwrap();
     let settings = Settings { key_file: Some(file.path().to_owned()), codecs_max: 1, ..Settings::default() };
     let service = Service::start(&[("byte", BYTE)], settings).await;
     assert_eq!(service.send(Method::PUT, "/codecs/other", BYTE).await.status(), 403);

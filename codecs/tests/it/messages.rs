@@ -117,6 +117,18 @@ async fn the_number_of_messages_is_bounded() {
 }
 
 #[tokio::test]
+async fn a_response_is_bounded() {
+    let large = "function decodeUplink(i) { return { data: { text: 'x'.repeat(10_000) } }; }";
+    let service = Service::with(&[("large", large)]).await;
+    let messages: Vec<Value> = (0..300).map(|_| json!({"hex": "01"})).collect();
+    let (status, body) = service.post("/codecs/large", &messages.into()).await;
+    let results = body.as_array().unwrap();
+    assert_eq!((status, results.len()), (200, 300));
+    assert!(results[0]["fields"].is_object() && results[90]["fields"].is_object());
+    assert!(results[299]["error"].as_str().unwrap().contains("the response is full"), "{}", results[299]);
+}
+
+#[tokio::test]
 async fn a_codec_that_never_ends_delays_only_itself() {
     let service = Service::with(&[("endless", "function decodeUplink(i) { while (true); }"), ("byte", BYTE)]).await;
     let endless: Vec<Value> = (0..20).map(|_| json!({"hex": "01"})).collect();
