@@ -25,6 +25,10 @@ pub(crate) async fn start(
 ) -> anyhow::Result<(ServerHandle, Arc<Codecs>)> {
     let Environment { server, clock, random } = environment;
     let listeners = Listeners::new().plain(&settings.codecs.listen).await?;
+    let is_local = listeners.addresses().iter().all(|address| address.ip().is_loopback());
+    if settings.codecs.key_file.is_none() && !is_local {
+        tracing::warn!("everybody who reaches the codec service can run and read its codecs: set codecs.key_file");
+    }
     let pool = Arc::new(pool::start(&settings.sandbox).await?);
     let codecs = Arc::new(Codecs::open(&settings.codecs, pool, clock, random)?);
     let router = codecs.router();

@@ -41,7 +41,7 @@ struct Known {
 struct Entry {
     /// None if no version of the file could be read.
     codec: Option<Arc<Codec>>,
-    /// None if the file could not be read, so that it is tried again.
+    /// None if the file could not be read or loaded for now, so that it is tried again.
     stamp: Option<Stamp>,
     /// Why the file's newest text is not used.
     problem: Option<String>,
@@ -111,6 +111,7 @@ impl CodecDirectory {
         }
         let (path, saved) = (self.path.join(name.file_name()), codec.clone());
         let stamp = blocking(move || files::write(&path, saved.text())).await.map_err(Error::Change)?;
+        tracing::info!(codec = %name, is_new, "saved a codec");
         self.insert(name, Entry { codec: Some(codec), stamp: Some(stamp), problem: None });
         self.count();
         Ok(is_new)
@@ -124,6 +125,7 @@ impl CodecDirectory {
         }
         let path = self.path.join(name.file_name());
         blocking(move || files::remove(&path)).await.map_err(Error::Change)?;
+        tracing::info!(codec = %name, "deleted a codec");
         self.known().codecs.remove(name);
         self.count();
         Ok(())
@@ -176,9 +178,14 @@ impl CodecDirectory {
 
     /// Replaces a codec whose file has changed, unless the new text cannot be used.
     async fn adopt(&self, name: CodecName, found: Found) {
-        let new = self.entry(&name, found);
+        let mut new = self.entry(&name, found);
         let problem = match (&new.codec, &new.problem) {
-            (Some(codec), None) => codec.check().await.err().map(|error| ErrorChain(&error).to_string()),
+            (Some(codec), None) => codec.check().await.err().map(|error| {
+                if error.may_pass() {
+                    new.stamp = None;
+                }
+                ErrorChain(&error).to_string()
+            }),
             (_, problem) => problem.clone(),
         };
         let mut known = self.known();

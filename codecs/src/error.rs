@@ -29,8 +29,8 @@ pub enum OpenError {
         /// The cause.
         source: io::Error,
     },
-    /// The key is too short to be secret.
-    #[error("the key in {} is too short: make one with `openssl rand -hex 32`", .0.display())]
+    /// The key is too short to be secret, or has blanks.
+    #[error("the key in {} must be one word of at least 16 characters: make one with `openssl rand -hex 32`", .0.display())]
     KeyTooShort(PathBuf),
 }
 
@@ -106,6 +106,17 @@ impl Error {
     /// A codec that cannot be loaded.
     pub(crate) fn cannot_load(name: &CodecName, failure: Failure) -> Self {
         Self::Codec { name: name.to_string(), failure, cost: Box::default() }
+    }
+}
+
+impl Error {
+    /// Whether the same codec may work the next time.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Busy => true,
+            Self::Codec { failure, .. } => failure.may_pass(),
+            _ => false,
+        }
     }
 }
 

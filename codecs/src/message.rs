@@ -122,6 +122,10 @@ impl MessageBody {
         Self { payload: Some(STANDARD.encode(payload)), port, ..Self::default() }
     }
 
+    pub(crate) fn has_fields(&self) -> bool {
+        self.fields.is_some()
+    }
+
     /// Fields with nothing else, for requests in another form.
     pub(crate) fn of_fields(fields: Box<RawValue>, port: Option<u8>) -> Self {
         Self { fields: Some(fields), port, ..Self::default() }

@@ -1,7 +1,8 @@
 //! The requests and responses of EMQX's external HTTP schema.
 //!
 //! EMQX sends `{"payload": BASE64, "type": "decode" | "encode", "schema_name": …, "opts": …}` and takes the body of the
-//! response as base64. `opts` is the same for all messages of a schema; here it is the port.
+//! response as base64. `opts` is the same for all messages of a schema; here it is the port, or says that payloads are
+//! messages as `POST /codecs/{name}` takes them.
 
 use aide::{NoApi, OperationInput, generate::GenContext, openapi::Operation};
 use axum::{
@@ -28,13 +29,13 @@ use crate::{
 /// A request of EMQX. Its other members do not matter here.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct EmqxRequest {
-    /// The payload in base64. To decode: the bytes of the device, or a message as `POST /codecs/{name}` takes it, which
-    /// can have a port of its own. To encode: the fields as JSON.
+    /// The payload in base64. To decode: the bytes of the device, or with `opts` `json` a message as
+    /// `POST /codecs/{name}` takes it. To encode: the fields as JSON.
     payload: String,
     /// What to do.
     #[serde(rename = "type")]
     direction: Direction,
-    /// The LoRaWAN port, as a number or a string; 1 by default.
+    /// The LoRaWAN port, as a number or a string, 1 by default; or `json`.
     #[serde(default)]
     opts: Value,
 }
@@ -65,17 +66,19 @@ pub(super) async fn run(
 impl EmqxRequest {
     fn message(&self) -> Result<MessageBody, Error> {
         let payload = from_base64("payload", &self.payload)?;
-        let port = self.port()?;
-        match self.direction {
-            Direction::Encode => {
-                let fields = serde_json::from_slice(&payload).map_err(|error| Error::invalid("payload", error))?;
-                Ok(MessageBody::of_fields(fields, port))
+        let json = |error| Error::invalid("payload", error);
+        match (&self.direction, &self.opts) {
+            // A rule can pass on only one value, so it puts bytes and port into an object.
+            (Direction::Decode, Value::String(opts)) if opts == "json" => {
+                let message: MessageBody = serde_json::from_slice(&payload).map_err(json)?;
+                if message.has_fields() {
+                    return Err(Error::invalid("payload", "`fields` are for encoding; send `payload` or `hex`"));
+                }
+                Ok(message)
             }
-            // A rule can only pass one value on, so it wraps bytes and port into JSON.
-            Direction::Decode => {
-                let wrapped = Some(&payload).filter(|payload| payload.starts_with(b"{"));
-                let wrapped = wrapped.and_then(|payload| serde_json::from_slice(payload).ok());
-                Ok(wrapped.unwrap_or_else(|| MessageBody::of_payload(&payload, port)))
+            (Direction::Decode, _) => Ok(MessageBody::of_payload(&payload, self.port()?)),
+            (Direction::Encode, _) => {
+                Ok(MessageBody::of_fields(serde_json::from_slice(&payload).map_err(json)?, self.port()?))
             }
         }
     }
@@ -87,7 +90,8 @@ impl EmqxRequest {
             Value::String(text) => text.parse().ok(),
             other => other.as_u64().and_then(|port| port.try_into().ok()),
         };
-        port.map(Some).ok_or_else(|| Error::invalid("opts", "it must be the LoRaWAN port, 0 to 255"))
+        port.map(Some)
+            .ok_or_else(|| Error::invalid("opts", "it must be the LoRaWAN port, 0 to 255, or `json` to decode"))
     }
 }
 

@@ -23,10 +23,10 @@ const BYTES_MIN: usize = 16;
 pub(crate) struct Key(String);
 
 impl Key {
-    /// The key in the text of a file; none if it is too short.
+    /// The key in the text of a file; none if it is too short, or several words.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let key = text.trim();
-        (key.len() >= BYTES_MIN).then(|| Self(key.to_owned()))
+        (key.len() >= BYTES_MIN && !key.contains(char::is_whitespace)).then(|| Self(key.to_owned()))
     }
 
     fn is_in(&self, headers: &HeaderMap) -> bool {

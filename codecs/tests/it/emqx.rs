@@ -18,7 +18,8 @@ async fn answers_with_base64_alone() {
         ("Kg==", "decode", json!(""), "{\"port\":1,\"value\":42}"),
         ("Kg==", "decode", Value::Null, "{\"port\":1,\"value\":42}"),
         // {"hex":"2a","port":9}: a rule passed the port on.
-        ("eyJoZXgiOiIyYSIsInBvcnQiOjl9", "decode", json!("7"), "{\"port\":9,\"value\":42}"),
+        ("eyJoZXgiOiIyYSIsInBvcnQiOjl9", "decode", json!("json"), "{\"port\":9,\"value\":42}"),
+        ("eyJoZXgiOiIyYSIsInBvcnQiOjl9", "decode", json!("7"), "{\"port\":7,\"value\":123}"),
         // {"value":42}
         ("eyJ2YWx1ZSI6NDJ9", "encode", json!("7"), "*\u{7}"),
     ] {
@@ -36,6 +37,9 @@ async fn a_failure_is_no_result() {
     for (path, request) in [
         ("/codecs/thrower/emqx", json!({"payload": "Kg==", "type": "decode"})),
         ("/codecs/port/emqx", json!({"payload": "Kg==", "type": "decode", "opts": "256"})),
+        // {"hex":"01","fport":3} and {"fields":{"a":1}}
+        ("/codecs/port/emqx", json!({"payload": "eyJoZXgiOiIwMSIsImZwb3J0IjozfQ==", "type": "decode", "opts": "json"})),
+        ("/codecs/port/emqx", json!({"payload": "eyJmaWVsZHMiOnsiYSI6MX19", "type": "decode", "opts": "json"})),
         ("/codecs/port/emqx", json!({"payload": "*", "type": "decode"})),
         ("/codecs/port/emqx", json!({"payload": "Kg==", "type": "encode"})),
         ("/codecs/port/emqx", json!({"payload": "Kg==", "type": "compile"})),

@@ -104,7 +104,7 @@ fn the_settings_must_name_a_directory_and_a_real_key() {
         (None, None, "set `codecs.dir`"),
         (none.clone(), None, "cannot read the directory of codecs /nonexistent"),
         (dir.clone(), none, "cannot read the key file /nonexistent"),
-        (dir, Some(short.path().to_owned()), "too short"),
+        (dir, Some(short.path().to_owned()), "at least 16 characters"),
     ] {
         let settings = Settings { dir, key_file, ..Settings::default() };
         let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
