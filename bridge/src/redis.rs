@@ -1,5 +1,5 @@
-//! Reads a Redis stream with a consumer group: each entry is acknowledged once it is dealt with, and what a dead consumer
-//! left is taken over.
+//! Reads a Redis stream with a consumer group: each entry is acknowledged once it is dealt with, and what a dead
+//! consumer left is taken over.
 
 mod connection;
 mod history;

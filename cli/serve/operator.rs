@@ -19,8 +19,8 @@ use super::{
 };
 use crate::settings::Settings;
 
-/// What an operator's command works on, and what to advance when it is done: nothing if the store went back, so that the
-/// server notices, too.
+/// What an operator's command works on, and what to advance when it is done: nothing if the store went back, so that
+/// the server notices, too.
 type Opened<T> = (T, Option<StoreMark>);
 
 /// Opens the account service on the store and key file that `airlock serve` would use.

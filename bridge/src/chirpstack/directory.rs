@@ -191,8 +191,8 @@ impl Directory {
         }
     }
 
-    /// While the API cannot be reached, fails at once, so that unknown devices do not hold up known ones. After a pause, one
-    /// message asks again.
+    /// While the API cannot be reached, fails at once, so that unknown devices do not hold up known ones. After a
+    /// pause, one message asks again.
     fn check_reachable(&self) -> Result<(), CodecError> {
         let mut known = self.lock();
         let now = Instant::now();

@@ -21,8 +21,8 @@ impl Output {
         Self { publisher, prefix, refusals: Refusals::new(settings) }
     }
 
-    /// Publishes a message, or drops one that can never be published. It waits for a broker that is away, because nothing
-    /// may be lost; false if the bridge stops before.
+    /// Publishes a message, or drops one that can never be published. It waits for a broker that is away, because
+    /// nothing may be lost; false if the bridge stops before.
     pub(super) async fn publish(&self, topic: Topic<'_>, payload: impl Into<Bytes>) -> bool {
         let (name, payload) = (format!("{}{topic}", self.prefix), payload.into());
         let start = Instant::now();

@@ -12,8 +12,8 @@ use super::endpoint::Endpoint;
 
 /// Maximum size of a packet that is received, in bytes. Events of ChirpStack have a few thousand.
 pub(super) const PACKET_BYTES_MAX: u32 = 1024 * 1024;
-/// The largest packet that there is, in bytes. MQTT 3.1.1 has no way to tell the broker what is too large, so larger ones
-/// than [`PACKET_BYTES_MAX`] are received and dropped: otherwise the broker would send them again and again.
+/// The largest packet that there is, in bytes. MQTT 3.1.1 has no way to tell the broker what is too large, so larger
+/// ones than [`PACKET_BYTES_MAX`] are received and dropped: otherwise the broker would send them again and again.
 const PROTOCOL_PACKET_BYTES_MAX: usize = 268_435_460;
 /// How many requests and events may queue up between the library and us.
 const QUEUE_MAX: usize = 1024;

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StreamSettings {
-    /// URL of the server, or of a node of a cluster, such as `redis://localhost:6379`. If it is empty, events come over MQTT.
+    /// URL of the server, or of a node of a cluster, such as `redis://localhost:6379`. If it is empty, events come over
+    /// MQTT.
     pub url: String,
     /// User name, if the server wants one.
     pub username: Option<String>,

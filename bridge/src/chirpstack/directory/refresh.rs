@@ -209,8 +209,8 @@ impl Directory {
         }
     }
 
-    /// Forgets what was deleted. To the key of a tenant, ChirpStack refuses what does not exist: it was deleted if a list
-    /// that the key may read lacks it. What the key may no longer read otherwise stays as it was.
+    /// Forgets what was deleted. To the key of a tenant, ChirpStack refuses what does not exist: it was deleted if a
+    /// list that the key may read lacks it. What the key may no longer read otherwise stays as it was.
     fn gone(
         &self,
         error: client::Error,

@@ -1,8 +1,8 @@
 //! How long messages wait that the broker refuses.
 //!
-//! Access control is mended while the bridge runs, so refused messages are published again for a while. They hold places
-//! that all devices share, so only a part of these, and once an application has been refused for long enough, what else
-//! it sends is dropped at once.
+//! Access control is mended while the bridge runs, so refused messages are published again for a while. They hold
+//! places that all devices share, so only a part of these, and once an application has been refused for long enough,
+//! what else it sends is dropped at once.
 
 use std::{
     num::NonZeroUsize,
