@@ -3,6 +3,7 @@
 mod applications;
 mod deletion;
 pub(crate) mod eui_holder;
+pub(crate) mod euis;
 mod model;
 mod record;
 pub(crate) mod store_keys;

@@ -2,32 +2,18 @@
 //!
 //! `device/eui_claim.rs` decides who becomes the holder.
 
-use server::status::ErrorChain;
-use std::{fmt, future::ready};
+use std::future::ready;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use server::status::ErrorChain;
 use store::{Batch, Entry, Key, Store};
-use types::{AppEui, AppId, DevEui};
+use types::AppId;
 
 use super::store_keys;
 use crate::Error;
 
 /// Maximum number of pairs that are released at the same time, for the store to write them together.
 const RELEASES_MAX: usize = 64;
-
-/// The EUIs of a device that is not a template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Euis {
-    pub(crate) app_eui: AppEui,
-    pub(crate) dev_eui: DevEui,
-}
-
-/// The form used in store keys.
-impl fmt::Display for Euis {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}-{}", self.app_eui, self.dev_eui)
-    }
-}
 
 /// The records among `keys` that name this application. Read them before its devices give up their EUIs.
 pub(crate) async fn held_by(app_id: &AppId, keys: &[Key], store: &dyn Store) -> Result<Vec<Entry>, Error> {

@@ -6,7 +6,7 @@
 use store::{Key, Tag};
 use types::{AppId, DevId};
 
-use super::eui_holder::Euis;
+use super::euis::Euis;
 use crate::Error;
 
 /// The prefix of every record of an application.

@@ -15,10 +15,7 @@ use types::{AppEui, AppId, DevEui, DevId};
 use super::{devices::Devices, model::Device};
 use crate::{
     Error,
-    application::{
-        eui_holder::{self, Euis},
-        store_keys,
-    },
+    application::{eui_holder, euis::Euis, store_keys},
 };
 
 /// How long a claim lasts that a crash interrupted; far longer than a request.
