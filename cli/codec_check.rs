@@ -5,6 +5,7 @@
 
 mod codec;
 mod compare;
+mod cost;
 mod jsonl;
 mod memory_size;
 mod reader;
@@ -23,13 +24,14 @@ use runtime::Engine;
 pub use codec::{Codec, Example, Excluded, Expected, Input};
 pub(crate) use compare::truncate;
 pub use compare::{Difference, differences};
+pub use cost::Cost;
 pub use reader::{BadInput, read};
 pub use report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome};
 pub(crate) use run::{describe, microseconds};
 pub use text::Detail;
 pub(crate) use text::log_line;
 use totals::Tally;
-pub use totals::{Cost, Totals};
+pub use totals::Totals;
 
 /// Checks `codecs` on `jobs` threads, and calls `report` for each in order, as early as possible.
 ///

@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::{
     codec::{Codec, Example, Expected, Input},
     compare::{Difference, truncate},
+    cost::{Cost, Costs},
     surrogates::to_json,
-    totals::{Cost, Costs},
 };
 
 /// The result of checking one codec.
@@ -95,9 +95,17 @@ pub struct Mismatch {
 
 impl CodecReport {
     pub(super) fn new(codec: &Codec, loaded: Loaded, examples: Vec<ExampleReport>) -> Self {
+        let mut report = Self { id: codec.id.clone(), loaded: Some(loaded), failure: None, cost: None, examples };
         let mut costs = Costs::default();
-        costs.add(&examples);
-        Self { id: codec.id.clone(), loaded: Some(loaded), failure: None, cost: costs.cost(), examples }
+        report.add_to(&mut costs);
+        report.cost = costs.cost();
+        report
+    }
+
+    /// Adds the costs of its examples.
+    pub(super) fn add_to(&self, costs: &mut Costs) {
+        let typical = self.examples.iter().filter(|example| example.has_typical_cost());
+        typical.for_each(|example| costs.add(example.microseconds, example.fuel));
     }
 
     pub(super) fn unloadable(codec: &Codec, failure: String) -> Self {

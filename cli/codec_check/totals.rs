@@ -1,10 +1,13 @@
-//! Sums over all checked codecs, and what examples cost.
+//! Sums over all checked codecs.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
-use super::report::{CodecReport, ExampleReport, Outcome};
+use super::{
+    cost::{Cost, Costs},
+    report::{CodecReport, Outcome},
+};
 
 /// The result of checking all codecs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -27,29 +30,11 @@ pub struct Totals {
     pub cost: Option<Cost>,
 }
 
-/// The cost of examples, except those that are meant to exceed a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Cost {
-    /// Median time in the sandbox, in microseconds.
-    pub microseconds_median: f64,
-    /// Median fuel.
-    pub fuel_median: u64,
-    /// Fuel of the most expensive example.
-    pub fuel_max: u64,
-}
-
 /// Adds up reports, which need not be kept.
 #[derive(Default)]
 pub(super) struct Tally {
     totals: Totals,
     costs: Costs,
-}
-
-/// The costs of single examples: a median needs all of them.
-#[derive(Default)]
-pub(super) struct Costs {
-    microseconds: Vec<f64>,
-    fuel: Vec<u64>,
 }
 
 impl Tally {
@@ -66,31 +51,11 @@ impl Tally {
                 Outcome::Excluded { reason } => *totals.excluded.entry(reason).or_default() += 1,
             }
         }
-        costs.add(&report.examples);
+        report.add_to(costs);
     }
 
     pub(super) fn totals(self) -> Totals {
         Totals { cost: self.costs.cost(), ..self.totals }
-    }
-}
-
-impl Costs {
-    pub(super) fn add(&mut self, examples: &[ExampleReport]) {
-        for example in examples.iter().filter(|example| example.has_typical_cost()) {
-            self.microseconds.push(example.microseconds);
-            self.fuel.push(example.fuel);
-        }
-    }
-
-    pub(super) fn cost(mut self) -> Option<Cost> {
-        self.microseconds.sort_by(f64::total_cmp);
-        self.fuel.sort_unstable();
-        let middle = self.fuel.len() / 2;
-        Some(Cost {
-            microseconds_median: *self.microseconds.get(middle)?,
-            fuel_median: *self.fuel.get(middle)?,
-            fuel_max: *self.fuel.last()?,
-        })
     }
 }
 
@@ -110,12 +75,5 @@ impl fmt::Display for Totals {
             write!(f, "\nper example: {cost}")?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for Cost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { microseconds_median, fuel_median, fuel_max } = self;
-        write!(f, "median {microseconds_median:.0} µs, fuel {fuel_median}, at most {fuel_max}")
     }
 }

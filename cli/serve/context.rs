@@ -1,6 +1,6 @@
 //! What the services of one process share: settings, store, clock, randomness, TLS, health.
 
-use std::{collections::BTreeMap, future::pending, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, future::pending, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use account::{Account, Environment};
 use anyhow::Context as _;
@@ -32,7 +32,6 @@ use super::{
     certificate::certificate,
     component_token::{OtherAccount, OwnAccount},
     data_dir::DataDir,
-    stack::address,
     store_socket::StoreSocket,
 };
 use crate::{codec_service, settings::Settings};
@@ -217,4 +216,9 @@ pub(super) fn durability(settings: &Settings) -> Durability {
 /// Where the mark of the store is.
 pub(super) fn mark_file(settings: &Settings, data_dir: &DataDir) -> PathBuf {
     settings.store.mark_file.clone().unwrap_or_else(|| data_dir.store_mark())
+}
+
+/// The address of a service's listener, counted from 0.
+pub(super) fn address(serving: &ServerHandle, number: usize) -> anyhow::Result<SocketAddr> {
+    serving.addresses().get(number).copied().context("a service has no such listener")
 }

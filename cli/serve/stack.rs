@@ -2,7 +2,6 @@
 
 use std::{future::pending, net::SocketAddr, sync::Arc};
 
-use anyhow::Context as _;
 use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
@@ -19,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Environment, Service,
-    context::{Context, StoreFailure},
+    context::{Context, StoreFailure, address},
     handler_service::HandlerService,
     store_socket::StoreSocket,
 };
@@ -195,9 +194,4 @@ fn watch(mark: Arc<StoreMark>, audit: AuditLog, stop: CancellationToken) -> Went
         }
     };
     went_back.boxed().shared()
-}
-
-/// The address of a service's listener, counted from 0.
-pub(super) fn address(serving: &ServerHandle, number: usize) -> anyhow::Result<SocketAddr> {
-    serving.addresses().get(number).copied().context("a service has no such listener")
 }
