@@ -25,7 +25,8 @@ impl SmallDisk {
         let options = format!("size={bytes},mode=1777");
         let is_mounted = |prefix: &&[&str]| run(prefix, &["mount", "-t", "tmpfs", "-o", &options, "tmpfs"], dir.path());
         let Some(prefix) = PREFIXES.into_iter().find(is_mounted) else {
-            crate::skip("no disk to fill", "run the test as root where `mount` is permitted");
+            // Containers often forbid it, whatever is installed.
+            crate::report_skipped("no disk to fill", "run the test as root where `mount` is permitted");
             return None;
         };
         Some(Self { dir, bytes, prefix })
