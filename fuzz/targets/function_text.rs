@@ -50,6 +50,7 @@ fn call(payload: &[u8]) -> Call {
         time_ms: 0,
         seed: 0,
         payload: payload.to_vec(),
+        extra: String::new(),
         single_function: None,
     }
 }
