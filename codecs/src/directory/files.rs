@@ -72,20 +72,25 @@ pub(super) fn scan(
 
 /// Writes a file in one step, so that nobody reads half of it.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<Stamp> {
-    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(dir)?;
     file.write_all(text.as_bytes())?;
     // Other programs may read it, as if somebody had put it there.
     file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
     file.as_file().sync_all()?;
+    let file = file.persist(path)?;
+    // Without this, a crash may undo the renaming.
+    File::open(dir)?.sync_all()?;
     // Renaming a file changes its stamp.
-    Ok(Stamp::of(&file.persist(path)?.metadata()?))
+    Ok(Stamp::of(&file.metadata()?))
 }
 
 /// Removes a file, if it is there.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
+        Err(error) => Err(error),
+        Ok(()) => File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all(),
     }
 }
 
