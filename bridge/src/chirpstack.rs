@@ -8,25 +8,20 @@ mod codec;
 mod decoder;
 mod directory;
 mod downlink;
-mod environment;
 mod event;
+mod javascript;
 mod log_event;
-mod members;
-mod outcome;
-mod output;
-mod receive;
-mod script;
+mod network;
 mod settings;
 mod shadow;
 mod source;
-mod state_dir;
 mod stream;
 mod topic;
 mod uplink;
 
 pub use self::{
     bridge::Bridge,
-    environment::Environment,
+    network::ChirpStackNetwork,
     settings::{ChirpStackSettings, GrpcSettings},
-    shadow::{Observation, Shadow, Verdict},
+    shadow::Shadow,
 };

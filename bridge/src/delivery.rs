@@ -5,16 +5,19 @@ use futures::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// A message that was received.
-pub(crate) struct Delivery {
-    pub(crate) topic: String,
-    pub(crate) payload: Bytes,
+pub struct Delivery {
+    /// Its topic.
+    pub topic: String,
+    /// Its payload.
+    pub payload: Bytes,
     /// Whether the source sent it before.
-    pub(crate) is_repeated: bool,
-    pub(crate) ack: Ack,
+    pub is_repeated: bool,
+    /// Acknowledges it.
+    pub ack: Ack,
 }
 
 /// Acknowledges a message. If it is dropped instead, the source sends the message again later.
-pub(crate) struct Ack {
+pub struct Ack {
     acknowledge: BoxFuture<'static, ()>,
     /// The place of the message among those in progress.
     _permit: OwnedSemaphorePermit,
@@ -25,7 +28,8 @@ impl Ack {
         Self { acknowledge: Box::pin(acknowledge), _permit: permit }
     }
 
-    pub(crate) async fn acknowledge(self) {
+    /// Acknowledges the message, once it is dealt with.
+    pub async fn acknowledge(self) {
         self.acknowledge.await;
     }
 }

@@ -35,8 +35,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// The network's API cannot be used.
-    #[error("cannot use ChirpStack's API: {advice}")]
+    #[error("cannot use {network}'s API: {advice}")]
     Api {
+        /// The name of the network.
+        network: &'static str,
         /// What to do.
         advice: String,
         /// The cause.

@@ -4,11 +4,31 @@ mod backoff;
 pub mod chirpstack;
 mod dedup;
 mod delivery;
+mod environment;
 mod error;
 mod lanes;
+mod look_up;
+mod members;
 mod metrics;
 mod mqtt;
+mod network;
+mod observation;
+mod outcome;
+mod output;
+mod prefix;
+mod receive;
 mod redis;
+mod script;
 mod settings;
+mod state_dir;
 
-pub use self::{error::Error, mqtt::MqttSettings, redis::StreamSettings, settings::Settings};
+pub use self::{
+    delivery::{Ack, Delivery},
+    environment::Environment,
+    error::Error,
+    mqtt::MqttSettings,
+    network::{Handle, Network},
+    observation::{Observation, Verdict},
+    redis::StreamSettings,
+    settings::Settings,
+};

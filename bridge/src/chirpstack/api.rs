@@ -8,13 +8,12 @@ use types::{Kind, Kinded};
 
 use super::{
     directory::{Codecs, Directory, DirectoryLimits},
-    environment::Environment,
     settings::{ChirpStackSettings, GrpcSettings},
-    state_dir::StateDir,
 };
 use crate::{
-    Error,
+    Environment, Error,
     mqtt::{read, read_secret},
+    state_dir::StateDir,
 };
 
 pub(super) fn directory(
@@ -77,5 +76,5 @@ pub(super) async fn check_api(directory: &Directory, settings: &GrpcSettings) ->
             return Ok(());
         }
     };
-    Err(Error::Api { advice, source })
+    Err(Error::Api { network: "ChirpStack", advice, source })
 }

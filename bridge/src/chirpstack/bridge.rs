@@ -13,20 +13,19 @@ use super::{
     decoder::Decoder,
     directory::Directory,
     downlink::Downlinks,
-    environment::Environment,
-    output::Output,
-    receive::{receive, report_connection},
     settings::ChirpStackSettings,
     source::{Events, subscription},
-    state_dir::StateDir,
-    topic::COMMANDS,
+    topic::{COMMANDS, device},
     uplink::Uplinks,
 };
 use crate::{
-    Error,
+    Environment, Error,
     dedup::Dedup,
     metrics,
-    mqtt::{Publisher, Subscriber},
+    mqtt::{Endpoint, Publisher, Subscriber},
+    output::Output,
+    receive::{receive, report_connection},
+    state_dir::StateDir,
 };
 
 /// A running bridge to ChirpStack.
@@ -50,7 +49,7 @@ impl Bridge {
         let directory = Arc::new(directory(settings, &environment, &state_dir)?);
         check_api(&directory, &settings.grpc).await?;
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
-        let applications = Arc::new(Output::new(Publisher::start(out), prefix.clone(), settings));
+        let applications = Arc::new(output(out, prefix.clone(), settings));
         let parts = Parts { settings, clock: environment.clock, directory: directory.clone(), applications };
         let events = parts.receive_events(events, &client_id);
         let mut connected = vec![
@@ -127,7 +126,7 @@ impl Parts<'_> {
 
     /// The subscription, and whether commands can be passed on.
     fn receive_commands(&self, commands: Commands) -> (Subscriber, watch::Receiver<bool>) {
-        let chirpstack = Output::new(Publisher::start(commands.passed_on), String::new(), self.settings);
+        let chirpstack = output(commands.passed_on, String::new(), self.settings);
         let connected = chirpstack.publisher.connected();
         let downlinks = Arc::new(Downlinks {
             directory: self.directory.clone(),
@@ -138,7 +137,7 @@ impl Parts<'_> {
         });
         let prefix = &self.applications.prefix;
         let subscription = subscription(self.settings, format!("{prefix}{COMMANDS}"));
-        let subscriber = receive(commands.received, subscription, prefix.clone(), move |delivery| {
+        let subscriber = receive(commands.received, subscription, device(prefix.clone()), move |delivery| {
             let downlinks = downlinks.clone();
             Box::pin(async move { downlinks.handle(delivery).await })
         });
@@ -149,4 +148,10 @@ impl Parts<'_> {
         let window = Duration::from_millis(self.settings.duplicate_window_ms);
         Dedup::new(self.settings.duplicate_messages_max, window, self.clock.clone())
     }
+}
+
+/// A connection for publishing.
+pub(super) fn output(endpoint: Endpoint, prefix: String, settings: &ChirpStackSettings) -> Output {
+    let refused_wait_max = Duration::from_millis(settings.refused_wait_ms_max);
+    Output::new(Publisher::start(endpoint), prefix, refused_wait_max, settings.in_flight_max)
 }

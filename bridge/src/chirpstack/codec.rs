@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
-pub(super) use super::outcome::{CodecError, Decoded, Encoded, Input};
-use super::{cayenne, script::Script};
+use super::{cayenne, javascript};
+use crate::{
+    outcome::{CodecError, Decoded, Encoded, Input},
+    script::Script,
+};
+
+/// Why nothing is encoded without a codec.
+const NO_CODEC: &str = "the device profile has no codec: select one in ChirpStack, or send `data`";
 
 /// A codec.
 #[derive(Clone)]
@@ -27,19 +33,19 @@ impl Codec {
                 let object = cayenne::decode(payload).map_err(CodecError::CayenneLpp)?;
                 Ok(Decoded { object: Some(object), ..Decoded::default() })
             }
-            Self::JavaScript(script) => script.decode(payload, input).await,
+            Self::JavaScript(script) => javascript::decode(script, payload, input).await,
         }
     }
 
     /// Encodes an object, which is the text of a JSON object.
     pub(super) async fn encode(&self, object: &str, input: &Input<'_>) -> Result<Encoded, CodecError> {
         match self {
-            Self::None => Err(CodecError::NoCodec),
+            Self::None => Err(CodecError::Command(NO_CODEC.to_owned())),
             Self::CayenneLpp => {
                 let bytes = cayenne::encode(object).map_err(CodecError::CayenneLpp)?;
                 Ok(Encoded { bytes, port: None })
             }
-            Self::JavaScript(script) => script.encode(object, input).await,
+            Self::JavaScript(script) => javascript::encode(script, object, input).await,
         }
     }
 }

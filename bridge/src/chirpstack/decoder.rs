@@ -7,12 +7,8 @@ use std::{
 
 use types::Clock;
 
-use super::{
-    codec::{CodecError, Decoded, Input},
-    directory::Directory,
-    event::UplinkEvent,
-    topic::Topic,
-};
+use super::{directory::Directory, event::UplinkEvent, topic::Topic};
+use crate::outcome::{CodecError, Decoded, Input};
 
 /// Decodes uplinks with the codecs of their device profiles.
 pub(super) struct Decoder {

@@ -8,14 +8,18 @@ use serde_json::value::{RawValue, to_raw_value};
 use types::Clock;
 
 use super::{
-    codec::{CodecError, Input},
     directory::{Device, Directory, Profile},
     log_event::{Code, LogEvent},
-    members::Members,
-    output::Output,
     topic::Topic,
 };
-use crate::{dedup::Dedup, delivery::Delivery, metrics};
+use crate::{
+    dedup::Dedup,
+    delivery::Delivery,
+    members::Members,
+    metrics,
+    outcome::{CodecError, Input},
+    output::Output,
+};
 
 /// Marks commands that a bridge has passed on. ChirpStack ignores members that it does not know.
 const MARK: &str = "airlockBridge";

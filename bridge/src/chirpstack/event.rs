@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use super::members::Members;
+use crate::members::Members;
 
 /// An `up` event of ChirpStack.
 pub(super) struct UplinkEvent<'a> {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use super::codec::CodecError;
+use crate::outcome::CodecError;
 
 /// A `log` event, in ChirpStack's own form.
 #[derive(Serialize)]

@@ -8,7 +8,6 @@ use std::{
 
 use lru::LruCache;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -16,53 +15,23 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     api::{check_api, directory},
     brokers::source,
-    codec::{CodecError, Decoded},
     decoder::Decoder,
     directory::Directory,
-    environment::Environment,
     event::UplinkEvent,
-    receive::{receive, report_connection},
     settings::ChirpStackSettings,
-    state_dir::StateDir,
-    topic::{SHADOWED, Topic},
+    topic::{SHADOWED, Topic, device},
 };
 use crate::{
-    Error,
+    Environment, Error, Observation, Verdict,
     delivery::Delivery,
     metrics,
     mqtt::{Subscriber, Subscription},
+    receive::{receive, report_connection},
+    state_dir::StateDir,
 };
 
 /// How many failures of ChirpStack's codecs are remembered until their uplink comes, which is next.
 const FAILURES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
-
-/// What became of an uplink, in ChirpStack and here.
-#[derive(Debug)]
-pub struct Observation {
-    /// The device profile.
-    pub profile_id: String,
-    /// Its name.
-    pub profile_name: String,
-    /// What ChirpStack made of it.
-    pub theirs: Verdict,
-    /// What our run of the same codec makes of it.
-    pub ours: Verdict,
-    /// The fuel that our run used.
-    pub fuel: u64,
-    /// The time that our run took in the sandbox.
-    pub elapsed: Duration,
-}
-
-/// The result of a codec.
-#[derive(Debug)]
-pub enum Verdict {
-    /// A JSON object.
-    Object(Box<RawValue>),
-    /// It failed, with this description.
-    Failed(String),
-    /// Nothing was decoded.
-    Nothing,
-}
 
 /// A running comparison.
 pub struct Shadow {
@@ -98,7 +67,7 @@ impl Shadow {
             in_flight_max: settings.in_flight_max.max(1),
             keeps_session: false,
         };
-        let events = receive(endpoint, subscription, String::new(), move |delivery| {
+        let events = receive(endpoint, subscription, device(String::new()), move |delivery| {
             let observer = observer.clone();
             Box::pin(async move { observer.handle(delivery).await })
         });
@@ -195,16 +164,6 @@ impl Observer {
             (Some(object), _) => Verdict::Object(object.to_owned()),
             (None, Some(description)) => Verdict::Failed(description),
             (None, None) => Verdict::Nothing,
-        }
-    }
-}
-
-impl Verdict {
-    fn of(decoded: Result<Decoded, CodecError>) -> Self {
-        match decoded {
-            Ok(Decoded { object: Some(object), .. }) => Self::Object(object),
-            Ok(Decoded { object: None, .. }) => Self::Nothing,
-            Err(error) => Self::Failed(error.to_string()),
         }
     }
 }

@@ -5,14 +5,14 @@ use tokio::sync::watch;
 
 use super::{
     brokers::Source,
-    receive::receive,
     settings::ChirpStackSettings,
     stream::{KEY, receive_stream},
-    topic::EVENTS,
+    topic::{EVENTS, device},
 };
 use crate::{
     delivery::Delivery,
     mqtt::{DEFAULT_GROUP, Subscriber, Subscription},
+    receive::receive,
     redis::{StreamSubscriber, StreamSubscription},
 };
 
@@ -32,7 +32,7 @@ impl Events {
     ) -> Self {
         match source {
             Source::Mqtt(endpoint) => {
-                Self::Mqtt(receive(endpoint, subscription(settings, EVENTS.to_owned()), String::new(), work))
+                Self::Mqtt(receive(endpoint, subscription(settings, EVENTS.to_owned()), device(String::new()), work))
             }
             Source::Redis(node) => {
                 let subscription = StreamSubscription {

@@ -2,10 +2,17 @@
 
 use std::fmt;
 
+use crate::output::OutputTopic;
+
 /// Filters of all events, of those that shadow mode needs, and of all downlink commands.
 pub(super) const EVENTS: &str = "application/+/device/+/event/+";
 pub(super) const SHADOWED: [&str; 2] = ["application/+/device/+/event/up", "application/+/device/+/event/log"];
 pub(super) const COMMANDS: &str = "application/+/device/+/command/down";
+
+/// The device of a topic that starts with `prefix`; empty for other topics.
+pub(super) fn device(prefix: String) -> impl Fn(&str) -> String + Send + Sync + 'static {
+    move |topic| Topic::parse(topic, &prefix).map_or_else(String::new, |topic| topic.dev_eui.to_owned())
+}
 
 /// A topic of ChirpStack, without a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +41,12 @@ impl<'a> Topic<'a> {
     /// The topic of another event of the same device.
     pub(super) fn with(self, rest: &'a str) -> Self {
         Self { rest, ..self }
+    }
+}
+
+impl OutputTopic for Topic<'_> {
+    fn kind(&self) -> String {
+        format!("{}/{}", self.application_id, self.rest)
     }
 }
 

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use types::Clock;
 
 use super::{
-    codec::{CodecError, Decoded},
     decoder::Decoder,
     event::UplinkEvent,
     log_event::{Code, LogEvent},
-    output::Output,
     topic::Topic,
 };
 use crate::{
     dedup::{Dedup, MessageKey},
     delivery::Delivery,
     metrics,
+    outcome::{CodecError, Decoded},
+    output::Output,
 };
 
 /// Publishes events, uplinks with the object that their codec makes of them.

@@ -8,8 +8,8 @@ use std::{
 
 use api::chirpstack::CodecRuntime;
 use bridge::{
-    Error,
-    chirpstack::{Bridge, ChirpStackSettings, Environment},
+    Environment, Error,
+    chirpstack::{Bridge, ChirpStackSettings},
 };
 use runtime::{Engine, Pool};
 use serde_json::{Value, json};

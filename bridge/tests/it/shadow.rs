@@ -1,6 +1,6 @@
 //! Shadow mode: what it sees, and that it publishes nothing.
 
-use bridge::chirpstack::{Observation, Shadow, Verdict};
+use bridge::{Observation, Verdict, chirpstack::Shadow};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

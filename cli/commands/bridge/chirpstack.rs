@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use bridge::chirpstack::{Bridge, ChirpStackSettings, Environment};
+use bridge::{
+    Environment,
+    chirpstack::{Bridge, ChirpStackSettings},
+};
 use clap::Args;
 use server::{
     audit::AuditLog,

@@ -6,7 +6,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use bridge::chirpstack::{Observation, Verdict};
+use bridge::{Observation, Verdict};
 use serde::Serialize;
 use serde_json::Value;
 use types::Timestamp;

@@ -8,7 +8,10 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use bridge::chirpstack::{ChirpStackSettings, Environment, Observation, Shadow};
+use bridge::{
+    Environment, Observation,
+    chirpstack::{ChirpStackSettings, Shadow},
+};
 use server::{shutdown::Shutdown, telemetry::Metrics};
 use tokio::{
     signal::unix::{SignalKind, signal},

@@ -7,7 +7,10 @@ use runtime::Pool;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::chirpstack::{codec::Codec, script::Script};
+use crate::{
+    chirpstack::{codec::Codec, javascript},
+    script::Script,
+};
 
 /// When an object was changed: seconds and nanoseconds since 1970.
 pub(super) type Changed = (i64, i32);
@@ -77,7 +80,7 @@ impl Codecs {
     }
 
     fn script(&self, record: &ProfileRecord) -> Script {
-        Script::new(record.script.clone(), &record.id, self.pool.clone(), self.wait_max)
+        javascript::script(record.script.clone(), &record.id, self.pool.clone(), self.wait_max)
     }
 }
 

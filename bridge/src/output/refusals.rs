@@ -16,10 +16,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::{
-    chirpstack::{settings::ChirpStackSettings, topic::Topic},
-    mqtt::PublishError,
-};
+use super::OutputTopic;
+use crate::mqtt::PublishError;
 
 /// The pause before a message that the broker refused is published again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -31,22 +29,22 @@ pub(super) struct Refusals {
     wait_max: Duration,
     /// One permit for each message that may wait.
     waiting: Semaphore,
-    /// By application and kind of event.
+    /// By [`OutputTopic::kind`].
     since: Mutex<LruCache<String, Instant>>,
 }
 
 impl Refusals {
-    pub(super) fn new(settings: &ChirpStackSettings) -> Self {
+    pub(super) fn new(wait_max: Duration, in_flight_max: u16) -> Self {
         Self {
-            wait_max: Duration::from_millis(settings.refused_wait_ms_max),
-            waiting: Semaphore::new(usize::from(settings.in_flight_max / 4).max(1)),
+            wait_max,
+            waiting: Semaphore::new(usize::from(in_flight_max / 4).max(1)),
             since: Mutex::new(LruCache::new(REFUSED_MAX)),
         }
     }
 
     /// Waits before a message that was first published at `start` is published again; false if it should be dropped.
-    pub(super) async fn pause(&self, topic: Topic<'_>, start: Instant, error: &PublishError) -> bool {
-        let since = *self.lock().get_or_insert(key(topic), || start);
+    pub(super) async fn pause(&self, topic: impl OutputTopic, start: Instant, error: &PublishError) -> bool {
+        let since = *self.lock().get_or_insert(topic.kind(), || start);
         if since.elapsed() >= self.wait_max || start.elapsed() >= self.wait_max {
             return false;
         }
@@ -57,10 +55,10 @@ impl Refusals {
     }
 
     /// A message was published.
-    pub(super) fn end(&self, topic: Topic<'_>) {
+    pub(super) fn end(&self, topic: impl OutputTopic) {
         let mut since = self.lock();
         if !since.is_empty() {
-            since.pop(&key(topic));
+            since.pop(&topic.kind());
         }
     }
 
@@ -68,8 +66,4 @@ impl Refusals {
         // A panic elsewhere leaves the times usable.
         self.since.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn key(topic: Topic<'_>) -> String {
-    format!("{}/{}", topic.application_id, topic.rest)
 }

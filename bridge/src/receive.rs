@@ -6,29 +6,27 @@ use futures::future::BoxFuture;
 use server::telemetry::Health;
 use tokio::sync::watch;
 
-use super::topic::Topic;
 use crate::{
     delivery::Delivery,
     lanes::Lanes,
     mqtt::{Endpoint, Subscriber, Subscription},
 };
 
-/// Receives messages, and works on those of one device one after the other.
-pub(super) fn receive(
+/// Receives messages, and works on those of one device one after the other. `device` finds it in a topic.
+pub(crate) fn receive(
     endpoint: Endpoint,
     subscription: Subscription,
-    prefix: String,
+    device: impl Fn(&str) -> String + Send + Sync + 'static,
     work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
 ) -> Subscriber {
     let lanes = Lanes::new(Arc::new(work));
     Subscriber::start(endpoint, subscription, move |delivery| {
-        let device = Topic::parse(&delivery.topic, &prefix).map_or_else(String::new, |topic| topic.dev_eui.to_owned());
-        lanes.add(&device, delivery);
+        lanes.add(&device(&delivery.topic), delivery);
     })
 }
 
 /// Reports a connection as a health check.
-pub(super) fn report_connection(health: &Health, name: &'static str, connected: &watch::Receiver<bool>) {
+pub(crate) fn report_connection(health: &Health, name: &'static str, connected: &watch::Receiver<bool>) {
     let connected = connected.clone();
     health.add(name, move || {
         let is_connected = *connected.borrow();

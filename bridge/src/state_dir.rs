@@ -1,4 +1,4 @@
-//! What a bridge keeps on disk: its client id, and what it imported from ChirpStack.
+//! What a bridge keeps on disk: its client id, and what it imported from its network.
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
@@ -17,14 +17,14 @@ const CLIENT_ID: &str = "client-id";
 const IMPORTED: &str = "imported.json";
 
 /// A directory that only its owner may read, and that one process has locked.
-pub(super) struct StateDir {
+pub(crate) struct StateDir {
     path: PathBuf,
     _lock: File,
 }
 
 impl StateDir {
     /// Opens and locks the directory; creates it if it does not exist.
-    pub(super) fn open(path: PathBuf) -> Result<Self, Error> {
+    pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
         let failed = |action, path: &Path| {
             let path = path.to_owned();
             move |source| Error::File { action, path, source }
@@ -40,7 +40,7 @@ impl StateDir {
     }
 
     /// The id under which brokers keep this bridge's session; made up on the first start.
-    pub(super) fn client_id(&self, random: &dyn Random) -> Result<String, Error> {
+    pub(crate) fn client_id(&self, random: &dyn Random) -> Result<String, Error> {
         let path = self.path.join(CLIENT_ID);
         match fs::read_to_string(&path) {
             Ok(id) if !id.trim().is_empty() => return Ok(id.trim().to_owned()),
@@ -55,7 +55,7 @@ impl StateDir {
     }
 
     /// The file of what was imported, which has secrets.
-    pub(super) fn imported(&self) -> PathBuf {
+    pub(crate) fn imported(&self) -> PathBuf {
         self.path.join(IMPORTED)
     }
 }

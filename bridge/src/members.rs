@@ -12,31 +12,31 @@ use serde_json::value::RawValue;
 /// The members of a JSON object, in their order. Of several with the same name there is only the last, which is the one
 /// that most readers take.
 #[derive(Clone, Debug)]
-pub(super) struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
+pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
 
 impl<'a> Members<'a> {
     /// Parses an object; an error for anything else.
-    pub(super) fn parse(text: &'a [u8]) -> Result<Self, serde_json::Error> {
+    pub(crate) fn parse(text: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }
 
     /// The text of a member.
-    pub(super) fn raw(&self, name: &str) -> Option<&RawValue> {
+    pub(crate) fn raw(&self, name: &str) -> Option<&RawValue> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
     }
 
     /// A member; none if it is missing or of another type.
-    pub(super) fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+    pub(crate) fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         self.raw(name).and_then(|value| serde_json::from_str(value.get()).ok())
     }
 
     /// Whether there is such a member, other than null.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.raw(name).is_some_and(|value| value.get() != "null")
     }
 
     /// Replaces a member, or adds it behind the member `after`, or else at the end.
-    pub(super) fn set(&mut self, name: &'a str, value: Box<RawValue>, after: &str) {
+    pub(crate) fn set(&mut self, name: &'a str, value: Box<RawValue>, after: &str) {
         let value = Cow::Owned(value);
         if let Some((_, old)) = self.0.iter_mut().find(|(key, _)| key == name) {
             *old = value;
@@ -47,7 +47,7 @@ impl<'a> Members<'a> {
     }
 
     /// Removes a member if it is there.
-    pub(super) fn remove(&mut self, name: &str) {
+    pub(crate) fn remove(&mut self, name: &str) {
         self.0.retain(|(key, _)| key != name);
     }
 }

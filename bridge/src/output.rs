@@ -1,29 +1,37 @@
-//! Where decoded events go.
+//! Where decoded messages go.
 
 mod refusals;
+
+use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use tokio::time::Instant;
 
 use self::refusals::Refusals;
-use super::{settings::ChirpStackSettings, topic::Topic};
 use crate::mqtt::{PublishError, Publisher};
 
+/// A network's topic, without a prefix.
+pub(crate) trait OutputTopic: fmt::Display + Copy + Send + Sync {
+    /// What access control treats alike: the application, and the kind of message.
+    fn kind(&self) -> String;
+}
+
 /// A broker, and what precedes the topics there.
-pub(super) struct Output {
-    pub(super) publisher: Publisher,
-    pub(super) prefix: String,
+pub(crate) struct Output {
+    pub(crate) publisher: Publisher,
+    pub(crate) prefix: String,
     refusals: Refusals,
 }
 
 impl Output {
-    pub(super) fn new(publisher: Publisher, prefix: String, settings: &ChirpStackSettings) -> Self {
-        Self { publisher, prefix, refusals: Refusals::new(settings) }
+    /// Messages that the broker refuses wait for `refused_wait_max`, and only a part of `in_flight_max` at once.
+    pub(crate) fn new(publisher: Publisher, prefix: String, refused_wait_max: Duration, in_flight_max: u16) -> Self {
+        Self { publisher, prefix, refusals: Refusals::new(refused_wait_max, in_flight_max) }
     }
 
     /// Publishes a message, or drops one that can never be published. It waits for a broker that is away, because
     /// nothing may be lost; false if the bridge stops before.
-    pub(super) async fn publish(&self, topic: Topic<'_>, payload: impl Into<Bytes>) -> bool {
+    pub(crate) async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Bytes>) -> bool {
         let (name, payload) = (format!("{}{topic}", self.prefix), payload.into());
         let start = Instant::now();
         loop {

@@ -7,37 +7,37 @@ use serde_json::value::RawValue;
 
 /// A message for a codec, besides its payload. Only scripts need it.
 #[derive(Default)]
-pub(super) struct Input<'a> {
+pub(crate) struct Input<'a> {
     /// The port; zero for none.
-    pub(super) port: u8,
+    pub(crate) port: u8,
     /// When the message was received, in milliseconds since 1970.
-    pub(super) time_ms: i64,
+    pub(crate) time_ms: i64,
     /// The seed of `Math.random`: the same for the same message.
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
     /// The device's variables, a JSON object.
-    pub(super) variables: &'a str,
+    pub(crate) variables: &'a str,
 }
 
 /// A decoded uplink.
 #[derive(Debug, Default)]
-pub(super) struct Decoded {
-    pub(super) object: Option<Box<RawValue>>,
-    pub(super) warnings: Vec<String>,
-    pub(super) fuel: u64,
-    pub(super) elapsed: Duration,
+pub(crate) struct Decoded {
+    pub(crate) object: Option<Box<RawValue>>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) fuel: u64,
+    pub(crate) elapsed: Duration,
 }
 
 /// An encoded downlink.
 #[derive(Debug)]
-pub(super) struct Encoded {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Encoded {
+    pub(crate) bytes: Vec<u8>,
     /// The port that the encoder chose.
-    pub(super) port: Option<u8>,
+    pub(crate) port: Option<u8>,
 }
 
 /// Why a codec has no result. Where ChirpStack has a text for it, this is the same.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CodecError {
+pub(crate) enum CodecError {
     #[error("{function}: {failure}")]
     Failed { function: &'static str, failure: Failure },
     #[error("{function} returned errors: {}", errors.join(", "))]
@@ -46,9 +46,7 @@ pub(super) enum CodecError {
     Missing { function: &'static str, member: &'static str },
     #[error("the payload is not Cayenne LPP: {0}")]
     CayenneLpp(String),
-    #[error("the device profile has no codec: select one in ChirpStack, or send `data`")]
-    NoCodec,
-    #[error("too many messages of this device profile wait for a sandbox: its codec takes too long")]
+    #[error("too many messages of this codec wait for a sandbox: it takes too long")]
     Busy,
     #[error("the codec is not known: {0}")]
     Unknown(String),
@@ -59,17 +57,17 @@ pub(super) enum CodecError {
 }
 
 impl CodecError {
-    pub(super) fn failed(function: &'static str, failure: Failure) -> Self {
+    pub(crate) fn failed(function: &'static str, failure: Failure) -> Self {
         Self::Failed { function, failure }
     }
 
     /// Whether the codec ran, or cannot run at all; otherwise nothing is known about the payload.
-    pub(super) fn is_verdict(&self) -> bool {
+    pub(crate) fn is_verdict(&self) -> bool {
         !matches!(self, Self::Busy | Self::Unknown(_) | Self::Foreign)
     }
 
     /// Details for the context of a `log` event.
-    pub(super) fn context(&self) -> BTreeMap<&'static str, String> {
+    pub(crate) fn context(&self) -> BTreeMap<&'static str, String> {
         let mut context = BTreeMap::new();
         match self {
             Self::Failed { function, failure } => {

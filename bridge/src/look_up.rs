@@ -1,0 +1,179 @@
+//! Looks up what a message needs in the network's API, once for all messages that need it.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    num::NonZeroUsize,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use lru::LruCache;
+use server::status::ErrorChain;
+use tokio::{
+    sync::{Mutex as AsyncMutex, Semaphore},
+    time::{Instant, sleep, timeout_at},
+};
+use types::{Kind, Kinded};
+
+use crate::outcome::CodecError;
+
+/// Maximum number of calls of the API at once for objects that are not known yet.
+const LOOKUPS_MAX: usize = 16;
+/// The pause before an unreachable API is asked again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// How often an API that cannot be reached is tried for something that is not known. Until then it stays unknown.
+const UNREACHABLE_PAUSE: Duration = Duration::from_secs(5);
+/// Maximum number of objects that are remembered as refused by the API.
+const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+
+/// Looks objects up.
+pub(crate) struct LookUps {
+    api: Api,
+    limits: LookUpLimits,
+    answers: Mutex<Answers>,
+    /// One look-up at a time for the same object.
+    turns: [AsyncMutex<()>; LOOKUPS_MAX],
+    /// One permit for each message that may wait for the API.
+    waiting: Semaphore,
+    hasher: RandomState,
+}
+
+/// The API, for messages.
+#[derive(Clone, Copy)]
+pub(crate) struct Api {
+    /// The name of the network.
+    pub(crate) network: &'static str,
+    /// What to do if the API key may not read something.
+    pub(crate) key_advice: &'static str,
+}
+
+/// How many messages wait, and how long.
+pub(crate) struct LookUpLimits {
+    /// Maximum number of messages that wait for the API. For others, what is not known yet stays unknown.
+    pub(crate) waiting_max: usize,
+    pub(crate) wait_max: Duration,
+    /// How long a refusal is remembered.
+    pub(crate) refused_for: Duration,
+}
+
+struct Answers {
+    /// What the API refused, when, and why.
+    refused: LruCache<Box<str>, (Instant, String)>,
+    /// When the API may be asked again, while it cannot be reached.
+    unreachable_until: Option<Instant>,
+}
+
+impl LookUps {
+    pub(crate) fn new(api: Api, limits: LookUpLimits) -> Self {
+        Self {
+            api,
+            waiting: Semaphore::new(limits.waiting_max),
+            limits,
+            answers: Mutex::new(Answers { refused: LruCache::new(REFUSED_MAX), unreachable_until: None }),
+            turns: Default::default(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Returns what is known, or fetches it, and waits for an API that cannot be reached.
+    pub(crate) async fn look_up<T, F: Future<Output = client::Result<T>>>(
+        &self,
+        what: &'static str,
+        id: &str,
+        known: impl Fn() -> Option<T>,
+        fetch: impl Fn() -> F,
+    ) -> Result<T, CodecError> {
+        if let Some(found) = known() {
+            return Ok(found);
+        }
+        self.check_refused(id)?;
+        self.check_reachable()?;
+        let _permit = self.waiting.try_acquire().map_err(|_| {
+            CodecError::Unknown(format!("too many messages wait for {}'s API already", self.api.network))
+        })?;
+        let deadline = Instant::now() + self.limits.wait_max;
+        let unreachable = || self.unreachable();
+        loop {
+            let turn = self.turns[self.hasher.hash_one(id) as usize % LOOKUPS_MAX].lock();
+            let turn = timeout_at(deadline, turn).await.map_err(|_| unreachable())?;
+            if let Some(found) = known() {
+                return Ok(found);
+            }
+            let error = match timeout_at(deadline, fetch()).await {
+                Ok(Ok(found)) => {
+                    self.lock().unreachable_until = None;
+                    return Ok(found);
+                }
+                Ok(Err(error)) => error,
+                Err(_) => return Err(unreachable()),
+            };
+            drop(turn);
+            crate::metrics::api_failed(error.kind());
+            if is_final(&error) {
+                self.lock().unreachable_until = None;
+                return Err(self.refuse(what, id, &error));
+            }
+            tracing::debug!(what, id, error = %ErrorChain(&error), network = self.api.network, "cannot ask the API");
+            timeout_at(deadline, sleep(RETRY_PAUSE)).await.map_err(|_| unreachable())?;
+        }
+    }
+
+    /// The error for an object that the API refused a short time ago.
+    fn check_refused(&self, id: &str) -> Result<(), CodecError> {
+        match self.lock().refused.get(id) {
+            Some((when, reason)) if when.elapsed() < self.limits.refused_for => {
+                Err(CodecError::Unknown(reason.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// While the API cannot be reached, fails at once, so that unknown devices do not hold up known ones. After a
+    /// pause, one message asks again.
+    fn check_reachable(&self) -> Result<(), CodecError> {
+        let mut answers = self.lock();
+        let now = Instant::now();
+        match &mut answers.unreachable_until {
+            Some(until) if now < *until => Err(self.api.unreachable()),
+            Some(until) => {
+                *until = now + UNREACHABLE_PAUSE;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes note that the API did not answer in time.
+    fn unreachable(&self) -> CodecError {
+        self.lock().unreachable_until = Some(Instant::now() + UNREACHABLE_PAUSE);
+        self.api.unreachable()
+    }
+
+    fn refuse(&self, what: &'static str, id: &str, error: &client::Error) -> CodecError {
+        let Api { network, key_advice } = self.api;
+        let reason = match error.kind() {
+            Kind::NotFound => format!("{network} has no {what} {id}: it was deleted, or the API is another server's"),
+            Kind::Unauthenticated | Kind::Denied => format!("the API key may not read {what} {id}: {key_advice}"),
+            _ => format!("{network} does not return {what} {id}: {error}"),
+        };
+        tracing::warn!(reason, "cannot decode");
+        self.lock().refused.put(id.into(), (Instant::now(), reason.clone()));
+        CodecError::Unknown(reason)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Answers> {
+        // A panic elsewhere leaves the answers usable.
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Api {
+    fn unreachable(&self) -> CodecError {
+        CodecError::Unknown(format!("{}'s API cannot be reached", self.network))
+    }
+}
+
+/// Whether asking again soon would have the same result. A busy database answers with an internal error.
+pub(crate) fn is_final(error: &client::Error) -> bool {
+    !matches!(error.kind(), Kind::Unavailable | Kind::Timeout | Kind::Internal | Kind::Exhausted | Kind::Conflict)
+}
