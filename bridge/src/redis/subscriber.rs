@@ -1,10 +1,6 @@
 //! Receives the entries of a stream, each with a handle to acknowledge it once it is dealt with.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use redis::{RedisError, RedisResult};
 use tokio::{
@@ -13,26 +9,25 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{connection::Node, history::History, reply::Entry, settings::StreamSettings, stream::Stream};
+use super::{
+    acknowledge::Acknowledger,
+    connection::Node,
+    history::History,
+    in_progress::{Held, InProgress},
+    reply::Entry,
+    stream::Stream,
+    subscription::StreamSubscription,
+};
 use crate::{backoff::Backoff, delivery::Ack};
 
-/// Maximum number of entries that one command returns, or names.
+/// Maximum number of entries that one command returns.
 const BATCH: usize = 256;
 /// How often to look whether entries leave the stream unread.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How many acknowledgements may wait to be sent.
 const ACKS_MAX: usize = 4096;
-
-/// What to read.
-pub(crate) struct StreamSubscription {
-    pub(crate) node: Node,
-    pub(crate) settings: StreamSettings,
-    pub(crate) key: String,
-    /// The name of this process in the group: what it left unfinished, it continues with after a restart.
-    pub(crate) consumer: String,
-    /// Maximum number of entries that are not acknowledged yet.
-    pub(crate) in_flight_max: u16,
-}
+/// How often work on an entry may end without a result, such as in a panic, until it is given up.
+const FAILURES_MAX: u32 = 3;
 
 /// An entry that was received.
 pub(crate) struct StreamEntry {
@@ -60,7 +55,7 @@ impl StreamSubscriber {
         let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
         let (subscribed_sender, subscribed) = watch::channel(false);
         let (acks, acknowledged) = mpsc::channel(ACKS_MAX);
-        let (draining, in_progress) = (CancellationToken::new(), InProgress::default());
+        let (draining, in_progress) = (CancellationToken::new(), InProgress::new());
         let subscription = Arc::new(subscription);
         let reader = Reader {
             subscription: subscription.clone(),
@@ -73,7 +68,7 @@ impl StreamSubscriber {
         };
         let tasks = [
             tokio::spawn(reader.run(draining.clone())),
-            tokio::spawn(acknowledge(subscription, acknowledged, in_progress)),
+            tokio::spawn(Acknowledger::new(subscription, in_progress).run(acknowledged)),
         ];
         Self { subscribed, in_flight, in_flight_max, draining, tasks: tasks.map(AbortOnDropHandle::new) }
     }
@@ -95,23 +90,12 @@ impl StreamSubscriber {
     }
 }
 
-/// The ids of entries that are being worked on.
-#[derive(Clone, Default)]
-struct InProgress(Arc<Mutex<HashSet<String>>>);
-
-impl InProgress {
-    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
-        // A panic elsewhere leaves the set usable.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 struct Reader<F> {
     subscription: Arc<StreamSubscription>,
     receive: F,
     in_flight: Arc<Semaphore>,
     in_progress: InProgress,
-    acks: mpsc::Sender<String>,
+    acks: mpsc::Sender<Held>,
     subscribed: watch::Sender<bool>,
     history: History,
 }
@@ -152,7 +136,6 @@ impl<F: Fn(StreamEntry)> Reader<F> {
         let (mut claim_at, mut look_at) = (Instant::now(), Instant::now());
         loop {
             if Instant::now() >= claim_at {
-                self.renew(&mut stream).await?;
                 self.take_over(&mut stream, idle).await?;
                 claim_at = Instant::now() + idle / 3;
             }
@@ -178,14 +161,14 @@ impl<F: Fn(StreamEntry)> Reader<F> {
         }
     }
 
-    /// Takes over what dead consumers left.
+    /// Takes over what dead consumers left, and what this one received and failed to work on.
     async fn take_over(&mut self, stream: &mut Stream, idle: Duration) -> RedisResult<()> {
         let mut cursor = "0-0".to_owned();
         loop {
             let permits = self.permits().await;
             let (next, entries, gone) = stream.claim(&cursor, idle, permits.num_permits()).await?;
             if !entries.is_empty() {
-                tracing::warn!(entries = entries.len(), "took over what another bridge left");
+                tracing::warn!(entries = entries.len(), "took over what was not acknowledged");
             }
             if !gone.is_empty() {
                 self.history.lose(gone.len() as u64);
@@ -196,15 +179,6 @@ impl<F: Fn(StreamEntry)> Reader<F> {
             }
             cursor = next;
         }
-    }
-
-    /// Keeps other consumers from taking over what is in progress here.
-    async fn renew(&self, stream: &mut Stream) -> RedisResult<()> {
-        let ids: Vec<String> = self.in_progress.lock().iter().cloned().collect();
-        for ids in ids.chunks(BATCH) {
-            stream.renew(ids).await?;
-        }
-        Ok(())
     }
 
     /// Waits for room, and takes some.
@@ -219,56 +193,33 @@ impl<F: Fn(StreamEntry)> Reader<F> {
 
     fn deliver(&self, entries: Vec<Entry>, mut permits: OwnedSemaphorePermit) {
         for Entry { id, field } in entries {
+            let Some(permit) = permits.split(1) else { continue };
             // What is in progress is listed among this consumer's entries, too.
-            let is_new = !self.in_progress.lock().contains(&id);
-            let Some(permit) = is_new.then(|| permits.split(1)).flatten() else { continue };
-            self.in_progress.lock().insert(id.clone());
-            let acks = self.acks.clone();
-            let acknowledge = async move {
-                // It fails when the process ends.
-                _ = acks.send(id).await;
-            };
-            let ack = Ack::new(acknowledge, permit);
-            let Some((name, value)) = field else {
-                self.history.lose(1);
-                tokio::spawn(ack.acknowledge());
-                continue;
-            };
-            (self.receive)(StreamEntry { name, value, ack });
+            let Some(held) = self.in_progress.hold(id) else { continue };
+            let is_given_up = held.failures() >= FAILURES_MAX;
+            if is_given_up {
+                tracing::error!(id = held.id(), "gave up an entry: working on it failed {FAILURES_MAX} times");
+            }
+            let ack = self.ack(held, permit);
+            match field {
+                Some((name, value)) if !is_given_up => (self.receive)(StreamEntry { name, value, ack }),
+                Some(_) => drop(tokio::spawn(ack.acknowledge())),
+                None => {
+                    self.history.lose(1);
+                    tokio::spawn(ack.acknowledge());
+                }
+            }
         }
     }
-}
 
-/// Acknowledges entries, many at once, however long the server is away; until nobody can send more.
-async fn acknowledge(
-    subscription: Arc<StreamSubscription>,
-    mut acknowledged: mpsc::Receiver<String>,
-    in_progress: InProgress,
-) {
-    let (mut stream, mut ids) = (None, Vec::new());
-    while acknowledged.recv_many(&mut ids, BATCH).await > 0 {
-        let mut backoff = Backoff::new();
-        while let Err(error) = try_acknowledge(&subscription, &mut stream, &ids).await {
-            tracing::debug!(%error, "cannot acknowledge entries");
-            stream = None;
-            backoff.pause().await;
-        }
-        let mut in_progress = in_progress.lock();
-        ids.drain(..).for_each(|id| _ = in_progress.remove(&id));
+    fn ack(&self, held: Held, permit: OwnedSemaphorePermit) -> Ack {
+        let acks = self.acks.clone();
+        let acknowledge = async move {
+            // It fails when the process ends.
+            _ = acks.send(held).await;
+        };
+        Ack::new(acknowledge, permit)
     }
-}
-
-async fn try_acknowledge(
-    subscription: &StreamSubscription,
-    stream: &mut Option<Stream>,
-    ids: &[String],
-) -> RedisResult<()> {
-    let StreamSubscription { node, settings, key, consumer, .. } = subscription;
-    let stream = match stream {
-        Some(stream) => stream,
-        None => stream.insert(Stream::open(node, settings, key, consumer).await?),
-    };
-    stream.acknowledge(ids).await
 }
 
 /// Logs why reading ended; repeated failures only in detail.
@@ -282,5 +233,95 @@ fn report(error: &RedisError, node: &Node, is_failing: bool) {
         tracing::error!(redis, %error, "the key is no stream: check `key_prefix`, which is ChirpStack's");
     } else {
         tracing::warn!(redis, %error, "cannot read the stream: trying again");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testing::RedisProcess;
+    use tokio::{
+        sync::mpsc::UnboundedReceiver,
+        time::{sleep, timeout},
+    };
+
+    use super::{super::settings::StreamSettings, *};
+
+    const KEY: &[u8] = b"events";
+    /// A test that waits so long has failed.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// A subscriber with room for one entry.
+    fn start(redis: &RedisProcess) -> (StreamSubscriber, UnboundedReceiver<StreamEntry>) {
+        let settings = StreamSettings { url: redis.url(), claim_after_ms: 1000, ..StreamSettings::default() };
+        let node = Node::new(&settings, "test").unwrap();
+        let (key, consumer) = ("events".to_owned(), "me".to_owned());
+        let subscription = StreamSubscription { node, settings, key, consumer, in_flight_max: 1 };
+        let (sender, entries) = mpsc::unbounded_channel();
+        let receive = move |entry| drop(sender.send(entry));
+        redis.call(&[b"XADD", KEY, b"*", b"up", b"x"]);
+        (StreamSubscriber::start(subscription, receive), entries)
+    }
+
+    async fn next(entries: &mut UnboundedReceiver<StreamEntry>) -> StreamEntry {
+        timeout(PATIENCE, entries.recv()).await.expect("no entry came").unwrap()
+    }
+
+    /// For how long the entry has not been renewed; none if it is acknowledged.
+    fn idle_ms(redis: &RedisProcess) -> Option<u64> {
+        let pending = redis.call(&[b"XPENDING", KEY, b"airlock", b"-", b"+", b"1"]);
+        pending.lines().find_map(|line| line.strip_prefix(':')).map(|idle| idle.parse().unwrap())
+    }
+
+    async fn until_acknowledged(redis: &RedisProcess) {
+        let acknowledged = async {
+            while idle_ms(redis).is_some() {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(PATIENCE, acknowledged).await.expect("it was not acknowledged");
+    }
+
+    #[tokio::test]
+    async fn what_is_in_progress_is_renewed_while_there_is_no_room() {
+        let Some(redis) = RedisProcess::start() else { return };
+        let (_subscriber, mut entries) = start(&redis);
+        let held = next(&mut entries).await;
+        let renewals = async {
+            for _ in 0..3 {
+                let mut before = 0;
+                loop {
+                    let idle = idle_ms(&redis).unwrap();
+                    if idle < before {
+                        break;
+                    }
+                    before = idle;
+                    sleep(Duration::from_millis(10)).await;
+                }
+            }
+        };
+        timeout(PATIENCE, renewals).await.expect("it was not renewed");
+        held.ack.acknowledge().await;
+        until_acknowledged(&redis).await;
+    }
+
+    #[tokio::test]
+    async fn what_is_dropped_comes_again() {
+        let Some(redis) = RedisProcess::start() else { return };
+        let (_subscriber, mut entries) = start(&redis);
+        drop(next(&mut entries).await);
+        next(&mut entries).await.ack.acknowledge().await;
+        until_acknowledged(&redis).await;
+    }
+
+    /// Otherwise it would come for ever.
+    #[tokio::test]
+    async fn what_fails_again_and_again_is_given_up() {
+        let Some(redis) = RedisProcess::start() else { return };
+        let (_subscriber, mut entries) = start(&redis);
+        for _ in 0..FAILURES_MAX {
+            drop(next(&mut entries).await);
+        }
+        until_acknowledged(&redis).await;
+        assert!(entries.try_recv().is_err(), "it came once more");
     }
 }
