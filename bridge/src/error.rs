@@ -25,6 +25,12 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// A file that must hold a secret is empty.
+    #[error("the file `{}` is empty: write the password or API key to it", path.display())]
+    Empty {
+        /// The path of the file.
+        path: PathBuf,
+    },
     /// Another process uses the same directory.
     #[error(
         "another bridge runs with the directory `{}`: stop it, or give this one its own with --data",
@@ -52,7 +58,7 @@ pub enum Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Setting { .. } => Kind::Invalid,
+            Self::Setting { .. } | Self::Empty { .. } => Kind::Invalid,
             Self::File { .. } => Kind::Unavailable,
             Self::Locked { .. } => Kind::Conflict,
             Self::Api { source, .. } | Self::Client(source) => source.kind(),

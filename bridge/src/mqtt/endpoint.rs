@@ -74,9 +74,13 @@ fn tls(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result
     Ok(Transport::tls_with_config(config.into()))
 }
 
-/// Reads a file that holds one line with a secret.
+/// Reads a file that holds one line with a secret. An empty one may be about to be written.
 pub(crate) fn read_secret(path: &Path) -> Result<Secret, Error> {
-    read(path).map(|text| Secret::new(text.trim()))
+    let text = read(path)?;
+    match text.trim() {
+        "" => Err(Error::Empty { path: path.to_owned() }),
+        secret => Ok(Secret::new(secret)),
+    }
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
@@ -100,6 +104,10 @@ mod tests {
             fs::write(&path, password).unwrap();
             assert_eq!(endpoint.login().unwrap().1.expose(), password);
         }
+        // A file that is being replaced is empty, or gone, for a moment.
+        fs::write(&path, "\n").unwrap();
+        assert_eq!(endpoint.login().unwrap().1.expose(), "old");
+        assert!(matches!(Endpoint::new(&settings, "test", "id".to_owned()), Err(Error::Empty { .. })));
         fs::remove_file(&path).unwrap();
         assert_eq!(endpoint.login().unwrap().1.expose(), "old");
     }

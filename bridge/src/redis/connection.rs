@@ -15,6 +15,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a response may take. Longer than a read waits for new entries.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// What a bridge works on is renewed three times as often, each time with a command.
+const CLAIM_AFTER_MS_MIN: u64 = 1000;
+
 /// A server, or one node of a cluster, and how to log in there.
 #[derive(Clone)]
 pub(crate) struct Node {
@@ -38,6 +41,9 @@ impl Node {
         }
         if !url.starts_with("redis://") {
             return Err(refused("url", "must be like redis://host:6379; TLS is not supported"));
+        }
+        if settings.claim_after_ms < CLAIM_AFTER_MS_MIN {
+            return Err(refused("claim_after_ms", "must be at least 1000, or bridges take over what others work on"));
         }
         let info = url.into_connection_info().map_err(|_| refused("url", "must be like redis://host:6379"))?;
         let mut login = info.redis_settings().clone();

@@ -20,7 +20,7 @@ pub struct StreamSettings {
     pub key_prefix: String,
     /// The consumer group. Bridges with the same one share the events.
     pub group: String,
-    /// After how long what another consumer has not acknowledged is taken over, in milliseconds.
+    /// After how long what another consumer has not acknowledged is taken over, in milliseconds. At least 1000.
     pub claim_after_ms: u64,
 }
 

@@ -15,7 +15,7 @@ use super::{
     history::History,
     in_progress::{Held, InProgress},
     reply::Entry,
-    stream::Stream,
+    stream::{Progress, Stream},
     subscription::StreamSubscription,
 };
 use crate::{backoff::Backoff, delivery::Ack};
@@ -65,6 +65,7 @@ impl StreamSubscriber {
             acks,
             subscribed: subscribed_sender,
             history: History::default(),
+            is_blind: false,
         };
         let tasks = [
             tokio::spawn(reader.run(draining.clone())),
@@ -98,6 +99,8 @@ struct Reader<F> {
     acks: mpsc::Sender<Held>,
     subscribed: watch::Sender<bool>,
     history: History,
+    /// Whether it was logged that the user may not ask how much of the stream is read.
+    is_blind: bool,
 }
 
 impl<F: Fn(StreamEntry)> Reader<F> {
@@ -129,10 +132,12 @@ impl<F: Fn(StreamEntry)> Reader<F> {
         let mut stream = Stream::open(node, settings, key, consumer).await?;
         stream.create_group().await?;
         self.continue_own(&mut stream).await?;
+        if let Some(progress) = self.progress(&mut stream).await? {
+            self.history.start(progress);
+        }
         tracing::info!(redis = node.url, key, "reading the stream");
         self.subscribed.send_replace(true);
         let idle = Duration::from_millis(settings.claim_after_ms);
-        self.history.start(stream.progress().await?);
         let (mut claim_at, mut look_at) = (Instant::now(), Instant::now());
         loop {
             if Instant::now() >= claim_at {
@@ -143,9 +148,25 @@ impl<F: Fn(StreamEntry)> Reader<F> {
             let entries = stream.read_new(permits.num_permits()).await?;
             self.deliver(entries, permits);
             if Instant::now() >= look_at {
-                self.history.look(stream.progress().await?);
+                if let Some(progress) = self.progress(&mut stream).await? {
+                    self.history.look(progress);
+                }
                 look_at = Instant::now() + LOOK_EVERY;
             }
+        }
+    }
+
+    /// How much of the stream is read; none without the right to ask, which reading does not need.
+    async fn progress(&mut self, stream: &mut Stream) -> RedisResult<Option<Progress>> {
+        match stream.progress().await {
+            Err(error) if error.code() == Some("NOPERM") => {
+                if !std::mem::replace(&mut self.is_blind, true) {
+                    let redis = &self.subscription.node.url;
+                    tracing::warn!(redis, %error, "cannot tell whether events are lost: let this user call XINFO");
+                }
+                Ok(None)
+            }
+            progress => progress.map(Some),
         }
     }
 
@@ -323,5 +344,15 @@ mod tests {
         }
         until_acknowledged(&redis).await;
         assert!(entries.try_recv().is_err(), "it came once more");
+    }
+
+    /// Redis does not let this user know how much of the stream there is.
+    #[tokio::test]
+    async fn a_stream_is_read_without_the_right_to_inspect_it() {
+        let Some(redis) = RedisProcess::start() else { return };
+        redis.call(&[b"ACL", b"SETUSER", b"default", b"-xinfo"]);
+        let (subscriber, mut entries) = start(&redis);
+        next(&mut entries).await.ack.acknowledge().await;
+        assert!(*subscriber.subscribed().borrow());
     }
 }

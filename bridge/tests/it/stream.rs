@@ -66,7 +66,7 @@ async fn an_event_of_the_stream_is_published_like_one_over_mqtt() {
 #[tokio::test]
 async fn what_a_dead_consumer_left_is_taken_over() {
     let Some((mut network, redis)) = start(RedisProcess::start()).await else { return };
-    network.settings.redis.claim_after_ms = 1;
+    network.settings.redis.claim_after_ms = 1000;
     add_uplinks(&redis, 0..20);
     read_as_dead_consumer(&redis);
     add_uplinks(&redis, 20..40);
@@ -126,7 +126,7 @@ async fn a_bridge_that_stops_continues_with_the_next_event() {
 #[tokio::test]
 async fn what_is_no_event_is_dropped() {
     let Some((mut network, redis)) = start(RedisProcess::start()).await else { return };
-    network.settings.redis.claim_after_ms = 1;
+    network.settings.redis.claim_after_ms = 1000;
     // These have left the stream before their consumer had dealt with them.
     add_uplinks(&redis, 0..5);
     read_as_dead_consumer(&redis);
@@ -158,4 +158,8 @@ async fn a_start_with_wrong_settings_says_what_to_do() {
         let text = network.try_bridge().await.err().unwrap().to_string();
         assert!(text.contains(expected) && !text.contains("hush"), "{redis}: {text}");
     }
+    network.settings.redis.url = "redis://localhost".to_owned();
+    network.settings.redis.claim_after_ms = 999;
+    let text = network.try_bridge().await.err().unwrap().to_string();
+    assert!(text.contains("must be at least 1000"), "{text}");
 }
