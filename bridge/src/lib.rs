@@ -19,6 +19,7 @@ mod prefix;
 mod receive;
 mod redis;
 mod script;
+mod secret_file;
 mod settings;
 mod state_dir;
 

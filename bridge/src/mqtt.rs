@@ -13,7 +13,7 @@ mod url;
 
 pub use self::settings::MqttSettings;
 pub(crate) use self::{
-    endpoint::{Endpoint, read, read_secret},
+    endpoint::Endpoint,
     publisher::{PublishError, Publisher},
     subscriber::{DEFAULT_GROUP, Subscriber, Subscription},
 };

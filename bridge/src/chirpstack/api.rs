@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Environment, Error,
-    mqtt::{read, read_secret},
+    secret_file::{read, read_secret},
     state_dir::StateDir,
 };
 

@@ -1,16 +1,14 @@
 //! A broker, and how to log in there.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
 use client::{ClientIdentity, Trust};
 use rumqttc::Transport;
 use types::Secret;
 
 use super::{settings::MqttSettings, url::BrokerUrl};
-use crate::Error;
+use crate::{
+    Error,
+    secret_file::{SecretFile, read},
+};
 
 /// A broker, and how to log in there.
 #[derive(Clone)]
@@ -24,8 +22,7 @@ pub(crate) struct Endpoint {
 #[derive(Clone)]
 struct Login {
     username: String,
-    password: Secret,
-    password_file: Option<PathBuf>,
+    password: Option<SecretFile>,
 }
 
 impl Endpoint {
@@ -42,19 +39,16 @@ impl Endpoint {
 
     /// The user name and the password, which is read again because it may have been replaced.
     pub(super) fn login(&self) -> Option<(&str, Secret)> {
-        let Login { username, password, password_file } = self.login.as_ref()?;
-        let read = password_file.as_deref().and_then(|path| read_secret(path).ok());
-        Some((username, read.unwrap_or_else(|| password.clone())))
+        let Login { username, password } = self.login.as_ref()?;
+        Some((username, password.as_ref().map(SecretFile::current).unwrap_or_default()))
     }
 }
 
 fn login(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result<Option<Login>, Error> {
-    let password_file = settings.password_file.clone();
-    match (settings.username.clone(), &password_file) {
-        (None, None) => Ok(None),
-        (None, Some(_)) => Err(setting("username", "must be set where `password_file` is")),
-        (Some(username), None) => Ok(Some(Login { username, password: Secret::default(), password_file })),
-        (Some(username), Some(path)) => Ok(Some(Login { username, password: read_secret(path)?, password_file })),
+    let password = settings.password_file.as_deref().map(SecretFile::open).transpose()?;
+    match settings.username.clone() {
+        None if password.is_some() => Err(setting("username", "must be set where `password_file` is")),
+        username => Ok(username.map(|username| Login { username, password })),
     }
 }
 
@@ -72,43 +66,4 @@ fn tls(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result
         _ => return Err(setting("key", "must be set together with `certificate`")),
     };
     Ok(Transport::tls_with_config(config.into()))
-}
-
-/// Reads a file that holds one line with a secret. An empty one may be about to be written.
-pub(crate) fn read_secret(path: &Path) -> Result<Secret, Error> {
-    let text = read(path)?;
-    match text.trim() {
-        "" => Err(Error::Empty { path: path.to_owned() }),
-        secret => Ok(Secret::new(secret)),
-    }
-}
-
-pub(crate) fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|source| Error::File { action: "read", path: path.to_owned(), source })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_that_was_replaced_is_used_for_the_next_connection() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("password");
-        fs::write(&path, "old\n").unwrap();
-        let (username, password_file) = (Some("me".to_owned()), Some(path.clone()));
-        let settings =
-            MqttSettings { url: "mqtt://localhost".to_owned(), username, password_file, ..Default::default() };
-        let endpoint = Endpoint::new(&settings, "test", "id".to_owned()).unwrap();
-        for password in ["old", "new"] {
-            fs::write(&path, password).unwrap();
-            assert_eq!(endpoint.login().unwrap().1.expose(), password);
-        }
-        // A file that is being replaced is empty, or gone, for a moment.
-        fs::write(&path, "\n").unwrap();
-        assert_eq!(endpoint.login().unwrap().1.expose(), "old");
-        assert!(matches!(Endpoint::new(&settings, "test", "id".to_owned()), Err(Error::Empty { .. })));
-        fs::remove_file(&path).unwrap();
-        assert_eq!(endpoint.login().unwrap().1.expose(), "old");
-    }
 }

@@ -8,7 +8,7 @@ use redis::{
 };
 
 use super::settings::StreamSettings;
-use crate::{Error, mqtt::read_secret};
+use crate::{Error, secret_file::SecretFile};
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,6 +22,7 @@ const CLAIM_AFTER_MS_MIN: u64 = 1000;
 #[derive(Clone)]
 pub(crate) struct Node {
     info: ConnectionInfo,
+    password: Option<SecretFile>,
     /// Without a password.
     pub(crate) url: String,
 }
@@ -50,10 +51,16 @@ impl Node {
         if let Some(username) = &settings.username {
             login = login.set_username(username);
         }
-        if let Some(path) = &settings.password_file {
-            login = login.set_password(read_secret(path)?.expose());
-        }
-        Ok(Self { info: info.set_redis_settings(login), url: url.to_owned() })
+        let password = settings.password_file.as_deref().map(SecretFile::open).transpose()?;
+        Ok(Self { info: info.set_redis_settings(login), password, url: url.to_owned() })
+    }
+
+    /// The address and the login, with the password as it is now.
+    fn info(&self) -> ConnectionInfo {
+        let info = self.info.clone();
+        let Some(password) = &self.password else { return info };
+        let login = info.redis_settings().clone().set_password(password.current().expose());
+        info.set_redis_settings(login)
     }
 }
 
@@ -63,13 +70,13 @@ impl Connection {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(RESPONSE_TIMEOUT));
-        let client = Client::open(node.info.clone())?;
+        let client = Client::open(node.info())?;
         let mut single = client.get_multiplexed_async_connection_with_config(&config).await?;
         let description: String = redis::cmd("INFO").arg("cluster").query_async(&mut single).await?;
         if !description.contains("cluster_enabled:1") {
             return Ok(Self::Single(single));
         }
-        let client = ClusterClient::builder([node.info.clone()])
+        let client = ClusterClient::builder([node.info()])
             .connection_timeout(CONNECT_TIMEOUT)
             .response_timeout(RESPONSE_TIMEOUT)
             .build()?;
