@@ -1,9 +1,12 @@
 //! The events of ChirpStack's Redis stream, as they are over MQTT.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use api::chirpstack_events::integration::{
-    AckEvent, DeviceInfo, JoinEvent, LocationEvent, LogEvent, StatusEvent, TxAckEvent, UplinkEvent,
+    AckEvent, DeviceInfo, IntegrationEvent, JoinEvent, LocationEvent, LogEvent, StatusEvent, TxAckEvent, UplinkEvent,
 };
 use futures::future::BoxFuture;
 use prost::Message;
@@ -19,6 +22,9 @@ use crate::{
 
 /// The stream of all devices, behind ChirpStack's `key_prefix`.
 pub(super) const KEY: &str = "device:stream:event";
+
+/// Maximum number of names of dropped entries that are logged.
+const NAMES_MAX: usize = 100;
 
 /// Why an entry cannot be published: nothing says where.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,14 +46,16 @@ pub(super) fn receive_stream(
     subscription: StreamSubscription,
     work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
 ) -> StreamSubscriber {
-    let lanes = Lanes::new(Arc::new(work));
+    let (lanes, named) = (Lanes::new(Arc::new(work)), Named::default());
     StreamSubscriber::start(subscription, move |StreamEntry { name, value, ack }| match convert(&name, &value) {
         Ok((topic, payload)) => {
             let device = Topic::parse(&topic, "").map_or_else(String::new, |topic| topic.dev_eui.to_owned());
             lanes.add(&device, Delivery { topic, payload: payload.into(), is_repeated: false, ack });
         }
         Err(error) => {
-            tracing::warn!(name, bytes = value.len(), %error, "dropped an entry of the Redis stream");
+            if named.is_first(&name) {
+                tracing::warn!(name, bytes = value.len(), %error, "dropped an entry of the Redis stream");
+            }
             if name == "up" {
                 metrics::uplink("malformed");
             } else {
@@ -56,6 +64,18 @@ pub(super) fn receive_stream(
             tokio::spawn(ack.acknowledge());
         }
     })
+}
+
+/// The names of entries that were dropped: what something else writes again and again is logged once.
+#[derive(Default)]
+struct Named(Mutex<BTreeSet<String>>);
+
+impl Named {
+    /// Whether `name` is a new one; further ones than fit count as old.
+    fn is_first(&self, name: &str) -> bool {
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        names.len() < NAMES_MAX && names.insert(name.to_owned())
+    }
 }
 
 /// The topic and the JSON of an event.
@@ -68,6 +88,7 @@ fn convert(name: &str, value: &[u8]) -> Result<(String, Vec<u8>), Malformed> {
         "log" => json::<LogEvent>(name, value),
         "status" => json::<StatusEvent>(name, value),
         "location" => json::<LocationEvent>(name, value),
+        "integration" => json::<IntegrationEvent>(name, value),
         _ => Err(Malformed::UnknownType),
     }
 }
@@ -99,7 +120,7 @@ macro_rules! events {
     )*};
 }
 
-events! { UplinkEvent JoinEvent AckEvent TxAckEvent LogEvent StatusEvent LocationEvent }
+events! { UplinkEvent JoinEvent AckEvent TxAckEvent LogEvent StatusEvent LocationEvent IntegrationEvent }
 
 #[cfg(test)]
 mod tests {
@@ -131,6 +152,21 @@ mod tests {
     }
 
     #[test]
+    fn events_of_other_integrations_pass() {
+        let fields = [("celsius".to_owned(), 21.5.into())].into();
+        let event = IntegrationEvent {
+            device_info: device_info(),
+            integration_name: "loracloud".to_owned(),
+            object: Some(pbjson_types::Struct { fields }),
+            ..Default::default()
+        };
+        let (topic, json) = convert("integration", &event.encode_to_vec()).unwrap();
+        assert_eq!(topic, "application/a-1/device/a300000000000000/event/integration");
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        assert_eq!((&json["integrationName"], &json["object"]["celsius"]), (&"loracloud".into(), &21.5.into()));
+    }
+
+    #[test]
     fn what_names_no_topic_is_malformed() {
         let hostile = DeviceInfo { application_id: "a/+".to_owned(), ..device_info().unwrap() };
         let hostile = JoinEvent { device_info: Some(hostile), ..Default::default() }.encode_to_vec();
@@ -139,7 +175,7 @@ mod tests {
         assert!(matches!(convert("up", b"\xff\xff"), Err(Malformed::NotProtobuf(_))));
         assert_eq!(convert("up", b""), Err(Malformed::NoDevice));
         assert_eq!(convert("join", &hostile), Err(Malformed::NoDevice));
-        assert_eq!(convert("integration", &join), Err(Malformed::UnknownType));
+        assert_eq!(convert("unheard-of", &join), Err(Malformed::UnknownType));
         assert!(convert("join", &join).is_ok());
     }
 }
