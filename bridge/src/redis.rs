@@ -2,6 +2,7 @@
 //! consumer left is taken over.
 
 mod acknowledge;
+mod advice;
 mod connection;
 mod history;
 mod in_progress;

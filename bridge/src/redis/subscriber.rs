@@ -11,6 +11,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     acknowledge::Acknowledger,
+    advice::advice,
     connection::Node,
     history::History,
     in_progress::{Held, InProgress},
@@ -246,14 +247,10 @@ impl<F: Fn(StreamEntry)> Reader<F> {
 /// Logs why reading ended; repeated failures only in detail.
 fn report(error: &RedisError, node: &Node, is_failing: bool) {
     let redis = &node.url;
-    if is_failing {
-        tracing::debug!(redis, %error, "still cannot read the stream");
-    } else if matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM")) {
-        tracing::error!(redis, %error, "Redis refuses: check `username`, `password_file` and the user's rights");
-    } else if error.code() == Some("WRONGTYPE") {
-        tracing::error!(redis, %error, "the key is no stream: check `key_prefix`, which is ChirpStack's");
-    } else {
-        tracing::warn!(redis, %error, "cannot read the stream: trying again");
+    match advice(error) {
+        _ if is_failing => tracing::debug!(redis, %error, "still cannot read the stream"),
+        Some(advice) => tracing::error!(redis, %error, "cannot read the stream: {advice}"),
+        None => tracing::warn!(redis, %error, "cannot read the stream: trying again"),
     }
 }
 

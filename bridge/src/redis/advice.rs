@@ -1,0 +1,44 @@
+//! What to do when Redis refuses.
+
+use redis::{ErrorKind, RedisError};
+
+/// What to do; none where trying again is all there is to do.
+pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
+    match error.code() {
+        _ if error.kind() == ErrorKind::AuthenticationFailed => Some("check `username` and `password_file`"),
+        Some("NOAUTH" | "WRONGPASS") => Some("check `username` and `password_file`"),
+        Some("NOPERM") => Some("let this user run XGROUP, XREADGROUP, XACK, XCLAIM, XAUTOCLAIM, XINFO and INFO"),
+        Some("WRONGTYPE") => Some("the key is no stream: check `key_prefix`, which is ChirpStack's"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testing::RedisProcess;
+
+    use super::{
+        super::{connection::Node, settings::StreamSettings, stream::Stream},
+        *,
+    };
+
+    async fn failure(redis: &RedisProcess, key: &str) -> RedisError {
+        let settings = StreamSettings { url: redis.url(), ..StreamSettings::default() };
+        let node = Node::new(&settings, "test").unwrap();
+        match Stream::open(&node, &settings, key, "me").await {
+            Ok(mut stream) => stream.create_group().await.unwrap_err(),
+            Err(error) => error,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_real_refusal_says_what_to_do() {
+        let Some(redis) = RedisProcess::start() else { return };
+        redis.call(&[b"SET", b"text", b"x"]);
+        assert!(advice(&failure(&redis, "text").await).unwrap().contains("`key_prefix`"));
+        redis.call(&[b"ACL", b"SETUSER", b"default", b"-xgroup"]);
+        assert!(advice(&failure(&redis, "events").await).unwrap().contains("XGROUP"));
+        redis.call(&[b"CONFIG", b"SET", b"requirepass", b"hush"]);
+        assert!(advice(&failure(&redis, "events").await).unwrap().contains("`password_file`"));
+    }
+}
